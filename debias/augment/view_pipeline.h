@@ -1,0 +1,73 @@
+// A view: a chain of steps from an image to normalised floats, each a pure function of (pixels, RNG key).
+//
+// Recipe: `views: {preset: sim32, random_horizontal_flip: {p: 0}}` or `views: {steps: [{random_resized_crop: {size: 28}}, ...]}`.
+// Step names and arguments are torchvision's. The last step is always to_tensor and normalize. Semantics: spec section 3.2
+// (Pillow-based torchvision on 8-bit pixels).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/image.h"
+#include "debias/core/options.h"
+#include "debias/core/philox.h"
+
+namespace debias {
+
+// One step. Implementations hold their options and nothing else; apply() must not touch shared state.
+class ViewStep {
+ public:
+  virtual ~ViewStep() = default;
+  virtual std::string name() const = 0;
+  virtual Config config() const = 0;
+  // `key` has epoch, sample, occurrence and view set; the pipeline sets `key.step` to this step's position.
+  virtual void apply(Image& image, const RngKey& key) const = 0;
+};
+
+struct ViewStepEntry {
+  std::string name;  // torchvision's name in snake_case
+  std::vector<std::string> aliases;
+  std::string summary;
+  std::vector<OptionSpec> options;
+  std::function<std::unique_ptr<ViewStep>(const Config& options)> make;
+};
+const std::vector<ViewStepEntry>& view_step_registry();
+
+struct ViewPresetEntry {
+  std::string name;  // sim32, sup32, eval, none, ...
+  std::vector<std::string> aliases;
+  std::string summary;
+  std::vector<OptionSpec> options;  // none of its own: steps are overridden by name
+  std::vector<std::pair<std::string, Config>> steps;
+};
+const std::vector<ViewPresetEntry>& view_preset_registry();
+
+class ViewPipeline {
+ public:
+  // From a recipe's `views:` section; keys in `others` (count, forward, noise, ...) are the caller's. `mean` and `std` are the data
+  // set's constants, used unless the section has `normalize: {mean, std}`; one value serves all channels.
+  static ViewPipeline from_config(const Config& section, const std::vector<double>& mean, const std::vector<double>& std,
+                                  const std::vector<std::string>& others = {});
+
+  // The steps on 8-bit pixels, without the final normalisation.
+  Image apply(Image image, const RngKey& key) const;
+  // apply(), then channel-planar floats (C, H, W) = (pixel / 255 - mean) / std into `out` of channels*height*width floats.
+  // The image that comes out must be height x width, else a data error says both sizes.
+  void write(Image image, const RngKey& key, int channels, int height, int width, float* out) const;
+
+  // Output size for an input of this size; 0 x 0 when it depends on more than the size.
+  std::pair<int, int> output_size(int height, int width) const;
+  const std::vector<double>& mean() const { return mean_; }
+  const std::vector<double>& std() const { return std_; }
+  Config config() const;  // resolved: {steps: [...], normalize: {...}}, itself a valid section
+
+ private:
+  std::vector<std::shared_ptr<const ViewStep>> steps_;
+  std::vector<double> mean_, std_;
+};
+
+}  // namespace debias

@@ -1,0 +1,50 @@
+// The one exception of the library.
+//
+// A user's mistake throws debias::Error with a kind and a one-line message: what was asked, what was found, what to do.
+// The command maps kinds to exit codes in one place (apps/debias/main.cpp). Broken invariants assert instead.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace debias {
+
+enum class ErrorKind {
+  kFailure,      // exit 1: a condition the user asked for does not hold
+  kUsage,        // exit 2: options, recipes, ranges, existing outputs
+  kData,         // exit 3: missing, corrupt or mislabelled data
+  kNumeric,      // exit 4: non-finite loss or weights
+  kResource,     // exit 5: memory or disk
+  kInterrupted,  // exit 75: stopped by a signal, a resumable checkpoint is written
+};
+
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+template <class... Args>
+Error usage_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::kUsage, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error data_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::kData, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error numeric_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::kNumeric, fmt::format(format, std::forward<Args>(args)...));
+}
+template <class... Args>
+Error resource_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error(ErrorKind::kResource, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace debias

@@ -1,0 +1,364 @@
+// Options structs and the one table each has.
+//
+//   class KnnOptions {
+//    public:
+//     DEBIAS_OPTION(KnnOptions, int64_t, k, 200)
+//     DEBIAS_OPTION(KnnOptions, double, temperature, 0.5)
+//     static const OptionTable<KnnOptions>& table();
+//   };
+//   const OptionTable<KnnOptions>& KnnOptions::table() {
+//     static const auto table = OptionTable<KnnOptions>()
+//         .add("k", &KnnOptions::k_, Range::at_least(1), "neighbours that vote")
+//         .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote");
+//     return table;
+//   }
+//
+// A default stands in the struct and nowhere else. From the table come: reading a recipe's map (unknown keys refused with the nearest
+// name, ranges checked, file and line named), `--set key=value`, `debias list`, `--help`, the docs' option tables, variants and the
+// resolved config. Field types: bool, int64_t, double, std::string, enums with an EnumNames specialisation, Auto<T>, std::optional<T>
+// ("none") and std::vector of numbers or strings.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+
+namespace debias {
+
+#define DEBIAS_OPTION(Self, Type, name, ...)      \
+  Self& name(Type value) {                        \
+    name##_ = std::move(value);                   \
+    return *this;                                 \
+  }                                               \
+  const Type& name() const { return name##_; }    \
+  Type name##_ = __VA_ARGS__;
+
+// A value or the word `auto`.
+template <class T>
+struct Auto : std::optional<T> {
+  using std::optional<T>::optional;
+};
+
+// Names of an enum's values, default first:
+//   template <> struct EnumNames<Clamp> { static constexpr std::array<std::pair<std::string_view, Clamp>, 2> values = {{...}}; };
+template <class E>
+struct EnumNames;
+
+template <class E>
+std::string_view enum_name(E value) {
+  for (const auto& [name, candidate] : EnumNames<E>::values) {
+    if (candidate == value) return name;
+  }
+  return "?";
+}
+
+// The interval a number (or each number of a list) must lie in.
+struct Range {
+  double low = -std::numeric_limits<double>::infinity();
+  double high = std::numeric_limits<double>::infinity();
+  bool low_open = false;
+  bool high_open = false;
+
+  static Range any() { return {}; }
+  static Range closed(double low, double high) { return {low, high, false, false}; }
+  static Range half_open(double low, double high) { return {low, high, false, true}; }
+  static Range open_closed(double low, double high) { return {low, high, true, false}; }
+  static Range at_least(double low) { return {low, std::numeric_limits<double>::infinity(), false, true}; }  // finite
+  static Range at_least_or_inf(double low) { return {low, std::numeric_limits<double>::infinity(), false, false}; }
+  static Range above(double low) { return {low, std::numeric_limits<double>::infinity(), true, true}; }
+
+  bool bounded() const { return std::isfinite(low) || std::isfinite(high) || high_open; }
+  bool contains(double value) const {
+    return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
+  }
+  std::string text() const;  // "[0, 1)", ">= 0", "> 0"; empty when unbounded
+};
+
+// One option, type erased: what lists, help and docs are made from.
+struct OptionSpec {
+  std::string name;
+  std::string type;  // number, integer, boolean, word, text, list
+  Config default_value;
+  std::string range;
+  std::vector<std::string> choices;
+  std::string help;
+  std::map<std::string, Config> variants;  // variant name -> its value, where it differs from the default
+};
+
+// "name  type  default  range-or-choices  help" as one line of plain text, and as JSON for `debias list --json`.
+std::string option_line(const OptionSpec& spec);
+nlohmann::ordered_json option_json(const OptionSpec& spec);
+
+namespace options_detail {
+
+[[noreturn]] void refuse(const Config& value, const std::string& what, const std::string& expected);
+std::string shown(const Config& value);  // short text of a value for messages
+void check_range(double number, const Range& range, const Config& value, const std::string& what);
+
+template <class F>
+struct Field;
+
+template <>
+struct Field<bool> {
+  static std::string type() { return "boolean"; }
+  static bool parse(const Config& value, const Range&, const std::string& what) {
+    bool result;
+    if (!value.is_scalar() || !parse_boolean(value.text(), &result)) refuse(value, what, "true or false");
+    return result;
+  }
+  static Config emit(bool value) { return Config::boolean(value); }
+};
+
+template <>
+struct Field<int64_t> {
+  static std::string type() { return "integer"; }
+  static int64_t parse(const Config& value, const Range& range, const std::string& what) {
+    int64_t result;
+    if (!value.is_scalar() || !parse_integer(value.text(), &result)) refuse(value, what, "an integer");
+    check_range(static_cast<double>(result), range, value, what);
+    return result;
+  }
+  static Config emit(int64_t value) { return Config::integer(value); }
+};
+
+template <>
+struct Field<double> {
+  static std::string type() { return "number"; }
+  static double parse(const Config& value, const Range& range, const std::string& what) {
+    double result;
+    if (!value.is_scalar() || !parse_number(value.text(), &result)) refuse(value, what, "a number");
+    check_range(result, range, value, what);
+    return result;
+  }
+  static Config emit(double value) { return Config::number(value); }
+};
+
+template <>
+struct Field<std::string> {
+  static std::string type() { return "text"; }
+  static std::string parse(const Config& value, const Range&, const std::string& what) {
+    if (value.is_null()) return "";
+    if (!value.is_scalar()) refuse(value, what, "a word or text");
+    return value.text();
+  }
+  static Config emit(const std::string& value) { return Config::string(value); }
+};
+
+template <class E>
+  requires std::is_enum_v<E>
+struct Field<E> {
+  static std::string type() { return "word"; }
+  static std::vector<std::string> choices() {
+    std::vector<std::string> names;
+    for (const auto& entry : EnumNames<E>::values) names.emplace_back(entry.first);
+    return names;
+  }
+  static E parse(const Config& value, const Range&, const std::string& what) {
+    if (!value.is_scalar()) refuse(value, what, "a word");
+    for (const auto& [name, candidate] : EnumNames<E>::values) {
+      if (name == value.text()) return candidate;
+    }
+    throw usage_error("{}{}: unknown value '{}'{}", value.prefix(), what, value.text(), suggestion(value.text(), choices()));
+  }
+  static Config emit(E value) { return Config::scalar(std::string(enum_name(value))); }
+};
+
+template <class T>
+struct Field<Auto<T>> {
+  static std::string type() { return Field<T>::type() + " or auto"; }
+  static Auto<T> parse(const Config& value, const Range& range, const std::string& what) {
+    if (value.is_scalar() && value.text() == "auto") return Auto<T>();
+    return Auto<T>(Field<T>::parse(value, range, what));
+  }
+  static Config emit(const Auto<T>& value) { return value ? Field<T>::emit(*value) : Config::scalar("auto"); }
+};
+
+template <class T>
+struct Field<std::optional<T>> {
+  static std::string type() { return Field<T>::type() + " or none"; }
+  static std::optional<T> parse(const Config& value, const Range& range, const std::string& what) {
+    if (value.is_null() || (value.is_scalar() && value.text() == "none")) return std::nullopt;
+    return Field<T>::parse(value, range, what);
+  }
+  static Config emit(const std::optional<T>& value) { return value ? Field<T>::emit(*value) : Config::scalar("none"); }
+};
+
+template <class T>
+struct Field<std::vector<T>> {
+  static std::string type() { return "list of " + Field<T>::type() + "s"; }
+  static std::vector<T> parse(const Config& value, const Range& range, const std::string& what) {
+    if (!value.is_sequence()) refuse(value, what, "a list such as [1, 2]");
+    std::vector<T> result;
+    for (const auto& item : value.items()) result.push_back(Field<T>::parse(item, range, what));
+    return result;
+  }
+  static Config emit(const std::vector<T>& value) {
+    Config node = Config::sequence();
+    for (const auto& item : value) node.items().push_back(Field<T>::emit(item));
+    return node;
+  }
+};
+
+}  // namespace options_detail
+
+template <class T>
+class OptionTable {
+ public:
+  template <class F>
+  OptionTable& add(std::string name, F T::*field, std::string help) {
+    return add(std::move(name), field, Range::any(), std::move(help));
+  }
+
+  template <class F>
+  OptionTable& add(std::string name, F T::*field, Range range, std::string help) {
+    using options_detail::Field;
+    Entry entry;
+    entry.spec.name = name;
+    entry.spec.type = Field<F>::type();
+    entry.spec.default_value = Field<F>::emit(T{}.*field);
+    entry.spec.range = range.text();
+    if constexpr (std::is_enum_v<F>) entry.spec.choices = Field<F>::choices();
+    entry.spec.help = std::move(help);
+    entry.parse = [field, range](T& target, const Config& value, const std::string& what) {
+      target.*field = Field<F>::parse(value, range, what);
+    };
+    entry.emit = [field](const T& source) { return Field<F>::emit(source.*field); };
+    entries_.push_back(std::move(entry));
+    return *this;
+  }
+
+  // All options of another table, for a struct that derives from that table's struct.
+  template <class Base>
+  OptionTable& include(const OptionTable<Base>& base) {
+    static_assert(std::is_base_of_v<Base, T>);
+    for (const auto& from : base.entries()) {
+      Entry entry;
+      entry.spec = from.spec;
+      const Config own_default = from.emit(T{});
+      entry.spec.default_value = own_default;
+      entry.parse = [parse = from.parse](T& target, const Config& value, const std::string& what) { parse(target, value, what); };
+      entry.emit = [emit = from.emit](const T& source) { return emit(source); };
+      entries_.push_back(std::move(entry));
+    }
+    return *this;
+  }
+
+  // The value an option takes under `variant: NAME` (stable: the defaults).
+  OptionTable& variant(const std::string& variant_name, const std::string& option, const std::string& value) {
+    entry(option).spec.variants[variant_name] = Config::scalar(value);
+    return *this;
+  }
+
+  // A check across options, called after each read; it throws a usage error. `prefix` is "FILE:LINE: " or empty.
+  OptionTable& check(std::function<void(const T&, const std::string& prefix_and_what)> function) {
+    checks_.push_back(std::move(function));
+    return *this;
+  }
+
+  // The struct that a map asks for. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
+  // caller. A key `variant` (stable|paper|authors) is consumed where allowed. A null node gives the defaults.
+  T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) const {
+    T result{};
+    if (!node.is_null() && !node.is_map()) {
+      throw usage_error("{}{}: expected options as a map, found {}", node.prefix(), what, options_detail::shown(node));
+    }
+    const bool has_variants = with_variants_;
+    if (const Config* variant_node = has_variants ? node.find("variant") : nullptr) apply_variant(result, *variant_node, what);
+    for (const auto& [key, value] : node.entries()) {
+      if (has_variants && key == "variant") continue;
+      bool other = false;
+      for (const auto& name : others) other = other || name == key;
+      if (other) continue;
+      assign(result, key, value, what, others);
+    }
+    for (const auto& check : checks_) check(result, node.prefix() + what);
+    return result;
+  }
+
+  // Sets one option; `others` only widen the list of names that a message suggests.
+  void assign(T& target, const std::string& key, const Config& value, const std::string& what,
+              const std::vector<std::string>& others = {}) const {
+    for (const auto& candidate : entries_) {
+      if (candidate.spec.name == key) return candidate.parse(target, value, what + ": " + key);
+    }
+    std::vector<std::string> known = names();
+    known.insert(known.end(), others.begin(), others.end());
+    if (with_variants_) known.push_back("variant");
+    throw usage_error("{}{}: unknown option '{}'{}", value.prefix(), what, key, suggestion(key, known));
+  }
+
+  void verify(const T& value, const std::string& what) const {  // ranges and cross checks of a struct made in code
+    T copy{};
+    for (const auto& candidate : entries_) candidate.parse(copy, candidate.emit(value), what + ": " + candidate.spec.name);
+    for (const auto& check : checks_) check(value, what);
+  }
+
+  Config write(const T& value) const {
+    Config node = Config::map();
+    for (const auto& candidate : entries_) node.set(candidate.spec.name, candidate.emit(value));
+    return node;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> result;
+    for (const auto& candidate : entries_) result.push_back(candidate.spec.name);
+    return result;
+  }
+
+  std::vector<OptionSpec> specs() const {
+    std::vector<OptionSpec> result;
+    for (const auto& candidate : entries_) result.push_back(candidate.spec);
+    return result;
+  }
+
+  OptionTable& with_variants() {  // accept the key `variant` even where no option differs
+    with_variants_ = true;
+    return *this;
+  }
+
+  struct Entry {
+    OptionSpec spec;
+    std::function<void(T&, const Config&, const std::string&)> parse;
+    std::function<Config(const T&)> emit;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  Entry& entry(const std::string& name) {
+    for (auto& candidate : entries_) {
+      if (candidate.spec.name == name) return candidate;
+    }
+    throw std::logic_error("option table has no option " + name);
+  }
+
+  void apply_variant(T& target, const Config& variant_node, const std::string& what) const {
+    const std::string name = variant_node.is_scalar() ? variant_node.text() : "";
+    if (name != "stable" && name != "paper" && name != "authors") {
+      throw usage_error("{}{}: variant: unknown value '{}'{}", variant_node.prefix(), what, name,
+                        suggestion(name, {"stable", "paper", "authors"}));
+    }
+    for (const auto& candidate : entries_) {
+      const auto found = candidate.spec.variants.find(name);
+      if (found != candidate.spec.variants.end()) candidate.parse(target, found->second, what + ": " + candidate.spec.name);
+    }
+  }
+
+  std::vector<Entry> entries_;
+  std::vector<std::function<void(const T&, const std::string&)>> checks_;
+  bool with_variants_ = false;
+};
+
+}  // namespace debias

@@ -1,0 +1,25 @@
+// SHA-256 over pieces.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace debias {
+
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+
+  void update(const void* data, size_t bytes);
+  std::string hex();  // lower case, 64 characters; ends the computation
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace debias

@@ -1,0 +1,63 @@
+// Batches of views, in order, from several workers and a ring of preallocated buffers.
+//
+// The bytes of batch k of epoch e depend on the data set, the views, the sampler and the seed alone: not on workers, prefetch or where
+// the run was resumed. A worker's failure is rethrown by next() for the batch it belongs to.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "debias/augment/view_pipeline.h"
+#include "debias/data/dataset.h"
+#include "debias/data/sampler.h"
+
+namespace debias {
+
+struct Batch {
+  at::Tensor images;                 // float32 [V, B, C, H, W], view-major; a slot of the ring: valid until the next call of next()
+  std::vector<int64_t> ids;          // [B] source ids
+  std::vector<int64_t> occurrences;  // [B]
+  std::vector<int64_t> labels;       // [B], kUnknown where not known
+  std::vector<int64_t> biases;       // [B]
+  std::vector<int64_t> indices;      // [B] into the data set
+  int64_t epoch = 0;
+  int64_t number = 0;                // within the epoch, from 0
+};
+
+class LoaderOptions {
+ public:
+  DEBIAS_OPTION(LoaderOptions, int64_t, batch_size, 256)
+  DEBIAS_OPTION(LoaderOptions, int64_t, views, 1)
+  DEBIAS_OPTION(LoaderOptions, bool, drop_last, false)
+  DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)    // 0: in the calling thread
+  DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)   // batches ready ahead of the consumer
+  DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
+  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)     // share of false-positive second views (spec 2.9)
+  DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
+};
+
+class Loader {
+ public:
+  Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, std::shared_ptr<const Sampler> sampler, LoaderOptions options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  int64_t batches_per_epoch() const;
+  // Starts an epoch at batch `first`; stops whatever was under way.
+  void start(int64_t epoch, int64_t first = 0);
+  // The next batch of the epoch, or null at its end. The pointer is valid until the next call of next() or start().
+  const Batch* next();
+
+  double seconds_waited() const;  // the consumer's waiting time since construction
+  std::vector<int64_t> image_shape() const;  // {C, H, W}
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace debias

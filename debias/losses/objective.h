@@ -1,0 +1,65 @@
+// What an objective takes and returns, and the registry of objectives.
+//
+// Rows are the n = V*B embeddings, view-major: row v*B + i is view v of sample i. Every row carries integer keys (sample, label, bias);
+// whether row j is the anchor itself, another view, a positive or a negative follows from comparing keys (pair_keys.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+
+namespace debias {
+
+// The input of an objective. Undefined tensors are absent.
+struct ObjectiveInput {
+  at::Tensor z;         // [B, V, D] floating point; rows of unit norm for the pairwise objectives. For logits objectives [B, C].
+  at::Tensor labels;    // int64 [B], -1 = unknown, matches nothing
+  at::Tensor bias;      // int64 [B]
+  at::Tensor weights;   // pair weights' features [B, F] (softcon, continuous fairkl)
+  at::Tensor samples;   // int64 [B] keys of "same sample"; absent: 0..B-1
+};
+
+// A value with its evidence.
+struct ObjectiveResult {
+  at::Tensor value;                    // 0-d, in the dtype of z (float32 for bfloat16)
+  at::Tensor per_anchor;               // [anchors], view-major, detached; NaN for an anchor dropped from the mean
+  int64_t anchors = 0;
+  int64_t anchors_used = 0;
+  int64_t clamped = 0;                 // anchors whose clamp, floor or fall-back acted (summed over view pairs)
+  std::optional<double> min_estimate;  // the smallest estimate before it acted
+};
+
+enum class InputKind { kPairs, kRegulariser, kLogits };
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  virtual ObjectiveResult operator()(const ObjectiveInput& input) const = 0;
+  virtual Config config() const = 0;                               // resolved options, without the name
+  virtual void set(const std::string& option, const Config& value) = 0;  // one option in force from now on (value schedules)
+};
+
+struct ObjectiveEntry {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string summary;              // one line: formula in words, paper and equation
+  InputKind kind = InputKind::kPairs;
+  int64_t min_views = 1;
+  bool needs_labels = false;        // always; options may need them too and then the objective says so itself
+  bool needs_bias = false;
+  std::vector<OptionSpec> options;
+  // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
+  std::function<std::unique_ptr<Objective>(const Config& term, const std::vector<std::string>& others)> make;
+};
+
+const std::vector<ObjectiveEntry>& objective_registry();
+
+}  // namespace debias
