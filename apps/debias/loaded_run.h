@@ -1,0 +1,27 @@
+// A run folder or a lone checkpoint, opened for judging or embedding.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "debias/core/config.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+struct LoadedRun {
+  std::string folder;      // the run folder; empty for a lone checkpoint
+  std::string checkpoint;  // path of the file the weights came from
+  Config recipe;           // the resolved recipe: data, views, encoder, head, objective, ...
+  std::shared_ptr<Encoder> encoder;
+  std::shared_ptr<Head> head;
+  uint64_t seed = 1;
+  int64_t epoch = 0;       // finished epochs
+};
+
+// `path`: a run folder (its checkpoints/last, or best when `which` says so), or a .safetensors file (inside a run folder's checkpoints/ it
+// finds that run's config.yaml; elsewhere the recipe in its metadata). Data errors name the path.
+LoadedRun load_run(const std::string& path, const std::string& which = "last");
+
+}  // namespace debias

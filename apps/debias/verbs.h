@@ -1,0 +1,23 @@
+// One function per verb: declares its words and flags on `root`, and stores what to run in `action` when it was asked for.
+//
+// main.cpp parses, runs the action and maps debias::Error to exit codes; verbs throw, and return 0 or an exit code. Results go to
+// standard output, progress and logs to standard error; with --json one JSON object on standard output and nothing else.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+namespace debias {
+
+using VerbAction = std::function<int()>;
+
+void add_train_verb(CLI::App& root, VerbAction& action);
+void add_eval_verb(CLI::App& root, VerbAction& action);
+void add_embed_verb(CLI::App& root, VerbAction& action);
+void add_loss_verb(CLI::App& root, VerbAction& action);
+void add_data_verb(CLI::App& root, VerbAction& action);
+void add_list_verb(CLI::App& root, VerbAction& action);
+void add_checkpoint_verb(CLI::App& root, VerbAction& action);
+
+}  // namespace debias
