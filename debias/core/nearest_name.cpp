@@ -27,10 +27,11 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  name = name.substr(0, 100);  // bounds the work: nothing we know is as long
   std::string best;
   size_t best_distance = std::string::npos;
   for (const auto& candidate : candidates) {
-    const size_t distance = edit_distance(name.substr(0, 100), candidate);
+    const size_t distance = edit_distance(name, candidate);
     const size_t allowed = std::max<size_t>(2, std::max(name.size(), candidate.size()) / 3);
     if (distance <= allowed && distance < best_distance) {
       best = candidate;
