@@ -2,7 +2,7 @@
 # debias_test(folder): the test program <folder>_test of tests/<folder>/*.cpp; its tests are labelled by their names.
 
 add_library(debias_build_flags INTERFACE)
-target_compile_options(debias_build_flags INTERFACE -Wall -Wextra -Wshadow -Werror $<$<BOOL:${CCACHE_PROGRAM}>:-fpch-preprocess>)
+target_compile_options(debias_build_flags INTERFACE -Wall -Wextra -Wshadow -Werror $<$<AND:$<BOOL:${CCACHE_PROGRAM}>,$<BOOL:${DEBIAS_PCH}>>:-fpch-preprocess>)
 if(DEBIAS_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=address,undefined)
@@ -54,11 +54,22 @@ function(debias_test folder)
   if(ARG_TORCH)
     debias_use_torch(${target} PRIVATE)
   endif()
+  debias_discover_tests(${target} unit 600 "-*RealData*:*Slow*")
+  debias_discover_tests(${target} data 900 "*RealData*-*Slow*")
+  debias_discover_tests(${target} slow 1800 "*Slow*")
+endfunction()
+
+# The variables come from a file that ctest reads after discovery: gtest_discover_tests splits a list given to ENVIRONMENT
+# at its semicolons and would set the first variable alone.
+function(debias_discover_tests target label timeout filter)
+  gtest_discover_tests(${target} TEST_FILTER "${filter}" TEST_LIST ${target}_${label} DISCOVERY_TIMEOUT 120
+    PROPERTIES LABELS ${label} TIMEOUT ${timeout})
   set(environment "DEBIAS_TEST_DATA=${DEBIAS_TEST_DATA};DEBIAS_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/debias;OMP_NUM_THREADS=2")
-  gtest_discover_tests(${target} TEST_FILTER "-*RealData*:*Slow*" DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS unit ENVIRONMENT "${environment}" TIMEOUT 600)
-  gtest_discover_tests(${target} TEST_FILTER "*RealData*" DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS data ENVIRONMENT "${environment}" TIMEOUT 900)
-  gtest_discover_tests(${target} TEST_FILTER "*Slow*" DISCOVERY_TIMEOUT 120
-    PROPERTIES LABELS slow ENVIRONMENT "${environment}" TIMEOUT 1800)
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_${label}_environment.cmake)
+  file(CONFIGURE OUTPUT ${script} @ONLY CONTENT
+"if(@target@_@label@)
+  set_tests_properties(\${@target@_@label@} PROPERTIES ENVIRONMENT [==[@environment@]==])
+endif()
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
 endfunction()
