@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# scripts/bootstrap.sh [--lint]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
+#
+# Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy. libtorch is, in this order: the folder
+# LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
+# With nothing missing it only says so. Where it cannot go on it stops with one line that says what to do.
+set -euo pipefail
+export LC_ALL=C
+
+torch_version=2.11.0
+torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)  # libtorch_cpu.so links the last two
+torch_download="545 MB"
+torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() { printf 'bootstrap: %s\n' "$*"; }
+stop() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
+
+# What is wrong with the libtorch in folder $1, in words; nothing when it can be used.
+torch_fault() {
+  local version needed
+  version=$(cat "$1/version.py" "$1/build-version" 2>/dev/null | sed -nE "s/^(__version__ = ')?([0-9]+\.[0-9]+\.[0-9]+).*/\2/p" | head -n 1)
+  [ -n "$version" ] || { echo "no torch there"; return; }
+  [ "$version" = "$torch_version" ] || { echo "torch $version there, $torch_version is needed"; return; }
+  for needed in lib/libtorch_cpu.so lib/libc10.so include/ATen/ATen.h include/c10/macros/Macros.h include/torch/csrc/api/include/torch/types.h; do
+    [ -e "$1/$needed" ] || { echo "$needed is missing there"; return; }
+  done
+  compgen -G "$1/lib/libgomp*.so*" >/dev/null || { echo "lib/libgomp is missing there"; return; }
+  ldd "$1/lib/libtorch_cpu.so" 2>&1 | sed -nE 's/^\s*(\S+) => not found$/libtorch_cpu.so does not find \1/p; s/^.*(not a dynamic executable|error.*)$/libtorch_cpu.so cannot be loaded: \1/p' | head -n 1
+}
+
+find_torch() {
+  torch=""
+  local folder fault
+  if [ -n "${LIBTORCH:-}" ]; then
+    fault=$(torch_fault "$LIBTORCH")
+    [ -z "$fault" ] || stop "LIBTORCH=$LIBTORCH: $fault; name the folder that holds include/ and lib/, or unset LIBTORCH"
+    torch=$(realpath "$LIBTORCH")
+    return
+  fi
+  local of_python
+  of_python='import importlib.util as u; s = u.find_spec("torch"); print((s and s.submodule_search_locations or [""])[0])'
+  for folder in "$root/build/libtorch" "@python" "$cache/torch-$torch_version/torch"; do
+    [ "$folder" != "@python" ] || folder=$(python3 -c "$of_python" 2>/dev/null || true)
+    if [ -n "$folder" ] && [ -z "$(torch_fault "$folder")" ]; then
+      torch=$(realpath "$folder")
+      return
+    fi
+  done
+}
+
+missing_packages() {
+  local tool package
+  for tool in g++ make cmake ninja:ninja-build ccache pkg-config protoc:protobuf-compiler python3 "$@"; do
+    command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
+  done
+  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libturbojpeg0-dev libpng-dev zlib1g-dev \
+    libssl-dev libprotobuf-dev libgtest-dev libgmock-dev libbenchmark-dev; do
+    dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
+  done
+  # Debian's python3 has neither pip nor the means to make an environment with one.
+  if [ -z "$torch" ] && ! python3 -c 'import pip' 2>/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then echo python3-venv; fi
+}
+
+install_packages() {
+  local as_root=() log size start=$SECONDS
+  command -v apt-get >/dev/null || stop "no apt-get here (Debian 12 or Ubuntu 24.04 is expected); install the equivalents of: $*"
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || stop "not root and no sudo here; have this run as root: apt-get install -y --no-install-recommends $*"
+    as_root=(sudo)
+    [ -t 0 ] || sudo -n true 2>/dev/null || stop "sudo asks for a password and there is no terminal; run: sudo apt-get install -y --no-install-recommends $*"
+  fi
+  log=$(mktemp)
+  say "installing with apt: $*"
+  "${as_root[@]}" apt-get update -q >"$log" 2>&1 || { tail -n 5 "$log" >&2; stop "apt-get update failed (its last lines are above)"; }
+  size=$(apt-get install -y --no-install-recommends --print-uris "$@" 2>>"$log" | sed -nE 's/^Need to get (.*) of archives.*/\1/p')
+  say "downloading ${size:-an unknown amount} of packages"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" >>"$log" 2>&1 ||
+    { grep '^E:' "$log" >&2 || tail -n 5 "$log" >&2; stop "apt-get could not install: $*"; }
+  rm -f "$log"
+  say "packages installed in $((SECONDS - start)) s"
+}
+
+check_versions() {
+  local found
+  found=$(cmake --version | sed -nE 's/^cmake version ([0-9.]+).*/\1/p')
+  printf '3.25\n%s\n' "$found" | sort -CV || stop "cmake $found found ($(command -v cmake)), 3.25 or newer is needed"
+  [ -n "${CXX:-}" ] && return
+  found=$(g++ -dumpversion)
+  [ "${found%%.*}" -ge 12 ] || stop "g++ $found found ($(command -v g++)), 12 or newer is needed"
+}
+
+download_torch() {
+  local pip=(python3 -m pip) target="$cache/torch-$torch_version" start=$SECONDS free fault quiet=()
+  [ "$(uname -m)" = x86_64 ] || stop "the wheel to download is for x86_64 and this is $(uname -m); set LIBTORCH to a libtorch $torch_version for it"
+  mkdir -p "$cache" || stop "cannot make the folder $cache"
+  free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
+  [ "$free" -ge $torch_unpacked_kb ] || stop "$cache has $((free / 1024)) MB free, unpacking libtorch takes $((torch_unpacked_kb / 1024)) MB"
+  work=$(mktemp -d "$cache/unpacking-XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  if ! python3 -c 'import pip' 2>/dev/null; then
+    python3 -m venv "$work/venv" >"$work/log" 2>&1 || stop "python3 -m venv failed: $(tail -n 1 "$work/log")"
+    pip=("$work/venv/bin/python" -m pip)
+  fi
+  say "downloading libtorch: ${torch_wheels[*]} ($torch_download) into $target"
+  [ -t 1 ] || quiet=(-q)
+  mkdir "$work/tmp"
+  # The wheel of one Python version serves all: only its C++ half is used. TMPDIR: unpacked where it is to stay.
+  TMPDIR="$work/tmp" "${pip[@]}" --disable-pip-version-check install "${quiet[@]}" --no-deps --no-compile --no-cache-dir --retries 2 \
+    --target "$work/unpacked" --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
+    --platform=manylinux_2_{17..28}_x86_64 "${torch_wheels[@]}" 2>"$work/log" ||
+    stop "libtorch cannot be downloaded (no network or index?), or set LIBTORCH=DIR; pip says: $(grep -v '^WARNING' "$work/log" | tail -n 1)"
+  fault=$(torch_fault "$work/unpacked/torch")
+  [ -z "$fault" ] || stop "the downloaded libtorch cannot be used: $fault"
+  [ ! -e "$target" ] || mv -T "$target" "$work/incomplete"
+  mv -T "$work/unpacked" "$target"
+  torch="$target/torch"
+  say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
+}
+
+case "${1:-}" in
+  "") tools=() ;;
+  --lint) tools=(clang-format clang-tidy) ;;
+  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint]" ;;
+esac
+cache="${XDG_CACHE_HOME:-${HOME:?bootstrap: HOME is not set}/.cache}/debias"
+
+find_torch
+mapfile -t missing < <(missing_packages "${tools[@]}")
+[ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
+check_versions
+[ -n "$torch" ] || download_torch
+mkdir -p "$root/build"
+[ "$(readlink "$root/build/libtorch" || true)" = "$torch" ] || ln -sfn "$torch" "$root/build/libtorch"
+say "ready, with libtorch $torch_version in $torch"
