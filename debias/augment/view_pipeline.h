@@ -1,14 +1,16 @@
 // A view: a chain of steps from an image to normalised floats, each a pure function of (pixels, RNG key).
 //
 // Recipe: `views: {preset: sim32, random_horizontal_flip: {p: 0}}` or `views: {steps: [{random_resized_crop: {size: 28}}, ...]}`.
-// Step names and arguments are torchvision's. The last step is always to_tensor and normalize. Semantics: spec section 3.2
-// (Pillow-based torchvision on 8-bit pixels).
+// Step names and arguments are torchvision's. The last step is always to_tensor and normalize. Semantics: torchvision's
+// on PIL images, that is Pillow's arithmetic on 8-bit pixels (each step's header says which).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
@@ -24,6 +26,8 @@ class ViewStep {
   virtual ~ViewStep() = default;
   virtual std::string name() const = 0;
   virtual Config config() const = 0;
+  // Size of the output for an input of this size; 0 x 0 when it depends on more than the size.
+  virtual std::pair<int, int> output_size(int height, int width) const { return {height, width}; }
   // `key` has epoch, sample, occurrence and view set; the pipeline sets `key.step` to this step's position.
   virtual void apply(Image& image, const RngKey& key) const = 0;
 };
@@ -68,6 +72,7 @@ class ViewPipeline {
  private:
   std::vector<std::shared_ptr<const ViewStep>> steps_;
   std::vector<double> mean_, std_;
+  std::vector<float> table_;  // value of each byte, 256 per channel
 };
 
 }  // namespace debias

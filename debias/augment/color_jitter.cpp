@@ -1,0 +1,78 @@
+#include "debias/augment/color_jitter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "debias/augment/colour.h"
+#include "debias/augment/view_steps.h"
+
+namespace debias {
+namespace {
+
+double draw_factor(const Spread& spread, Random& random) {
+  return spread.pair ? random.uniform(spread.low, spread.high) : random.uniform(std::max(0.0, 1 - spread.high), 1 + spread.high);
+}
+
+class ColorJitterOptions {
+ public:
+  DEBIAS_OPTION(ColorJitterOptions, Spread, brightness, {})
+  DEBIAS_OPTION(ColorJitterOptions, Spread, contrast, {})
+  DEBIAS_OPTION(ColorJitterOptions, Spread, saturation, {})
+  DEBIAS_OPTION(ColorJitterOptions, Spread, hue, {})
+  DEBIAS_OPTION(ColorJitterOptions, double, p, 1.0)
+  static const OptionTable<ColorJitterOptions>& table() {
+    static const auto table =
+        OptionTable<ColorJitterOptions>()
+            .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0), "x stands for factors in [max(0, 1 - x), 1 + x]")
+            .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "likewise")
+            .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "likewise")
+            .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "in turns; x stands for [-x, x]")
+            .add("p", &ColorJitterOptions::p_, Range::closed(0, 1), "probability that the step acts (RandomApply)");
+    return table;
+  }
+};
+
+class ColorJitter : public StepWithOptions<ColorJitterOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  void apply(Image& image, const RngKey& key) const override {
+    Random random(key);
+    if (!(random.uniform() < options_.p())) return;
+    const JitterDraw draw = draw_jitter(options_.brightness(), options_.contrast(), options_.saturation(), options_.hue(), random);
+    for (const ColorAdjustment adjustment : draw.order) {
+      switch (adjustment) {
+        case ColorAdjustment::kBrightness:
+          adjust_brightness(image, draw.brightness);
+          break;
+        case ColorAdjustment::kContrast:
+          adjust_contrast(image, draw.contrast);
+          break;
+        case ColorAdjustment::kSaturation:
+          adjust_saturation(image, draw.saturation);
+          break;
+        case ColorAdjustment::kHue:
+          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(image, draw.hue);  // the way through HSV is not exact
+          break;
+      }
+    }
+  }
+};
+
+}  // namespace
+
+JitterDraw draw_jitter(const Spread& brightness, const Spread& contrast, const Spread& saturation, const Spread& hue, Random& random) {
+  JitterDraw draw{{ColorAdjustment::kBrightness, ColorAdjustment::kContrast, ColorAdjustment::kSaturation, ColorAdjustment::kHue}};
+  for (int i = 3; i > 0; --i) std::swap(draw.order[i], draw.order[random.below(i + 1)]);
+  draw.brightness = draw_factor(brightness, random);
+  draw.contrast = draw_factor(contrast, random);
+  draw.saturation = draw_factor(saturation, random);
+  draw.hue = random.uniform(hue.pair ? hue.low : -hue.high, hue.high);
+  return draw;
+}
+
+ViewStepEntry color_jitter_entry() {
+  return step_entry<ColorJitter, ColorJitterOptions>("color_jitter", {"colour_jitter", "jitter"},
+                                                     "brightness, contrast, saturation and hue by random factors, in random order");
+}
+
+}  // namespace debias

@@ -1,0 +1,108 @@
+#include <algorithm>
+
+#include "debias/augment/geometry.h"
+#include "debias/augment/resize.h"
+#include "debias/augment/step_options.h"
+#include "debias/augment/view_steps.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+std::pair<int, int> sides(const Extent& size) { return {size.height, size.square() ? size.height : size.width}; }
+
+class RandomCropOptions {
+ public:
+  DEBIAS_OPTION(RandomCropOptions, Extent, size, {32, 0})
+  DEBIAS_OPTION(RandomCropOptions, int64_t, padding, 0)
+  static const OptionTable<RandomCropOptions>& table() {
+    static const auto table =
+        OptionTable<RandomCropOptions>()
+            .add("size", &RandomCropOptions::size_, Range::closed(1, kLargestExtent), "of the view in pixels, square or [height, width]")
+            .add("padding", &RandomCropOptions::padding_, Range::closed(0, kLargestExtent), "black pixels added on every side first");
+    return table;
+  }
+};
+
+class RandomCrop : public StepWithOptions<RandomCropOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
+  void apply(Image& image, const RngKey& key) const override {
+    const auto [height, width] = sides(options_.size());
+    const int padding = static_cast<int>(options_.padding());
+    const int spare_rows = image.height + 2 * padding - height, spare_columns = image.width + 2 * padding - width;
+    if (spare_rows < 0 || spare_columns < 0) {
+      throw usage_error(
+          "random_crop: a crop of {} x {} does not fit in an image of {} x {} with padding {}; give a smaller size or more padding", height,
+          width, image.height, image.width, padding);
+    }
+    Random random(key);
+    const int top = static_cast<int>(random.below(spare_rows + 1));
+    const int left = static_cast<int>(random.below(spare_columns + 1));
+    image = padded_crop(image, {top - padding, left - padding, height, width});
+  }
+};
+
+class ResizeOptions {
+ public:
+  DEBIAS_OPTION(ResizeOptions, Extent, size, {32, 0})
+  static const OptionTable<ResizeOptions>& table() {
+    static const auto table = OptionTable<ResizeOptions>().add("size", &ResizeOptions::size_, Range::closed(1, kLargestExtent),
+                                                               "in pixels: of the short side, or [height, width]");
+    return table;
+  }
+};
+
+class Resize : public StepWithOptions<ResizeOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  std::pair<int, int> output_size(int height, int width) const override {
+    const Extent& size = options_.size();
+    if (!size.square()) return {size.height, size.width};
+    const int64_t longer = int64_t{size.height} * std::max(height, width) / std::min(height, width);
+    if (longer > kLargestExtent) {
+      throw usage_error("resize: size {} makes an image of {} x {} {} pixels long; give [height, width]", size.height, height, width,
+                        longer);
+    }
+    return height < width ? std::pair(size.height, static_cast<int>(longer)) : std::pair(static_cast<int>(longer), size.height);
+  }
+  void apply(Image& image, const RngKey&) const override {
+    const auto [height, width] = output_size(image.height, image.width);
+    if (height != image.height || width != image.width) image = resized(image, height, width);
+  }
+};
+
+class CenterCropOptions {
+ public:
+  DEBIAS_OPTION(CenterCropOptions, Extent, size, {32, 0})
+  static const OptionTable<CenterCropOptions>& table() {
+    static const auto table = OptionTable<CenterCropOptions>().add("size", &CenterCropOptions::size_, Range::closed(1, kLargestExtent),
+                                                                   "of the view in pixels, square or [height, width]");
+    return table;
+  }
+};
+
+class CenterCrop : public StepWithOptions<CenterCropOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
+  void apply(Image& image, const RngKey&) const override {
+    const auto [height, width] = sides(options_.size());
+    image = padded_crop(image, center_box(image.height, image.width, height, width));
+  }
+};
+
+}  // namespace
+
+ViewStepEntry random_crop_entry() {
+  return step_entry<RandomCrop, RandomCropOptions>("random_crop", {"crop"}, "a random part of fixed size, after padding with black");
+}
+
+ViewStepEntry resize_entry() { return step_entry<Resize, ResizeOptions>("resize", {}, "antialiased bilinear resize"); }
+
+ViewStepEntry center_crop_entry() {
+  return step_entry<CenterCrop, CenterCropOptions>("center_crop", {"centre_crop"}, "the middle of the image; black around a smaller one");
+}
+
+}  // namespace debias

@@ -1,0 +1,68 @@
+#include "debias/augment/blur.h"
+#include "debias/augment/colour.h"
+#include "debias/augment/step_options.h"
+#include "debias/augment/view_steps.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+class RandomGrayscaleOptions {
+ public:
+  DEBIAS_OPTION(RandomGrayscaleOptions, double, p, 0.1)
+  static const OptionTable<RandomGrayscaleOptions>& table() {
+    static const auto table =
+        OptionTable<RandomGrayscaleOptions>().add("p", &RandomGrayscaleOptions::p_, Range::closed(0, 1), "probability");
+    return table;
+  }
+};
+
+class RandomGrayscale : public StepWithOptions<RandomGrayscaleOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  void apply(Image& image, const RngKey& key) const override {
+    if (Random(key).uniform() < options_.p()) make_grayscale(image);
+  }
+};
+
+class GaussianBlurOptions {
+ public:
+  DEBIAS_OPTION(GaussianBlurOptions, int64_t, kernel_size, 3)
+  DEBIAS_OPTION(GaussianBlurOptions, Spread, sigma, Spread::between(0.1, 2.0))
+  DEBIAS_OPTION(GaussianBlurOptions, double, p, 1.0)
+  static const OptionTable<GaussianBlurOptions>& table() {
+    static const auto table =
+        OptionTable<GaussianBlurOptions>()
+            .add("kernel_size", &GaussianBlurOptions::kernel_size_, Range::closed(1, 999), "taps per direction, odd")
+            .add("sigma", &GaussianBlurOptions::sigma_, Range::closed(1e-3, 1e3), "in pixels; drawn uniformly from a pair")
+            .add("p", &GaussianBlurOptions::p_, Range::closed(0, 1), "probability that the step acts")
+            .check([](const GaussianBlurOptions& options, const std::string& what) {
+              if (options.kernel_size() % 2 == 1) return;
+              throw usage_error("{}: kernel_size: {} is even; give an odd number such as {}", what, options.kernel_size(),
+                                options.kernel_size() + 1);
+            });
+    return table;
+  }
+};
+
+class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  void apply(Image& image, const RngKey& key) const override {
+    Random random(key);
+    if (!(random.uniform() < options_.p())) return;
+    gaussian_blur(image, static_cast<int>(options_.kernel_size()), random.uniform(options_.sigma().low, options_.sigma().high));
+  }
+};
+
+}  // namespace
+
+ViewStepEntry random_grayscale_entry() {
+  return step_entry<RandomGrayscale, RandomGrayscaleOptions>("random_grayscale", {"grayscale"}, "luma in all channels");
+}
+
+ViewStepEntry gaussian_blur_entry() {
+  return step_entry<GaussianBlur, GaussianBlurOptions>("gaussian_blur", {"blur"}, "Gaussian blur, borders mirrored");
+}
+
+}  // namespace debias

@@ -1,0 +1,57 @@
+#include "debias/augment/geometry.h"
+#include "debias/augment/step_options.h"
+#include "debias/augment/view_steps.h"
+
+namespace debias {
+namespace {
+
+class RandomHorizontalFlipOptions {
+ public:
+  DEBIAS_OPTION(RandomHorizontalFlipOptions, double, p, 0.5)
+  static const OptionTable<RandomHorizontalFlipOptions>& table() {
+    static const auto table =
+        OptionTable<RandomHorizontalFlipOptions>().add("p", &RandomHorizontalFlipOptions::p_, Range::closed(0, 1), "probability");
+    return table;
+  }
+};
+
+class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  void apply(Image& image, const RngKey& key) const override {
+    if (Random(key).uniform() < options_.p()) mirror_horizontally(image);
+  }
+};
+
+class RandomRotationOptions {
+ public:
+  DEBIAS_OPTION(RandomRotationOptions, Spread, degrees, Spread::number(20))
+  static const OptionTable<RandomRotationOptions>& table() {
+    static const auto table = OptionTable<RandomRotationOptions>().add("degrees", &RandomRotationOptions::degrees_,
+                                                                       Range::closed(-360, 360), "counter-clockwise; d stands for [-d, d]");
+    return table;
+  }
+};
+
+class RandomRotation : public StepWithOptions<RandomRotationOptions> {
+ public:
+  using StepWithOptions::StepWithOptions;
+  void apply(Image& image, const RngKey& key) const override {
+    const Spread& degrees = options_.degrees();
+    image = rotated(image, Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high));
+  }
+};
+
+}  // namespace
+
+ViewStepEntry random_horizontal_flip_entry() {
+  return step_entry<RandomHorizontalFlip, RandomHorizontalFlipOptions>("random_horizontal_flip", {"horizontal_flip", "hflip"},
+                                                                       "mirrors left and right");
+}
+
+ViewStepEntry random_rotation_entry() {
+  return step_entry<RandomRotation, RandomRotationOptions>("random_rotation", {"rotation", "rotate"},
+                                                           "turns about the centre: nearest pixel, black outside");
+}
+
+}  // namespace debias

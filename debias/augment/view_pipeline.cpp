@@ -1,0 +1,178 @@
+#include "debias/augment/view_pipeline.h"
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+
+namespace debias {
+namespace {
+
+class NormalizeOptions {
+ public:
+  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, mean, {})
+  DEBIAS_OPTION(NormalizeOptions, std::vector<double>, std, {})
+  static const OptionTable<NormalizeOptions>& table() {
+    static const auto table = OptionTable<NormalizeOptions>()
+                                  .add("mean", &NormalizeOptions::mean_, Range::closed(-1e6, 1e6), "per channel, of values in [0, 1]")
+                                  .add("std", &NormalizeOptions::std_, Range::closed(1e-6, 1e6), "per channel, of values in [0, 1]");
+    return table;
+  }
+};
+
+struct NamedStep {
+  const ViewStepEntry* entry;
+  Config options;
+};
+
+bool is_called(const ViewStepEntry& entry, const std::string& word) {
+  return entry.name == word || std::find(entry.aliases.begin(), entry.aliases.end(), word) != entry.aliases.end();
+}
+
+// An item of `steps:` is a bare name or a map of one name to its options.
+NamedStep read_step(const Config& item) {
+  if (item.is_scalar()) return {&find_entry(view_step_registry(), item.text(), "view step", item.prefix()), Config::map()};
+  if (!item.is_map() || item.entries().size() != 1) {
+    options_detail::refuse(item, "views: steps", "a step's name or {name: {options}} in each item");
+  }
+  const auto& [name, options] = item.entries().front();
+  return {&find_entry(view_step_registry(), name, "view step", options.prefix()), options};
+}
+
+std::vector<NamedStep> read_steps(const Config& list) {
+  if (!list.is_sequence()) options_detail::refuse(list, "views: steps", "a list such as [{random_crop: {size: 32}}]");
+  std::vector<NamedStep> steps;
+  for (const Config& item : list.items()) steps.push_back(read_step(item));
+  return steps;
+}
+
+std::vector<NamedStep> preset_steps(const Config& section) {
+  const Config* preset = section.find("preset");
+  if (preset && !preset->is_scalar()) options_detail::refuse(*preset, "views: preset", "a preset's name");
+  const std::string name = preset ? preset->text() : "none";
+  const ViewPresetEntry& entry = find_entry(view_preset_registry(), name, "view preset", preset ? preset->prefix() : "");
+  std::vector<NamedStep> steps;
+  for (const auto& [step_name, options] : entry.steps) {
+    steps.push_back({&find_entry(view_step_registry(), step_name, "view step"), options});
+  }
+  return steps;
+}
+
+[[noreturn]] void refuse_key(const std::string& key, const Config& value, const std::vector<NamedStep>& steps,
+                             const std::vector<std::string>& others, bool from_preset) {
+  std::vector<std::string> known;
+  for (const NamedStep& step : steps) known.push_back(step.entry->name);
+  for (const ViewStepEntry& entry : view_step_registry()) {
+    if (!is_called(entry, key)) continue;
+    if (!from_preset) throw usage_error("{}views: {} stands beside `steps`; put it into the list", value.prefix(), key);
+    throw usage_error("{}views: the preset has no step '{}' to override (it has: {}); write `steps:` instead of `preset:`", value.prefix(),
+                      key, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
+  }
+  if (!from_preset) known.clear();
+  known.insert(known.end(), {"preset", "steps", "normalize"});
+  known.insert(known.end(), others.begin(), others.end());
+  throw usage_error("{}views: unknown key '{}'{}", value.prefix(), key, suggestion(key, known));
+}
+
+std::vector<double> chosen_constants(const std::vector<double>& given, const std::vector<double>& of_the_data, const char* name,
+                                     const std::string& prefix) {
+  const std::vector<double>& values = given.empty() ? of_the_data : given;
+  if (values.empty())
+    throw usage_error("{}views: no {} is known for this data set; give normalize: {{mean: [...], std: [...]}}", prefix, name);
+  if (values.size() != 1 && values.size() != 3) {
+    throw usage_error("{}views: normalize: {}: expected 1 or 3 values, found {}", prefix, name, values.size());
+  }
+  return values;
+}
+
+std::vector<float> byte_values(const std::vector<double>& mean, const std::vector<double>& std) {
+  const size_t channels = std::max(mean.size(), std.size());
+  std::vector<float> table;
+  for (size_t c = 0; c < channels; ++c) {
+    const auto m = static_cast<float>(mean[mean.size() == 1 ? 0 : c]), s = static_cast<float>(std[std.size() == 1 ? 0 : c]);
+    for (int byte = 0; byte < 256; ++byte) table.push_back((static_cast<float>(byte) / 255.0f - m) / s);
+  }
+  return table;
+}
+
+}  // namespace
+
+ViewPipeline ViewPipeline::from_config(const Config& section_or_word, const std::vector<double>& mean, const std::vector<double>& std,
+                                       const std::vector<std::string>& others) {
+  Config section = section_or_word;
+  if (section.is_scalar()) section = Config::map({{"preset", section_or_word}});
+  if (section.is_sequence()) options_detail::refuse(section, "views", "a preset's name or a map");
+  const Config* list = section.find("steps");
+  if (list && section.find("preset")) {
+    throw usage_error("{}views: both `preset` and `steps` are given; keep one", list->prefix());
+  }
+  std::vector<NamedStep> steps = list ? read_steps(*list) : preset_steps(section);
+
+  ViewPipeline pipeline;
+  NormalizeOptions normalize;
+  for (const auto& [key, value] : section.entries()) {
+    if (key == "preset" || key == "steps" || std::find(others.begin(), others.end(), key) != others.end()) continue;
+    if (key == "normalize") {
+      normalize = NormalizeOptions::table().read(value, "views: normalize");
+      continue;
+    }
+    const auto step = std::find_if(steps.begin(), steps.end(), [&word = key](const NamedStep& s) { return is_called(*s.entry, word); });
+    if (list || step == steps.end()) refuse_key(key, value, steps, others, list == nullptr);
+    if (!value.is_map()) options_detail::refuse(value, "views: " + key, "options as a map");
+    step->options.overlay(value);
+  }
+  for (const NamedStep& step : steps) pipeline.steps_.push_back(step.entry->make(step.options));
+  pipeline.mean_ = chosen_constants(normalize.mean(), mean, "mean", section.prefix());
+  pipeline.std_ = chosen_constants(normalize.std(), std, "std", section.prefix());
+  for (const double value : pipeline.std_) {
+    if (!(value > 0)) throw usage_error("{}views: normalize: std: {} is not above 0", section.prefix(), value);
+  }
+  pipeline.table_ = byte_values(pipeline.mean_, pipeline.std_);
+  return pipeline;
+}
+
+Image ViewPipeline::apply(Image image, const RngKey& key) const {
+  RngKey step_key = key;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    step_key.step = static_cast<uint16_t>(i);
+    steps_[i]->apply(image, step_key);
+  }
+  return image;
+}
+
+void ViewPipeline::write(Image image, const RngKey& key, int channels, int height, int width, float* out) const {
+  const Image view = apply(std::move(image), key);
+  if (view.height != height || view.width != width) {
+    throw data_error("a view of {} x {} pixels came out where {} x {} was expected; add a resize or random_resized_crop step to the views",
+                     view.height, view.width, height, width);
+  }
+  if (view.channels != channels) throw data_error("a view has {} channels where {} were expected", view.channels, channels);
+  const size_t constants = table_.size() / 256, count = static_cast<size_t>(height) * width;
+  if (constants > 1 && constants != static_cast<size_t>(channels)) {
+    throw usage_error("views: normalize has {} values, the images have {} channel(s)", constants, channels);
+  }
+  for (int c = 0; c < channels; ++c) {
+    const float* table = table_.data() + (constants == 1 ? 0 : 256 * static_cast<size_t>(c));
+    const uint8_t* pixel = view.pixels.data() + c;
+    for (size_t i = 0; i < count; ++i, pixel += channels) *out++ = table[*pixel];
+  }
+}
+
+std::pair<int, int> ViewPipeline::output_size(int height, int width) const {
+  std::pair<int, int> size{height, width};
+  for (const auto& step : steps_) {
+    size = step->output_size(size.first, size.second);
+    if (size.first == 0 || size.second == 0) return {0, 0};
+  }
+  return size;
+}
+
+Config ViewPipeline::config() const {
+  Config steps = Config::sequence();
+  for (const auto& step : steps_) steps.items().push_back(Config::map({{step->name(), step->config()}}));
+  NormalizeOptions normalize;
+  normalize.mean(mean_).std(std_);
+  return Config::map({{"steps", steps}, {"normalize", NormalizeOptions::table().write(normalize)}});
+}
+
+}  // namespace debias

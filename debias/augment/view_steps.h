@@ -1,0 +1,45 @@
+// What the files of view steps offer to the registry, and the base class that steps with an options table share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/augment/view_pipeline.h"
+
+namespace debias {
+
+ViewStepEntry random_resized_crop_entry();
+ViewStepEntry random_horizontal_flip_entry();
+ViewStepEntry color_jitter_entry();
+ViewStepEntry random_grayscale_entry();
+ViewStepEntry gaussian_blur_entry();
+ViewStepEntry random_crop_entry();
+ViewStepEntry resize_entry();
+ViewStepEntry center_crop_entry();
+ViewStepEntry random_rotation_entry();
+
+template <class Options>
+class StepWithOptions : public ViewStep {
+ public:
+  StepWithOptions(std::string name, Options options) : options_(std::move(options)), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  Config config() const override { return Options::table().write(options_); }
+
+ protected:
+  const Options options_;
+
+ private:
+  const std::string name_;
+};
+
+template <class Step, class Options>
+ViewStepEntry step_entry(std::string name, std::vector<std::string> aliases, std::string summary) {
+  auto make = [name](const Config& options) -> std::unique_ptr<ViewStep> {
+    return std::make_unique<Step>(name, Options::table().read(options, "view step '" + name + "'"));
+  };
+  return {std::move(name), std::move(aliases), std::move(summary), Options::table().specs(), std::move(make)};
+}
+
+}  // namespace debias
