@@ -17,7 +17,7 @@ struct LoadedRun {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
   uint64_t seed = 1;
-  int64_t epoch = 0;       // finished epochs
+  int64_t epoch = 0;  // finished epochs
 };
 
 // `path`: a run folder (its checkpoints/last, or best when `which` says so), or a .safetensors file (inside a run folder's checkpoints/ it

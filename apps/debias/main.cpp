@@ -1,1 +1,111 @@
-int main() { return 0; }
+// The command: parse, run one verb, map what goes wrong to an exit code and one line.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <new>
+
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+
+namespace debias {
+namespace {
+
+constexpr int kUsage = 2, kOutOfResources = 5;
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kFailure:
+      return 1;
+    case ErrorKind::kUsage:
+      return kUsage;
+    case ErrorKind::kData:
+      return 3;
+    case ErrorKind::kNumeric:
+      return 4;
+    case ErrorKind::kResource:
+      return kOutOfResources;
+    case ErrorKind::kInterrupted:
+      return 75;
+  }
+  return 1;
+}
+
+std::string one_line(std::string text) {
+  if (const size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
+  return text;
+}
+
+int complain(const std::string& text, int code) {
+  fmt::print(stderr, "debias: {}\n", one_line(text));
+  return code;
+}
+
+std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
+  std::vector<std::string> verbs, flags;
+  for (const auto* verb : root.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
+  const CLI::App* app = &root;
+  if (argc > 1) {
+    bool known = false;
+    for (const auto& verb : verbs) known = known || verb == argv[1];
+    if (!known) return fmt::format("unknown verb '{}'{}", argv[1], suggestion(argv[1], verbs));
+    app = root.get_subcommand(argv[1]);
+  }
+  for (const auto* option : app->get_options()) {
+    for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; })) flags.push_back(verb->get_name());
+  for (int i = 2; i < argc; ++i) {
+    std::string word = argv[i];
+    if (const size_t equals = word.find('='); equals != std::string::npos) word.resize(equals);
+    if (!word.starts_with("--") || word == "--") continue;
+    if (std::find(flags.begin(), flags.end(), word) == flags.end()) {
+      return fmt::format("{}: unknown option '{}'{}", argv[1], word, suggestion(word, flags));
+    }
+  }
+  return fmt::format("{}{}; see debias {}--help", argc > 1 ? fmt::format("{}: ", argv[1]) : "", one_line(error.what()),
+                     argc > 1 ? fmt::format("{} ", argv[1]) : "");
+}
+
+int run(int argc, char** argv) {
+  CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
+  VerbAction action;
+  add_train_verb(root, action);
+  add_eval_verb(root, action);
+  add_embed_verb(root, action);
+  add_loss_verb(root, action);
+  add_data_verb(root, action);
+  add_list_verb(root, action);
+  add_checkpoint_verb(root, action);
+  root.set_version_flag("--version", "debias " DEBIAS_VERSION);
+  root.require_subcommand(1);
+  root.footer("Example: debias train recipes/demo/infonce.yaml output=runs/first");
+  try {
+    root.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return root.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain(mistake(root, error, argc, argv), kUsage);
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace debias
+
+int main(int argc, char** argv) {
+  using debias::complain;
+  try {
+    return debias::run(argc, argv);
+  } catch (const debias::Error& error) {
+    return complain(error.what(), debias::exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    return complain("out of memory; lower batch_size or set train.micro_batch", debias::kOutOfResources);
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    const bool memory = text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos;
+    if (memory) return complain("out of memory; lower batch_size or set train.micro_batch (" + text + ")", debias::kOutOfResources);
+    return complain("internal error: " + text, 1);
+  }
+}

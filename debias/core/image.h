@@ -1,6 +1,7 @@
 // Pixels as they are read: 8-bit, interleaved (height, width, channels), 1 or 3 channels.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+#include "debias/core/safetensors.h"
+
+namespace debias {
+namespace {
+
+struct CheckpointArguments {
+  std::string path;
+  bool json = false;
+};
+
+std::string resolve(const std::string& path) {
+  const std::string last = path + "/checkpoints/last.safetensors";
+  return std::filesystem::is_directory(path) && std::filesystem::exists(last) ? last : path;
+}
+
+int run_show(const CheckpointArguments& arguments) {
+  const SafetensorsFile file = SafetensorsFile::open(resolve(arguments.path));
+  nlohmann::ordered_json state;
+  if (const auto found = file.metadata().find("debias.state"); found != file.metadata().end()) {
+    state = nlohmann::ordered_json::parse(found->second, nullptr, false);
+  }
+  if (arguments.json) {
+    nlohmann::ordered_json out = {{"path", file.path()}, {"metadata", file.metadata()}, {"state", state}};
+    out["tensors"] = nlohmann::ordered_json::array();
+    for (const auto& entry : file.tensors()) {
+      out["tensors"].push_back(
+          {{"name", entry.name}, {"dtype", name_of(entry.dtype)}, {"shape", entry.shape}, {"bytes", entry.end - entry.begin}});
+    }
+    fmt::print("{}\n", out.dump(2));
+    return 0;
+  }
+  fmt::print("{}\n", file.path());
+  if (state.is_object()) {
+    for (const auto& [key, value] : state.items())
+      fmt::print("  {:<18} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  uint64_t bytes = 0;
+  for (const auto& entry : file.tensors()) {
+    fmt::print("  {:<52} {:<9} [{}]\n", entry.name, name_of(entry.dtype), fmt::join(entry.shape, ", "));
+    bytes += entry.end - entry.begin;
+  }
+  fmt::print("  {} tensors, {:.1f} MB\n", file.tensors().size(), static_cast<double>(bytes) / 1e6);
+  return 0;
+}
+
+int run_verify(const CheckpointArguments& arguments) {
+  const SafetensorsFile file = SafetensorsFile::open(resolve(arguments.path));
+  const bool checked = verify_safetensors(file);
+  if (arguments.json) {
+    fmt::print("{}\n", nlohmann::ordered_json({{"path", file.path()}, {"form", "ok"}, {"checksum", checked ? "ok" : "none"}}).dump());
+  } else {
+    fmt::print("{}: {} tensors; {}\n", file.path(), file.tensors().size(),
+               checked ? "form and checksum are right" : "form is right; it carries no checksum");
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("checkpoint", "looks into a checkpoint without running anything in it");
+  verb->require_subcommand(1);
+  auto arguments = std::make_shared<CheckpointArguments>();
+  const auto add = [&](const char* name, const char* help, int (*run)(const CheckpointArguments&)) {
+    auto* sub = verb->add_subcommand(name, help);
+    sub->add_option("path", arguments->path, "a .safetensors file or a run folder")->required();
+    sub->add_flag("--json", arguments->json, "one JSON object on standard output");
+    sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
+  };
+  add("show", "training state, recipe and tensors", run_show);
+  add("verify", "checks form and checksum", run_verify);
+  verb->footer("Example: debias checkpoint show runs/demo");
+}
+
+}  // namespace debias

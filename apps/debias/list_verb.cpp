@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "apps/debias/verbs.h"
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/error.h"
+#include "debias/data/dataset.h"
+#include "debias/encoders/encoder.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/losses/objective.h"
+#include "debias/optim/optimizer.h"
+#include "debias/optim/schedule.h"
+
+namespace debias {
+namespace {
+
+struct Listed {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string summary;
+  std::vector<OptionSpec> options;
+};
+
+template <class Entry>
+std::vector<Listed> listed(const std::vector<Entry>& registry) {
+  std::vector<Listed> result;
+  for (const auto& entry : registry) result.push_back({entry.name, entry.aliases, entry.summary, entry.options});
+  return result;
+}
+
+std::vector<Listed> recipes() {
+  std::vector<Listed> result;
+  if (!std::filesystem::is_directory("recipes")) return result;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("recipes")) {
+    if (entry.path().extension() != ".yaml") continue;
+    const Config root = read_yaml_file(entry.path().string());
+    const Config* name = root.find("name");
+    result.push_back({entry.path().string(), {}, name == nullptr ? "" : name->text(), {}});
+  }
+  std::sort(result.begin(), result.end(), [](const Listed& a, const Listed& b) { return a.name < b.name; });
+  return result;
+}
+
+const std::vector<std::string> kKinds = {"objectives", "encoders",   "heads",     "datasets",  "views",
+                                         "steps",      "optimizers", "schedules", "protocols", "recipes"};
+
+std::vector<Listed> of_kind(const std::string& kind) {
+  if (kind == "objectives") return listed(objective_registry());
+  if (kind == "encoders") return listed(encoder_registry());
+  if (kind == "heads") return listed(head_registry());
+  if (kind == "datasets") return listed(dataset_registry());
+  if (kind == "views") return listed(view_preset_registry());
+  if (kind == "steps") return listed(view_step_registry());
+  if (kind == "optimizers") return listed(optimizer_registry());
+  if (kind == "schedules") return listed(schedule_registry());
+  if (kind == "protocols") return listed(protocol_registry());
+  if (kind == "recipes") return recipes();
+  throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
+}
+
+int run_list(const std::string& kind, const std::string& only, bool json) {
+  std::vector<Listed> entries = of_kind(kind);
+  if (!only.empty()) {
+    std::vector<std::string> names;
+    for (const auto& entry : entries) names.push_back(entry.name);
+    std::erase_if(entries, [&](const Listed& entry) {
+      return entry.name != only && std::find(entry.aliases.begin(), entry.aliases.end(), only) == entry.aliases.end();
+    });
+    if (entries.empty()) throw usage_error("list {}: unknown name '{}'{}", kind, only, suggestion(only, names));
+  }
+  if (json) {
+    nlohmann::ordered_json out;
+    out[kind] = nlohmann::ordered_json::array();
+    for (const auto& entry : entries) {
+      nlohmann::ordered_json item = {{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}};
+      item["options"] = nlohmann::ordered_json::array();
+      for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));
+      out[kind].push_back(std::move(item));
+    }
+    fmt::print("{}\n", out.dump(2));
+    return 0;
+  }
+  for (const auto& entry : entries) {
+    const std::string aliases = entry.aliases.empty() ? "" : fmt::format(" (also {})", fmt::join(entry.aliases, ", "));
+    fmt::print("{}{}{}{}\n", entry.name, aliases, entry.summary.empty() ? "" : ": ", entry.summary);
+    for (const auto& spec : entry.options) fmt::print("    {}\n", option_line(spec));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_list_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("list", "names, options with defaults and ranges");
+  auto kind = std::make_shared<std::string>(), only = std::make_shared<std::string>();
+  auto json = std::make_shared<bool>(false);
+  verb->add_option("kind", *kind, fmt::format("{}", fmt::join(kKinds, "|")))->required();
+  verb->add_option("name", *only, "only this one");
+  verb->add_flag("--json", *json, "one JSON object on standard output");
+  verb->footer("Example: debias list objectives debiased_negatives");
+  verb->callback([=, &action] { action = [=] { return run_list(*kind, *only, *json); }; });
+}
+
+}  // namespace debias

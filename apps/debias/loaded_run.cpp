@@ -1,0 +1,64 @@
+#include "apps/debias/loaded_run.h"
+
+#include <filesystem>
+
+#include "debias/core/error.h"
+#include "debias/data/dataset.h"
+#include "debias/encoders/state.h"
+#include "debias/train/checkpoint.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string checkpoint_of(const std::string& folder, const std::string& which) {
+  const std::string path = folder + "/checkpoints/" + which + ".safetensors";
+  if (fs::exists(path)) return path;
+  const std::string previous = folder + "/checkpoints/previous.safetensors";
+  if (which == "last" && fs::exists(previous)) return previous;
+  throw data_error("opening run '{}': it has no checkpoints/{}.safetensors{}", folder, which,
+                   which == "best" ? "; `best` exists only with evaluate.select" : "; train it first");
+}
+
+// The first convolution knows how many channels its images have.
+int64_t channels_of(const SafetensorsFile& file) {
+  const TensorEntry* first = file.find("encoder.conv1.weight");
+  if (first != nullptr && first->shape.size() == 4) return first->shape[1];
+  for (const auto& entry : file.tensors()) {
+    if (entry.name.starts_with("encoder.") && entry.shape.size() == 4) return entry.shape[1];
+  }
+  throw data_error("opening checkpoint '{}': it holds no convolution of an encoder", file.path());
+}
+
+}  // namespace
+
+LoadedRun load_run(const std::string& path, const std::string& which) {
+  LoadedRun run;
+  if (!fs::exists(path)) throw data_error("opening '{}': no such run folder or checkpoint", path);
+  if (fs::is_directory(path)) {
+    if (!fs::exists(path + "/config.yaml")) throw data_error("opening '{}': not a run folder (no config.yaml)", path);
+    run.folder = fs::path(path).lexically_normal().string();
+    if (run.folder.size() > 1 && run.folder.back() == '/') run.folder.pop_back();
+    run.checkpoint = checkpoint_of(run.folder, which);
+  } else {
+    run.checkpoint = path;
+    const fs::path above = fs::absolute(path).parent_path();
+    if (above.filename() == "checkpoints" && fs::exists(above.parent_path() / "config.yaml")) run.folder = above.parent_path().string();
+  }
+  const OpenCheckpoint checkpoint = open_checkpoint(run.checkpoint);
+  run.recipe = run.folder.empty() ? parse_yaml(checkpoint.recipe_yaml, run.checkpoint) : read_yaml_file(run.folder + "/config.yaml");
+  run.epoch = checkpoint.state.epoch;
+  Recipe recipe = read_recipe(run.recipe);
+  recipe.encoder.set("weights", Config());  // they come from the checkpoint
+  run.seed = recipe.seed;
+  const Model model = make_model(recipe, channels_of(checkpoint.file));
+  load_state(*model.encoder, checkpoint.file, "encoder.");
+  load_state(*model.head, checkpoint.file, "head.");
+  model.train(false);
+  run.encoder = model.encoder;
+  run.head = model.head;
+  return run;
+}
+
+}  // namespace debias

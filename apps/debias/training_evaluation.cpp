@@ -1,0 +1,77 @@
+#include "apps/debias/training_evaluation.h"
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+namespace {
+
+class TrainingEvaluation : public TrainObserver {
+ public:
+  TrainingEvaluation(const Recipe& recipe, EvaluationInput input, Progress& progress)
+      : recipe_(recipe), input_(std::move(input)), progress_(progress) {}
+
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    if (end.epoch % recipe_.evaluate.every() != 0 && end.epoch != end.epochs) return {};
+    input_.encoder = end.model.encoder;
+    FeatureCache features(input_, progress_);
+    std::vector<std::pair<std::string, double>> metrics;
+    for (const auto& name : recipe_.evaluate.protocols()) {
+      const auto& protocol = find_entry(protocol_registry(), name, "protocol");
+      const Config* options = recipe_.protocol_options.find(name);
+      const auto result = protocol.run(input_, features, options == nullptr ? Config() : *options, progress_);
+      for (const auto& metric : result.metrics) metrics.push_back(metric);
+    }
+    return metrics;
+  }
+
+ private:
+  Recipe recipe_;
+  EvaluationInput input_;
+  Progress& progress_;
+};
+
+void check_protocol_options(const Recipe& recipe) {
+  for (const auto& name : recipe.evaluate.protocols()) find_entry(protocol_registry(), name, "protocol");
+  for (const auto& [name, section] : recipe.protocol_options.entries()) {
+    const auto& entry = find_entry(protocol_registry(), name, "protocol", section.prefix());
+    std::vector<std::string> known;
+    for (const auto& spec : entry.options) known.push_back(spec.name);
+    for (const auto& [key, value] : section.entries()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        throw usage_error("{}evaluate: {}: unknown option '{}'{}", value.prefix(), name, key, suggestion(key, known));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress) {
+  check_protocol_options(recipe);
+  if (recipe.evaluate.protocols().empty()) {
+    if (!recipe.evaluate.select().empty())
+      throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
+    return nullptr;
+  }
+  if (recipe.test_data.is_null()) throw usage_error("evaluate: protocols need data.test; add it, or leave evaluate out");
+  if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
+    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
+  }
+  EvaluationInput input;
+  input.train = std::move(train);
+  if (!recipe.valid_data.is_null()) input.valid = make_dataset(recipe.valid_data);
+  input.test = make_dataset(recipe.test_data);
+  input.train_views = recipe.views_section;
+  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  if (const Config* temperature = recipe.objective[0].section.find("temperature")) {
+    double value;
+    if (temperature->is_scalar() && parse_number(temperature->text(), &value)) input.training_temperature = value;
+  }
+  input.seed = recipe.seed;
+  if (recipe.train.workers()) input.workers = *recipe.train.workers();
+  return std::make_shared<TrainingEvaluation>(recipe, std::move(input), progress);
+}
+
+}  // namespace debias

@@ -1,0 +1,63 @@
+// A checkpoint: one safetensors file, weights and optimizer as tensors, the training state as JSON in its metadata.
+//
+// metadata["debias.state"] holds TrainingState, metadata["debias.recipe"] the resolved recipe as YAML; a checksum covers header and
+// tensors. Two generations are kept: `last` is renamed to `previous` before the new file takes its name, so that a reader finds a whole
+// file at every moment.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "debias/core/progress.h"
+#include "debias/core/safetensors.h"
+#include "debias/train/model.h"
+
+namespace debias {
+
+struct TrainingState {
+  int64_t epoch = 0;  // finished epochs
+  int64_t batch = 0;  // batches done in the epoch under way
+  int64_t step = 0;   // steps in all
+  int64_t metrics_bytes = 0;
+  double loss_sum = 0;  // over the epoch under way
+  double grad_norm_sum = 0;
+  int64_t anchors = 0, clamped = 0;
+  std::optional<double> min_estimate;
+  std::optional<double> best_value;
+  int64_t best_epoch = 0;
+  bool finished = false;
+  int64_t threads = 0;
+  std::string instruction_set;
+
+  nlohmann::ordered_json to_json() const;
+  static TrainingState from_json(const nlohmann::ordered_json& json);
+};
+
+void save_checkpoint(const std::string& path, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+                     const std::string& recipe_yaml);
+
+// Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
+void save_generation(const std::string& folder, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+                     const std::string& recipe_yaml);
+
+struct OpenCheckpoint {
+  SafetensorsFile file;
+  TrainingState state;
+  std::string recipe_yaml;
+};
+
+// Opens and verifies one file. Data errors name the path: damaged, not a checkpoint of ours, or of another version.
+OpenCheckpoint open_checkpoint(const std::string& path);
+
+// The newest whole generation of a run: last, else (saying so in `log`) previous; nullopt when neither exists; a data error when what
+// exists is damaged.
+std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log);
+
+void restore(const OpenCheckpoint& checkpoint, const Model& model, torch::optim::Optimizer& optimizer);
+
+std::string instruction_set();  // what the tensor library dispatches to on this machine
+
+}  // namespace debias

@@ -1,0 +1,91 @@
+#include "debias/train/metric_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <vector>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+std::string read_prefix(const std::string& path, int64_t bytes) {
+  if (bytes == 0) return "";
+  std::ifstream file(path, std::ios::binary);
+  std::string text(static_cast<size_t>(bytes), '\0');
+  if (!file.read(text.data(), bytes)) {
+    throw data_error("resuming: '{}' is shorter than the {} bytes the checkpoint knows of; it was cut or replaced", path, bytes);
+  }
+  return text;
+}
+
+}  // namespace
+
+MetricFiles::MetricFiles(const std::string& folder, int64_t keep_bytes)
+    : folder_(folder), text_(read_prefix(folder + "/metrics.jsonl", keep_bytes)), tensorboard_(folder) {
+  write_file_atomically(folder_ + "/metrics.jsonl", text_);
+  on_disk_ = text_.size();
+}
+
+void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
+  text_ += line.dump() + "\n";
+  const std::string prefix = line.contains("step") ? "step/" : "epoch/";
+  for (const auto& [key, value] : line.items()) {
+    if (key != "epoch" && key != "step" && value.is_number()) tensorboard_.scalar(prefix + key, step, value.get<double>());
+  }
+}
+
+int64_t MetricFiles::commit() {
+  if (text_.size() > on_disk_) {
+    const std::string path = folder_ + "/metrics.jsonl";
+    const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
+    if (file < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
+    size_t written = on_disk_;
+    while (written < text_.size()) {
+      const ssize_t count = ::write(file, text_.data() + written, text_.size() - written);
+      if (count <= 0) {
+        close(file);
+        throw resource_error("writing '{}': the disk takes no more; free room and --resume", path);
+      }
+      written += static_cast<size_t>(count);
+    }
+    fsync(file);
+    close(file);
+    on_disk_ = text_.size();
+    write_file_atomically(folder_ + "/metrics.csv", epoch_table_csv(text_));
+  }
+  tensorboard_.flush();
+  return static_cast<int64_t>(text_.size());
+}
+
+std::string epoch_table_csv(const std::string& jsonl) {
+  std::vector<nlohmann::ordered_json> rows;
+  std::vector<std::string> columns;
+  std::istringstream lines(jsonl);
+  for (std::string line; std::getline(lines, line);) {
+    auto row = nlohmann::ordered_json::parse(line);
+    if (row.contains("step")) continue;
+    for (const auto& [key, value] : row.items()) {
+      if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::string csv;
+  for (const auto& column : columns) csv += (csv.empty() ? "" : ",") + column;
+  if (!csv.empty()) csv += "\n";
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) csv += ",";
+      if (row.contains(columns[i]) && !row[columns[i]].is_null()) csv += row[columns[i]].dump();
+    }
+    csv += "\n";
+  }
+  return csv;
+}
+
+}  // namespace debias

@@ -1,0 +1,83 @@
+#include "debias/train/model.h"
+
+#include <ATen/autocast_mode.h>
+
+#include "debias/encoders/state.h"
+
+namespace debias {
+namespace {
+
+class Autocast {
+ public:
+  Autocast(bool on, c10::DeviceType device) : on_(on), device_(device) {
+    if (!on_) return;
+    at::autocast::increment_nesting();
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+  }
+  ~Autocast() {
+    if (!on_) return;
+    at::autocast::set_autocast_enabled(device_, false);
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool on_;
+  c10::DeviceType device_;
+};
+
+}  // namespace
+
+std::vector<torch::Tensor> Model::parameters() const {
+  std::vector<torch::Tensor> all = encoder->parameters();
+  for (const auto& parameter : head->parameters()) all.push_back(parameter);
+  return all;
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> Model::state() const {
+  auto all = named_state(*encoder, "encoder.");
+  for (auto& entry : named_state(*head, "head.")) all.push_back(std::move(entry));
+  return all;
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() const {
+  std::vector<std::pair<std::string, torch::Tensor>> all;
+  for (const auto& item : encoder->named_parameters()) all.emplace_back("encoder." + item.key(), item.value());
+  for (const auto& item : head->named_parameters()) all.emplace_back("head." + item.key(), item.value());
+  return all;
+}
+
+void Model::train(bool on) const {
+  encoder->train(on);
+  head->train(on);
+}
+
+Model make_model(const Recipe& recipe, int64_t in_channels) {
+  Model model;
+  model.encoder = make_encoder(recipe.encoder, in_channels, recipe.seed);
+  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  return model;
+}
+
+ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options) {
+  const int64_t V = images.size(0), B = images.size(1);
+  std::vector<torch::Tensor> features, projections;
+  const int64_t passes = options.order == Forward::kJoint ? 1 : V;
+  for (int64_t pass = 0; pass < passes; ++pass) {
+    torch::Tensor input = options.order == Forward::kJoint ? images.flatten(0, 1) : images[pass];
+    input = input.to(options.device);
+    if (options.channels_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
+    const Autocast autocast(options.precision == Precision::kBf16, options.device.type());
+    const torch::Tensor feature = model.encoder->forward(input);
+    features.push_back(feature);
+    projections.push_back(model.head->forward(feature));
+  }
+  const auto stack = [&](const std::vector<torch::Tensor>& parts) {  // view-major rows to [B, V, D]
+    return at::cat(parts, 0).to(at::kFloat).view({V, B, -1}).transpose(0, 1);
+  };
+  return {stack(features), stack(projections)};
+}
+
+}  // namespace debias

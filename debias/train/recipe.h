@@ -1,0 +1,112 @@
+// A recipe read and checked: everything a run needs, section by section, before anything is built.
+//
+// The resolved recipe (every default written out) goes to the run folder and is itself a valid recipe.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+
+namespace debias {
+
+enum class Precision { kFp32, kBf16 };
+template <>
+struct EnumNames<Precision> {
+  static constexpr std::array<std::pair<std::string_view, Precision>, 2> values = {
+      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
+};
+
+// Whether all views of a batch pass the network together (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
+// differ between the two.
+enum class Forward { kJoint, kPerView };
+template <>
+struct EnumNames<Forward> {
+  static constexpr std::array<std::pair<std::string_view, Forward>, 2> values = {
+      {{"joint", Forward::kJoint}, {"per_view", Forward::kPerView}}};
+};
+
+// What an objective term reads: the L2-normalised projection, or the L2-normalised pooled output of the encoder.
+enum class TermInput { kProjection, kEncoder };
+template <>
+struct EnumNames<TermInput> {
+  static constexpr std::array<std::pair<std::string_view, TermInput>, 2> values = {
+      {{"projection", TermInput::kProjection}, {"encoder", TermInput::kEncoder}}};
+};
+
+// The part of `views:` that is not the pipeline.
+class ViewsOptions {
+ public:
+  DEBIAS_OPTION(ViewsOptions, int64_t, count, 2)
+  DEBIAS_OPTION(ViewsOptions, Forward, forward, Forward::kPerView)
+  DEBIAS_OPTION(ViewsOptions, double, noise, 0.0)
+  static const OptionTable<ViewsOptions>& table();
+};
+
+class TrainOptions {
+ public:
+  DEBIAS_OPTION(TrainOptions, int64_t, epochs, 100)
+  DEBIAS_OPTION(TrainOptions, int64_t, batch_size, 256)
+  DEBIAS_OPTION(TrainOptions, bool, drop_last, true)
+  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, micro_batch, {})
+  DEBIAS_OPTION(TrainOptions, Precision, precision, Precision::kFp32)
+  DEBIAS_OPTION(TrainOptions, std::string, device, "auto")
+  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, threads, {})
+  DEBIAS_OPTION(TrainOptions, Auto<int64_t>, workers, {})
+  DEBIAS_OPTION(TrainOptions, int64_t, prefetch, 2)
+  DEBIAS_OPTION(TrainOptions, bool, channels_last, true)
+  DEBIAS_OPTION(TrainOptions, double, checkpoint_every, 0)
+  DEBIAS_OPTION(TrainOptions, int64_t, log_every, 10)
+  static const OptionTable<TrainOptions>& table();
+};
+
+class EvaluateOptions {
+ public:
+  DEBIAS_OPTION(EvaluateOptions, int64_t, every, 1)
+  DEBIAS_OPTION(EvaluateOptions, std::vector<std::string>, protocols, {})
+  DEBIAS_OPTION(EvaluateOptions, std::string, select, "")
+  static const OptionTable<EvaluateOptions>& table();
+};
+
+class TermOptions {
+ public:
+  DEBIAS_OPTION(TermOptions, double, weight, 1.0)
+  DEBIAS_OPTION(TermOptions, TermInput, on, TermInput::kProjection)
+  static const OptionTable<TermOptions>& table();
+};
+
+struct TermRecipe {
+  std::string name;
+  TermOptions options;
+  Config section;  // as written: options of the objective, with name, weight, on
+};
+
+struct Recipe {
+  std::string name;
+  uint64_t seed = 1;
+  Config train_data, valid_data, test_data;  // null where absent
+  ViewsOptions views;
+  Config views_section;  // without count, forward, noise, eval
+  Config eval_views;     // `views.eval`, null where absent
+  Config encoder, head;
+  std::vector<TermRecipe> objective;
+  Config optimizer, schedule;
+  TrainOptions train;
+  EvaluateOptions evaluate;
+  Config protocol_options;  // `evaluate.knn: {...}` by protocol name
+  std::string output;
+  Config expected;
+};
+
+// Keys of `views:` that the pipeline leaves to others.
+const std::vector<std::string>& views_keys();
+
+// Throws usage errors that name file, line and key; sections are read by their registries later.
+Recipe read_recipe(const Config& root);
+
+// `section` with every option of `specs` that it does not set, at its default (or its variant's value).
+Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs);
+
+}  // namespace debias

@@ -1,0 +1,100 @@
+#include "debias/train/run_parts.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/device.h"
+#include "debias/optim/optimizer.h"
+
+namespace debias {
+namespace {
+
+int64_t worker_count(const Recipe& recipe) {
+  if (recipe.train.workers()) return *recipe.train.workers();
+  return std::clamp<int64_t>(std::thread::hardware_concurrency() / 2, 1, 16);
+}
+
+}  // namespace
+
+RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
+  const c10::Device device = resolve_device(recipe.train.device());
+  if (recipe.train.threads()) at::set_num_threads(static_cast<int>(*recipe.train.threads()));
+  RunParts parts;
+  parts.model = make_model(recipe, dataset->info().channels);
+  parts.model.encoder->to(device);
+  parts.model.head->to(device);
+  parts.optimizer = make_optimizer(recipe.optimizer, parts.model.parameters());
+  parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
+  parts.step =
+      std::make_unique<Step>(parts.model, make_terms(recipe), *parts.optimizer,
+                             ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
+                             recipe.train.micro_batch() ? std::optional<int64_t>(*recipe.train.micro_batch()) : std::nullopt);
+  const auto& info = dataset->info();
+  parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
+                                          std::make_shared<ShuffledSampler>(dataset->size()),
+                                          LoaderOptions()
+                                              .batch_size(recipe.train.batch_size())
+                                              .views(recipe.views.count())
+                                              .drop_last(recipe.train.drop_last())
+                                              .workers(worker_count(recipe))
+                                              .prefetch(recipe.train.prefetch())
+                                              .seed(recipe.seed)
+                                              .noise(recipe.views.noise()));
+  if (parts.loader->batches_per_epoch() == 0) {
+    throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
+                      recipe.train.batch_size(), dataset->size());
+  }
+  return parts;
+}
+
+Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
+  const auto resolved_data = [](const Config& section) {
+    const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+    return with_defaults(section, entry.options);
+  };
+  Config root = Config::map();
+  root.set("name", Config::string(recipe.name));
+  root.set("seed", Config::integer(static_cast<int64_t>(recipe.seed)));
+  Config data = Config::map();
+  data.set("train", resolved_data(recipe.train_data));
+  if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data));
+  if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data));
+  root.set("data", std::move(data));
+  Config views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
+  views.overlay(ViewsOptions::table().write(recipe.views));
+  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
+  root.set("views", std::move(views));
+  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  root.set("encoder", with_defaults(recipe.encoder, encoder.options));
+  const Config head_section = recipe.head.is_null() ? Config::map({{"name", Config::string("none")}}) : recipe.head;
+  const auto& head = find_entry(head_registry(), section_name(head_section, "head"), "head", head_section.prefix());
+  Config resolved_head = with_defaults(head_section, head.options);
+  if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
+  root.set("head", std::move(resolved_head));
+  Config objective = Config::sequence();
+  const auto terms = make_terms(recipe);
+  for (size_t i = 0; i < terms.size(); ++i) {
+    Config term = Config::map();
+    term.set("name", Config::string(terms[i].name));
+    term.overlay(TermOptions::table().write(terms[i].options));
+    if (const Config* variant = recipe.objective[i].section.find("variant")) term.set("variant", *variant);
+    term.overlay(terms[i].objective->config());
+    objective.items().push_back(std::move(term));
+  }
+  root.set("objective", std::move(objective));
+  root.set("optimizer", resolved_optimizer(recipe.optimizer));
+  root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
+  root.set("train", TrainOptions::table().write(recipe.train));
+  Config evaluate = EvaluateOptions::table().write(recipe.evaluate);
+  if (recipe.protocol_options.is_map()) evaluate.overlay(recipe.protocol_options);
+  root.set("evaluate", std::move(evaluate));
+  root.set("output", Config::string(recipe.output));
+  if (!recipe.expected.is_null()) root.set("expected", recipe.expected);
+  return root;
+}
+
+}  // namespace debias

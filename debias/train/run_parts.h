@@ -1,0 +1,26 @@
+// What a run is made of, built from a recipe and an opened data set; shared by training and by its dry run.
+#pragma once
+
+#include <torch/optim/optimizer.h>
+
+#include <memory>
+
+#include "debias/loader/loader.h"
+#include "debias/optim/schedule.h"
+#include "debias/train/step.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+
+struct RunParts {
+  Model model;
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  std::unique_ptr<Schedule> schedule;
+  std::unique_ptr<Loader> loader;
+  std::unique_ptr<Step> step;
+};
+
+// Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place.
+RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset);
+
+}  // namespace debias

@@ -1,0 +1,115 @@
+#include "debias/train/tensorboard.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+
+namespace debias {
+namespace {
+
+using google::protobuf::io::CodedOutputStream;
+using google::protobuf::io::StringOutputStream;
+
+double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+// Field numbers of tensorflow's event.proto and summary.proto; two messages do not earn generated code.
+constexpr uint32_t kEventWallTime = (1 << 3) | 1;
+constexpr uint32_t kEventStep = (2 << 3) | 0;
+constexpr uint32_t kEventFileVersion = (3 << 3) | 2;
+constexpr uint32_t kEventSummary = (5 << 3) | 2;
+constexpr uint32_t kSummaryValue = (1 << 3) | 2;
+constexpr uint32_t kValueTag = (1 << 3) | 2;
+constexpr uint32_t kValueSimple = (2 << 3) | 5;
+
+template <class Write>
+std::string message(const Write& write) {
+  std::string bytes;
+  {
+    StringOutputStream sink(&bytes);
+    CodedOutputStream out(&sink);
+    write(out);
+  }
+  return bytes;
+}
+
+void write_bytes(CodedOutputStream& out, uint32_t tag, const std::string& bytes) {
+  out.WriteTag(tag);
+  out.WriteVarint32(static_cast<uint32_t>(bytes.size()));
+  out.WriteString(bytes);
+}
+
+void write_wall_time(CodedOutputStream& out) {
+  const double seconds = now_seconds();
+  uint64_t raw;
+  std::memcpy(&raw, &seconds, sizeof raw);
+  out.WriteTag(kEventWallTime);
+  out.WriteLittleEndian64(raw);
+}
+
+uint32_t masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
+
+std::string little_endian(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+  return text;
+}
+
+}  // namespace
+
+uint32_t crc32c(const void* data, size_t bytes) {
+  static const auto table = [] {
+    std::array<uint32_t, 256> entries{};
+    for (uint32_t i = 0; i < 256; ++i) {
+      uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1) ? 0x82f63b78u : 0u);
+      entries[i] = value;
+    }
+    return entries;
+  }();
+  uint32_t crc = ~0u;
+  const auto* byte = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < bytes; ++i) crc = (crc >> 8) ^ table[(crc ^ byte[i]) & 0xff];
+  return ~crc;
+}
+
+TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
+  char host[256] = "host";
+  gethostname(host, sizeof host - 1);
+  file_.open(fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid()),
+             std::ios::binary);
+  record(message([](CodedOutputStream& out) {
+    write_wall_time(out);
+    write_bytes(out, kEventFileVersion, "brain.Event:2");
+  }));
+}
+
+void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double value) {
+  const std::string summary_value = message([&](CodedOutputStream& out) {
+    write_bytes(out, kValueTag, tag);
+    const float single = static_cast<float>(value);
+    uint32_t raw;
+    std::memcpy(&raw, &single, sizeof raw);
+    out.WriteTag(kValueSimple);
+    out.WriteLittleEndian32(raw);
+  });
+  const std::string summary = message([&](CodedOutputStream& out) { write_bytes(out, kSummaryValue, summary_value); });
+  record(message([&](CodedOutputStream& out) {
+    write_wall_time(out);
+    out.WriteTag(kEventStep);
+    out.WriteVarint64(static_cast<uint64_t>(step));
+    write_bytes(out, kEventSummary, summary);
+  }));
+}
+
+void TensorBoardWriter::record(const std::string& bytes) {
+  const std::string length = little_endian(bytes.size(), 8);
+  file_ << length << little_endian(masked(crc32c(length.data(), length.size())), 4) << bytes
+        << little_endian(masked(crc32c(bytes.data(), bytes.size())), 4);
+}
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+#include "debias/train/train_log.h"
+
+#include <fmt/chrono.h>
+
+#include <ctime>
+
+namespace debias {
+
+void TrainLog::note(const std::string& line) {
+  file_ << fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+  file_.flush();
+}
+
+void TrainLog::info(const std::string& line) {
+  note(line);
+  also_.info(line);
+}
+
+void TrainLog::warn(const std::string& line) {
+  note("warning: " + line);
+  also_.warn(line);
+}
+
+}  // namespace debias

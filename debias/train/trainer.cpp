@@ -1,0 +1,204 @@
+#include "debias/train/trainer.h"
+
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+
+#include "debias/core/error.h"
+#include "debias/optim/optimizer.h"
+#include "debias/train/checkpoint.h"
+#include "debias/train/metric_files.h"
+#include "debias/train/run_parts.h"
+#include "debias/train/train_log.h"
+
+namespace debias {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+std::string signal_name(int signal) {
+  if (signal == SIGTERM) return "SIGTERM";
+  if (signal == SIGINT) return "SIGINT";
+  if (signal == SIGUSR1) return "SIGUSR1";
+  return fmt::format("signal {}", signal);
+}
+
+// The loop of one run, and what it carries from step to step.
+class Run {
+ public:
+  Run(const TrainInput& input, const Config& resolved)
+      : input_(input),
+        recipe_(input.recipe),
+        folder_(RunFolder::open(recipe_.output, input.existing, resolved, input.data_roots, *input.log)),
+        recipe_yaml_(resolved.to_yaml()),
+        log_(folder_.path() + "/train.log", *input.log) {}
+
+  TrainResult run() {
+    const auto start = Clock::now();
+    TrainResult result;
+    result.folder = folder_.path();
+    result.epochs = recipe_.train.epochs();
+    std::optional<OpenCheckpoint> checkpoint;
+    if (folder_.resumed()) checkpoint = open_newest(folder_.checkpoints(), log_);
+    if (checkpoint && checkpoint->state.finished) {
+      result.already_finished = true;
+      return result;
+    }
+    parts_ = make_run_parts(recipe_, input_.dataset);
+    if (checkpoint) {
+      restore_from(*checkpoint);
+    } else if (folder_.resumed()) {
+      log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_.path()));
+    }
+    metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics_bytes);
+    if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
+      log_.warn(
+          fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
+                      "differ from one large pass",
+                      *recipe_.train.micro_batch(), recipe_.train.batch_size()));
+    }
+    last_checkpoint_ = Clock::now();
+    while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
+    result.seconds = seconds_since(start);
+    return result;
+  }
+
+ private:
+  void restore_from(const OpenCheckpoint& checkpoint) {
+    restore(checkpoint, parts_.model, *parts_.optimizer);
+    state_ = checkpoint.state;
+    if (state_.threads != at::get_num_threads() || state_.instruction_set != instruction_set()) {
+      log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
+                            state_.instruction_set, at::get_num_threads(), instruction_set()));
+    }
+    log_.info(fmt::format("resuming '{}' at epoch {}, batch {} (step {})", folder_.path(), state_.epoch + 1, state_.batch, state_.step));
+  }
+
+  std::vector<std::pair<std::string, double>> epoch() {
+    const auto start = Clock::now();
+    const double waited = parts_.loader->seconds_waited();
+    const int64_t batches = parts_.loader->batches_per_epoch(), first = state_.batch;
+    input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
+    parts_.model.train(true);
+    parts_.loader->start(state_.epoch, first);
+    while (const Batch* batch = parts_.loader->next()) {
+      one_step(*batch, batches);
+      input_.progress->advance(state_.batch, fmt::format("loss {:.4f}", state_.loss_sum / static_cast<double>(state_.batch)));
+      after_step();
+    }
+    input_.progress->end();
+    const double seconds = seconds_since(start);
+    const double images = static_cast<double>((state_.batch - first) * recipe_.train.batch_size());
+    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for views", state_.epoch + 1, seconds, images / seconds,
+                          parts_.loader->seconds_waited() - waited));
+    metrics_->timing("time/images_per_second", state_.step, images / seconds);
+    return end_epoch();
+  }
+
+  void one_step(const Batch& batch, int64_t batches) {
+    const double learning_rate = parts_.schedule->learning_rate(state_.epoch, batch.number, batches);
+    set_learning_rate(*parts_.optimizer, learning_rate);
+    const StepReport report = parts_.step->run(batch, state_.step + 1);
+    ++state_.batch;
+    ++state_.step;
+    state_.loss_sum += report.loss;
+    state_.grad_norm_sum += report.grad_norm;
+    state_.anchors += report.anchors;
+    state_.clamped += report.clamped;
+    if (report.min_estimate) state_.min_estimate = std::min(state_.min_estimate.value_or(INFINITY), *report.min_estimate);
+    if (state_.step % recipe_.train.log_every() != 0) return;
+    nlohmann::ordered_json line = {
+        {"epoch", state_.epoch + 1},      {"step", state_.step},       {"loss", report.loss},      {"grad_norm", report.grad_norm},
+        {"learning_rate", learning_rate}, {"anchors", report.anchors}, {"clamped", report.clamped}};
+    if (report.min_estimate) line["min_estimate"] = *report.min_estimate;
+    metrics_->write(line, state_.step);
+  }
+
+  void after_step() {
+    const int signal = input_.stop_signal == nullptr ? 0 : input_.stop_signal->load();
+    const double every = recipe_.train.checkpoint_every();
+    if (signal == 0 && !(every > 0 && seconds_since(last_checkpoint_) >= every)) return;
+    save();
+    if (signal == 0) return;
+    input_.progress->end();
+    throw Error(ErrorKind::kInterrupted, fmt::format("stopped by {} after step {} (epoch {}, batch {}); go on with --resume",
+                                                     signal_name(signal), state_.step, state_.epoch + 1, state_.batch));
+  }
+
+  std::vector<std::pair<std::string, double>> end_epoch() {
+    const double batches = static_cast<double>(state_.batch);
+    std::vector<std::pair<std::string, double>> metrics = {
+        {"train_loss", state_.loss_sum / batches},
+        {"grad_norm", state_.grad_norm_sum / batches},
+        {"clamped_share", state_.anchors > 0 ? static_cast<double>(state_.clamped) / static_cast<double>(state_.anchors) : 0.0}};
+    if (state_.min_estimate) metrics.emplace_back("min_estimate", *state_.min_estimate);
+    for (const auto& observer : input_.observers) {
+      for (auto& metric : observer->after_epoch({state_.epoch + 1, recipe_.train.epochs(), parts_.model})) metrics.push_back(metric);
+    }
+    ++state_.epoch;
+    nlohmann::ordered_json line = {{"epoch", state_.epoch}};
+    std::string text;
+    for (const auto& [name, value] : metrics) {
+      line[name] = value;
+      text += fmt::format(", {} {:.4f}", name, value);
+    }
+    metrics_->write(line, state_.step);
+    log_.info(fmt::format("epoch {}/{}{}", state_.epoch, recipe_.train.epochs(), text));
+    state_.batch = 0;
+    state_.loss_sum = state_.grad_norm_sum = 0;
+    state_.anchors = state_.clamped = 0;
+    state_.min_estimate.reset();
+    state_.finished = state_.epoch == recipe_.train.epochs();
+    keep_best(metrics);
+    save();
+    return metrics;
+  }
+
+  void keep_best(const std::vector<std::pair<std::string, double>>& metrics) {
+    if (recipe_.evaluate.select().empty()) return;
+    for (const auto& [name, value] : metrics) {
+      if (name != recipe_.evaluate.select() || (state_.best_value && value <= *state_.best_value)) continue;
+      state_.best_value = value;
+      state_.best_epoch = state_.epoch;
+      prepare_to_save();
+      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizer, state_, recipe_yaml_);
+    }
+  }
+
+  void prepare_to_save() {
+    state_.metrics_bytes = metrics_->commit();
+    state_.threads = at::get_num_threads();
+    state_.instruction_set = instruction_set();
+  }
+
+  void save() {
+    prepare_to_save();
+    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizer, state_, recipe_yaml_);
+    last_checkpoint_ = Clock::now();
+  }
+
+  const TrainInput& input_;
+  const Recipe& recipe_;
+  RunFolder folder_;
+  std::string recipe_yaml_;
+  TrainLog log_;
+  RunParts parts_;
+  std::unique_ptr<MetricFiles> metrics_;
+  TrainingState state_;
+  Clock::time_point last_checkpoint_;
+};
+
+}  // namespace
+
+TrainResult train(const TrainInput& input) {
+  if (input.recipe.output.empty()) throw usage_error("train: no output folder is given; write `output: runs/NAME` or add output=runs/NAME");
+  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  return Run(input, resolved).run();
+}
+
+}  // namespace debias

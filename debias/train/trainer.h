@@ -1,0 +1,73 @@
+// A training run: recipe in, run folder out.
+//
+// Same recipe, seed and thread count: same weights and metric files, byte for byte, however often the run was stopped and resumed and
+// however many workers made its views.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/core/progress.h"
+#include "debias/data/dataset.h"
+#include "debias/train/model.h"
+#include "debias/train/recipe.h"
+#include "debias/train/run_folder.h"
+
+namespace debias {
+
+struct EpochEnd {
+  int64_t epoch = 0;  // finished epochs, from 1
+  int64_t epochs = 0;
+  const Model& model;
+};
+
+// Sees a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line.
+class TrainObserver {
+ public:
+  virtual ~TrainObserver() = default;
+  virtual std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) = 0;
+};
+
+struct TrainInput {
+  Recipe recipe;
+  std::shared_ptr<const Dataset> dataset;  // recipe.train_data, opened
+  std::vector<std::shared_ptr<TrainObserver>> observers;
+  std::vector<std::string> data_roots;  // folders in which nothing may be written
+  ExistingFolder existing = ExistingFolder::kRefuse;
+  const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
+  Progress* progress = &Progress::silent();
+  Log* log = &Log::silent();
+};
+
+struct TrainResult {
+  std::string folder;
+  int64_t epochs = 0;
+  bool already_finished = false;                        // a resumed run that had nothing left to do
+  std::vector<std::pair<std::string, double>> metrics;  // of the last epoch, empty when already finished
+  double seconds = 0;
+};
+
+// Throws kInterrupted after a stop signal, with a checkpoint written; numeric errors leave the last checkpoint in place.
+TrainResult train(const TrainInput& input);
+
+// Every default written out; a valid recipe again, and resolving it changes nothing.
+Config resolve_recipe(const Recipe& recipe, const Dataset& dataset);
+
+// What a run will take, from a few trial steps; writes nothing.
+struct TrainPlan {
+  int64_t images = 0, steps_per_epoch = 0, epochs = 0;
+  int64_t parameters = 0;
+  double seconds_per_step = 0;         // with views made as they will be
+  double seconds_per_cached_step = 0;  // on one batch held in memory
+  int64_t trial_steps = 0;             // timed steps of each kind
+  double seconds_per_epoch = 0, seconds_total = 0;
+  int64_t peak_bytes = 0;  // of the process, after the trial steps
+  int64_t checkpoint_bytes = 0;
+};
+TrainPlan plan_training(const TrainInput& input);
+
+}  // namespace debias
