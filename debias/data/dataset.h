@@ -28,8 +28,8 @@ struct DatasetInfo {
   std::vector<std::string> class_names;  // empty when unlabelled
   std::vector<std::string> bias_names;   // empty when there is no bias attribute
   int channels = 3;
-  int height = 0, width = 0;             // 0 when images differ
-  std::vector<double> mean, std;         // the field's normalisation constants for it, per channel, of values in [0, 1]
+  int height = 0, width = 0;      // 0 when images differ
+  std::vector<double> mean, std;  // the field's normalisation constants for it, per channel, of values in [0, 1]
 };
 
 // Thread-safe for concurrent calls of every const method.
@@ -38,12 +38,15 @@ class Dataset {
   virtual ~Dataset() = default;
   virtual const DatasetInfo& info() const = 0;
   virtual int64_t size() const = 0;
-  virtual Sample get(int64_t index) const = 0;   // data error naming the file when it cannot be read
+  virtual Sample get(int64_t index) const = 0;  // data error naming the file when it cannot be read
   virtual int64_t id(int64_t index) const { return index; }
   virtual int64_t label(int64_t) const { return kUnknown; }  // without decoding
   virtual int64_t bias(int64_t) const { return kUnknown; }
   virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed
 };
+
+// Throws std::out_of_range unless 0 <= index < size(): a mistake of the program, not of a user.
+void require_index(const Dataset& dataset, int64_t index);
 
 struct DatasetEntry {
   std::string name;

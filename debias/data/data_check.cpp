@@ -1,0 +1,151 @@
+#include "debias/data/data_check.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "debias/data/file_error.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kBlock = 64;  // images a thread takes at once
+
+// Sums of one thread. 2^64 / 255^2 pixels of one channel fit, a thousand times the largest data set.
+struct Tally {
+  int64_t count = 0;
+  int height = -1, width = -1;  // -1: none seen yet, 0: they differ
+  std::array<uint64_t, 3> sum{};
+  std::array<uint64_t, 3> squares{};
+  uint64_t pixels = 0;
+  std::map<std::pair<int64_t, int64_t>, int64_t> cells;  // (label, bias)
+  std::map<int64_t, BadFile> bad;                        // by index
+
+  void add(const Sample& sample) {
+    const Image& image = sample.image;
+    ++count;
+    ++cells[{sample.label, sample.bias}];
+    add_size(image.height, image.width);
+    const auto channels = static_cast<size_t>(image.channels);
+    for (size_t i = 0; i + channels <= image.pixels.size(); i += channels) {
+      for (size_t c = 0; c < channels; ++c) {
+        const uint64_t value = image.pixels[i + c];
+        sum[c] += value;
+        squares[c] += value * value;
+      }
+    }
+    pixels += image.pixels.size() / channels;
+  }
+
+  void add_size(int other_height, int other_width) {
+    if (other_height < 0) return;
+    const bool first = height < 0;
+    if (!first && (height != other_height || width != other_width)) other_height = other_width = 0;
+    height = other_height;
+    width = other_width;
+  }
+
+  void merge(const Tally& other) {
+    count += other.count;
+    add_size(other.height, other.width);
+    for (size_t c = 0; c < sum.size(); ++c) {
+      sum[c] += other.sum[c];
+      squares[c] += other.squares[c];
+    }
+    pixels += other.pixels;
+    for (const auto& [cell, images] : other.cells) cells[cell] += images;
+    bad.insert(other.bad.begin(), other.bad.end());
+  }
+};
+
+void read_one(const Dataset& dataset, int64_t index, Tally& tally) {
+  try {
+    tally.add(dataset.get(index));
+  } catch (const FileError& error) {
+    tally.bad[index] = {error.path(), error.reason()};
+  } catch (const Error& error) {
+    tally.bad[index] = {dataset.source(index), error.what()};
+  }
+}
+
+Tally tally_all(const Dataset& dataset, int threads, Progress& progress) {
+  std::atomic<int64_t> next{0};
+  std::mutex mutex;  // of what follows
+  Tally total;
+  int64_t done = 0;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      Tally own;
+      for (int64_t first = next.fetch_add(kBlock); first < dataset.size(); first = next.fetch_add(kBlock)) {
+        const int64_t last = std::min(first + kBlock, dataset.size());
+        for (int64_t i = first; i < last; ++i) read_one(dataset, i, own);
+        const std::lock_guard lock(mutex);
+        done += last - first;
+        progress.advance(done, "");
+      }
+      const std::lock_guard lock(mutex);
+      total.merge(own);
+    } catch (...) {  // out of memory
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      next = dataset.size();
+    }
+  };
+  std::vector<std::thread> pool;
+  for (int t = 1; t < threads; ++t) pool.emplace_back(work);
+  work();
+  for (std::thread& thread : pool) thread.join();
+  if (failure) std::rethrow_exception(failure);
+  return total;
+}
+
+// sqrt(n sum(x^2) - sum(x)^2) / n, with the difference taken in integers.
+double deviation(uint64_t n, uint64_t sum, uint64_t squares) {
+  __extension__ using Wide = unsigned __int128;
+  const Wide spread = static_cast<Wide>(n) * squares - static_cast<Wide>(sum) * sum;
+  return static_cast<double>(std::sqrt(static_cast<long double>(spread)) / static_cast<long double>(n));
+}
+
+bool within(int64_t value, size_t count) { return value >= 0 && value < static_cast<int64_t>(count); }
+
+}  // namespace
+
+DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
+  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  progress.begin("reading " + dataset.info().name, dataset.size());
+  const Tally tally = tally_all(dataset, threads, progress);
+  progress.end();
+
+  const DatasetInfo& info = dataset.info();
+  DataCheck check;
+  check.name = info.name;
+  check.split = info.split;
+  check.count = tally.count;
+  check.height = std::max(0, tally.height);
+  check.width = std::max(0, tally.width);
+  check.channels = info.channels;
+  check.class_names = info.class_names;
+  check.bias_names = info.bias_names;
+  check.per_class.assign(info.class_names.size(), 0);
+  if (!info.bias_names.empty()) check.bias_table.assign(info.class_names.size(), std::vector<int64_t>(info.bias_names.size(), 0));
+  for (const auto& [cell, images] : tally.cells) {
+    const auto [label, bias] = cell;
+    if (!within(label, check.per_class.size())) continue;
+    check.per_class[static_cast<size_t>(label)] += images;
+    if (within(bias, info.bias_names.size())) check.bias_table[static_cast<size_t>(label)][static_cast<size_t>(bias)] += images;
+  }
+  for (size_t c = 0; tally.pixels > 0 && c < static_cast<size_t>(info.channels); ++c) {
+    check.mean.push_back(static_cast<double>(tally.sum[c]) / (255.0 * static_cast<double>(tally.pixels)));
+    check.std.push_back(deviation(tally.pixels, tally.sum[c], tally.squares[c]) / 255.0);
+  }
+  for (const auto& [index, bad] : tally.bad) check.bad_files.push_back(bad);
+  return check;
+}
+
+}  // namespace debias

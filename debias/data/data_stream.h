@@ -1,0 +1,10 @@
+// Which draws of RngDomain::kData belong to what: the `step` of their keys, so that no two uses share a stream.
+#pragma once
+
+#include <cstdint>
+
+namespace debias {
+
+enum class DataStream : uint16_t { kHoldOut = 1, kGlyph = 2 };
+
+}  // namespace debias

@@ -1,0 +1,48 @@
+#include "debias/data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "debias/core/registry.h"
+#include "debias/data/cifar.h"
+#include "debias/data/glyphs.h"
+#include "debias/data/image_folder.h"
+#include "debias/data/mnist.h"
+
+namespace debias {
+
+void require_index(const Dataset& dataset, int64_t index) {
+  if (index >= 0 && index < dataset.size()) return;
+  throw std::out_of_range(fmt::format("data set '{}': index {} of {} images", dataset.info().name, index, dataset.size()));
+}
+
+const std::vector<DatasetEntry>& dataset_registry() {
+  static const std::vector<DatasetEntry> registry = {
+      {"glyphs",
+       {},
+       "ten classes of drawn shapes on biased background colours; procedural, no files",
+       GlyphsOptions::table().specs(),
+       glyphs_from_config},
+      {"mnist", {}, "handwritten digits, 28x28 grey; IDX files, plain or .gz", MnistOptions::table().specs(), mnist_from_config},
+      {"cifar10",
+       {},
+       "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",
+       CifarOptions::table().specs(),
+       cifar10_from_config},
+      {"cifar100", {}, "a hundred classes (fine labels), 32x32 RGB; binary version", CifarOptions::table().specs(), cifar100_from_config},
+      {"image_folder",
+       {},
+       "JPEG and PNG files in one folder per class, or with a CSV of labels and biases",
+       ImageFolderOptions::table().specs(),
+       image_folder_from_config},
+  };
+  return registry;
+}
+
+std::unique_ptr<Dataset> make_dataset(const Config& section) {
+  const std::string name = section_name(section, "data set");
+  return find_entry(dataset_registry(), name, "data set", section.prefix()).make(section_map(section));
+}
+
+}  // namespace debias

@@ -1,0 +1,23 @@
+// A data error that knows its file, so that a check can list path and reason apart.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "debias/core/error.h"
+
+namespace debias {
+
+class FileError : public Error {  // kData; the message is "PATH: REASON"
+ public:
+  FileError(std::string path, std::string reason)
+      : Error(ErrorKind::kData, path + ": " + reason), path_(std::move(path)), reason_(std::move(reason)) {}
+  const std::string& path() const { return path_; }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  std::string path_;
+  std::string reason_;
+};
+
+}  // namespace debias

@@ -1,0 +1,98 @@
+#include "debias/data/hold_out.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "debias/core/philox.h"
+#include "debias/data/data_stream.h"
+#include "debias/data/subset.h"
+
+namespace debias {
+namespace {
+
+struct Stratum {
+  int64_t label = kUnknown;
+  std::vector<int64_t> members;  // ascending
+  int64_t quota = 0;
+  int64_t remainder = 0;  // of count * members / total
+};
+
+std::vector<Stratum> strata_of(const std::vector<int64_t>& labels) {
+  std::map<int64_t, std::vector<int64_t>> by_label;
+  for (size_t i = 0; i < labels.size(); ++i) by_label[labels[i]].push_back(static_cast<int64_t>(i));
+  std::vector<Stratum> strata;
+  for (auto& [label, members] : by_label) strata.push_back({label, std::move(members), 0, 0});
+  return strata;
+}
+
+void set_quotas(std::vector<Stratum>& strata, int64_t count, int64_t total) {
+  int64_t left = count;
+  for (Stratum& stratum : strata) {
+    const int64_t share = count * static_cast<int64_t>(stratum.members.size());  // both below 2^31: see the check of sizes
+    stratum.quota = share / total;
+    stratum.remainder = share % total;
+    left -= stratum.quota;
+  }
+  std::vector<Stratum*> by_remainder;
+  for (Stratum& stratum : strata) by_remainder.push_back(&stratum);
+  std::stable_sort(by_remainder.begin(), by_remainder.end(),
+                   [](const Stratum* a, const Stratum* b) { return a->remainder > b->remainder; });
+  for (int64_t i = 0; i < left; ++i) ++by_remainder[static_cast<size_t>(i)]->quota;
+}
+
+}  // namespace
+
+const OptionTable<HoldOutOptions>& HoldOutOptions::table() {
+  static const auto table = OptionTable<HoldOutOptions>()
+                                .add("hold_out", &HoldOutOptions::hold_out_, Range::closed(0, 1e9),
+                                     "images removed from train, by class; `split: held_out` is those images")
+                                .add("seed", &HoldOutOptions::seed_, Range::closed(0, 9e15), "of everything random in the data set");
+  return table;
+}
+
+HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t count, uint64_t seed) {
+  const auto total = static_cast<int64_t>(labels.size());
+  if (count < 0 || count >= total) throw usage_error("hold_out: {} of {} images; at least one must be left to train on", count, total);
+  std::vector<Stratum> strata = strata_of(labels);
+  set_quotas(strata, count, total);
+
+  std::vector<bool> held(labels.size(), false);
+  for (const Stratum& stratum : strata) {
+    RngKey key;
+    key.domain = RngDomain::kData;
+    key.seed = seed;
+    key.sample = static_cast<uint64_t>(stratum.label + 1);
+    key.step = static_cast<uint16_t>(DataStream::kHoldOut);
+    const std::vector<int64_t> order = permutation(static_cast<int64_t>(stratum.members.size()), key);
+    for (int64_t i = 0; i < stratum.quota; ++i) held[static_cast<size_t>(stratum.members[static_cast<size_t>(order[i])])] = true;
+  }
+  HoldOutParts parts;
+  for (int64_t i = 0; i < total; ++i) (held[static_cast<size_t>(i)] ? parts.held_out : parts.kept).push_back(i);
+  return parts;
+}
+
+std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part) {
+  const bool wants_held_out = part == HoldOutPart::kHeldOut;
+  if (options.hold_out() == 0) {
+    if (!wants_held_out) return train;
+    throw usage_error("data set '{}': split held_out is empty; give hold_out: N, as in the train entry", train->info().name);
+  }
+  std::vector<int64_t> labels(static_cast<size_t>(train->size()));
+  for (int64_t i = 0; i < train->size(); ++i) labels[static_cast<size_t>(i)] = train->label(i);
+  HoldOutParts parts = partition_hold_out(labels, options.hold_out(), static_cast<uint64_t>(options.seed()));
+  std::string split = wants_held_out ? "held_out" : train->info().split;
+  return std::make_unique<Subset>(std::move(train), std::move(wants_held_out ? parts.held_out : parts.kept), std::move(split));
+}
+
+Config complete_held_out(Config section, const Config& train) {
+  const Config* split = section.find("split");
+  if (split == nullptr || !split->is_scalar() || split->text() != "held_out") return section;
+  for (const char* key : {"hold_out", "seed"}) {
+    const Config* value = train.find(key);
+    if (value != nullptr && section.find(key) == nullptr) section.set(key, *value);
+  }
+  return section;
+}
+
+}  // namespace debias

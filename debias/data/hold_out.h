@@ -1,0 +1,41 @@
+// Images set aside from a train split: `hold_out: N` removes N of them, `split: held_out` is exactly those N.
+//
+// Stratified by label: of a class with n_c of the n images, N n_c / n are held out, the remainders going to the classes with the
+// largest fractions (the lower label first). Which images of a class is a function of the seed. Both parts keep the source's order
+// and ids.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+class HoldOutOptions {
+ public:
+  DEBIAS_OPTION(HoldOutOptions, int64_t, hold_out, 0)
+  DEBIAS_OPTION(HoldOutOptions, int64_t, seed, 0)
+  static const OptionTable<HoldOutOptions>& table();
+};
+
+struct HoldOutParts {
+  std::vector<int64_t> kept;      // indices, ascending
+  std::vector<int64_t> held_out;  // indices, ascending
+};
+
+// `labels[i]` of image i; kUnknown is a stratum of its own. A usage error unless 0 <= count < labels.size().
+HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t count, uint64_t seed);
+
+enum class HoldOutPart { kKept, kHeldOut };
+
+// One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is refused (usage error).
+std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part);
+
+// A recipe's section with `hold_out` and `seed` taken from the train entry, where it is `split: held_out` and does not give them.
+Config complete_held_out(Config section, const Config& train);
+
+}  // namespace debias

@@ -1,0 +1,31 @@
+#include "debias/data/image_files.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "debias/data/file_error.h"
+#include "debias/data/image_decode.h"
+
+namespace debias {
+
+ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files)
+    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)) {}
+
+const ImageFile& ImageFiles::at(int64_t index) const {
+  require_index(*this, index);
+  return files_[static_cast<size_t>(index)];
+}
+
+Sample ImageFiles::get(int64_t index) const {
+  const ImageFile& file = at(index);
+  const std::string path = (std::filesystem::path(root_) / file.path).string();
+  Sample sample{read_image(path), index, file.label, file.bias};
+  const bool sized = info_.height > 0 && info_.width > 0;
+  if (sized && (sample.image.height != info_.height || sample.image.width != info_.width)) {
+    throw FileError(path,
+                    fmt::format("is {}x{} pixels, expected {}x{}", sample.image.height, sample.image.width, info_.height, info_.width));
+  }
+  return sample;
+}
+
+}  // namespace debias

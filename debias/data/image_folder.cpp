@@ -1,0 +1,112 @@
+#include "debias/data/image_folder.h"
+
+#include <filesystem>
+#include <set>
+#include <utility>
+
+#include "debias/data/file_bytes.h"
+#include "debias/data/file_error.h"
+#include "debias/data/image_files.h"
+#include "debias/data/image_listing.h"
+#include "debias/data/label_file.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Listing {
+  std::vector<std::string> class_names;
+  std::vector<ImageFile> files;
+};
+
+// "train/" or "", the part of the root that holds the split.
+std::string split_prefix(const std::string& root, const std::string& split) {
+  if (split.empty() || split == "." || split == ".." || split.find('/') != std::string::npos) {
+    throw usage_error("data set 'image_folder': split: expected the name of a folder in the root, found '{}'", split);
+  }
+  std::error_code failure;
+  if (fs::is_directory(fs::path(root) / split, failure)) return split + "/";
+  if (split == "train") return "";
+  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}", split));
+}
+
+Listing list_files(const std::string& root, const std::string& prefix) {
+  const std::string folder = (fs::path(root) / prefix).string();
+  Listing listing;
+  listing.class_names = list_folders(folder);
+  for (size_t label = 0; label < listing.class_names.size(); ++label) {
+    const std::string class_path = prefix + listing.class_names[label];
+    const std::string full = (fs::path(root) / class_path).string();
+    const std::vector<std::string> images = list_images(full, root);
+    if (images.empty()) throw FileError(full, "is a class folder without .jpg, .jpeg or .png files");
+    for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, static_cast<int64_t>(label), kUnknown});
+  }
+  if (!listing.class_names.empty()) return listing;
+  for (const std::string& image : list_images_directly_in(folder)) listing.files.push_back({prefix + image, kUnknown, kUnknown});
+  if (listing.files.empty()) throw FileError(folder, "holds neither class folders nor .jpg, .jpeg or .png files");
+  return listing;
+}
+
+void join_labels(const std::string& root, const std::string& prefix, const std::string& csv, const LabelFile& labels,
+                 std::vector<ImageFile>& files) {
+  std::set<int64_t> used;
+  for (ImageFile& file : files) {
+    auto row = labels.rows.find(file.path);
+    if (row == labels.rows.end()) row = labels.rows.find(file.path.substr(prefix.size()));
+    if (row == labels.rows.end()) throw FileError(csv, fmt::format("has no row for the image {}", file.path));
+    if (labels.has_label) file.label = row->second.label;
+    if (labels.has_bias) file.bias = row->second.bias;
+    used.insert(row->second.line);
+  }
+  for (const auto& [path, row] : labels.rows) {
+    std::error_code failure;
+    // A row may belong to another split of the same root.
+    if (used.count(row.line) != 0 || fs::is_regular_file(fs::path(root) / path, failure)) continue;
+    throw FileError(csv, fmt::format("line {}: no image {} in {}", row.line, path, root));
+  }
+}
+
+std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
+  require_root(options.root(), "data set 'image_folder'", "one folder of images per class");
+  const std::string prefix = split_prefix(options.root(), split);
+  Listing listing = list_files(options.root(), prefix);
+  DatasetInfo info;
+  info.name = "image_folder";
+  info.split = split;
+  info.class_names = std::move(listing.class_names);
+  info.mean = {0.485, 0.456, 0.406};
+  info.std = {0.229, 0.224, 0.225};
+  if (!options.labels().empty()) {
+    const LabelFile labels = read_label_file(options.labels());
+    join_labels(options.root(), prefix, options.labels(), labels, listing.files);
+    if (labels.has_label) info.class_names = labels.label_names;
+    if (labels.has_bias) info.bias_names = labels.bias_names;
+  }
+  return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files));
+}
+
+}  // namespace
+
+const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
+  static const auto table =
+      OptionTable<ImageFolderOptions>()
+          .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
+          .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
+          .add("labels", &ImageFolderOptions::labels_, "CSV with the header path,label,bias")
+          .include(HoldOutOptions::table());
+  return table;
+}
+
+std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
+  const bool held_out = options.split() == "held_out";
+  std::unique_ptr<Dataset> images = read_folder(options, held_out ? "train" : options.split());
+  if (!held_out && options.split() != "train") return images;
+  return take_hold_out_part(std::move(images), options, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+}
+
+std::unique_ptr<Dataset> image_folder_from_config(const Config& section) {
+  return make_image_folder(ImageFolderOptions::table().read(section, "data set 'image_folder'", {"name"}));
+}
+
+}  // namespace debias

@@ -1,0 +1,33 @@
+// Folders of JPEG and PNG files: root/[split/]<class>/**/file.
+//
+// The class index is the rank of the class folder's name in byte-wise order, files are sorted by path within a class, other files and
+// names that begin with a dot are passed over, extensions count in any case. Where root/<split> is no folder, split train is the root
+// itself. A folder without class folders is read as unlabelled: its own files, label kUnknown.
+//
+// `labels: FILE.csv` (label_file.h) gives labels and biases by path, relative to the root or to the split's folder; a label column replaces
+// the folders' labels. Every image needs a row, every row an image.
+//
+// Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "debias/data/dataset.h"
+#include "debias/data/hold_out.h"
+
+namespace debias {
+
+class ImageFolderOptions : public HoldOutOptions {
+ public:
+  DEBIAS_OPTION(ImageFolderOptions, std::string, root, "")
+  DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
+  DEBIAS_OPTION(ImageFolderOptions, std::string, labels, "")
+  static const OptionTable<ImageFolderOptions>& table();
+};
+
+// A data error naming the path: a missing root or split, a class folder without images, no image at all, a malformed or incomplete CSV.
+std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options);
+std::unique_ptr<Dataset> image_folder_from_config(const Config& section);
+
+}  // namespace debias

@@ -1,0 +1,78 @@
+#include "debias/data/image_listing.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "debias/data/file_error.h"
+#include "debias/data/image_decode.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Content {
+  std::vector<std::string> folders;
+  std::vector<std::string> images;
+};
+
+Content content_of(const fs::path& folder) {
+  Content content;
+  std::error_code failure;
+  fs::directory_iterator entries(folder, failure);
+  if (failure) throw FileError(folder.string(), "cannot be listed: " + failure.message());
+  for (; entries != fs::directory_iterator(); entries.increment(failure)) {
+    if (failure) throw FileError(folder.string(), "cannot be listed: " + failure.message());
+    const std::string name = entries->path().filename().string();
+    if (name.front() == '.') continue;
+    std::error_code ignored;
+    const auto type = entries->status(ignored).type();
+    if (type == fs::file_type::directory) {
+      content.folders.push_back(name);
+    } else if (has_image_extension(name) && (type == fs::file_type::regular || entries->is_symlink(ignored))) {
+      content.images.push_back(name);
+    }
+  }
+  return content;
+}
+
+std::string real_path(const fs::path& path) {
+  std::error_code failure;
+  const fs::path real = fs::canonical(path, failure);
+  return failure ? path.string() : real.string();
+}
+
+void collect(const fs::path& folder, const std::string& prefix, std::set<std::string>& entered, std::vector<std::string>& images) {
+  Content content = content_of(folder);
+  for (const std::string& name : content.images) images.push_back(prefix + name);
+  std::sort(content.folders.begin(), content.folders.end());
+  for (const std::string& name : content.folders) {
+    if (entered.insert(real_path(folder / name)).second) collect(folder / name, prefix + name + "/", entered, images);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> list_folders(const std::string& folder) {
+  std::vector<std::string> folders = content_of(folder).folders;
+  std::sort(folders.begin(), folders.end());
+  return folders;
+}
+
+std::vector<std::string> list_images(const std::string& folder, const std::string& root) {
+  std::set<std::string> entered = {real_path(folder)};
+  for (fs::path above = real_path(root); entered.insert(above.string()).second && above.has_relative_path();) above = above.parent_path();
+  std::vector<std::string> images;
+  collect(folder, "", entered, images);
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
+std::vector<std::string> list_images_directly_in(const std::string& folder) {
+  std::vector<std::string> images = content_of(folder).images;
+  std::sort(images.begin(), images.end());
+  return images;
+}
+
+}  // namespace debias

@@ -1,0 +1,20 @@
+// The image files and folders below a folder, in byte-wise order of their paths.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace debias {
+
+// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot are passed over here and below.
+std::vector<std::string> list_folders(const std::string& folder);
+
+// Paths, relative to `folder`, of the .jpg, .jpeg and .png files (any case) in it and below it; other files are passed over. Links are
+// followed, but no folder is entered twice, nor `root` (which holds `folder`) or a folder above it: loops of links end. A link to nothing
+// is listed, so that reading it reports it. FileError when a folder cannot be read.
+std::vector<std::string> list_images(const std::string& folder, const std::string& root);
+
+// Those directly in `folder`.
+std::vector<std::string> list_images_directly_in(const std::string& folder);
+
+}  // namespace debias

@@ -1,0 +1,26 @@
+// MNIST: {train,t10k}-images-idx3-ubyte and -labels-idx1-ubyte, plain or .gz, directly in the root.
+//
+// 28x28 grey, labels 0..9 (LeCun, Cortes, Burges: the MNIST database). Counts come from the files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "debias/data/dataset.h"
+#include "debias/data/hold_out.h"
+#include "debias/data/split.h"
+
+namespace debias {
+
+class MnistOptions : public HoldOutOptions {
+ public:
+  DEBIAS_OPTION(MnistOptions, std::string, root, "")
+  DEBIAS_OPTION(MnistOptions, Split, split, Split::kTrain)
+  static const OptionTable<MnistOptions>& table();
+};
+
+// A data error naming the file: missing, malformed (idx_file.h), not 28x28, images and labels of different counts, a label above 9.
+std::unique_ptr<Dataset> make_mnist(const MnistOptions& options);
+std::unique_ptr<Dataset> mnist_from_config(const Config& section);
+
+}  // namespace debias

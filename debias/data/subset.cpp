@@ -1,0 +1,18 @@
+#include "debias/data/subset.h"
+
+#include <utility>
+
+namespace debias {
+
+Subset::Subset(std::shared_ptr<const Dataset> source, std::vector<int64_t> indices, std::string split)
+    : source_(std::move(source)), indices_(std::move(indices)), info_(source_->info()) {
+  for (int64_t index : indices_) require_index(*source_, index);
+  info_.split = std::move(split);
+}
+
+int64_t Subset::at(int64_t index) const {
+  require_index(*this, index);
+  return indices_[static_cast<size_t>(index)];
+}
+
+}  // namespace debias
