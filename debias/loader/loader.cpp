@@ -1,0 +1,328 @@
+#include "debias/loader/loader.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include "debias/core/checked_math.h"
+#include "debias/core/error.h"
+#include "debias/loader/image_cache.h"
+#include "debias/loader/other_class.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kMegabyte = 1 << 20;
+
+struct Slot {  // of the ring
+  at::Tensor buffer;
+  float* pixels = nullptr;
+  Batch batch;
+  int64_t first_visit = 0, rows = 0;
+  std::atomic<int64_t> rows_left{0};
+  std::exception_ptr error;  // of the first failing row; guarded by State::mutex until rows_left is 0
+  int64_t error_row = 0;
+};
+
+void check_options(const LoaderOptions& options) {
+  const auto at_least = [](const char* name, int64_t value, int64_t least) {
+    if (value < least) throw usage_error("loader: {}: {} is out of range; give a value that is >= {}", name, value, least);
+  };
+  at_least("batch_size", options.batch_size(), 1);
+  at_least("views", options.views(), 1);
+  at_least("workers", options.workers(), 0);
+  at_least("prefetch", options.prefetch(), 1);
+  at_least("cache_megabytes", options.cache_megabytes(), 0);
+  if (options.views() > 65535) throw usage_error("loader: views: {} is out of range; give at most 65535", options.views());
+  if (options.workers() > 1024) throw usage_error("loader: workers: {} is out of range; give at most 1024", options.workers());
+  if (!(options.noise() >= 0 && options.noise() <= 1)) {
+    throw usage_error("views: noise: {} is out of range; give a value in [0, 1]", options.noise());
+  }
+  if (options.noise() > 0 && options.views() < 2) throw usage_error("views: noise needs a second view; set count: 2");
+}
+
+std::exception_ptr with_source(const std::exception_ptr& error, const std::string& source) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    const std::string message = e.what();
+    if (message.find(source) != std::string::npos) return error;
+    return std::make_exception_ptr(Error(e.kind(), source + ": " + message));
+  } catch (const std::bad_alloc&) {
+    return std::make_exception_ptr(resource_error("{}: out of memory while its views were made; lower batch_size or workers", source));
+  } catch (const std::exception& e) {
+    return std::make_exception_ptr(std::runtime_error(source + ": " + e.what()));
+  }
+}
+
+}  // namespace
+
+// One run of an epoch. The consumer (the thread that calls next()) opens batches: it fills in a slot's metadata, then raises `opened`.
+// Workers take rows from `next_row`, in order, wait until the row's batch is open, and write its views into the slot; whoever finishes a
+// slot's last row wakes the consumer. Invariants: (1) batch b uses slot b % ring; (2) a slot is written by the consumer only while
+// its rows_left is 0 and the batch is not open, and by workers only while the batch is open; (3) no lock is held while views are made.
+struct Loader::State {
+  State(std::shared_ptr<const Dataset> data, ViewPipeline views, std::shared_ptr<const Sampler> order, LoaderOptions given)
+      : dataset(std::move(data)),
+        pipeline(std::move(views)),
+        sampler(std::move(order)),
+        options(std::move(given)),
+        cache(dataset, options.cache_megabytes() > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes() * kMegabyte) {}
+  ~State() { stop_workers(); }
+
+  void find_shape();
+  void allocate(int64_t rows);
+  void open_batch(int64_t batch);
+  void work();
+  bool wait_until_open(int64_t batch);
+  void make_row(int64_t batch, int64_t row);
+  void write_views(Slot& slot, int64_t row) const;
+  void stop_workers();
+
+  int64_t batches_of(int64_t visit_count) const {
+    return options.drop_last() ? visit_count / options.batch_size() : (visit_count + options.batch_size() - 1) / options.batch_size();
+  }
+  Slot& slot_of(int64_t batch) { return ring[batch % static_cast<int64_t>(ring.size())]; }
+
+  const std::shared_ptr<const Dataset> dataset;
+  const ViewPipeline pipeline;
+  const std::shared_ptr<const Sampler> sampler;
+  const LoaderOptions options;
+  const ImageCache cache;
+  std::optional<OtherClassDraw> other_class;
+  int channels = 0, height = 0, width = 0;
+  int64_t batches_per_epoch = 0;
+  double seconds_waited = 0;
+
+  std::vector<Slot> ring;
+  int64_t slot_rows = 0;
+
+  int64_t epoch = -1;
+  std::vector<Visit> visits;
+  int64_t batch_count = 0;
+  int64_t handed_out = -1;  // the batch the consumer holds
+  int64_t upcoming = 0;     // the batch next() returns next
+
+  std::vector<std::thread> workers;
+  std::atomic<bool> stopping{false};
+  std::atomic<int64_t> next_row{0};  // over the whole epoch: batch * batch_size + row
+  std::atomic<int64_t> opened{0};    // batches below this one are open
+  std::mutex mutex;
+  std::condition_variable batch_opened, batch_finished;
+};
+
+void Loader::State::find_shape() {
+  const DatasetInfo& info = dataset->info();
+  channels = info.channels;
+  if (info.height > 0 && info.width > 0) std::tie(height, width) = pipeline.output_size(info.height, info.width);
+  if (height > 0) return;
+  try {
+    Image image = dataset->get(0).image;
+    channels = image.channels;
+    std::tie(height, width) = pipeline.output_size(image.height, image.width);
+    if (height > 0) return;
+    image = pipeline.apply(std::move(image), {.domain = RngDomain::kViews, .seed = options.seed()});
+    height = image.height;
+    width = image.width;
+  } catch (...) {
+    std::rethrow_exception(with_source(std::current_exception(), dataset->source(0)));
+  }
+}
+
+void Loader::State::allocate(int64_t rows) {
+  if (rows == slot_rows) return;
+  const int64_t slots = options.workers() > 0 ? options.prefetch() + 1 : 1;
+  const int64_t extents[] = {options.views(), rows, channels, height, width};
+  const auto values = checked_product(extents);
+  const auto bytes = values ? checked_multiply(*values, static_cast<int64_t>(sizeof(float))) : std::nullopt;
+  const auto total = bytes ? checked_multiply(*bytes, slots) : std::nullopt;
+  if (!total)
+    throw usage_error("loader: a batch of {} x {} images of {} x {} pixels is too large; lower batch_size", options.views(), rows, height,
+                      width);
+  try {
+    ring = std::vector<Slot>(slots);
+    for (Slot& slot : ring) {
+      slot.buffer = at::empty({*values}, at::kFloat);
+      slot.pixels = slot.buffer.mutable_data_ptr<float>();
+    }
+  } catch (const std::exception&) {
+    throw resource_error("loader: {} batches of {} x {} images need {} MB, which cannot be allocated; lower batch_size or prefetch", slots,
+                         options.views(), rows, *total / kMegabyte);
+  }
+  slot_rows = rows;
+}
+
+void Loader::State::open_batch(int64_t number) {
+  Slot& slot = slot_of(number);
+  const auto visit_count = static_cast<int64_t>(visits.size());
+  slot.first_visit = number * options.batch_size();
+  slot.rows = std::min(options.batch_size(), visit_count - slot.first_visit);
+  slot.error = nullptr;
+  Batch& batch = slot.batch;
+  batch.epoch = epoch;
+  batch.number = number;
+  const int64_t values = options.views() * slot.rows * channels * height * width;
+  batch.images = slot.buffer.narrow(0, 0, values).view({options.views(), slot.rows, channels, height, width});
+  for (auto* column : {&batch.ids, &batch.occurrences, &batch.labels, &batch.biases, &batch.indices}) column->resize(slot.rows);
+  for (int64_t row = 0; row < slot.rows; ++row) {
+    const Visit& visit = visits[slot.first_visit + row];
+    batch.indices[row] = visit.index;
+    batch.ids[row] = dataset->id(visit.index);
+    batch.occurrences[row] = visit.occurrence;
+    batch.labels[row] = dataset->label(visit.index);
+    batch.biases[row] = dataset->bias(visit.index);
+  }
+  slot.rows_left.store(slot.rows, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex);
+    opened.store(number + 1, std::memory_order_release);
+  }
+  batch_opened.notify_all();
+}
+
+void Loader::State::work() {
+  const auto end = std::min(static_cast<int64_t>(visits.size()), batch_count * options.batch_size());
+  while (true) {
+    const int64_t item = next_row.fetch_add(1, std::memory_order_relaxed);
+    if (item >= end || !wait_until_open(item / options.batch_size())) return;
+    make_row(item / options.batch_size(), item % options.batch_size());
+  }
+}
+
+bool Loader::State::wait_until_open(int64_t batch) {
+  if (stopping.load(std::memory_order_relaxed)) return false;
+  if (batch < opened.load(std::memory_order_acquire)) return true;
+  std::unique_lock lock(mutex);
+  batch_opened.wait(lock, [&] { return stopping || batch < opened; });
+  return !stopping;
+}
+
+void Loader::State::make_row(int64_t batch, int64_t row) {
+  Slot& slot = slot_of(batch);
+  try {
+    write_views(slot, row);
+  } catch (...) {
+    const std::exception_ptr error = with_source(std::current_exception(), dataset->source(visits[slot.first_visit + row].index));
+    const std::lock_guard lock(mutex);
+    if (!slot.error || row < slot.error_row) {
+      slot.error = error;
+      slot.error_row = row;
+    }
+  }
+  if (slot.rows_left.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  { const std::lock_guard lock(mutex); }  // so that the consumer is either before its check or waiting
+  batch_finished.notify_one();
+}
+
+void Loader::State::write_views(Slot& slot, int64_t row) const {
+  const Visit& visit = visits[slot.first_visit + row];
+  RngKey key{.domain = RngDomain::kViews,
+             .seed = options.seed(),
+             .epoch = static_cast<uint64_t>(epoch),
+             .sample = static_cast<uint64_t>(slot.batch.ids[row]),
+             .occurrence = visit.occurrence};
+  const Image image = cache.get(visit.index);
+  for (int64_t view = 0; view < options.views(); ++view) {
+    Image source;
+    if (view == 1 && other_class) {
+      RngKey noise_key = key;
+      noise_key.domain = RngDomain::kNoise;
+      Random random(noise_key);
+      if (random.uniform() < options.noise()) source = cache.get(other_class->draw(visit.index, random));
+    }
+    if (source.pixels.empty()) source = image;
+    key.view = static_cast<uint16_t>(view);
+    float* out = slot.pixels + (view * slot.rows + row) * channels * height * width;
+    pipeline.write(std::move(source), key, channels, height, width, out);
+  }
+}
+
+void Loader::State::stop_workers() {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  batch_opened.notify_all();
+  for (std::thread& worker : workers) worker.join();
+  workers.clear();
+  stopping = false;
+}
+
+Loader::Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, std::shared_ptr<const Sampler> sampler,
+               LoaderOptions options) {
+  check_options(options);
+  if (dataset->size() == 0) throw data_error("data set '{}' ({}) has no images", dataset->info().name, dataset->info().split);
+  state_ = std::make_unique<State>(std::move(dataset), std::move(pipeline), std::move(sampler), std::move(options));
+  if (state_->options.noise() > 0) state_->other_class.emplace(*state_->dataset);
+  const auto visits = static_cast<int64_t>(state_->sampler->epoch(state_->options.seed(), 0).size());
+  state_->batches_per_epoch = state_->batches_of(visits);
+  if (state_->batches_per_epoch == 0) {
+    throw usage_error(
+        "loader: batch_size {} with drop_last leaves no batch of the {} images of an epoch; lower batch_size or set drop_last: false",
+        state_->options.batch_size(), visits);
+  }
+  state_->find_shape();
+  state_->allocate(std::min(state_->options.batch_size(), visits));
+}
+
+Loader::~Loader() = default;
+
+int64_t Loader::batches_per_epoch() const { return state_->batches_per_epoch; }
+
+std::vector<int64_t> Loader::image_shape() const { return {state_->channels, state_->height, state_->width}; }
+
+double Loader::seconds_waited() const { return state_->seconds_waited; }
+
+void Loader::start(int64_t epoch, int64_t first) {
+  State& state = *state_;
+  state.stop_workers();
+  state.visits = state.sampler->epoch(state.options.seed(), static_cast<uint64_t>(epoch));
+  state.batch_count = state.batches_of(static_cast<int64_t>(state.visits.size()));
+  if (first < 0 || first > state.batch_count) {
+    throw usage_error("loader: epoch {} has {} batches and cannot be started at batch {}", epoch, state.batch_count, first);
+  }
+  state.allocate(std::min(state.options.batch_size(), static_cast<int64_t>(state.visits.size())));
+  state.epoch = epoch;
+  state.handed_out = -1;
+  state.upcoming = first;
+  state.next_row = first * state.options.batch_size();
+  state.opened = first;
+  const auto ring = static_cast<int64_t>(state.ring.size());
+  for (int64_t batch = first; batch < std::min(state.batch_count, first + ring); ++batch) state.open_batch(batch);
+  for (int64_t i = 0; i < state.options.workers(); ++i) state.workers.emplace_back([&state] { state.work(); });
+}
+
+const Batch* Loader::next() {
+  State& state = *state_;
+  if (state.epoch < 0) throw std::logic_error("Loader::next() before start()");
+  const auto ring = static_cast<int64_t>(state.ring.size());
+  if (state.handed_out >= 0 && state.handed_out + ring < state.batch_count) state.open_batch(state.handed_out + ring);
+  state.handed_out = -1;
+  if (state.upcoming >= state.batch_count) return nullptr;
+
+  const int64_t number = state.upcoming++;
+  state.handed_out = number;
+  Slot& slot = state.slot_of(number);
+  const auto begin = std::chrono::steady_clock::now();
+  if (state.workers.empty()) {
+    for (int64_t row = 0; row < slot.rows; ++row) state.make_row(number, row);
+  } else {
+    std::unique_lock lock(state.mutex);
+    state.batch_finished.wait(lock, [&slot] { return slot.rows_left.load(std::memory_order_acquire) == 0; });
+  }
+  state.seconds_waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (slot.error) std::rethrow_exception(slot.error);
+  return &slot.batch;
+}
+
+}  // namespace debias
