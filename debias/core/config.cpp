@@ -41,8 +41,7 @@ Config convert(const YAML::Node& node, const std::string& file, bool lines, int 
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) throw usage_error("{}: a key must be a plain word", where);
       const std::string key = entry.first.Scalar();
-      const std::string key_where =
-          lines && entry.first.Mark().line >= 0 ? fmt::format("{}:{}", file, entry.first.Mark().line + 1) : file;
+      const std::string key_where = lines && entry.first.Mark().line >= 0 ? fmt::format("{}:{}", file, entry.first.Mark().line + 1) : file;
       if (result.find(key) != nullptr) throw usage_error("{}: key '{}' is given twice; keep one", key_where, key);
       Config value = convert(entry.second, file, lines, depth + 1, count);
       value.set_where(key_where);
@@ -263,8 +262,7 @@ std::string Config::to_yaml() const {
 }
 
 bool Config::operator==(const Config& other) const {
-  return kind_ == other.kind_ && text_ == other.text_ && quoted_ == other.quoted_ && items_ == other.items_ &&
-         entries_ == other.entries_;
+  return kind_ == other.kind_ && text_ == other.text_ && quoted_ == other.quoted_ && items_ == other.items_ && entries_ == other.entries_;
 }
 
 Config parse_yaml(std::string_view text, const std::string& file_name) { return parse(text, file_name, true); }

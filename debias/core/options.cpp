@@ -17,8 +17,8 @@ std::string Range::text() const {
 std::string option_line(const OptionSpec& spec) {
   std::string allowed = spec.range;
   if (!spec.choices.empty()) allowed = fmt::format("{}", fmt::join(spec.choices, "|"));
-  return fmt::format("{} = {} ({}{}{}): {}", spec.name, options_detail::shown(spec.default_value), spec.type,
-                     allowed.empty() ? "" : " ", allowed, spec.help);
+  return fmt::format("{} = {} ({}{}{}): {}", spec.name, options_detail::shown(spec.default_value), spec.type, allowed.empty() ? "" : " ",
+                     allowed, spec.help);
 }
 
 nlohmann::ordered_json option_json(const OptionSpec& spec) {

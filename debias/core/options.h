@@ -38,12 +38,12 @@
 
 namespace debias {
 
-#define DEBIAS_OPTION(Self, Type, name, ...)      \
-  Self& name(Type value) {                        \
-    name##_ = std::move(value);                   \
-    return *this;                                 \
-  }                                               \
-  const Type& name() const { return name##_; }    \
+#define DEBIAS_OPTION(Self, Type, name, ...)   \
+  Self& name(Type value) {                     \
+    name##_ = std::move(value);                \
+    return *this;                              \
+  }                                            \
+  const Type& name() const { return name##_; } \
   Type name##_ = __VA_ARGS__;
 
 // A value or the word `auto`.
@@ -81,9 +81,7 @@ struct Range {
   static Range above(double low) { return {low, std::numeric_limits<double>::infinity(), true, true}; }
 
   bool bounded() const { return std::isfinite(low) || std::isfinite(high) || high_open; }
-  bool contains(double value) const {
-    return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high);
-  }
+  bool contains(double value) const { return (low_open ? value > low : value >= low) && (high_open ? value < high : value <= high); }
   std::string text() const;  // "[0, 1)", ">= 0", "> 0"; empty when unbounded
 };
 
@@ -158,7 +156,7 @@ struct Field<std::string> {
 };
 
 template <class E>
-  requires std::is_enum_v<E>
+requires std::is_enum_v<E>
 struct Field<E> {
   static std::string type() { return "word"; }
   static std::vector<std::string> choices() {

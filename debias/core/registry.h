@@ -17,8 +17,7 @@ namespace debias {
 // The entry called `name` (or one of whose aliases is); a usage error with the nearest name otherwise.
 // `kind` is the word of the message ("objective"), `where` its prefix ("recipe.yaml:3: " or "").
 template <class Entry>
-const Entry& find_entry(const std::vector<Entry>& registry, std::string_view name, std::string_view kind,
-                        const std::string& where = "") {
+const Entry& find_entry(const std::vector<Entry>& registry, std::string_view name, std::string_view kind, const std::string& where = "") {
   std::vector<std::string> known;
   for (const auto& entry : registry) {
     if (entry.name == name) return entry;

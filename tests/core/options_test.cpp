@@ -55,8 +55,7 @@ TEST(Options, DefaultsComeFromTheStruct) {
 }
 
 TEST(Options, ReadsEveryType) {
-  const PaintOptions options =
-      read("{thickness: .25, coats: 3, colour: blue, threads: 4, gloss: 1e-1, mix: [3, 4.5]}");
+  const PaintOptions options = read("{thickness: .25, coats: 3, colour: blue, threads: 4, gloss: 1e-1, mix: [3, 4.5]}");
   EXPECT_EQ(options.thickness(), 0.25);
   EXPECT_EQ(options.coats(), 3);
   EXPECT_EQ(options.colour(), Colour::kBlue);
@@ -117,8 +116,9 @@ TEST(Config, CommandLineWordsOverlayTheRecipe) {
   config.assign("objective[1].weight=2");
   config.assign("objective.0.betas=[1, 2]");
   config.assign("train.epochs=3");
-  EXPECT_EQ(config.to_json().dump(),
-            R"({"optimizer":{"name":"adam","learning_rate":0.001},"objective":[{"name":"a","betas":[1,2]},{"name":"b","weight":2}],"train":{"epochs":3}})");
+  EXPECT_EQ(
+      config.to_json().dump(),
+      R"({"optimizer":{"name":"adam","learning_rate":0.001},"objective":[{"name":"a","betas":[1,2]},{"name":"b","weight":2}],"train":{"epochs":3}})");
 }
 
 TEST(Config, TextThatLooksLikeANumberStaysText) {
