@@ -9,7 +9,7 @@ export LC_ALL=C
 
 torch_version=2.11.0
 torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)  # libtorch_cpu.so links the last two
-torch_download="545 MB"
+torch_download="544 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -90,6 +90,11 @@ check_versions() {
   [ "${found%%.*}" -ge 12 ] || stop "g++ $found found ($(command -v g++)), 12 or newer is needed"
 }
 
+# A lost connection is a warning to pip, whose last line then speaks of a missing version.
+pip_reason() {
+  { grep -m 1 -oE 'connection broken by .*' "$1" || tail -n 1 "$1"; } | cut -c 1-200
+}
+
 download_torch() {
   local pip=(python3 -m pip) target="$cache/torch-$torch_version" start=$SECONDS free fault quiet=()
   [ "$(uname -m)" = x86_64 ] || stop "the wheel to download is for x86_64 and this is $(uname -m); set LIBTORCH to a libtorch $torch_version for it"
@@ -109,7 +114,7 @@ download_torch() {
   TMPDIR="$work/tmp" "${pip[@]}" --disable-pip-version-check install "${quiet[@]}" --no-deps --no-compile --no-cache-dir --retries 2 \
     --target "$work/unpacked" --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
     --platform=manylinux_2_{17..28}_x86_64 "${torch_wheels[@]}" 2>"$work/log" ||
-    stop "libtorch cannot be downloaded (no network or index?), or set LIBTORCH=DIR; pip says: $(grep -v '^WARNING' "$work/log" | tail -n 1)"
+    stop "cannot download libtorch; check the network, or set LIBTORCH=DIR; pip says: $(pip_reason "$work/log")"
   fault=$(torch_fault "$work/unpacked/torch")
   [ -z "$fault" ] || stop "the downloaded libtorch cannot be used: $fault"
   [ ! -e "$target" ] || mv -T "$target" "$work/incomplete"
