@@ -31,11 +31,11 @@ constexpr std::array<Colour, 10> kPalette = {{{"red", {200, 50, 50}},
 constexpr int64_t kColours = kPalette.size();
 
 constexpr double kColourJitter = 18;  // of 255, per channel and image
-constexpr double kSmallest = 0.20;    // radius over image side
+constexpr double kSmallest = 0.22;    // radius over image side
 constexpr double kLargest = 0.36;
-constexpr double kRotation = std::numbers::pi;  // either way
-constexpr double kStretch = 1.25;               // longest over mean axis
-constexpr double kThinnest = 0.09;              // half the stroke width over the radius
+constexpr double kRotation = std::numbers::pi / 3;  // either way
+constexpr double kStretch = 1.25;                   // longest over mean axis
+constexpr double kThinnest = 0.10;                  // half the stroke width over the radius
 constexpr double kThickest = 0.17;
 constexpr double kNoisiest = 20;  // standard deviation of pixel noise, of 255
 
@@ -81,17 +81,44 @@ double coverage(const Drawing& drawing, Point point) {
   return std::clamp(0.5 - signed_distance, 0.0, 1.0);
 }
 
+struct Box {
+  double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
+  bool contains(Point p) const { return p.x >= left && p.x <= right && p.y >= top && p.y <= bottom; }
+};
+
+Box ink_box(const Drawing& drawing) {
+  const double margin = drawing.half_stroke + 1;
+  Box box;
+  for (const Segment& segment : drawing.segments) {
+    for (const Point& p : {segment.a, segment.b}) {
+      box = {std::min(box.left, p.x - margin), std::min(box.top, p.y - margin), std::max(box.right, p.x + margin),
+             std::max(box.bottom, p.y + margin)};
+    }
+  }
+  return box;
+}
+
+// The sum of four random bytes, scaled to mean 0 and deviation 1: nearly normal, and the same on every platform.
+double cheap_normal(Random& random) {
+  const uint32_t bits = random.bits();
+  const uint32_t sum = (bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) + (bits >> 24);
+  constexpr double kDeviation = 147.8005413;  // sqrt(4 (256^2 - 1) / 12)
+  return (static_cast<double>(sum) - 510) / kDeviation;
+}
+
 Image paint(const Drawing& drawing, int size, Random& random) {
   Image image;
   image.height = image.width = size;
   image.pixels.resize(static_cast<size_t>(size) * size * 3);
+  const Box box = ink_box(drawing);
   uint8_t* out = image.pixels.data();
   for (int y = 0; y < size; ++y) {
     for (int x = 0; x < size; ++x) {
-      const double ink = coverage(drawing, {x + 0.5, y + 0.5});
+      const Point point{x + 0.5, y + 0.5};
+      const double ink = box.contains(point) ? coverage(drawing, point) : 0;
       for (int c = 0; c < 3; ++c) {
-        const double value = drawing.background[c] + ink * (drawing.shade - drawing.background[c]) + drawing.noise * random.normal();
-        *out++ = static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
+        const double value = drawing.background[c] + ink * (drawing.shade - drawing.background[c]) + drawing.noise * cheap_normal(random);
+        *out++ = static_cast<uint8_t>(std::clamp(value, 0.0, 255.0) + 0.5);
       }
     }
   }
