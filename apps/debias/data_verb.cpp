@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "apps/debias/terminal.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/checked_math.h"
+#include "debias/core/npy.h"
+#include "debias/core/registry.h"
+#include "debias/data/data_check.h"
+#include "debias/data/dataset.h"
+#include "debias/data/file_error.h"
+
+namespace debias {
+namespace {
+
+struct DataArguments {
+  std::string name;
+  std::string root;
+  std::vector<std::string> words;
+  bool json = false;
+  std::string out, labels, bias;
+  std::optional<int64_t> limit;
+};
+
+Config section_of(const DataArguments& arguments) {
+  Config section = Config::map();
+  section.set("name", Config::string(arguments.name));
+  for (const std::string& word : arguments.words) section.assign(word);
+  if (!arguments.root.empty()) section.set("root", Config::string(arguments.root));
+  return section;
+}
+
+int run_list(const DataArguments& arguments) {
+  if (!arguments.json) {
+    for (const auto& entry : dataset_registry()) fmt::print("{:<14} {}\n", entry.name, entry.summary);
+    return 0;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& entry : dataset_registry()) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::array();
+    for (const auto& spec : entry.options) options.push_back(option_json(spec));
+    list.push_back({{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}, {"options", options}});
+  }
+  fmt::print("{}\n", nlohmann::ordered_json{{"datasets", list}}.dump());
+  return 0;
+}
+
+nlohmann::ordered_json check_json(const DataCheck& check) {
+  nlohmann::ordered_json json;
+  json["name"] = check.name;
+  json["split"] = check.split;
+  json["count"] = check.count;
+  json["shape"] = {check.height, check.width, check.channels};
+  json["classes"] = check.class_names;
+  json["per_class"] = check.per_class;
+  json["mean"] = check.mean;
+  json["std"] = check.std;
+  if (!check.bias_names.empty()) json["bias_table"] = check.bias_table;
+  json["bad_files"] = nlohmann::ordered_json::array();
+  for (const BadFile& bad : check.bad_files) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
+  return json;
+}
+
+std::string json_text(const nlohmann::ordered_json& json) {  // file names need not be UTF-8
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_check(const DataCheck& check) {
+  const std::string size = check.height > 0 ? fmt::format("{}x{}x{}", check.height, check.width, check.channels) : "several sizes";
+  fmt::print("{}, split {}: {} images of {}\n", check.name, check.split, check.count, size);
+  fmt::print("mean {:.4f}  std {:.4f}  (values in [0, 1], per channel)\n", fmt::join(check.mean, " "), fmt::join(check.std, " "));
+  for (size_t i = 0; i < check.class_names.size(); ++i) fmt::print("  {:<16} {:>8}\n", check.class_names[i], check.per_class[i]);
+  if (!check.bias_names.empty()) {
+    fmt::print("label x bias ({})\n", fmt::join(check.bias_names, " "));
+    for (size_t i = 0; i < check.bias_table.size(); ++i) {
+      fmt::print("  {:<16} {:>6}\n", check.class_names[i], fmt::join(check.bias_table[i], " "));
+    }
+  }
+  constexpr size_t kShown = 20;
+  for (size_t i = 0; i < std::min(kShown, check.bad_files.size()); ++i) {
+    fmt::print("bad: {}: {}\n", check.bad_files[i].path, check.bad_files[i].reason);
+  }
+  if (check.bad_files.size() > kShown) fmt::print("bad: and {} more (--json lists all)\n", check.bad_files.size() - kShown);
+}
+
+// What a check says of a data set that cannot be opened at all.
+void print_unreadable(const Config& section, const FileError& error) {
+  DataCheck check;
+  check.name = section_name(section, "data set");
+  const Config* split = section.find("split");
+  check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
+  check.bad_files = {{error.path(), error.reason()}};
+  fmt::print("{}\n", json_text(check_json(check)));
+}
+
+int run_check(const DataArguments& arguments) {
+  const Config section = section_of(arguments);
+  std::unique_ptr<Dataset> dataset;
+  try {
+    dataset = make_dataset(section);
+  } catch (const FileError& error) {
+    if (arguments.json) print_unreadable(section, error);
+    throw;
+  }
+  const DataCheck check = check_data(*dataset, 0, *terminal_progress());
+  if (arguments.json) {
+    fmt::print("{}\n", json_text(check_json(check)));
+  } else {
+    print_check(check);
+  }
+  if (check.bad_files.empty()) return 0;
+  throw data_error("data check {}: {} of {} images are bad, the first {}: {}", check.name, check.bad_files.size(), dataset->size(),
+                   check.bad_files[0].path, check.bad_files[0].reason);
+}
+
+// Data folders are never written to.
+void refuse_inside(const Config& section, const std::string& out) {
+  const Config* root = section.find("root");
+  if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) return;
+  const auto data = std::filesystem::weakly_canonical(root->text());
+  const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
+  const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
+  if (end == data.end() || end->empty())
+    throw usage_error("data export: {} lies inside the data folder {}; choose another place", out, root->text());
+}
+
+std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vector<int64_t>& shape) {
+  std::vector<uint8_t> pixels;
+  const auto progress = terminal_progress();
+  progress->begin("exporting " + dataset.info().name, count);
+  for (int64_t i = 0; i < count; ++i) {
+    const Image image = dataset.get(i).image;
+    if (i == 0) {
+      shape = {count, image.height, image.width, image.channels};
+      const auto bytes = checked_product(shape);
+      if (!bytes) throw resource_error("data export: {} images of {}x{} are too many for one file", count, image.height, image.width);
+      pixels.reserve(static_cast<size_t>(*bytes));
+    }
+    if (image.height != shape[1] || image.width != shape[2]) {
+      throw data_error("data export: images differ in size: {} is {}x{}, {} is {}x{}; export needs one size", dataset.source(0), shape[1],
+                       shape[2], dataset.source(i), image.height, image.width);
+    }
+    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+    if (i % 256 == 0) progress->advance(i, "");
+  }
+  progress->end();
+  return pixels;
+}
+
+int run_export(const DataArguments& arguments) {
+  const Config section = section_of(arguments);
+  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside(section, out);
+  const auto dataset = make_dataset(section);
+  if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {
+    throw usage_error("data export: data set '{}' has no bias attribute; leave out --bias", dataset->info().name);
+  }
+  if (!arguments.labels.empty() && dataset->info().class_names.empty()) {
+    throw usage_error("data export: data set '{}' is unlabelled here; leave out --labels", dataset->info().name);
+  }
+  if (arguments.limit && *arguments.limit < 1) throw usage_error("data export: --limit {}: expected at least 1", *arguments.limit);
+  const int64_t count = std::min(dataset->size(), arguments.limit.value_or(dataset->size()));
+  std::vector<int64_t> shape;
+  const std::vector<uint8_t> pixels = pixels_of(*dataset, count, shape);
+  write_npy(arguments.out, DType::kUInt8, shape, pixels.data());
+
+  const auto write_integers = [&](const std::string& path, int64_t (Dataset::*value)(int64_t) const) {
+    if (path.empty()) return;
+    std::vector<int64_t> values(static_cast<size_t>(count));
+    for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = ((*dataset).*value)(i);
+    write_npy(path, DType::kInt64, {count}, values.data());
+  };
+  write_integers(arguments.labels, &Dataset::label);
+  write_integers(arguments.bias, &Dataset::bias);
+  fmt::print("{}: uint8 [{}]\n", arguments.out, fmt::join(shape, ", "));
+  return 0;
+}
+
+CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArguments& arguments) {
+  auto* sub = verb->add_subcommand(name, help);
+  sub->add_option("NAME", arguments.name, "data set (debias data list)")->required();
+  sub->add_option("--root", arguments.root, "folder the files are in");
+  sub->add_option("key=value", arguments.words, "options of the data set, as in a recipe: split=test seed=1");
+  return sub;
+}
+
+}  // namespace
+
+void add_data_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("data", "lists, checks and exports data sets");
+  verb->require_subcommand(1);
+  const auto arguments = std::make_shared<DataArguments>();
+  const auto runs = [&action, arguments](CLI::App* sub, int (*run)(const DataArguments&)) {
+    sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
+  };
+
+  auto* list = verb->add_subcommand("list", "what can be read, one line each");
+  list->add_flag("--json", arguments->json, "one JSON object, with every option");
+  list->footer("Example: debias data list");
+  runs(list, run_list);
+
+  auto* check = add_reader(verb, "check", "reads every image: counts, mean, std, label x bias table, bad files (exit 3)", *arguments);
+  check->add_flag("--json", arguments->json, "one JSON object on standard output");
+  check->footer("Example: debias data check glyphs correlation=0.95 --json");
+  runs(check, run_check);
+
+  auto* exported = add_reader(verb, "export", "pixels, labels and biases as .npy files, in the data set's order", *arguments);
+  exported->add_option("--out", arguments->out, "uint8 [N, H, W, C]")->required();
+  exported->add_option("--labels", arguments->labels, "int64 [N]");
+  exported->add_option("--bias", arguments->bias, "int64 [N]");
+  exported->add_option("--limit", arguments->limit, "the first N images only");
+  exported->footer("Example: debias data export glyphs split=test --limit 100 --out x.npy --labels y.npy");
+  runs(exported, run_export);
+
+  verb->footer("Example: debias data check glyphs correlation=0.95");
+}
+
+}  // namespace debias
