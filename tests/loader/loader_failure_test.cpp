@@ -1,0 +1,86 @@
+// Failures surface for the batch they belong to, and nothing hangs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/core/error.h"
+#include "tests/loader/fake_dataset.h"
+
+namespace debias {
+namespace {
+
+using testing::HasSubstr;
+
+LoaderOptions with_workers(int64_t workers) { return LoaderOptions().batch_size(4).views(2).workers(workers).prefetch(2); }
+
+class LoaderFailure : public testing::TestWithParam<int64_t> {};
+
+TEST_P(LoaderFailure, SurfacesForItsBatchAndNamesTheSource) {
+  const auto data = std::make_shared<FakeDataset>(20);
+  data->break_image(9);
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(20), with_workers(GetParam()));
+  loader.start(0);
+  EXPECT_EQ(loader.next()->number, 0);
+  EXPECT_EQ(loader.next()->number, 1);
+  try {
+    loader.next();
+    FAIL() << "batch 2 holds the broken image";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_STREQ(error.what(), "fake/9.png: the checksum does not match");
+  }
+  EXPECT_EQ(loader.next()->number, 3);  // the loader goes on behind it
+  EXPECT_EQ(loader.next()->number, 4);
+  EXPECT_EQ(loader.next(), nullptr);
+}
+
+TEST_P(LoaderFailure, AnImageOfAnotherSizeIsNamedWithBothSizes) {
+  const auto data = std::make_shared<FakeDataset>(8);
+  data->resize_image(6);
+  Loader loader(data, views("none"), std::make_shared<SequentialSampler>(8), with_workers(GetParam()));
+  loader.start(0);
+  loader.next();
+  try {
+    loader.next();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_THAT(error.what(), HasSubstr("fake/6.png"));
+    EXPECT_THAT(error.what(), HasSubstr("11 x 10"));
+    EXPECT_THAT(error.what(), HasSubstr("12 x 10"));
+    EXPECT_THAT(error.what(), HasSubstr("resize"));
+  }
+}
+
+TEST_P(LoaderFailure, DestructionInTheMiddleDoesNotHang) {
+  const auto data = std::make_shared<FakeDataset>(400);
+  for (int taken = 0; taken < 8; ++taken) {
+    Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(400), with_workers(GetParam()));
+    if (taken == 7) continue;  // never started
+    loader.start(0);
+    for (int i = 0; i < taken; ++i) loader.next();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, LoaderFailure, testing::Values(0, 1, 4));
+
+TEST(LoaderRefusal, OfTheFirstImageAtConstructionNamesTheSource) {
+  const auto data = std::make_shared<FakeDataset>(8);
+  data->hide_size();
+  data->break_image(0);
+  try {
+    const Loader loader(data, views("none"), std::make_shared<SequentialSampler>(8), with_workers(1));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("fake/0.png"));
+  }
+}
+
+TEST(LoaderRefusal, EmptyDataSetsAndNextBeforeStart) {
+  const auto none = std::make_shared<FakeDataset>(0), some = std::make_shared<FakeDataset>(8);
+  EXPECT_THROW(Loader(none, views("none"), std::make_shared<SequentialSampler>(0), with_workers(1)), Error);
+  Loader loader(some, views("none"), std::make_shared<SequentialSampler>(8), with_workers(1));
+  EXPECT_THROW(loader.next(), std::logic_error);
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,229 @@
+// Order, determinism, restarts and the shape of batches.
+#include "debias/loader/loader.h"
+
+#include <ATen/ops/equal.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "debias/core/error.h"
+#include "tests/loader/fake_dataset.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Copy {  // of a batch, with its own pixels
+  std::vector<float> pixels;
+  std::vector<int64_t> sizes, ids, occurrences, labels, biases;
+  int64_t epoch, number;
+  bool operator==(const Copy&) const = default;
+};
+
+std::vector<Copy> read_all(Loader& loader) {
+  std::vector<Copy> batches;
+  while (const Batch* batch = loader.next()) {
+    const float* begin = batch->images.const_data_ptr<float>();
+    EXPECT_TRUE(batch->images.is_contiguous());
+    batches.push_back({{begin, begin + batch->images.numel()},
+                       batch->images.sizes().vec(),
+                       batch->ids,
+                       batch->occurrences,
+                       batch->labels,
+                       batch->biases,
+                       batch->epoch,
+                       batch->number});
+  }
+  return batches;
+}
+
+std::vector<Copy> read_epoch(const LoaderOptions& options, int64_t epoch, int64_t first = 0) {
+  const auto data = std::make_shared<FakeDataset>(53);
+  Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(data->size()), options);
+  loader.start(epoch, first);
+  return read_all(loader);
+}
+
+LoaderOptions base_options() { return LoaderOptions().batch_size(8).views(2).seed(11); }
+
+TEST(Loader, BytesDoNotDependOnWorkersPrefetchOrCache) {
+  const std::vector<Copy> expected = read_epoch(base_options().workers(0), 3);
+  ASSERT_EQ(expected.size(), 7u);
+  for (const int64_t workers : {0, 1, 2, 8}) {
+    for (const int64_t prefetch : {1, 8}) {
+      for (const int64_t cache : {0, 64}) {
+        EXPECT_TRUE(read_epoch(base_options().workers(workers).prefetch(prefetch).cache_megabytes(cache), 3) == expected)
+            << workers << " workers, prefetch " << prefetch << ", cache " << cache;
+      }
+    }
+  }
+}
+
+TEST(Loader, AStartInTheMiddleGivesTheRestOfTheEpoch) {
+  const std::vector<Copy> whole = read_epoch(base_options().workers(2), 3);
+  for (const int64_t first : {1, 6, 7}) {
+    const std::vector<Copy> rest = read_epoch(base_options().workers(2), 3, first);
+    EXPECT_TRUE(rest == std::vector<Copy>(whole.begin() + first, whole.end())) << first;
+  }
+  EXPECT_THROW(read_epoch(base_options(), 3, 8), Error);
+}
+
+TEST(Loader, ARestartAbandonsWhatWasUnderWay) {
+  const auto data = std::make_shared<FakeDataset>(53);
+  for (const int64_t workers : {0, 3}) {
+    Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(53), base_options().workers(workers).prefetch(3));
+    const std::vector<Copy> expected = read_epoch(base_options(), 5);
+    for (int i = 0; i < 20; ++i) {
+      loader.start(i);
+      for (int k = 0; k < i % 4; ++k) loader.next();
+    }
+    loader.start(5);
+    EXPECT_TRUE(read_all(loader) == expected);
+    EXPECT_EQ(loader.next(), nullptr);
+  }
+}
+
+TEST(Loader, SeedsAndEpochsGiveOtherBatches) {
+  const Copy first = read_epoch(base_options(), 0).front();
+  EXPECT_FALSE(read_epoch(base_options(), 1).front().pixels == first.pixels);
+  EXPECT_FALSE(read_epoch(base_options().seed(12), 0).front().pixels == first.pixels);
+}
+
+TEST(Loader, EveryImageIsVisitedOnceWithItsOwnLabels) {
+  std::set<int64_t> ids;
+  for (const Copy& batch : read_epoch(base_options().workers(3), 0)) {
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      ids.insert(batch.ids[i]);
+      EXPECT_EQ(batch.labels[i], FakeDataset::label_of(batch.ids[i] - FakeDataset::kFirstId));
+      EXPECT_EQ(batch.biases[i], FakeDataset::bias_of(batch.ids[i] - FakeDataset::kFirstId));
+      EXPECT_EQ(batch.occurrences[i], 0);
+    }
+  }
+  EXPECT_EQ(ids.size(), 53u);
+}
+
+TEST(Loader, RowsAreViewMajorAndNormalised) {
+  const auto data = std::make_shared<FakeDataset>(5);
+  Loader loader(data, views("{preset: none, normalize: {mean: [0.5], std: [0.5]}}"), std::make_shared<SequentialSampler>(5),
+                LoaderOptions().batch_size(4).views(3).workers(2));
+  EXPECT_THAT(loader.image_shape(), ElementsAre(3, 12, 10));
+  loader.start(0);
+  for (const int64_t rows : {4, 1}) {
+    const Batch* batch = loader.next();
+    ASSERT_EQ(batch->images.sizes().vec(), (std::vector<int64_t>{3, rows, 3, 12, 10}));
+    const float* value = batch->images.const_data_ptr<float>();
+    for (int view = 0; view < 3; ++view) {
+      for (int64_t row = 0; row < rows; ++row) {
+        const Image image = data->get(batch->indices[row]).image;
+        for (int c = 0; c < 3; ++c) {
+          for (int i = 0; i < 120; ++i) ASSERT_FLOAT_EQ(*value++, (image.pixels[3 * i + c] / 255.0f - 0.5f) / 0.5f);
+        }
+      }
+    }
+  }
+}
+
+TEST(Loader, TheLastBatchIsKeptOrDropped) {
+  EXPECT_EQ(read_epoch(base_options().drop_last(false), 0).back().ids.size(), 5u);
+  const auto dropped = read_epoch(base_options().drop_last(true).workers(2), 0);
+  EXPECT_EQ(dropped.size(), 6u);
+  EXPECT_EQ(dropped.back().ids.size(), 8u);
+  const auto data = std::make_shared<FakeDataset>(53);
+  const auto batches = [&](int64_t size, bool drop) {
+    return Loader(data, views("none"), std::make_shared<SequentialSampler>(53), LoaderOptions().batch_size(size).drop_last(drop))
+        .batches_per_epoch();
+  };
+  EXPECT_EQ(batches(53, true), 1);
+  EXPECT_EQ(batches(8, true), 6);
+  EXPECT_EQ(batches(8, false), 7);
+  EXPECT_EQ(batches(1000, false), 1);
+  EXPECT_THROW(batches(54, true), Error);
+}
+
+TEST(Loader, ABatchStaysValidUntilTheNextCall) {
+  const auto data = std::make_shared<FakeDataset>(64);
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(64), base_options().workers(4).prefetch(1));
+  loader.start(0);
+  while (const Batch* batch = loader.next()) {
+    const at::Tensor before = batch->images.clone();
+    const auto ids = batch->ids;
+    data->wait_for_gets(std::min<int64_t>(64, 8 * (batch->number + 2)));  // by now the workers have filled the other slot
+    EXPECT_TRUE(at::equal(before, batch->images));
+    EXPECT_EQ(ids, batch->ids);
+  }
+}
+
+TEST(Loader, RepeatedSamplesGetOtherViews) {
+  const auto data = std::make_shared<FakeDataset>(3);
+  Loader loader(data, views("sim32"), std::make_shared<RepeatingSampler>(), LoaderOptions().batch_size(4).workers(2));
+  loader.start(0);
+  const Batch* batch = loader.next();
+  EXPECT_THAT(batch->ids, ElementsAre(101, 101, 102, 101));
+  EXPECT_THAT(batch->occurrences, ElementsAre(0, 1, 0, 2));
+  EXPECT_FALSE(at::equal(batch->images[0][0], batch->images[0][1]));
+  EXPECT_FALSE(at::equal(batch->images[0][0], batch->images[0][3]));
+  EXPECT_FALSE(at::equal(batch->images[0][1], batch->images[0][3]));
+}
+
+TEST(Loader, TheCacheDecodesOnce) {
+  for (const int64_t workers : {0, 2}) {
+    const auto data = std::make_shared<FakeDataset>(20);
+    const auto gets_in_two_epochs = [&](int64_t megabytes) {
+      Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(20),
+                    base_options().workers(workers).cache_megabytes(megabytes));
+      const int64_t before = data->gets();
+      for (const int64_t epoch : {0, 1}) {
+        loader.start(epoch);
+        read_all(loader);
+      }
+      return data->gets() - before;
+    };
+    EXPECT_EQ(gets_in_two_epochs(1), 20);
+    EXPECT_EQ(gets_in_two_epochs(0), 40);
+  }
+}
+
+TEST(Loader, UnknownImageSizeIsTakenFromTheFirstImage) {
+  const auto data = std::make_shared<FakeDataset>(4);
+  data->hide_size();
+  const Loader loader(data, views("{steps: [{resize: {size: 6}}]}"), std::make_shared<SequentialSampler>(4), LoaderOptions().batch_size(2));
+  EXPECT_THAT(loader.image_shape(), ElementsAre(3, 7, 6));
+}
+
+TEST(Loader, TimeWaitedGrows) {
+  const auto data = std::make_shared<FakeDataset>(16);
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(16), base_options().workers(0));
+  EXPECT_EQ(loader.seconds_waited(), 0);
+  loader.start(0);
+  loader.next();
+  EXPECT_GT(loader.seconds_waited(), 0);
+}
+
+TEST(Loader, OptionsOutOfRangeAreRefused) {
+  const auto refused = [](const LoaderOptions& options) {
+    const auto data = std::make_shared<FakeDataset>(4);
+    try {
+      const Loader loader(data, views("none"), std::make_shared<SequentialSampler>(4), options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
+      return true;
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused(LoaderOptions()));
+  EXPECT_TRUE(refused(LoaderOptions().batch_size(0)));
+  EXPECT_TRUE(refused(LoaderOptions().views(0)));
+  EXPECT_TRUE(refused(LoaderOptions().views(70000)));
+  EXPECT_TRUE(refused(LoaderOptions().workers(-1)));
+  EXPECT_TRUE(refused(LoaderOptions().prefetch(0)));
+  EXPECT_TRUE(refused(LoaderOptions().prefetch(INT64_MAX)));
+  EXPECT_TRUE(refused(LoaderOptions().cache_megabytes(-1)));
+  EXPECT_TRUE(refused(LoaderOptions().noise(0.1)));  // one view
+  EXPECT_TRUE(refused(LoaderOptions().views(2).noise(1.1)));
+}
+
+}  // namespace
+}  // namespace debias
