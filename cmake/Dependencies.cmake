@@ -1,11 +1,9 @@
-# Every library that debias stands on; docs/decisions.md says why each is there.
+# The libraries that the folders of debias/ stand on; docs/decisions.md says why each is there. An installed debias finds them again.
 find_package(Threads REQUIRED)
 find_package(LibTorch 2.11.0 REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(PNG REQUIRED)

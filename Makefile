@@ -1,0 +1,42 @@
+JOBS ?= $(shell nproc)
+.PHONY: build test demo bench asan lint format docs install-check bootstrap clean
+
+build: bootstrap
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS)
+
+test: build
+	@scripts/run_tests.sh release
+
+demo: bootstrap
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target debias
+	@scripts/demo.sh
+
+bench: build
+	@scripts/run_benchmarks.sh
+
+asan: bootstrap
+	@cmake --preset asan
+	@cmake --build --preset asan -j $(JOBS) --target core_test data_test
+	@scripts/run_tests.sh asan -E NOT_BUILT
+
+lint:
+	@scripts/bootstrap.sh --lint
+	@scripts/lint.sh
+
+format:
+	@scripts/bootstrap.sh --lint
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format -i
+
+docs: build
+	@python3 -B scripts/check_docs.py
+
+install-check: build
+	@scripts/check_install.sh
+
+bootstrap:
+	@scripts/bootstrap.sh
+
+clean:
+	rm -rf build/release build/asan build/lint

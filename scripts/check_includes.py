@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""scripts/check_includes.py [ROOT]: holds the sources to the order of the folders.
+
+A folder of debias/ may include itself, core, and the folders named below; torch only where the folder is a torch one. No header
+includes all of torch, and no file has a name that says nothing. Each violation is one line, FILE:LINE: what; then exit 1.
+"""
+
+import pathlib
+import re
+import sys
+
+EDGES = {
+    "core": set(),
+    "data": set(),
+    "augment": set(),
+    "loader": {"data", "augment"},
+    "kernels": set(),
+    "losses": {"kernels"},
+    "encoders": set(),
+    "optim": set(),
+    "train": {"loader", "data", "augment", "encoders", "losses", "optim"},
+    "evaluate": {"loader", "data", "augment", "encoders", "losses", "optim", "kernels"},
+    "study": {"losses"},
+    "report": set(),
+}
+WITHOUT_TORCH = {"core", "data", "augment", "kernels", "report"}
+TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
+ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
+EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"}
+
+ROOTS = ("debias", "apps", "tests", "benchmarks", "examples", "cmake")
+SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def fault(path, quote, target):
+    """What is wrong with `#include target` in `path` (relative to the root), or None."""
+    if target in ALL_OF_TORCH and path.suffix in {".h", ".hpp", ".cuh"}:
+        return f"a header includes all of torch ({target}); name the narrow header"
+    if path.parts[0] != "debias" or len(path.parts) < 3:
+        return None
+    folder = path.parts[1]
+    if folder not in EDGES:
+        return f"debias/{folder} is not a folder of the architecture; add it to scripts/check_includes.py with its edges"
+    if target.startswith(TORCH):
+        return f"debias/{folder} does without torch, and includes {target}" if folder in WITHOUT_TORCH else None
+    if target.startswith("debias/"):
+        other = target.split("/")[1]
+        allowed = EDGES[folder] | {folder, "core"}
+        return None if other in allowed else f"debias/{folder} may not include debias/{other} (allowed: {', '.join(sorted(allowed))})"
+    if quote == '"':
+        return f'"{target}" is not a path from the root; write debias/<folder>/<file>'
+    return None
+
+
+def violations(root):
+    found = []
+    for top in ROOTS:
+        for path in sorted((root / top).rglob("*")):
+            relative = path.relative_to(root)
+            if "__pycache__" in relative.parts:
+                continue
+            if EMPTY_NAMES & set(re.split(r"[_\-.]", path.name.lower())):
+                found.append(f"{relative}:1: the name says nothing; name the file after the concept in it")
+            if path.suffix not in SOURCES or not path.is_file():
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                match = INCLUDE.match(line)
+                what = match and fault(relative, *match.groups())
+                if what:
+                    found.append(f"{relative}:{number}: {what}")
+    return found
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    found = violations(root)
+    for line in found:
+        print(line)
+    print(f"check_includes: {len(found)} violations" if found else "check_includes: every include follows the order of the folders")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
