@@ -51,7 +51,7 @@ find_torch() {
 
 missing_packages() {
   local tool package
-  for tool in g++ make cmake ninja:ninja-build ccache pkg-config protoc:protobuf-compiler python3 "$@"; do
+  for tool in g++ make cmake ninja:ninja-build ccache pkg-config python3 "$@"; do
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
   for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libturbojpeg0-dev libpng-dev zlib1g-dev \
