@@ -20,17 +20,17 @@ namespace debias {
 
 // The input of an objective. Undefined tensors are absent.
 struct ObjectiveInput {
-  at::Tensor z;         // [B, V, D] floating point; rows of unit norm for the pairwise objectives. For logits objectives [B, C].
-  at::Tensor labels;    // int64 [B], -1 = unknown, matches nothing
-  at::Tensor bias;      // int64 [B]
-  at::Tensor weights;   // pair weights' features [B, F] (softcon, continuous fairkl)
-  at::Tensor samples;   // int64 [B] keys of "same sample"; absent: 0..B-1
+  at::Tensor z;        // [B, V, D] floating point; rows of unit norm for the pairwise objectives. For logits objectives [B, C].
+  at::Tensor labels;   // int64 [B], -1 = unknown, matches nothing
+  at::Tensor bias;     // int64 [B]
+  at::Tensor weights;  // pair weights' features [B, F] (softcon, continuous fairkl)
+  at::Tensor samples;  // int64 [B] keys of "same sample"; absent: 0..B-1
 };
 
 // A value with its evidence.
 struct ObjectiveResult {
-  at::Tensor value;                    // 0-d, in the dtype of z (float32 for bfloat16)
-  at::Tensor per_anchor;               // [anchors], view-major, detached; NaN for an anchor dropped from the mean
+  at::Tensor value;       // 0-d, in the dtype of z (float32 for bfloat16)
+  at::Tensor per_anchor;  // [anchors], view-major, detached; NaN for an anchor dropped from the mean
   int64_t anchors = 0;
   int64_t anchors_used = 0;
   int64_t clamped = 0;                 // anchors whose clamp, floor or fall-back acted (summed over view pairs)
@@ -43,17 +43,17 @@ class Objective {
  public:
   virtual ~Objective() = default;
   virtual ObjectiveResult operator()(const ObjectiveInput& input) const = 0;
-  virtual Config config() const = 0;                               // resolved options, without the name
+  virtual Config config() const = 0;                                     // resolved options, without the name
   virtual void set(const std::string& option, const Config& value) = 0;  // one option in force from now on (value schedules)
 };
 
 struct ObjectiveEntry {
   std::string name;
   std::vector<std::string> aliases;
-  std::string summary;              // one line: formula in words, paper and equation
+  std::string summary;  // one line: formula in words, paper and equation
   InputKind kind = InputKind::kPairs;
   int64_t min_views = 1;
-  bool needs_labels = false;        // always; options may need them too and then the objective says so itself
+  bool needs_labels = false;  // always; options may need them too and then the objective says so itself
   bool needs_bias = false;
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.

@@ -1,0 +1,35 @@
+// From a loss per anchor to an objective's value and evidence.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+struct AnchorLosses {
+  at::Tensor loss;  // [anchors], finite everywhere
+  at::Tensor used;  // bool [anchors]; undefined: all are
+  int64_t clamped = 0;
+  std::optional<double> min_estimate;
+};
+
+// The mean over the anchors in use (0 when there is none), times `scale`.
+ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale);
+
+// The mean of the two-view losses of all unordered pairs of the input's views, leaving out pairs without an anchor in use. An anchor's own
+// value is its mean over the pairs in which it was used; clamped anchors are summed over pairs.
+ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale,
+                                     const std::function<AnchorLosses(int64_t first, int64_t second)>& pair_losses);
+
+// A loss of 0 for every row: what an anchor without negatives (one sample) costs. It stays part of the graph.
+AnchorLosses no_negatives(const at::Tensor& positive);
+
+// min over rows of estimate * e^shift in double, held within the finite doubles.
+double smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift);
+
+}  // namespace debias

@@ -1,0 +1,50 @@
+#include "debias/losses/infonce.h"
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/common_options.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "infonce";
+
+}  // namespace
+
+const OptionTable<InfoNceOptions>& InfoNceOptions::table() {
+  static const auto table = table_with_temperatures<InfoNceOptions>()
+                                .add("drop_false_negatives", &InfoNceOptions::drop_false_negatives_,
+                                     "negatives of the anchor's class count as zero (needs labels)")
+                                .with_variants();
+  return table;
+}
+
+ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& options) {
+  InfoNceOptions::table().verify(options, kName);
+  const ObjectiveInput input = checked_views(given, kName);
+  if (options.drop_false_negatives()) require_labels(input, kName, "drop_false_negatives");
+  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
+    const auto sums = two_view_sums(
+        input,
+        {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
+        kName);
+    if (sums.negatives == 0) return no_negatives(sums.positive);
+    return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
+  });
+}
+
+ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, const at::Tensor& labels) {
+  return infonce(ObjectiveInput{z, labels, {}, {}, {}}, options);
+}
+
+ObjectiveEntry infonce_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.aliases = {"simclr", "ntxent"};
+  entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
+  entry.min_views = 2;
+  return with_options<InfoNceOptions>(std::move(entry), infonce);
+}
+
+}  // namespace debias

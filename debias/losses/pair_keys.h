@@ -1,0 +1,30 @@
+// The integers that every row carries, and the kinds of pairs that follow from comparing them.
+//
+// Row v*B + i is view v of sample i. Rows with equal sample keys are views of one image, never negatives of each other; rows with equal
+// labels (-1 = unknown matches nothing, not even another -1) are of one class. Positions in the batch decide nothing, so the same code
+// serves any number of views and rows gathered from several processes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+struct PairKeys {
+  at::Tensor sample;  // int64 [rows]
+  at::Tensor label;   // int64 [rows]; undefined when the input has none
+  at::Tensor bias;    // int64 [rows]; undefined when the input has none
+
+  // bool [rows, rows]: different samples of one known class, the false negatives of an objective without labels. Needs labels.
+  at::Tensor false_negatives() const;
+};
+
+// The keys of `views` views of the input's B samples. `objective` names the caller in messages.
+// Data error: keys that are not int64 [B], or one sample key given to two samples (the loader numbers the occurrences of a repeated
+// image, which makes them differ).
+PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objective);
+
+}  // namespace debias

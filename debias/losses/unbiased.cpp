@@ -1,0 +1,55 @@
+#include "debias/losses/unbiased.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/common_options.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "unbiased";
+
+}  // namespace
+
+const OptionTable<UnbiasedOptions>& UnbiasedOptions::table() {
+  static const auto table = table_with_temperatures<UnbiasedOptions>()
+                                .add("negatives", &UnbiasedOptions::negatives_, "N times the mean over true negatives, or their sum")
+                                .with_variants()
+                                .variant("authors", "negatives", "drop");
+  return table;
+}
+
+ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& options) {
+  UnbiasedOptions::table().verify(options, kName);
+  const ObjectiveInput input = checked_views(given, kName);
+  require_labels(input, kName, "the choice of true negatives");
+  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
+    const auto sums =
+        two_view_sums(input, {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = true}, kName);
+    at::Tensor log_weight = sums.log_kept;
+    if (options.negatives() == TrueNegatives::kRescale) {
+      log_weight = log_weight + (std::max<double>(sums.negatives, 1) / sums.kept.clamp_min(1)).log();
+    }
+    return {.loss = log_one_plus_exp(log_weight - sums.positive), .used = sums.kept.gt(0), .clamped = 0, .min_estimate = {}};
+  });
+}
+
+ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options) {
+  return unbiased(ObjectiveInput{z, labels, {}, {}, {}}, options);
+}
+
+ObjectiveEntry unbiased_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "InfoNCE with negatives of other classes only, chosen by label (Chuang et al. 2020 eq. 2)";
+  entry.min_views = 2;
+  entry.needs_labels = true;
+  return with_options<UnbiasedOptions>(std::move(entry), unbiased);
+}
+
+}  // namespace debias
