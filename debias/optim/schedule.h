@@ -1,9 +1,11 @@
 // Learning-rate schedules: a pure function of (epoch, step), so that resuming needs no state.
 //
-// constant; cosine (SupContrast: lr(e) = eta_min + (lr - eta_min)(1 + cos(pi e / E)) / 2 with e counted from 1 and
-// eta_min = lr * decay_rate^3 by default; `from_zero: true` gives torch's CosineAnnealing, e from 0, eta_min 0); multistep (milestones, gamma).
-// Any of them with warm-up: `warmup_epochs`, `warmup_from` (per-iteration linear up to the schedule's value at the end of the warm-up).
-// Spec section 5.1.
+//   constant    lr
+//   cosine      eta_min + (lr - eta_min) (1 + cos(pi e / E)) / 2, e counted from 1, E epochs, eta_min = lr * decay_rate^3, or as given
+//               (SupContrast); `from_zero: true` counts e from 0 and ends at 0 (torch's CosineAnnealingLR)
+//   multistep   lr * gamma^(number of milestones < e), e counted from 1: a milestone is the number of epochs done before a decay
+//
+// Any of them with a warm-up of `warmup_epochs`: linear per step from `warmup_from` to the schedule's value at e = warmup_epochs.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,86 @@
+#include "debias/core/registry.h"
+
+#include "debias/encoders/encoder.h"
+#include "debias/encoders/heads.h"
+#include "debias/encoders/resnet.h"
+#include "debias/encoders/simple_convnet.h"
+#include "debias/encoders/state.h"
+
+namespace debias {
+namespace {
+
+EncoderEntry resnet(int depth, const std::string& summary) {
+  const std::string name = fmt::format("resnet{}", depth);
+  const auto make = [depth, name](const Config& section, int64_t in_channels, uint64_t seed) -> std::shared_ptr<Encoder> {
+    const auto options = ResNetOptions::table().read(section_map(section), fmt::format("encoder '{}'", name), {"name"});
+    return std::make_shared<ResNet>(depth, options, in_channels, seed);
+  };
+  return {name, {}, summary, ResNetOptions::table().specs(), make};
+}
+
+EncoderEntry simple_convnet() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = SimpleConvNetOptions::table().read(section_map(section), "encoder 'simple_convnet'", {"name"});
+    return make_simple_convnet(options, in_channels, seed);
+  };
+  return {"simple_convnet",
+          {},
+          "four 7x7 convolutions without pooling, 128 features (Bahng et al. 2020), for 28x28 digits",
+          SimpleConvNetOptions::table().specs(),
+          make};
+}
+
+HeadEntry simclr() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_simclr_head(SimclrHeadOptions::table().read(section_map(section), "head 'simclr'", {"name"}), feature_dim, seed);
+  };
+  return {"simclr", {}, "linear without bias, batch normalisation, ReLU, linear", SimclrHeadOptions::table().specs(), make};
+}
+
+HeadEntry mlp() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_mlp_head(MlpHeadOptions::table().read(section_map(section), "head 'mlp'", {"name"}), feature_dim, seed);
+  };
+  return {"mlp", {}, "linear, ReLU, linear; the hidden layer is as wide as the features", MlpHeadOptions::table().specs(), make};
+}
+
+HeadEntry none() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t) {
+    NoHeadOptions::table().read(section_map(section), "head 'none'", {"name"});
+    return make_no_head(feature_dim);
+  };
+  return {"none", {}, "the features themselves", NoHeadOptions::table().specs(), make};
+}
+
+}  // namespace
+
+const std::vector<EncoderEntry>& encoder_registry() {
+  static const std::vector<EncoderEntry> registry = {
+      resnet(18, "ResNet-18 (He et al. 2016), 8 x width features"),
+      resnet(34, "ResNet-34 (He et al. 2016), 8 x width features"),
+      resnet(50, "ResNet-50 (He et al. 2016, stride on the 3x3), 32 x width features"),
+      simple_convnet(),
+  };
+  return registry;
+}
+
+const std::vector<HeadEntry>& head_registry() {
+  static const std::vector<HeadEntry> registry = {simclr(), mlp(), none()};
+  return registry;
+}
+
+std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed) {
+  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  auto encoder = entry.make(section, in_channels, seed);
+  const Config resolved = encoder->config();
+  const Config* weights = resolved.find("weights");
+  if (weights != nullptr && (weights->quoted() || weights->text() != "none")) import_weights(*encoder, weights->text());
+  return encoder;
+}
+
+std::shared_ptr<Head> make_head(const Config& section, int64_t feature_dim, uint64_t seed) {
+  const auto& entry = find_entry(head_registry(), section_name(section, "head", section.is_null() ? "none" : ""), "head", section.prefix());
+  return entry.make(section, feature_dim, seed);
+}
+
+}  // namespace debias

@@ -1,0 +1,126 @@
+#include "debias/encoders/resnet.h"
+
+#include <ATen/ops/max_pool2d.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include "debias/encoders/initialise.h"
+
+namespace debias {
+namespace {
+
+torch::nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
+}
+
+struct Architecture {
+  std::array<int, 4> blocks;
+  bool bottleneck;
+};
+
+Architecture architecture(int depth) {
+  if (depth == 18) return {{2, 2, 2, 2}, false};
+  if (depth == 34) return {{3, 4, 6, 3}, false};
+  if (depth == 50) return {{3, 4, 6, 3}, true};
+  throw usage_error("ResNet: no architecture of depth {}; choose 18, 34 or 50", depth);
+}
+
+}  // namespace
+
+// conv-BN-act-...-conv-BN, plus the shortcut, act: two 3x3 convolutions, or 1x1, 3x3, 1x1 in a bottleneck.
+class ResidualBlock : public torch::nn::Module {
+ public:
+  ResidualBlock(int64_t in, int64_t channels, int64_t stride, bool bottleneck, Activation activation) : activation_(activation) {
+    const int64_t out = bottleneck ? 4 * channels : channels;
+    if (bottleneck) {
+      add(in, channels, 1, 1);
+      add(channels, channels, 3, stride);
+      add(channels, out, 1, 1);
+    } else {
+      add(in, channels, 3, stride);
+      add(channels, out, 3, 1);
+    }
+    if (stride != 1 || in != out) {
+      downsample_ = register_module("downsample", torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out)));
+    }
+  }
+
+  torch::Tensor forward(const torch::Tensor& x) {
+    torch::Tensor y = x;
+    for (size_t i = 0; i < convs_.size(); ++i) {
+      y = norms_[i](convs_[i](y));
+      if (i + 1 < convs_.size()) activate_(y, activation_);
+    }
+    y.add_(downsample_ ? downsample_->forward(x) : x);
+    activate_(y, activation_);
+    return y;
+  }
+
+ private:
+  void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
+    const size_t number = convs_.size() + 1;
+    convs_.push_back(register_module(fmt::format("conv{}", number), convolution(in, out, kernel, stride)));
+    norms_.push_back(register_module(fmt::format("bn{}", number), torch::nn::BatchNorm2d(out)));
+  }
+
+  Activation activation_;
+  std::vector<torch::nn::Conv2d> convs_;
+  std::vector<torch::nn::BatchNorm2d> norms_;
+  torch::nn::Sequential downsample_{nullptr};
+};
+
+const OptionTable<ResNetOptions>& ResNetOptions::table() {
+  static const auto table =
+      OptionTable<ResNetOptions>()
+          .add("stem", &ResNetOptions::stem_, "first layers: 3x3 for small images, or 7x7 with stride 2 and max-pooling")
+          .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage; 16 suits a CPU")
+          .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
+          .add("weights", &ResNetOptions::weights_, "safetensors file to start from");
+  return table;
+}
+
+ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uint64_t seed) : depth_(depth), options_(options) {
+  ResNetOptions::table().verify(options, fmt::format("encoder 'resnet{}'", depth));
+  if (in_channels < 1) throw usage_error("encoder 'resnet{}': images of {} channels; it needs at least 1", depth, in_channels);
+  const Architecture shape = architecture(depth);
+  const int64_t width = options.width();
+  const bool cifar = options.stem() == Stem::kCifar;
+  conv1_ = register_module("conv1", convolution(in_channels, width, cifar ? 3 : 7, cifar ? 1 : 2));
+  bn1_ = register_module("bn1", torch::nn::BatchNorm2d(width));
+
+  int64_t in = width;
+  for (int stage = 0; stage < 4; ++stage) {
+    const int64_t channels = width << stage;
+    auto container = register_module(fmt::format("layer{}", stage + 1), std::make_shared<torch::nn::Module>());
+    stages_.emplace_back();
+    for (int i = 0; i < shape.blocks[stage]; ++i) {
+      const bool last = stage == 3 && i + 1 == shape.blocks[stage];
+      auto block = std::make_shared<ResidualBlock>(in, channels, stage > 0 && i == 0 ? 2 : 1, shape.bottleneck,
+                                                   last ? options.activation() : Activation::kRelu);
+      stages_.back().push_back(container->register_module(fmt::format("{}", i), block));
+      in = shape.bottleneck ? 4 * channels : channels;
+    }
+  }
+  feature_dim_ = in;
+  initialise(*this, seed, InitStream::kEncoder);
+}
+
+torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
+  torch::Tensor x = bn1_(conv1_(images)).relu_();
+  if (stage > 0 && options_.stem() == Stem::kImageNet) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+  for (int i = 0; i < stage; ++i) {
+    for (const auto& block : stages_[i]) x = block->forward(x);
+  }
+  return x;
+}
+
+torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }
+
+Config ResNet::config() const {
+  Config config;
+  config.set("name", Config::string(fmt::format("resnet{}", depth_)));
+  config.overlay(ResNetOptions::table().write(options_));
+  return config;
+}
+
+}  // namespace debias

@@ -1,0 +1,69 @@
+// ResNet-18, -34 and -50 (He et al. 2016) with torchvision's names, without the classifier.
+//
+// Four stages of residual blocks of w, 2w, 4w, 8w channels (w = `width`, 64 in the paper); stages 2 to 4 begin with stride 2, which in a
+// bottleneck (ResNet-50, torchvision's "v1.5") sits on the 3x3 convolution; the shortcut is a 1x1 convolution with batch normalisation
+// where the shape changes. Features are the mean over positions: 8w of them, 32w for ResNet-50. With w = 64 and an ImageNet stem the
+// state loads into torchvision's model of the same name.
+#pragma once
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/encoders/activation.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+enum class Stem {
+  kCifar,     // 3x3, stride 1: 32x32 stays 32x32
+  kImageNet,  // 7x7, stride 2, then a 3x3 max-pool of stride 2: 224x224 becomes 56x56
+};
+
+template <>
+struct EnumNames<Stem> {
+  static constexpr std::array<std::pair<std::string_view, Stem>, 2> values = {{{"cifar", Stem::kCifar}, {"imagenet", Stem::kImageNet}}};
+};
+
+class ResNetOptions {
+ public:
+  DEBIAS_OPTION(ResNetOptions, Stem, stem, Stem::kCifar)
+  DEBIAS_OPTION(ResNetOptions, int64_t, width, 64)
+  DEBIAS_OPTION(ResNetOptions, Activation, activation, Activation::kRelu)
+  DEBIAS_OPTION(ResNetOptions, std::optional<std::string>, weights, std::nullopt)
+  static const OptionTable<ResNetOptions>& table();
+};
+
+class ResidualBlock;
+
+class ResNet final : public Encoder {
+ public:
+  // `depth` is 18, 34 or 50; `options.weights` is only recorded (make_encoder reads the file).
+  ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uint64_t seed);
+
+  torch::Tensor forward(const torch::Tensor& images) override;
+  int64_t feature_dim() const override { return feature_dim_; }
+  Config config() const override;
+
+  // The map [N, channels, h, w] after stage 0 (the stem, before its pooling), 1, ..., 4.
+  torch::Tensor map(const torch::Tensor& images, int stage);
+
+ private:
+  int depth_;
+  ResNetOptions options_;
+  int64_t feature_dim_ = 0;
+  torch::nn::Conv2d conv1_{nullptr};
+  torch::nn::BatchNorm2d bn1_{nullptr};
+  std::vector<std::vector<std::shared_ptr<ResidualBlock>>> stages_;
+};
+
+}  // namespace debias

@@ -1,0 +1,145 @@
+#include "debias/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "debias/core/registry.h"
+
+namespace debias {
+namespace {
+
+class WarmupOptions {
+ public:
+  DEBIAS_OPTION(WarmupOptions, int64_t, warmup_epochs, 0)
+  DEBIAS_OPTION(WarmupOptions, double, warmup_from, 0.01)
+
+  static const OptionTable<WarmupOptions>& table() {
+    static const auto table =
+        OptionTable<WarmupOptions>()
+            .add("warmup_epochs", &WarmupOptions::warmup_epochs_, Range::at_least(0), "epochs of linear increase at the beginning")
+            .add("warmup_from", &WarmupOptions::warmup_from_, Range::at_least(0), "learning rate of the first step of the warm-up");
+    return table;
+  }
+};
+
+class ConstantOptions : public WarmupOptions {
+ public:
+  static const OptionTable<ConstantOptions>& table() {
+    static const auto table = OptionTable<ConstantOptions>().include(WarmupOptions::table());
+    return table;
+  }
+};
+
+class CosineOptions : public WarmupOptions {
+ public:
+  DEBIAS_OPTION(CosineOptions, double, decay_rate, 0.1)
+  DEBIAS_OPTION(CosineOptions, bool, from_zero, false)
+  DEBIAS_OPTION(CosineOptions, std::optional<double>, eta_min, std::nullopt)
+
+  static const OptionTable<CosineOptions>& table() {
+    static const auto table =
+        OptionTable<CosineOptions>()
+            .add("decay_rate", &CosineOptions::decay_rate_, Range::closed(0, 1), "ends at the learning rate times its cube")
+            .add("from_zero", &CosineOptions::from_zero_, "count epochs from 0 and end at 0, as torch's CosineAnnealingLR")
+            .add("eta_min", &CosineOptions::eta_min_, Range::at_least(0), "ends at this learning rate instead")
+            .include(WarmupOptions::table());
+    return table;
+  }
+};
+
+class MultistepOptions : public WarmupOptions {
+ public:
+  DEBIAS_OPTION(MultistepOptions, std::vector<int64_t>, milestones, {})
+  DEBIAS_OPTION(MultistepOptions, double, gamma, 0.1)
+
+  static const OptionTable<MultistepOptions>& table() {
+    static const auto table =
+        OptionTable<MultistepOptions>()
+            .add("milestones", &MultistepOptions::milestones_, Range::at_least(1), "epochs done before each decay, increasing; required")
+            .add("gamma", &MultistepOptions::gamma_, Range::open_closed(0, 1), "factor of each decay")
+            .include(WarmupOptions::table())
+            .check([](const MultistepOptions& options, const std::string& what) {
+              const auto& epochs = options.milestones();
+              if (epochs.empty()) throw usage_error("{}: milestones: none is given; write e.g. milestones: [60, 80]", what);
+              if (std::adjacent_find(epochs.begin(), epochs.end(), std::greater_equal<>()) != epochs.end()) {
+                throw usage_error("{}: milestones: they do not increase; sort them", what);
+              }
+            });
+    return table;
+  }
+};
+
+// A formula of the epoch e, counted from `first`, behind a warm-up that rises to the formula's value at e = warmup_epochs.
+class FormulaSchedule final : public Schedule {
+ public:
+  FormulaSchedule(Config config, const WarmupOptions& warmup, int64_t first, std::function<double(int64_t)> formula)
+      : config_(std::move(config)), warmup_(warmup), first_(first), formula_(std::move(formula)) {}
+
+  double learning_rate(int64_t epoch, int64_t step, int64_t steps) const override {
+    if (epoch >= warmup_.warmup_epochs()) return formula_(epoch + first_);
+    const double done = static_cast<double>(epoch * steps + step) / static_cast<double>(warmup_.warmup_epochs() * steps);
+    return warmup_.warmup_from() + done * (formula_(warmup_.warmup_epochs()) - warmup_.warmup_from());
+  }
+
+  Config config() const override { return config_; }
+
+ private:
+  Config config_;
+  WarmupOptions warmup_;
+  int64_t first_;
+  std::function<double(int64_t)> formula_;
+};
+
+std::unique_ptr<Schedule> make(const Config& config, const ConstantOptions& options, double base, int64_t) {
+  return std::make_unique<FormulaSchedule>(config, options, 1, [base](int64_t) { return base; });
+}
+
+std::unique_ptr<Schedule> make(const Config& config, const CosineOptions& options, double base, int64_t epochs) {
+  const double end = options.eta_min().value_or(options.from_zero() ? 0 : base * std::pow(options.decay_rate(), 3));
+  const auto formula = [=](int64_t e) {
+    const double share = static_cast<double>(std::min(e, epochs)) / static_cast<double>(epochs);
+    return end + (base - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
+  };
+  return std::make_unique<FormulaSchedule>(config, options, options.from_zero() ? 0 : 1, formula);
+}
+
+std::unique_ptr<Schedule> make(const Config& config, const MultistepOptions& options, double base, int64_t) {
+  const auto formula = [base, gamma = options.gamma(), milestones = options.milestones()](int64_t e) {
+    const auto passed = std::count_if(milestones.begin(), milestones.end(), [e](int64_t milestone) { return milestone < e; });
+    return base * std::pow(gamma, static_cast<double>(passed));
+  };
+  return std::make_unique<FormulaSchedule>(config, options, 1, formula);
+}
+
+template <class Options>
+ScheduleEntry entry(const std::string& name, const std::string& summary) {
+  const auto factory = [name](const Config& section, double base, int64_t epochs) {
+    const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
+    Config config;
+    config.set("name", Config::string(name));
+    config.overlay(Options::table().write(options));
+    return make(config, options, base, epochs);
+  };
+  return {name, {}, summary, Options::table().specs(), factory};
+}
+
+}  // namespace
+
+const std::vector<ScheduleEntry>& schedule_registry() {
+  static const std::vector<ScheduleEntry> registry = {
+      entry<ConstantOptions>("constant", "the optimizer's learning rate throughout"),
+      entry<CosineOptions>("cosine", "half a cosine per run, one value per epoch"),
+      entry<MultistepOptions>("multistep", "times gamma at each milestone"),
+  };
+  return registry;
+}
+
+std::unique_ptr<Schedule> make_schedule(const Config& section, double base_learning_rate, int64_t epochs) {
+  if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", section.prefix(), epochs);
+  const std::string name = section_name(section, "schedule", section.is_null() ? "constant" : "");
+  return find_entry(schedule_registry(), name, "schedule", section.prefix()).make(section, base_learning_rate, epochs);
+}
+
+}  // namespace debias
