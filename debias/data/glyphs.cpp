@@ -171,7 +171,10 @@ class Glyphs : public Dataset {
     return sample;
   }
 
-  std::string source(int64_t index) const override { return fmt::format("{}/{}", split_ == Split::kTest ? "test" : "train", index); }
+  std::string source(int64_t index) const override {
+    require_index(*this, index);
+    return fmt::format("{}/{}", split_ == Split::kTest ? "test" : "train", index);
+  }
 
  private:
   int64_t aligned_among(int64_t first) const {

@@ -45,7 +45,7 @@ void decompress(const Decoder& decoder, std::span<const uint8_t> bytes, const st
   if (code == 0) return;
   const std::string message = tjGetErrorStr2(decoder.get());
   if (tjGetErrorCode(decoder.get()) == TJERR_WARNING && harmless(message) && has_end(bytes)) return;
-  const bool truncated = message.find("Premature end") != std::string::npos;
+  const bool truncated = message.find("Premature end") != std::string::npos || !has_end(bytes);
   throw FileError(path, fmt::format("{} JPEG image: {}", truncated ? "truncated" : "corrupt", message));
 }
 
@@ -78,6 +78,12 @@ Image decode_jpeg(std::span<const uint8_t> bytes, const std::string& path) {
   if (image.width < 1 || image.height < 1) throw FileError(path, "corrupt or truncated JPEG header: no image size");
   if (static_cast<int64_t>(image.height) * image.width > kLargestImage) {
     throw FileError(path, fmt::format("{}x{} pixels, more than the {} allowed", image.height, image.width, kLargestImage));
+  }
+  // The flattest Huffman-coded image has some 340 pixels a byte: a file far below that cannot hold the image, and nothing is set aside
+  // for it.
+  constexpr int64_t kMostPacked = 4096;
+  if (static_cast<int64_t>(image.height) * image.width / kMostPacked > static_cast<int64_t>(bytes.size())) {
+    throw FileError(path, fmt::format("truncated JPEG image: {} bytes cannot hold {}x{} pixels", bytes.size(), image.height, image.width));
   }
   if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
     std::vector<uint8_t> cmyk;

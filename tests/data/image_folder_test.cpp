@@ -1,0 +1,185 @@
+#include "debias/data/image_folder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/data/label_file.h"
+#include "tests/data/fixture_files.h"
+
+namespace debias {
+namespace {
+
+using namespace fixture;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace fs = std::filesystem;
+
+class ImageFolder : public testing::Test {
+ protected:
+  void add(const std::string& path, uint8_t shade = 1) { write(folder_ / path, encode_png(solid(3, 4, shade, 2, 3))); }
+  std::unique_ptr<Dataset> open(ImageFolderOptions options = {}) { return make_image_folder(options.root(folder_.path())); }
+  std::string message(ImageFolderOptions options = {}) {
+    return data_message([&] { open(options); });
+  }
+  static std::vector<std::string> sources(const Dataset& data) {
+    std::vector<std::string> result;
+    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.source(i));
+    return result;
+  }
+  static std::vector<int64_t> labels(const Dataset& data) {
+    std::vector<int64_t> result;
+    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.label(i));
+    return result;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ImageFolder, OrdersByteWise) {
+  add("b/2.png");
+  add("b/10.png");
+  add("b/sub/deeper/1.PNG");
+  add("a/x.png");
+  add("Z/y.png");
+  write(folder_ / "a/notes.txt", "not an image");
+  add("a/.hidden.png");
+  add(".cache/x.png");
+  const auto data = open();
+  EXPECT_THAT(data->info().class_names, ElementsAre("Z", "a", "b"));
+  EXPECT_THAT(sources(*data), ElementsAre("Z/y.png", "a/x.png", "b/10.png", "b/2.png", "b/sub/deeper/1.PNG"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1, 2, 2, 2));
+  EXPECT_THAT(data->info().mean, ElementsAre(0.485, 0.456, 0.406));
+  EXPECT_EQ(data->info().height, 0);
+}
+
+TEST_F(ImageFolder, TakesTheFolderOfTheSplit) {
+  add("train/cat/1.png");
+  add("test/cat/2.png");
+  add("test/dog/3.png");
+  EXPECT_THAT(sources(*open()), ElementsAre("train/cat/1.png"));
+  EXPECT_THAT(sources(*open(ImageFolderOptions().split("test"))), ElementsAre("test/cat/2.png", "test/dog/3.png"));
+  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid"));
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
+}
+
+TEST_F(ImageFolder, WithoutClassFoldersItIsUnlabelled) {
+  add("2.png");
+  add("1.png", 9);
+  const auto data = open();
+  EXPECT_THAT(data->info().class_names, IsEmpty());
+  EXPECT_THAT(sources(*data), ElementsAre("1.png", "2.png"));
+  EXPECT_EQ(data->get(0).label, kUnknown);
+  EXPECT_EQ(data->get(0).image.pixels[0], 9);
+}
+
+TEST_F(ImageFolder, RefusesWhatHoldsNoImages) {
+  EXPECT_THAT(message(), HasSubstr("holds neither class folders nor"));
+  add("a/1.png");
+  fs::create_directory(folder_ / "b");
+  EXPECT_THAT(message(), AllOf(HasSubstr(folder_ / "b"), HasSubstr("class folder without")));
+}
+
+TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
+  add("a/1.png");
+  write(folder_ / "a/2.jpg", "text");
+  fs::create_symlink("nowhere", folder_ / "a/3.png");
+  const auto data = open();
+  ASSERT_EQ(data->size(), 3);
+  EXPECT_NO_THROW(data->get(0));
+  EXPECT_THAT(data_message([&] { data->get(1); }), AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("neither a JPEG nor a PNG")));
+  EXPECT_THAT(data_message([&] { data->get(2); }), HasSubstr(folder_ / "a/3.png"));
+}
+
+TEST_F(ImageFolder, LoopsOfLinksEnd) {
+  add("a/1.png");
+  add("b/2.png");
+  fs::create_directory_symlink(folder_.path(), folder_ / "a/up");
+  fs::create_directory_symlink(".", folder_ / "a/self");
+  fs::create_directory_symlink("/", folder_ / "a/top");
+  fs::create_directories(folder_ / "a/x/y");
+  fs::create_directory_symlink("..", folder_ / "a/x/y/back");
+  EXPECT_THAT(sources(*open()), ElementsAre("a/1.png", "b/2.png"));
+}
+
+TEST_F(ImageFolder, FollowsLinksToFoldersElsewhere) {
+  const TemporaryFolder elsewhere;
+  write(elsewhere / "more/5.png", encode_png(solid(3, 4, 1, 2, 3)));
+  add("a/1.png");
+  fs::create_directory_symlink(elsewhere.path(), folder_ / "a/linked");
+  fs::create_directory_symlink(elsewhere.path(), folder_ / "c");
+  EXPECT_THAT(sources(*open()), ElementsAre("a/1.png", "a/linked/more/5.png", "c/more/5.png"));
+}
+
+TEST_F(ImageFolder, ACsvReplacesLabelsAndGivesBiases) {
+  add("x/1.png");
+  add("x/2.png");
+  write(folder_ / "l.csv", "path,label,bias\r\nx/2.png,5,1\r\nx/1.png,,0\r\n");
+  const auto data = open(ImageFolderOptions().labels(folder_ / "l.csv"));
+  EXPECT_THAT(labels(*data), ElementsAre(kUnknown, 5));
+  EXPECT_EQ(data->bias(0), 0);
+  EXPECT_EQ(data->bias(1), 1);
+  EXPECT_EQ(data->get(1).bias, 1);
+  EXPECT_EQ(data->info().class_names.size(), 6u);
+  EXPECT_THAT(data->info().bias_names, ElementsAre("0", "1"));
+}
+
+TEST_F(ImageFolder, ACsvOfBiasesKeepsTheFoldersLabels) {
+  add("train/x/1.png");
+  add("train/y/2.png");
+  add("test/x/3.png");
+  write(folder_ / "l.csv", "bias,path\nwater,train/x/1.png\nland,y/2.png\nland,test/x/3.png\n");
+  const auto data = open(ImageFolderOptions().labels(folder_ / "l.csv"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1));
+  EXPECT_THAT(data->info().bias_names, ElementsAre("land", "water"));
+  EXPECT_EQ(data->bias(0), 1);
+  EXPECT_EQ(data->bias(1), 0);
+}
+
+TEST_F(ImageFolder, ACsvMustMatchTheImages) {
+  add("x/1.png");
+  add("x/2.png");
+  write(folder_ / "l.csv", "path,label\nx/1.png,0\n");
+  EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("no row for the image x/2.png"));
+  write(folder_ / "l.csv", "path,label\nx/1.png,0\nx/2.png,0\nx/3.png,1\n");
+  EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("line 4: no image x/3.png"));
+}
+
+class LabelCsv : public testing::Test {
+ protected:
+  LabelFile read(const std::string& text) {
+    write(folder_ / "l.csv", text);
+    return read_label_file(folder_ / "l.csv");
+  }
+  std::string message(const std::string& text) {
+    return data_message([&] { read(text); });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(LabelCsv, ReadsQuotesAndNames) {
+  const LabelFile file = read("\xef\xbb\xbfpath,label\n\"a,\"\"b\"\".png\",dog\n\nc.png,\"cat\"\r\nd.png,");
+  ASSERT_EQ(file.rows.size(), 3u);
+  EXPECT_EQ(file.rows.at("a,\"b\".png").label, 1);
+  EXPECT_EQ(file.rows.at("c.png").label, 0);
+  EXPECT_EQ(file.rows.at("d.png").label, kUnknown);
+  EXPECT_EQ(file.rows.at("d.png").line, 5);
+  EXPECT_FALSE(file.has_bias);
+}
+
+TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
+  EXPECT_THAT(message(""), HasSubstr("is empty"));
+  EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: expected the header path,label,bias"));
+  EXPECT_THAT(message("path,label,colour\n"), HasSubstr("found path,label,colour"));
+  EXPECT_THAT(message("path\n"), HasSubstr("line 1"));
+  EXPECT_THAT(message("path,label\na.png,1\nb.png\n"), HasSubstr("line 3: 1 fields, expected 2"));
+  EXPECT_THAT(message("path,label\na.png,1\na.png,1\n"), HasSubstr("line 3: a.png is given twice"));
+  EXPECT_THAT(message("path,label\na.png,2000000\n"), HasSubstr("line 2: 2000000 is above"));
+  EXPECT_THAT(message("path,label\n\"a.png,1\n"), HasSubstr("line 2: a quoted field does not end"));
+  EXPECT_THAT(message("path,label\n\"a\"b.png,1\n"), HasSubstr("line 2: text follows"));
+}
+
+}  // namespace
+}  // namespace debias
