@@ -1,0 +1,85 @@
+#include "debias/train/metric_files.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "debias/core/error.h"
+#include "tests/train/temporary_folder.h"
+
+namespace debias {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+TEST(MetricFiles, TheTableIsTheUnionOfEpochLines) {
+  EXPECT_EQ(epoch_table_csv("{\"epoch\":1,\"step\":2,\"loss\":9}\n{\"epoch\":1,\"train_loss\":0.5}\n"
+                            "{\"epoch\":2,\"train_loss\":0.25,\"test.knn_acc1\":0.75}\n"),
+            "epoch,train_loss,test.knn_acc1\n1,0.5,\n2,0.25,0.75\n");
+}
+
+TEST(MetricFiles, CuttingBackAndWritingAgainGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  int64_t kept = 0;
+  {
+    MetricFiles files(folder.path(), 0);
+    files.write({{"epoch", 1}, {"train_loss", 0.5}}, 1);
+    kept = files.commit();
+    files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
+    files.commit();
+  }
+  const std::string jsonl = content(folder.path() + "/metrics.jsonl"), csv = content(folder.path() + "/metrics.csv");
+  {
+    MetricFiles files(folder.path(), kept);
+    EXPECT_EQ(content(folder.path() + "/metrics.jsonl").size(), static_cast<size_t>(kept));
+    files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
+    files.commit();
+  }
+  EXPECT_EQ(content(folder.path() + "/metrics.jsonl"), jsonl);
+  EXPECT_EQ(content(folder.path() + "/metrics.csv"), csv);
+}
+
+TEST(MetricFiles, AFileShorterThanTheCheckpointKnowsIsRefused) {
+  const TemporaryFolder folder;
+  EXPECT_THROW(MetricFiles(folder.path(), 10), Error);
+}
+
+TEST(TensorBoard, ChecksumIsCastagnolis) { EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u); }
+
+TEST(TensorBoard, RecordsAreFramedAndWhole) {
+  const TemporaryFolder folder;
+  {
+    TensorBoardWriter writer(folder.path());
+    writer.scalar("loss", 7, 0.5);
+  }
+  std::string bytes;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) bytes = content(entry.path());
+  std::vector<std::string> records;
+  const auto masked = [](const std::string& text) {
+    const uint32_t crc = crc32c(text.data(), text.size());
+    return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+  };
+  for (size_t at = 0; at < bytes.size();) {
+    uint64_t length;
+    uint32_t length_crc, data_crc;
+    std::memcpy(&length, &bytes[at], 8);
+    std::memcpy(&length_crc, &bytes[at + 8], 4);
+    EXPECT_EQ(length_crc, masked(bytes.substr(at, 8)));
+    records.push_back(bytes.substr(at + 12, length));
+    std::memcpy(&data_crc, &bytes[at + 12 + length], 4);
+    EXPECT_EQ(data_crc, masked(records.back()));
+    at += 16 + length;
+  }
+  ASSERT_EQ(records.size(), 2u);
+  EXPECT_NE(records[0].find("brain.Event:2"), std::string::npos);
+  EXPECT_NE(records[1].find("loss"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace debias

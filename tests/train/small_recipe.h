@@ -1,0 +1,17 @@
+// The small recipe as a tree, with an output folder.
+#pragma once
+
+#include <string>
+
+#include "debias/train/recipe.h"
+#include "tests/train/small_recipe_text.h"
+
+namespace debias {
+
+inline Config small_config(const std::string& output) {
+  Config root = parse_yaml(kSmallRecipe, "small.yaml");
+  root.set("output", Config::string(output));
+  return root;
+}
+
+}  // namespace debias

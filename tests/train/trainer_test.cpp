@@ -1,0 +1,216 @@
+#include "debias/train/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "debias/core/error.h"
+#include "debias/train/checkpoint.h"
+#include "tests/train/small_recipe.h"
+#include "tests/train/temporary_folder.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+class CollectingLog : public Log {
+ public:
+  void info(const std::string& line) override { text += line + "\n"; }
+  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
+  std::string text;
+};
+
+class StopAfter : public Progress {  // raises the stop flag once, after so many steps
+ public:
+  StopAfter(std::atomic<int>& flag, int64_t steps) : flag_(flag), left_(steps) {}
+  void advance(int64_t, const std::string&) override {
+    if (--left_ == 0) flag_ = SIGTERM;
+  }
+
+ private:
+  std::atomic<int>& flag_;
+  int64_t left_;
+};
+
+class EpochNumber : public TrainObserver {  // a metric that peaks in the second epoch
+ public:
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    return {{"valid.peak", end.epoch == 2 ? 1.0 : 0.5}};
+  }
+};
+
+TrainInput input_for(const Config& root) {
+  TrainInput input;
+  input.recipe = read_recipe(root);
+  input.dataset = make_dataset(input.recipe.train_data);
+  return input;
+}
+
+TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  const std::string whole = folder.path() + "/whole";
+  train(input_for(small_config(whole)));
+  for (const int64_t steps : {1, 6, 7, 11, 18}) {  // 6 steps an epoch: first step, an epoch's end, its start, its middle, the very end
+    const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
+    std::atomic<int> flag{0};
+    StopAfter stop(flag, steps);
+    TrainInput input = input_for(small_config(path));
+    input.stop_signal = &flag;
+    input.progress = &stop;
+    try {
+      train(input);
+      FAIL() << "not stopped after " << steps;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
+      EXPECT_NE(std::string(error.what()).find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << error.what();
+    }
+    TrainInput rest = input_for(small_config(path));
+    rest.recipe.train.workers(2);
+    rest.existing = ExistingFolder::kResume;
+    train(rest);
+    for (const char* file : {"/metrics.jsonl", "/metrics.csv"}) EXPECT_EQ(content(path + file), content(whole + file)) << steps << file;
+    const auto a = SafetensorsFile::open(whole + "/checkpoints/last.safetensors");
+    const auto b = SafetensorsFile::open(path + "/checkpoints/last.safetensors");
+    ASSERT_EQ(a.tensors().size(), b.tensors().size());
+    for (size_t i = 0; i < a.tensors().size(); ++i) {
+      const auto& entry = a.tensors()[i];
+      std::string bytes_a(entry.end - entry.begin, 0), bytes_b(entry.end - entry.begin, 0);
+      a.read(entry, bytes_a.data());
+      b.read(b.tensors()[i], bytes_b.data());
+      EXPECT_EQ(bytes_a, bytes_b) << steps << " " << entry.name;
+    }
+  }
+}
+
+TEST(Trainer, WorkersDoNotChangeTheResult) {
+  const TemporaryFolder folder;
+  std::string first;
+  for (const char* workers : {"0", "1", "3"}) {
+    Config root = small_config(folder.path() + "/" + workers);
+    root.assign(std::string("train.workers=") + workers);
+    root.assign("train.epochs=1");
+    train(input_for(root));
+    const std::string metrics = content(folder.path() + "/" + workers + "/metrics.jsonl");
+    if (first.empty()) first = metrics;
+    EXPECT_EQ(metrics, first);
+  }
+}
+
+TEST(Trainer, ResumingAFinishedRunChangesNothing) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.epochs=1");
+  train(input_for(root));
+  const auto before = fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors");
+  const std::string log = content(folder.path() + "/run/train.log");
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train(input).already_finished);
+  EXPECT_EQ(fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors"), before);
+  EXPECT_EQ(content(folder.path() + "/run/train.log"), log);
+}
+
+TEST(Trainer, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.epochs=1");
+  CollectingLog log;
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  input.log = &log;
+  EXPECT_FALSE(train(input).already_finished);
+  EXPECT_NE(log.text.find("starting from the beginning"), std::string::npos) << log.text;
+}
+
+TEST(Trainer, ADamagedLastCheckpointFallsBackToThePreviousOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  train(input_for(small_config(path)));
+  const std::string metrics = content(path + "/metrics.jsonl");
+  {
+    std::fstream file(path + "/checkpoints/last.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    file.put('\x55');
+  }
+  CollectingLog log;
+  TrainInput input = input_for(small_config(path));
+  input.existing = ExistingFolder::kResume;
+  input.log = &log;
+  EXPECT_FALSE(train(input).already_finished);
+  EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
+  EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
+  fs::remove(path + "/checkpoints/previous.safetensors");
+  std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
+  try {
+    train(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
+  }
+}
+
+TEST(Trainer, BestIsTheEpochThatSelectNames) {
+  const TemporaryFolder folder;
+  TrainInput input = input_for(small_config(folder.path() + "/run"));
+  input.recipe.evaluate.select("valid.peak");
+  input.observers.push_back(std::make_shared<EpochNumber>());
+  train(input);
+  EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/best.safetensors").state.best_epoch, 2);
+  EXPECT_NE(content(folder.path() + "/run/metrics.csv").find("valid.peak"), std::string::npos);
+}
+
+TEST(Trainer, LossFallsOnShapes) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.epochs=6");
+  root.assign("objective.name=infonce");
+  root.find("objective")->erase("tau_plus");
+  train(input_for(root));
+  std::istringstream lines(content(folder.path() + "/run/metrics.jsonl"));
+  std::vector<double> losses;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    if (!json.contains("step")) losses.push_back(json["train_loss"]);
+  }
+  ASSERT_EQ(losses.size(), 6u);
+  EXPECT_LT(losses.back(), losses.front() - 0.2);
+}
+
+TEST(Trainer, ABatchLargerThanTheDataIsRefused) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.batch_size=200");
+  EXPECT_THROW(train(input_for(root)), Error);
+}
+
+TEST(Trainer, APlanWritesNothing) {
+  const TemporaryFolder folder;
+  const TrainPlan plan = plan_training(input_for(small_config(folder.path() + "/run")));
+  EXPECT_EQ(plan.steps_per_epoch, 6);
+  EXPECT_GT(plan.seconds_per_step, 0);
+  EXPECT_GT(plan.parameters, 1000);
+  EXPECT_FALSE(fs::exists(folder.path() + "/run"));
+}
+
+TEST(Trainer, CheckpointsInsideAnEpochAreTakenByTheClock) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.checkpoint_every=1e-9");
+  root.assign("train.epochs=1");
+  train(input_for(root));
+  EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/previous.safetensors").state.batch, 6);
+}
+
+}  // namespace
+}  // namespace debias
