@@ -43,8 +43,12 @@ void check_options(const LoaderOptions& options) {
   at_least("workers", options.workers(), 0);
   at_least("prefetch", options.prefetch(), 1);
   at_least("cache_megabytes", options.cache_megabytes(), 0);
-  if (options.views() > 65535) throw usage_error("loader: views: {} is out of range; give at most 65535", options.views());
-  if (options.workers() > 1024) throw usage_error("loader: workers: {} is out of range; give at most 1024", options.workers());
+  const auto at_most = [](const char* name, int64_t value, int64_t most) {
+    if (value > most) throw usage_error("loader: {}: {} is out of range; give a value that is <= {}", name, value, most);
+  };
+  at_most("views", options.views(), UINT16_MAX);  // what a RngKey holds
+  at_most("workers", options.workers(), 1024);
+  at_most("prefetch", options.prefetch(), 1024);
   if (!(options.noise() >= 0 && options.noise() <= 1)) {
     throw usage_error("views: noise: {} is out of range; give a value in [0, 1]", options.noise());
   }

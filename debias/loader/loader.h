@@ -24,7 +24,7 @@ struct Batch {
   std::vector<int64_t> biases;       // [B]
   std::vector<int64_t> indices;      // [B] into the data set
   int64_t epoch = 0;
-  int64_t number = 0;                // within the epoch, from 0
+  int64_t number = 0;  // within the epoch, from 0
 };
 
 class LoaderOptions {
@@ -32,10 +32,10 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, int64_t, batch_size, 256)
   DEBIAS_OPTION(LoaderOptions, int64_t, views, 1)
   DEBIAS_OPTION(LoaderOptions, bool, drop_last, false)
-  DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)    // 0: in the calling thread
-  DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)   // batches ready ahead of the consumer
+  DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)   // 0: in the calling thread
+  DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)  // batches ready ahead of the consumer
   DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)     // share of false-positive second views (spec 2.9)
+  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)              // share of second views made from an image of another class
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
 };
 
@@ -52,7 +52,7 @@ class Loader {
   // The next batch of the epoch, or null at its end. The pointer is valid until the next call of next() or start().
   const Batch* next();
 
-  double seconds_waited() const;  // the consumer's waiting time since construction
+  double seconds_waited() const;             // the consumer's waiting time since construction
   std::vector<int64_t> image_shape() const;  // {C, H, W}
 
  private:

@@ -68,11 +68,6 @@ class FakeDataset : public Dataset {
   mutable std::atomic<int64_t> gets_{0};
 };
 
-class RepeatingSampler : public Sampler {
- public:
-  std::vector<Visit> epoch(uint64_t, uint64_t) const override { return {{1, 0}, {1, 1}, {2, 0}, {1, 2}}; }
-};
-
 inline ViewPipeline views(const std::string& yaml) { return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), {0.5}, {0.5}); }
 
 }  // namespace debias

@@ -1,0 +1,151 @@
+#include "debias/augment/view_pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "tests/augment/test_images.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const std::vector<double> kMean = {0.5}, kStd = {0.25};
+
+ViewPipeline pipeline(const std::string& yaml) {
+  return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), kMean, kStd, {"count", "forward", "noise"});
+}
+
+std::vector<std::string> step_names(const ViewPipeline& views) {
+  std::vector<std::string> names;
+  const Config config = views.config();
+  for (const Config& step : config.find("steps")->items()) names.push_back(step.entries().front().first);
+  return names;
+}
+
+std::string option(const ViewPipeline& views, size_t step, const std::string& name) {
+  return views.config().find("steps")->items().at(step).entries().front().second.find(name)->to_json().dump();
+}
+
+std::string message(const std::string& yaml) {
+  try {
+    pipeline(yaml);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ViewPipeline, PresetGivesItsSteps) {
+  const ViewPipeline views = pipeline("{preset: sim32, count: 2, forward: joint}");
+  EXPECT_THAT(step_names(views),
+              ElementsAre("random_resized_crop", "random_horizontal_flip", "color_jitter", "random_grayscale", "gaussian_blur"));
+  EXPECT_EQ(option(views, 0, "size"), "32");
+  EXPECT_EQ(option(views, 0, "scale"), "[0.08,1]");
+  EXPECT_EQ(option(views, 2, "p"), "0.8");
+  EXPECT_EQ(option(views, 2, "hue"), "0.1");
+  EXPECT_EQ(option(views, 3, "p"), "0.2");
+  EXPECT_EQ(option(views, 4, "kernel_size"), "3");
+  EXPECT_EQ(option(views, 4, "p"), "0.5");
+  EXPECT_EQ(option(pipeline("{preset: sim224}"), 4, "kernel_size"), "23");
+  EXPECT_EQ(option(pipeline("{preset: sup32}"), 0, "scale"), "[0.2,1]");
+  EXPECT_EQ(step_names(pipeline("{preset: sup224}")).size(), 4u);
+}
+
+TEST(ViewPipeline, AnAbsentSectionAndABareWordWork) {
+  EXPECT_TRUE(step_names(ViewPipeline::from_config(Config(), kMean, kStd)).empty());
+  EXPECT_EQ(step_names(pipeline("crop4")).size(), 2u);
+  EXPECT_TRUE(step_names(pipeline("{preset: eval}")).empty());
+}
+
+TEST(ViewPipeline, AStepKeyOverridesOnlyTheOptionsGiven) {
+  const ViewPipeline views = pipeline("{preset: sup32, random_resized_crop: {size: 28}, horizontal_flip: {p: 0}}");
+  EXPECT_EQ(option(views, 0, "size"), "28");
+  EXPECT_EQ(option(views, 0, "scale"), "[0.2,1]");
+  EXPECT_EQ(option(views, 1, "p"), "0");
+  EXPECT_EQ(option(views, 2, "p"), "0.8");
+}
+
+TEST(ViewPipeline, StepsAreNamesOrMaps) {
+  const ViewPipeline views = pipeline("{steps: [hflip, {resize: {size: [20, 30]}}, {crop: {size: 16, padding: 2}}]}");
+  EXPECT_THAT(step_names(views), ElementsAre("random_horizontal_flip", "resize", "random_crop"));
+  EXPECT_EQ(views.output_size(100, 50), std::pair(16, 16));
+  EXPECT_EQ(pipeline("{steps: [{resize: {size: 20}}]}").output_size(100, 30), std::pair(66, 20));
+}
+
+TEST(ViewPipeline, MistakesAreNamed) {
+  EXPECT_THAT(message("{preset: sim23}"), HasSubstr("did you mean 'sim32'"));
+  EXPECT_THAT(message("{preset: sup32, random_grayscal: {p: 0}}"), HasSubstr("did you mean 'random_grayscale'"));
+  EXPECT_THAT(message("{preset: sup32, gaussian_blur: {p: 0}}"), HasSubstr("has no step 'gaussian_blur'"));
+  EXPECT_THAT(message("{preset: sup32, random_resized_crop: {sise: 28}}"), HasSubstr("did you mean 'size'"));
+  EXPECT_THAT(message("{preset: sup32, cuont: 2}"), HasSubstr("did you mean 'count'"));
+  EXPECT_THAT(message("{steps: [random_crap]}"), HasSubstr("did you mean 'random_crop'"));
+  EXPECT_THAT(message("{steps: [{resize: {size: 3}, hflip: {}}]}"), HasSubstr("{name: {options}}"));
+  EXPECT_THAT(message("{steps: [hflip], resize: {size: 3}}"), HasSubstr("put it into the list"));
+  EXPECT_THAT(message("{preset: none, steps: []}"), HasSubstr("both"));
+  EXPECT_THAT(message("{steps: [{gaussian_blur: {kernel_size: 22}}]}"), HasSubstr("give an odd number such as 23"));
+  EXPECT_THAT(message("{steps: [{color_jitter: {hue: 0.6}}]}"), HasSubstr("r.yaml:1"));
+  EXPECT_THAT(message("{steps: [{color_jitter: {brightness: -1}}]}"), HasSubstr(">= 0"));
+  EXPECT_THAT(message("{steps: [{resize: {size: 0}}]}"), HasSubstr("[1, 8192]"));
+  EXPECT_THAT(message("{steps: [{random_resized_crop: {scale: [1, 0.5]}}]}"), HasSubstr("low <= high"));
+  EXPECT_THAT(message("{preset: none, normalize: {mean: [0.1, 0.2]}}"), HasSubstr("1 or 3 values"));
+  EXPECT_THAT(message("{preset: none, normalize: {std: [0]}}"), HasSubstr("normalize: std"));
+  EXPECT_THROW(ViewPipeline::from_config(Config(), {}, {}), Error);
+}
+
+TEST(ViewPipeline, WritesPlanarNormalisedFloats) {
+  const ViewPipeline views = pipeline("{preset: none, normalize: {mean: [0.1, 0.2, 0.3], std: [0.5, 1, 2]}}");
+  Image image{1, 2, 3, {0, 51, 102, 153, 204, 255}};
+  std::vector<float> out(6);
+  views.write(image, sample_key(0), 3, 1, 2, out.data());
+  const std::vector<float> expected = {-0.2f, 1.0f, 0.0f, 0.6f, 0.05f, 0.35f};
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(out[i], expected[i], 1e-6);
+}
+
+TEST(ViewPipeline, OneConstantServesAllChannels) {
+  std::vector<float> out(3);
+  pipeline("none").write({1, 1, 3, {0, 255, 51}}, sample_key(0), 3, 1, 1, out.data());
+  EXPECT_FLOAT_EQ(out[0], -2);
+  EXPECT_FLOAT_EQ(out[1], 2);
+  EXPECT_FLOAT_EQ(out[2], -1.2f);
+}
+
+TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
+  std::vector<float> out(32 * 32 * 3);
+  try {
+    pipeline("none").write(noise_image(31, 32, 3), sample_key(0), 3, 32, 32, out.data());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_THAT(error.what(), HasSubstr("31 x 32"));
+    EXPECT_THAT(error.what(), HasSubstr("32 x 32"));
+    EXPECT_THAT(error.what(), HasSubstr("resize"));
+  }
+  EXPECT_THROW(pipeline("none").write(noise_image(32, 32, 1), sample_key(0), 3, 32, 32, out.data()), Error);
+}
+
+TEST(ViewPipeline, ViewsAndOccurrencesDiffer) {
+  const ViewPipeline views = pipeline("sim32");
+  const Image image = noise_image(32, 32, 3);
+  RngKey first = sample_key(1), second = first, third = first;
+  second.view = 1;
+  third.occurrence = 1;
+  EXPECT_FALSE(views.apply(image, first) == views.apply(image, second));
+  EXPECT_FALSE(views.apply(image, first) == views.apply(image, third));
+}
+
+TEST(ViewPipeline, EqualStepsAtOtherPositionsDrawIndependently) {
+  const ViewPipeline views = pipeline("{steps: [hflip, hflip]}");
+  const Image image = noise_image(4, 4, 3);
+  int mirrored = 0;
+  for (uint64_t sample = 0; sample < 400; ++sample) mirrored += !(views.apply(image, sample_key(sample)) == image);
+  EXPECT_NEAR(mirrored, 200, 60);  // 0 if both drew the same coin
+}
+
+}  // namespace
+}  // namespace debias
