@@ -85,14 +85,4 @@ std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, cons
   return std::make_unique<Subset>(std::move(train), std::move(wants_held_out ? parts.held_out : parts.kept), std::move(split));
 }
 
-Config complete_held_out(Config section, const Config& train) {
-  const Config* split = section.find("split");
-  if (split == nullptr || !split->is_scalar() || split->text() != "held_out") return section;
-  for (const char* key : {"hold_out", "seed"}) {
-    const Config* value = train.find(key);
-    if (value != nullptr && section.find(key) == nullptr) section.set(key, *value);
-  }
-  return section;
-}
-
 }  // namespace debias

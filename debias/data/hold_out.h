@@ -9,7 +9,6 @@
 #include <memory>
 #include <vector>
 
-#include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/data/dataset.h"
 
@@ -34,8 +33,5 @@ enum class HoldOutPart { kKept, kHeldOut };
 
 // One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is refused (usage error).
 std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part);
-
-// A recipe's section with `hold_out` and `seed` taken from the train entry, where it is `split: held_out` and does not give them.
-Config complete_held_out(Config section, const Config& train);
 
 }  // namespace debias

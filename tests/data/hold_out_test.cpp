@@ -1,6 +1,5 @@
 #include "debias/data/hold_out.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +9,6 @@
 
 namespace debias {
 namespace {
-
-using testing::HasSubstr;
 
 std::vector<int64_t> labels_of(const std::map<int64_t, int>& counts) {
   std::vector<int64_t> labels;
@@ -59,19 +56,6 @@ TEST(HoldOut, RefusesToTakeEverything) {
   EXPECT_THROW(partition_hold_out({0, 1}, 2, 0), Error);
   EXPECT_THROW(partition_hold_out({0, 1}, -1, 0), Error);
   EXPECT_EQ(partition_hold_out({0, 1}, 0, 0).kept.size(), 2u);
-}
-
-TEST(HoldOut, TheHeldOutSectionTakesItsSizeFromTrain) {
-  const Config train = parse_yaml("{name: glyphs, hold_out: 30, seed: 4, correlation: 0.9}", "r.yaml");
-  const Config valid = complete_held_out(parse_yaml("{name: glyphs, split: held_out}", "r.yaml"), train);
-  EXPECT_EQ(valid.find("hold_out")->text(), "30");
-  EXPECT_EQ(valid.find("seed")->text(), "4");
-  EXPECT_EQ(valid.find("correlation"), nullptr);
-  EXPECT_EQ(make_dataset(valid)->size(), 30);
-  const Config own = complete_held_out(parse_yaml("{name: glyphs, split: held_out, hold_out: 5}", "r.yaml"), train);
-  EXPECT_EQ(own.find("hold_out")->text(), "5");
-  const Config test = complete_held_out(parse_yaml("{name: glyphs, split: test}", "r.yaml"), train);
-  EXPECT_EQ(test.find("hold_out"), nullptr);
 }
 
 }  // namespace
