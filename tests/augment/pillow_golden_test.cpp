@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "debias/augment/blur.h"
 #include "debias/augment/colour.h"
@@ -27,9 +28,20 @@ struct Golden {
   }
 };
 
+// ccache may make __FILE__ relative to the build folder, which lies above this program; the working directory may be any.
+std::filesystem::path golden_folder() {
+  namespace fs = std::filesystem;
+  const fs::path here = fs::path(__FILE__).parent_path();
+  for (fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();; folder = folder.parent_path()) {
+    const fs::path candidate = folder / here / ".." / "golden" / "views";
+    if (fs::exists(candidate / "cases.json")) return candidate;
+    if (folder == folder.root_path()) throw std::runtime_error("tests/golden/views is not found above " + here.string());
+  }
+}
+
 const Golden& golden() {
   static const Golden loaded = [] {
-    const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / "views";
+    const std::filesystem::path folder = golden_folder();
     Golden result;
     const NpyArray array = read_npy((folder / "pixels.npy").string());
     result.pixels.assign(array.as<uint8_t>().begin(), array.as<uint8_t>().end());

@@ -33,6 +33,21 @@ TEST_P(LoaderFailure, SurfacesForItsBatchAndNamesTheSource) {
   EXPECT_EQ(loader.next(), nullptr);
 }
 
+TEST_P(LoaderFailure, OfSeveralImagesOfABatchTheFirstIsNamed) {
+  const auto data = std::make_shared<FakeDataset>(4);
+  for (const int64_t index : {1, 2, 3}) data->break_image(index);
+  Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(4), with_workers(GetParam()));
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    loader.start(epoch);
+    try {
+      loader.next();
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("fake/1.png"));
+    }
+  }
+}
+
 TEST_P(LoaderFailure, AnImageOfAnotherSizeIsNamedWithBothSizes) {
   const auto data = std::make_shared<FakeDataset>(8);
   data->resize_image(6);
