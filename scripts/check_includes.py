@@ -26,7 +26,7 @@ EDGES = {
 WITHOUT_TORCH = {"core", "data", "augment", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
-EMPTY_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"}
+EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone
 
 ROOTS = ("debias", "apps", "tests", "benchmarks", "examples", "cmake")
 SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"}
@@ -60,7 +60,7 @@ def violations(root):
             relative = path.relative_to(root)
             if "__pycache__" in relative.parts:
                 continue
-            if EMPTY_NAMES & set(re.split(r"[_\-.]", path.name.lower())):
+            if path.stem == "common" or EMPTY_NAMES & set(re.split(r"[_\-.]", path.name.lower())):
                 found.append(f"{relative}:1: the name says nothing; name the file after the concept in it")
             if path.suffix not in SOURCES or not path.is_file():
                 continue
