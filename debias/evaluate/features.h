@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,10 @@
 namespace debias {
 
 struct Features {
-  at::Tensor values;            // float32 [N, D], the encoder's pooled output, not normalised
-  std::vector<int64_t> labels;  // [N]
-  std::vector<int64_t> biases;  // [N]
-  std::vector<int64_t> indices; // [N] into the data set (its own order)
+  at::Tensor values;             // float32 [N, D], the encoder's pooled output, not normalised, on the CPU
+  std::vector<int64_t> labels;   // [N]
+  std::vector<int64_t> biases;   // [N]
+  std::vector<int64_t> indices;  // [N] into the data set (its own order)
 };
 
 class ExtractOptions {
@@ -28,8 +29,16 @@ class ExtractOptions {
   DEBIAS_OPTION(ExtractOptions, std::string, precision, "fp32")  // fp32 | bf16
 };
 
-// Eval mode for the call; the module's mode is restored. No gradient. Order of the data set.
+// Eval mode for the call; the modes of the encoder and its submodules are restored. No gradient. Order of the data set, the same bytes for
+// any number of workers. Usage error on an unknown precision; data error on an empty data set; numeric error naming the first sample whose
+// feature is not finite.
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress);
+
+// float32 [B, D] on the CPU for images [B, C, H, W], on the encoder's device, in whatever mode the encoder is; no gradient.
+at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std::string& precision = "fp32");
+
+// A numeric error naming the first of the rows that is not finite: `who`, and the sample's place and source in `dataset`.
+void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who);
 
 }  // namespace debias

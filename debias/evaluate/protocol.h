@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "debias/augment/view_pipeline.h"
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
@@ -20,10 +21,11 @@ namespace debias {
 struct EvaluationInput {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<const Dataset> train, valid, test;  // valid may be null
-  Config train_views;                  // the run's `views:` section, for protocols that augment
-  double training_temperature = 0.5;   // kNN's default temperature
+  Config train_views;                                 // the run's `views:` section, with `eval` (eval_views.h)
+  double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
   int64_t workers = 1;
+  std::string precision = "fp32";  // of the encoder: fp32 | bf16
 };
 
 struct EvaluationResult {
@@ -31,19 +33,33 @@ struct EvaluationResult {
   nlohmann::ordered_json details;         // whole JSON for RUN/evaluation/<protocol>.json: metrics, options, counts
 };
 
-// Features are extracted once per (data set, eval views) and shared by the protocols of one call.
+// Features are extracted once per data set and shared by the protocols of one call. `input` and `progress` must outlive it.
 class FeatureCache {
  public:
   explicit FeatureCache(const EvaluationInput& input, Progress& progress) : input_(input), progress_(progress) {}
-  const Features& train();
-  const Features& valid();
-  const Features& test();
+  const Features& train() { return of("train", input_.train); }
+  const Features& valid() { return of("valid", input_.valid); }
+  const Features& test() { return of("test", input_.test); }
+  const Features& split(const std::string& name);  // train, valid or test
 
  private:
+  const Features& of(const std::string& name, const std::shared_ptr<const Dataset>& dataset);
+
   const EvaluationInput& input_;
   Progress& progress_;
   std::map<std::string, Features> cache_;
 };
+
+// The sets that are judged: valid where there is one, and test.
+struct JudgedSplit {
+  std::string name;  // the prefix of its metrics
+  std::shared_ptr<const Dataset> dataset;
+};
+std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
+
+// {"protocol", "metrics", "options", "classes", "counts": {"train", "valid", "test"}}.
+nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
+                                const Config& resolved_options, int64_t classes);
 
 struct ProtocolEntry {
   std::string name;  // knn, linear_dcl, linear_supcon, ...
@@ -51,6 +67,7 @@ struct ProtocolEntry {
   std::string summary;
   std::vector<OptionSpec> options;
   std::function<EvaluationResult(const EvaluationInput&, FeatureCache&, const Config& options, Progress&)> run;
+  std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
 };
 const std::vector<ProtocolEntry>& protocol_registry();
 

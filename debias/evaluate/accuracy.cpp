@@ -1,0 +1,98 @@
+#include "debias/evaluate/accuracy.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+std::string name_of(const Dataset& dataset) { return fmt::format("split '{}' of {}", dataset.info().split, dataset.info().name); }
+
+std::string class_name(const Dataset& dataset, int64_t label) {
+  const auto& names = dataset.info().class_names;
+  return label < static_cast<int64_t>(names.size()) ? fmt::format("{} ('{}')", label, names[label]) : fmt::format("{}", label);
+}
+
+double share_correct(const std::vector<int64_t>& ranks, const std::vector<bool>& chosen) {
+  int64_t count = 0, correct = 0;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    count += chosen[i];
+    correct += chosen[i] && ranks[i] == 0;
+  }
+  return count == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(correct) / static_cast<double>(count);
+}
+
+}  // namespace
+
+int64_t label_rank(std::span<const double> scores, int64_t label) {
+  if (label == kUnknown) return kUnranked;
+  const double own = scores[label];
+  int64_t rank = 0;
+  for (int64_t c = 0; c < static_cast<int64_t>(scores.size()); ++c) rank += scores[c] > own || (scores[c] == own && c < label);
+  return rank;
+}
+
+std::vector<int64_t> label_ranks(const at::Tensor& scores, const std::vector<int64_t>& labels) {
+  const at::Tensor rows = scores.detach().to(at::kDouble).contiguous();
+  const double* row = rows.const_data_ptr<double>();
+  const auto C = static_cast<size_t>(rows.size(1));
+  std::vector<int64_t> ranks(labels.size());
+  for (size_t i = 0; i < labels.size(); ++i) ranks[i] = label_rank({row + i * C, C}, labels[i]);
+  return ranks;
+}
+
+double accuracy_within(const std::vector<int64_t>& ranks, int64_t k) {
+  int64_t count = 0, hits = 0;
+  for (const int64_t rank : ranks) {
+    count += rank != kUnranked;
+    hits += rank != kUnranked && rank < k;
+  }
+  return count == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits) / static_cast<double>(count);
+}
+
+void add_group_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
+                        const std::vector<int64_t>& biases, std::map<std::string, double>& metrics) {
+  std::vector<bool> aligned(ranks.size()), conflicting(ranks.size());
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const bool known = labels[i] != kUnknown && biases[i] != kUnknown;
+    aligned[i] = known && labels[i] == biases[i];
+    conflicting[i] = known && labels[i] != biases[i];
+  }
+  for (const auto& [name, group] : {std::pair{"aligned_acc", aligned}, std::pair{"conflicting_acc", conflicting}}) {
+    if (std::find(group.begin(), group.end(), true) != group.end()) metrics[split + "." + name] = share_correct(ranks, group);
+  }
+}
+
+int64_t count_classes(const Dataset& train, const std::string& who) {
+  int64_t lowest = std::numeric_limits<int64_t>::max(), highest = kUnknown;
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const int64_t label = train.label(i);
+    if (label == kUnknown) continue;
+    lowest = std::min(lowest, label);
+    highest = std::max(highest, label);
+  }
+  if (highest == kUnknown) throw data_error("{}: {} has no labels; it needs a labelled training set", who, name_of(train));
+  if (lowest == highest) {
+    throw data_error("{}: all labels of {} are of class {}; it needs at least two classes", who, name_of(train), class_name(train, lowest));
+  }
+  return std::max(highest + 1, static_cast<int64_t>(train.info().class_names.size()));
+}
+
+void require_labels(const Dataset& judged, int64_t classes, const std::string& who) {
+  bool labelled = false;
+  for (int64_t i = 0; i < judged.size(); ++i) {
+    const int64_t label = judged.label(i);
+    labelled = labelled || label != kUnknown;
+    if (label >= classes) {
+      throw data_error("{}: sample {} of {} ({}) is of class {}, the training set has classes 0 to {}", who, i, name_of(judged),
+                       judged.source(i), class_name(judged, label), classes - 1);
+    }
+  }
+  if (!labelled) throw data_error("{}: {} has no labels to judge by", who, name_of(judged));
+}
+
+}  // namespace debias

@@ -1,0 +1,40 @@
+// Ranks of the true label and what is counted from them.
+//
+// The rank of a label is the number of classes that score higher; of equal scores the lower class counts as higher. Top-k accuracy is the
+// share of labelled samples with rank < k.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+constexpr int64_t kUnranked = -1;  // the rank of a sample without a label
+
+// `label` in [0, scores.size()), or kUnknown (kUnranked).
+int64_t label_rank(std::span<const double> scores, int64_t label);
+// Row by row of scores [N, C].
+std::vector<int64_t> label_ranks(const at::Tensor& scores, const std::vector<int64_t>& labels);
+
+// Share of the ranked samples with rank < k. NaN when none is ranked.
+double accuracy_within(const std::vector<int64_t>& ranks, int64_t k);
+
+// "SPLIT.aligned_acc" and "SPLIT.conflicting_acc": top-1 accuracy of the samples whose bias equals, or does not equal, their label. Samples
+// with an unknown label or bias are in neither group; a group without samples has no metric.
+void add_group_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
+                        const std::vector<int64_t>& biases, std::map<std::string, double>& metrics);
+
+// The number of classes of a labelled training set: its largest label + 1, or its named classes. Data errors, naming set and split: no
+// labels; one class only (the class is named).
+int64_t count_classes(const Dataset& train, const std::string& who);
+// Data errors: no labels; a label that is not one of `classes`.
+void require_labels(const Dataset& judged, int64_t classes, const std::string& who);
+
+}  // namespace debias

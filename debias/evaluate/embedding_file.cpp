@@ -1,0 +1,60 @@
+#include "debias/evaluate/embedding_file.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/npy.h"
+
+namespace debias {
+namespace {
+
+std::string quoted(const std::string& field) {
+  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  std::string result = "\"";
+  for (const char c : field) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + '"';
+}
+
+// `columns`: how many of each row's features stand between file name and label.
+void write_csv(const std::string& path, const Features& features, const Dataset& dataset, int64_t columns) {
+  AtomicFile file(path);
+  std::string line = "filenames,";
+  for (int64_t d = 0; d < columns; ++d) line += fmt::format("embedding_{},", d);
+  line += "labels\n";
+  file.write(line.data(), line.size());
+  const float* value = features.values.const_data_ptr<float>();
+  for (size_t i = 0; i < features.labels.size(); ++i) {
+    line = quoted(dataset.source(features.indices[i])) + ',';
+    for (int64_t d = 0; d < columns; ++d) fmt::format_to(std::back_inserter(line), "{},", *value++);
+    fmt::format_to(std::back_inserter(line), "{}\n", features.labels[i]);
+    file.write(line.data(), line.size());
+  }
+  file.commit();
+}
+
+}  // namespace
+
+std::vector<std::string> embedding_paths(const std::string& out) {
+  const std::filesystem::path path(out);
+  if (path.extension() == ".csv") return {out};
+  const std::string stem = path.extension() == ".npy" ? out.substr(0, out.size() - 4) : out;
+  return {stem + ".npy", stem + ".csv"};
+}
+
+std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset) {
+  const auto paths = embedding_paths(out);
+  if (paths.size() == 1) {
+    write_csv(paths[0], features, dataset, features.values.size(1));
+    return paths;
+  }
+  write_npy(paths[0], DType::kFloat32, {features.values.size(0), features.values.size(1)}, features.values.const_data_ptr());
+  write_csv(paths[1], features, dataset, 0);
+  return paths;
+}
+
+}  // namespace debias

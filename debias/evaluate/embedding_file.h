@@ -1,0 +1,23 @@
+// Features as files that other tools read.
+//
+// One CSV: header `filenames,embedding_0,...,embedding_{D-1},labels`, one line per sample in the data set's order (the layout of lightly's
+// save_embeddings). Or an array [N, D] float32 in NumPy's format with a sidecar CSV `filenames,labels` of the same order. Filenames are
+// Dataset::source(), quoted as RFC 4180 asks where they hold commas, quotes or line breaks; labels are class numbers, -1 where unknown;
+// numbers are the shortest that read back as the same float32. Lines end with LF.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/evaluate/features.h"
+
+namespace debias {
+
+// What `out` asks for: F.csv is one CSV; F.npy, or F without either extension, is F.npy and F.csv. Files are replaced atomically, each by
+// itself. Returns the paths written.
+std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset);
+// The paths that write_embeddings would write.
+std::vector<std::string> embedding_paths(const std::string& out);
+
+}  // namespace debias

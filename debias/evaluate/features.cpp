@@ -1,0 +1,93 @@
+#include "debias/evaluate/features.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+
+#include "debias/core/checked_math.h"
+#include "debias/core/error.h"
+#include "debias/evaluate/encoder_guard.h"
+#include "debias/loader/loader.h"
+
+namespace debias {
+namespace {
+
+class Autocast {
+ public:
+  Autocast(c10::DeviceType device, bool on) : device_(device), before_(at::autocast::is_autocast_enabled(device)) {
+    at::autocast::increment_nesting();
+    at::autocast::set_autocast_enabled(device_, on);
+    if (on) at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+  }
+  ~Autocast() {
+    at::autocast::set_autocast_enabled(device_, before_);
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool before_;
+};
+
+c10::Device device_of(const Encoder& encoder) {
+  const auto parameters = encoder.parameters();
+  return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
+}
+
+void append(std::vector<int64_t>& all, const std::vector<int64_t>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+}  // namespace
+
+at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std::string& precision) {
+  const at::NoGradGuard no_grad;
+  const c10::Device device = device_of(encoder);
+  const Autocast autocast(device.type(), precision == "bf16");
+  const at::Tensor rows = encoder.forward(images.to(device).contiguous(at::MemoryFormat::ChannelsLast));
+  return rows.to(at::kCPU, at::kFloat).contiguous();
+}
+
+void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who) {
+  const at::Tensor finite = at::isfinite(rows).all(1).contiguous();
+  const bool* row = finite.const_data_ptr<bool>();
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (row[i]) continue;
+    throw numeric_error("{}: the feature of sample {} of {} ({}) is not finite; the encoder's weights are damaged or diverged", who,
+                        indices[i], dataset.info().split, dataset.source(indices[i]));
+  }
+}
+
+Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
+                          const ExtractOptions& options, Progress& progress) {
+  if (options.precision() != "fp32" && options.precision() != "bf16") {
+    throw usage_error("features: precision: unknown value '{}'; give fp32 or bf16", options.precision());
+  }
+  const std::string what = fmt::format("features of {} {}", dataset->info().name, dataset->info().split);
+  const int64_t N = dataset->size(), D = encoder.feature_dim();
+  if (N == 0) throw data_error("{}: the data set is empty", what);
+  if (!checked_multiply(N, D * static_cast<int64_t>(sizeof(float)))) throw resource_error("{}: {} rows of {} are too many", what, N, D);
+
+  const EncoderGuard guard(encoder);
+  encoder.eval();
+  Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
+                LoaderOptions().batch_size(options.batch_size()).workers(options.workers()).cache_megabytes(0));
+  Features features;
+  features.values = at::empty({N, D}, at::kFloat);
+  progress.begin(what, loader.batches_per_epoch());
+  loader.start(0);
+  int64_t done = 0;
+  while (const Batch* batch = loader.next()) {
+    const at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
+    require_finite(rows, batch->indices, *dataset, what);
+    features.values.narrow(0, done, rows.size(0)).copy_(rows);
+    done += rows.size(0);
+    append(features.labels, batch->labels);
+    append(features.biases, batch->biases);
+    append(features.indices, batch->indices);
+    progress.advance(batch->number + 1, "");
+  }
+  progress.end();
+  return features;
+}
+
+}  // namespace debias

@@ -1,0 +1,54 @@
+// Weighted k-nearest-neighbour classification of features: how well a representation clusters.
+//
+//   score_c(x) = sum over the k gallery rows of highest cosine with x that are of class c of exp(cos / t)
+//
+// Rows are L2-normalised here (a zero row stays zero). k = 200 and t = the training temperature are the evaluation of SimCLR code bases
+// (Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination", section 3.4; Chuang et al. 2020, main.py).
+// Equal cosines: the lower gallery row is nearer; equal scores: the lower class wins. A class without a neighbour scores 0.
+//
+// The scores are computed up to a factor per query, exp(-nearest cos / t), so that no temperature overflows. Memory: one block of queries x
+// gallery rows at a time, k neighbours per query of the block.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+class KnnOptions {
+ public:
+  KnnOptions();
+  DEBIAS_OPTION(KnnOptions, Auto<int64_t>, k, {})
+  DEBIAS_OPTION(KnnOptions, Auto<double>, temperature, {})
+  static const OptionTable<KnnOptions>& table();
+};
+
+struct KnnGallery {
+  at::Tensor values;            // float32 [N, D]
+  std::vector<int64_t> labels;  // [N]; rows of label kUnknown do not vote
+  int64_t classes = 0;          // every label is below
+};
+
+struct KnnBlock {
+  int64_t queries = 256;
+  int64_t gallery = 32768;
+};
+
+struct KnnResult {
+  std::vector<int64_t> predictions;  // [Q] the class of the highest score
+  std::vector<int64_t> ranks;        // [Q] of the true label (accuracy.h)
+};
+
+// k that the options ask for: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
+int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
+
+// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery. Numeric error on a row
+// that is not finite.
+KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
+              const KnnBlock& block = {});
+
+}  // namespace debias

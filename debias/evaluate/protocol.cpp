@@ -1,0 +1,81 @@
+#include "debias/evaluate/protocol.h"
+
+#include "debias/core/error.h"
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/knn.h"
+#include "debias/evaluate/linear_probe.h"
+
+namespace debias {
+namespace {
+
+EvaluationResult run_knn(const EvaluationInput& input, FeatureCache& features, const Config& section, Progress&) {
+  KnnOptions options = KnnOptions::table().read(section, "knn");
+  const int64_t classes = count_classes(*input.train, "knn");
+  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
+  int64_t voters = 0;
+  for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
+  options.k(resolve_k(options, voters)).temperature(options.temperature().value_or(input.training_temperature));
+
+  const KnnGallery gallery{features.train().values, features.train().labels, classes};
+  EvaluationResult result;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& queries = features.split(judged.name);
+    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
+    result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
+    result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
+    add_group_accuracy(judged.name, found.ranks, queries.labels, queries.biases, result.metrics);
+  }
+  result.details = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
+  return result;
+}
+
+template <class Options>
+ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
+                    EvaluationResult (*run)(const EvaluationInput&, FeatureCache&, const Config&, Progress&)) {
+  const auto check = [name](const Config& section) { Options::table().read(section, name); };
+  return {name, std::move(aliases), summary, Options::table().specs(), run, check};
+}
+
+}  // namespace
+
+const Features& FeatureCache::of(const std::string& name, const std::shared_ptr<const Dataset>& dataset) {
+  if (const auto found = cache_.find(name); found != cache_.end()) return found->second;
+  if (dataset == nullptr) throw usage_error("evaluate: there is no {} set; give data.{}", name, name);
+  const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision);
+  Features features = extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_);
+  return cache_.emplace(name, std::move(features)).first->second;
+}
+
+const Features& FeatureCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
+
+std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
+  std::vector<JudgedSplit> splits;
+  if (input.valid != nullptr) splits.push_back({"valid", input.valid});
+  splits.push_back({"test", input.test});
+  return splits;
+}
+
+nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
+                                const Config& resolved_options, int64_t classes) {
+  nlohmann::ordered_json json;
+  json["protocol"] = protocol;
+  for (const auto& [name, value] : metrics) json["metrics"][name] = value;
+  json["options"] = resolved_options.to_json();
+  json["classes"] = classes;
+  json["counts"]["train"] = input.train->size();
+  for (const auto& judged : judged_splits(input)) json["counts"][judged.name] = judged.dataset->size();
+  return json;
+}
+
+const std::vector<ProtocolEntry>& protocol_registry() {
+  static const std::vector<ProtocolEntry> registry = {
+      entry<KnnOptions>("knn", {}, "weighted k-nearest neighbours by cosine among the training images", run_knn),
+      entry<LinearDclOptions>("linear_dcl", {"linear"}, "linear classifier on the frozen encoder, Adam, last epoch (DCL)", run_linear_dcl),
+      entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
+                                 run_linear_supcon),
+  };
+  return registry;
+}
+
+}  // namespace debias
