@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "debias/losses/anchor_losses.h"
-#include "debias/losses/common_options.h"
 #include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
 
 namespace debias {

@@ -1,8 +1,8 @@
 #include "debias/losses/infonce.h"
 
 #include "debias/losses/anchor_losses.h"
-#include "debias/losses/common_options.h"
 #include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
 
 namespace debias {

@@ -15,8 +15,10 @@ class ObjectiveModule : public torch::nn::Module {
  public:
   explicit ObjectiveModule(Options chosen = {}) : options(std::move(chosen)) {}
 
-  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels = {}) { return forward(ObjectiveInput{z, labels, {}, {}, {}}); }
-  ObjectiveResult forward(const ObjectiveInput& input) { return kFunction(input, options); }
+  // One overload only: the module holders deduce its result.
+  ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels = {}) {
+    return kFunction(ObjectiveInput{z, labels, {}, {}, {}}, options);
+  }
 
   Options options;
 };

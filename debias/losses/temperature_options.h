@@ -1,4 +1,4 @@
-// The options that the pairwise objectives share, added to their tables under one name, range and help line.
+// The temperatures and the class prior that pairwise objectives share: one name, range and help line for all of them.
 #pragma once
 
 #include "debias/core/options.h"

@@ -1,0 +1,244 @@
+// What every registered objective must keep, by being registered.
+#include <gtest/gtest.h>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/losses/objective.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kSamples = 6;
+
+class Contract : public testing::TestWithParam<std::string> {
+ protected:
+  const ObjectiveEntry& entry() const { return find_entry(objective_registry(), GetParam(), "objective"); }
+  int64_t views() const { return std::max<int64_t>(2, entry().min_views); }
+
+  // Everything an objective may ask for.
+  ObjectiveInput input(int64_t view_count, int64_t seed = 1) const {
+    ObjectiveInput made;
+    made.labels = integers({0, 1, 2, 0, 1, 0});
+    made.bias = integers({0, 0, 1, 1, 0, 1});
+    made.z = entry().kind == InputKind::kLogits ? at::randn({kSamples, 4}, at::kDouble) : random_embeddings(kSamples, view_count, 5, seed);
+    return made;
+  }
+  ObjectiveInput input() const { return input(views()); }
+
+  std::unique_ptr<Objective> make(const std::string& yaml = "{}") const { return entry().make(parse_yaml(yaml, "term"), {}); }
+
+  // Every value of every word and switch, one at a time, beside the defaults.
+  std::vector<std::string> settings() const {
+    std::vector<std::string> all = {"{}"};
+    for (const auto& option : entry().options) {
+      for (const auto& choice : option.choices) all.push_back(fmt::format("{{{}: {}}}", option.name, choice));
+      if (option.type == "boolean") all.push_back(fmt::format("{{{}: true}}", option.name));
+    }
+    return all;
+  }
+
+  ErrorKind refusal(const Objective& objective, const ObjectiveInput& bad) const {
+    try {
+      objective(bad);
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(GetParam()), std::string::npos) << error.what();
+      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+      return error.kind();
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return ErrorKind::kFailure;
+  }
+};
+
+TEST_P(Contract, ValueAndGradientAgreeWithFiniteDifferences) {
+  for (int64_t view_count : {views(), views() + 1}) {
+    for (const auto& setting : settings()) {
+      const auto objective = make(setting);
+      ObjectiveInput given = input(view_count);
+      const at::Tensor leaf = given.z.clone().requires_grad_(true);
+      given.z = leaf;
+      const ObjectiveResult result = (*objective)(given);
+      ASSERT_TRUE(std::isfinite(result.value.item<double>())) << setting;
+      EXPECT_EQ(result.value.scalar_type(), at::kDouble);
+      EXPECT_EQ(result.value.dim(), 0);
+      result.value.backward();
+      const auto value_at = [&](const at::Tensor& z) {
+        ObjectiveInput moved = given;
+        moved.z = z;
+        return (*objective)(moved).value.item<double>();
+      };
+      EXPECT_LT(largest_difference(leaf.grad(), numeric_gradient(value_at, leaf)), 1e-6) << setting << ", V " << view_count;
+      EXPECT_GT(leaf.grad().abs().max().item<double>(), 1e-6) << setting;
+    }
+  }
+}
+
+TEST_P(Contract, EvidenceIsConsistent) {
+  for (const auto& setting : settings()) {
+    const ObjectiveResult result = (*make(setting))(input(views() + 1));
+    ASSERT_EQ(result.per_anchor.dim(), 1);
+    EXPECT_EQ(result.per_anchor.size(0), result.anchors);
+    EXPECT_FALSE(result.per_anchor.requires_grad());
+    EXPECT_EQ(result.per_anchor.isnan().logical_not().sum().item<int64_t>(), result.anchors_used);
+    EXPECT_GE(result.clamped, 0);
+    if (result.anchors_used == result.anchors) {
+      EXPECT_NEAR(result.per_anchor.mean().item<double>(), result.value.item<double>(), 1e-12) << setting;
+    }
+  }
+}
+
+TEST_P(Contract, OrderOfSamplesAndViewsDoesNotMatter) {
+  const ObjectiveInput given = input();
+  const at::Tensor order = integers({4, 0, 5, 2, 1, 3});
+  ObjectiveInput permuted = given;
+  permuted.z = given.z.index_select(0, order);
+  permuted.labels = given.labels.index_select(0, order);
+  permuted.bias = given.bias.index_select(0, order);
+  permuted.samples = integers({40, 0, 50, 20, 10, 30});
+  ObjectiveInput swapped = given;
+  if (entry().kind != InputKind::kLogits) swapped.z = given.z.flip(1);
+  for (const auto& setting : settings()) {
+    const auto objective = make(setting);
+    const double value = (*objective)(given).value.item<double>();
+    EXPECT_NEAR((*objective)(permuted).value.item<double>(), value, 1e-12) << setting;
+    EXPECT_NEAR((*objective)(swapped).value.item<double>(), value, 1e-12) << setting;
+  }
+}
+
+TEST_P(Contract, LayoutInMemoryDoesNotMatter) {
+  const ObjectiveInput given = input();
+  ObjectiveInput strided = given;
+  strided.z = at::stack({given.z, given.z * 0}, -1).select(-1, 0);
+  ASSERT_FALSE(strided.z.is_contiguous());
+  EXPECT_EQ((*make())(strided).value.item<double>(), (*make())(given).value.item<double>());
+}
+
+TEST_P(Contract, SinglePrecisionIsNearAndHalfIsComputedInSingle) {
+  const ObjectiveInput given = input();
+  for (const auto& setting : settings()) {
+    const auto objective = make(setting);
+    ObjectiveInput single = given, half = given, rounded = given;
+    single.z = given.z.to(at::kFloat);
+    half.z = given.z.to(at::kBFloat16);
+    rounded.z = half.z.to(at::kFloat);
+    const ObjectiveResult result = (*objective)(single), from_half = (*objective)(half);
+    const double exact = (*objective)(given).value.item<double>();
+    EXPECT_EQ(result.value.scalar_type(), at::kFloat);
+    EXPECT_NEAR(result.value.item<double>(), exact, 1e-5 * std::max(1.0, std::abs(exact))) << setting;
+    EXPECT_EQ(from_half.value.scalar_type(), at::kFloat);
+    EXPECT_EQ(from_half.value.item<double>(), (*objective)(rounded).value.item<double>()) << setting;
+  }
+}
+
+TEST_P(Contract, ConfigMakesTheSameObjectiveAgain) {
+  for (const auto& setting : settings()) {
+    const Config config = make(setting)->config();
+    const auto again = entry().make(parse_yaml(config.to_yaml(), "again"), {});
+    EXPECT_EQ(again->config(), config) << setting;
+  }
+}
+
+TEST_P(Contract, SetChangesOneOption) {
+  for (const auto& option : entry().options) {
+    for (const auto& choice : option.choices) {
+      const auto objective = make();
+      objective->set(option.name, Config::scalar(choice));
+      EXPECT_EQ(objective->config(), make(fmt::format("{{{}: {}}}", option.name, choice))->config());
+    }
+    if (option.name != "temperature") continue;
+    const auto objective = make();
+    objective->set("temperature", Config::number(0.25));
+    EXPECT_EQ((*objective)(input()).value.item<double>(), (*make("{temperature: 0.25}"))(input()).value.item<double>());
+    EXPECT_THROW(objective->set("temperature", Config::number(0)), Error);
+    EXPECT_EQ(objective->config().find("temperature")->text(), "0.25");  // a refused value changes nothing
+  }
+  EXPECT_THROW(make()->set("no_such_option", Config::number(1)), Error);
+}
+
+TEST_P(Contract, VariantsAreSettings) {
+  for (const char* variant : {"stable", "paper", "authors"}) {
+    const auto objective = make(fmt::format("{{variant: {}}}", variant));
+    for (const auto& option : entry().options) {
+      const auto own = option.variants.find(variant);
+      const Config& expected = own == option.variants.end() ? option.default_value : own->second;
+      EXPECT_EQ(objective->config().find(option.name)->text(), expected.text()) << variant << " " << option.name;
+    }
+    EXPECT_TRUE(std::isfinite((*objective)(input()).value.item<double>()));
+  }
+  EXPECT_THROW(make("{variant: author}"), Error);
+}
+
+TEST_P(Contract, BadInputIsRefused) {
+  const ObjectiveInput given = input();
+  ObjectiveInput bad = given;
+  bad.z = given.z.to(at::kLong);
+  EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+  bad.z = given.z.slice(0, 0, 0);
+  EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+  if (entry().min_views > 1) {
+    bad.z = given.z.slice(1, 0, entry().min_views - 1);
+    EXPECT_EQ(refusal(*make(), bad), ErrorKind::kUsage);
+    bad.z = given.z.select(1, 0);
+    EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+  }
+  bad = given;
+  bad.labels = integers({0, 1, 2});
+  EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+  bad.labels = given.labels.to(at::kInt);
+  EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+  if (entry().kind == InputKind::kLogits) return;
+  bad = given;
+  bad.samples = integers({0, 1, 2, 3, 4, 0});
+  EXPECT_EQ(refusal(*make(), bad), ErrorKind::kData);
+}
+
+TEST_P(Contract, LabelsAreAskedForWhereNeeded) {
+  ObjectiveInput unlabelled = input();
+  unlabelled.labels = at::Tensor();
+  if (entry().needs_labels) {
+    EXPECT_EQ(refusal(*make(), unlabelled), ErrorKind::kUsage);
+  } else {
+    EXPECT_TRUE(std::isfinite((*make())(unlabelled).value.item<double>()));
+  }
+  for (const auto& option : entry().options) {
+    if (option.name == "drop_false_negatives") {
+      EXPECT_EQ(refusal(*make("{drop_false_negatives: true}"), unlabelled), ErrorKind::kUsage);
+    }
+  }
+}
+
+TEST_P(Contract, EveryNumberHasARangeAndEveryOptionALineOfHelp) {
+  for (const auto& option : entry().options) {
+    EXPECT_FALSE(option.help.empty()) << option.name;
+    if (option.type.starts_with("number")) {
+      EXPECT_FALSE(option.range.empty()) << option.name;
+    }
+  }
+  EXPECT_FALSE(entry().summary.empty());
+  EXPECT_THROW(make("{temperature: 101}"), Error);
+  EXPECT_THROW(make("{no_such_option: 1}"), Error);
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& entry : objective_registry()) all.push_back(entry.name);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Registry, Contract, testing::ValuesIn(names()), [](const auto& test) { return test.param; });
+
+TEST(ObjectiveRegistry, NamesAndAliasesAreUnique) {
+  std::vector<std::string> all;
+  for (const auto& entry : objective_registry()) {
+    all.push_back(entry.name);
+    all.insert(all.end(), entry.aliases.begin(), entry.aliases.end());
+  }
+  const size_t count = all.size();
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  EXPECT_EQ(all.size(), count);
+}
+
+}  // namespace
+}  // namespace debias
