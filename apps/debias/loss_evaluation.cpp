@@ -1,0 +1,73 @@
+#include "apps/debias/loss_evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "apps/debias/loss_input.h"
+#include "apps/debias/peak_memory.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+LossEvaluation evaluate_once(const Objective& objective, const ObjectiveInput& input, const LossEvaluationOptions& options) {
+  LossEvaluation evaluation;
+  const at::Tensor leaf = input.z.detach().requires_grad_(true);
+  const PeakMemory memory;
+  const auto start = Clock::now();
+  ObjectiveInput rows = input;
+  rows.z = options.normalize ? normalized_rows(leaf) : leaf;
+  if (options.precision == Precision::kBf16) rows.z = rows.z.to(at::kBFloat16);
+  evaluation.result = objective(rows);
+  const double value = evaluation.result.value.item<double>();
+  evaluation.seconds_forward = seconds_since(start);
+
+  const auto middle = Clock::now();
+  evaluation.result.value.backward();
+  evaluation.gradient = leaf.grad();
+  evaluation.seconds_backward = seconds_since(middle);
+  evaluation.peak_bytes = memory.bytes();
+  evaluation.result.value = evaluation.result.value.detach();
+  if (!std::isfinite(value)) throw numeric_error("loss: the value is {}", value);
+  if (!evaluation.gradient.isfinite().all().item<bool>()) throw numeric_error("loss: the gradient is not finite, the value is {}", value);
+  return evaluation;
+}
+
+// The first evaluation of a process also loads code and starts threads; two samples are enough for that.
+void warm_up(const Objective& objective, const ObjectiveInput& input, const LossEvaluationOptions& options) {
+  const auto head = [](const at::Tensor& rows) { return rows.defined() ? rows.slice(0, 0, 2) : rows; };
+  const ObjectiveInput small = {head(input.z), head(input.labels), head(input.bias), head(input.weights), head(input.samples)};
+  evaluate_once(objective, small, options);
+}
+
+}  // namespace
+
+LossEvaluation evaluate_loss(const Objective& objective, const ObjectiveInput& input, const LossEvaluationOptions& options) {
+  warm_up(objective, input, options);
+  LossEvaluation first = evaluate_once(objective, input, options);
+  if (options.repeat == 0) return first;
+  std::vector<double> forward, backward;
+  for (int64_t i = 0; i < options.repeat; ++i) {
+    const LossEvaluation again = evaluate_once(objective, input, options);
+    forward.push_back(again.seconds_forward);
+    backward.push_back(again.seconds_backward);
+  }
+  first.seconds_forward = median(forward);
+  first.seconds_backward = median(backward);
+  return first;
+}
+
+}  // namespace debias

@@ -1,0 +1,96 @@
+#include "apps/debias/loss_input.h"
+
+#include <ATen/ATen.h>
+#include <fmt/ranges.h>
+
+#include "debias/core/error.h"
+#include "debias/core/npy.h"
+
+namespace debias {
+namespace {
+
+at::Tensor read_floats(const std::string& path, const char* what) {
+  const NpyArray array = read_npy(path);
+  if (array.dtype != DType::kFloat32 && array.dtype != DType::kFloat64) {
+    throw data_error("{}: {} must be float32 or float64, found {}; convert them", path, what, name_of(array.dtype));
+  }
+  if (array.count() == 0) throw data_error("{}: {} are empty, shape ({})", path, what, fmt::join(array.shape, ", "));
+  const auto type = array.dtype == DType::kFloat32 ? at::kFloat : at::kDouble;
+  return at::from_blob(const_cast<std::byte*>(array.bytes.data()), array.shape, at::TensorOptions(type)).clone();
+}
+
+std::string row_name(const at::Tensor& z, int64_t row) {
+  if (z.dim() == 2) return fmt::format("sample {}", row);
+  return fmt::format("sample {}, view {}", row / z.size(1), row % z.size(1));
+}
+
+// The first of the rows (all dimensions but the last) for which `bad` holds; -1 for none.
+int64_t first_of(const at::Tensor& bad) {
+  const at::Tensor rows = bad.flatten().nonzero();
+  return rows.size(0) == 0 ? -1 : rows[0][0].item<int64_t>();
+}
+
+at::Tensor read_embeddings(const std::string& path, InputKind kind) {
+  const at::Tensor z = read_floats(path, "embeddings");
+  const bool logits = kind == InputKind::kLogits;
+  if (z.dim() != 2 && (logits || z.dim() != 3)) {
+    throw data_error("{}: expected shape {}, found ({})", path, logits ? "[N, C]" : "[B, V, D] or [N, D]", fmt::join(z.sizes(), ", "));
+  }
+  return z;
+}
+
+at::Tensor read_keys(const std::string& path, const at::Tensor& z, const char* what) {
+  if (path.empty()) return {};
+  const NpyArray array = read_npy(path);
+  const std::vector<int64_t> keys = npy_integers(array, path);
+  if (array.shape.size() != 1) throw data_error("{}: {} must have shape [B], found ({})", path, what, fmt::join(array.shape, ", "));
+  if (static_cast<int64_t>(keys.size()) != z.size(0)) {
+    throw data_error("{}: {} {} for {} samples of embeddings; give one for each", path, keys.size(), what, z.size(0));
+  }
+  return at::tensor(keys, at::kLong);
+}
+
+at::Tensor read_weights(const std::string& path, const at::Tensor& z) {
+  if (path.empty()) return {};
+  const at::Tensor weights = read_floats(path, "weights");
+  if (weights.dim() != 2 || weights.size(0) != z.size(0)) {
+    throw data_error("{}: weights must have shape [{}, F], one row for each sample, found ({})", path, z.size(0),
+                     fmt::join(weights.sizes(), ", "));
+  }
+  if (const int64_t row = first_of(weights.isfinite().all(-1).logical_not()); row >= 0) {
+    throw data_error("{}: the row of sample {} is not finite; remove or repair it", path, row);
+  }
+  return weights;
+}
+
+}  // namespace
+
+LossInput read_loss_input(const LossFiles& files, InputKind kind) {
+  LossInput read;
+  ObjectiveInput& input = read.input;
+  input.z = read_embeddings(files.embeddings, kind);
+  read.file_shape = input.z.sizes().vec();
+  if (input.z.dim() == 2 && kind != InputKind::kLogits) input.z = input.z.unsqueeze(1);
+  if (const int64_t row = first_of(input.z.isfinite().all(-1).logical_not()); row >= 0) {
+    throw data_error("{}: the row of {} is not finite; remove or repair it", files.embeddings, row_name(input.z, row));
+  }
+  input.labels = read_keys(files.labels, input.z, "labels");
+  input.bias = read_keys(files.bias, input.z, "bias values");
+  input.weights = read_weights(files.weights, input.z);
+  return read;
+}
+
+void assert_unit_rows(const at::Tensor& z, const std::string& path) {
+  const at::Tensor norms = at::linalg_vector_norm(z, 2, at::IntArrayRef{-1}, false, at::kDouble);
+  const int64_t row = first_of((norms - 1).abs().gt(1e-4));
+  if (row < 0) return;
+  throw data_error("{}: {} has norm {:.6g}, --normalize assert asks for 1 within 1e-4; normalize the rows or give --normalize true", path,
+                   row_name(z, row), norms.flatten()[row].item<double>());
+}
+
+at::Tensor normalized_rows(const at::Tensor& z) {
+  const at::Tensor rows = z.to(at::kDouble);
+  return (rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, true).clamp_min(1e-12)).to(z.scalar_type());
+}
+
+}  // namespace debias

@@ -1,0 +1,186 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+#include "apps/debias/byte_size.h"
+#include "apps/debias/loss_evaluation.h"
+#include "apps/debias/loss_input.h"
+#include "apps/debias/terminal.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+#include "debias/core/npy.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/device.h"
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+enum class Engine { kAuto, kFused, kDense };
+
+template <>
+struct EnumNames<Engine> {
+  static constexpr std::array<std::pair<std::string_view, Engine>, 3> values = {
+      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"dense", Engine::kDense}}};
+};
+
+namespace {
+
+struct LossArguments {
+  std::string objective;
+  LossFiles files;
+  std::string prior;
+  std::vector<std::string> words;  // of --set
+  std::string normalize = "true", engine = "auto", device = "cpu";
+  std::string precision, variant, memory_budget, gradient_out, per_anchor_out;
+  int64_t repeat = 0, threads = 0;
+  bool json = false;
+};
+
+template <class E>
+E parsed(const std::string& flag, const std::string& word) {
+  return options_detail::Field<E>::parse(Config::scalar(word), Range::any(), "loss: " + flag);
+}
+
+std::unique_ptr<Objective> configured(const ObjectiveEntry& entry, const LossArguments& arguments) {
+  Config term = Config::map();
+  for (const auto& word : arguments.words) term.assign(word);
+  if (!arguments.variant.empty()) term.set("variant", Config::scalar(arguments.variant));
+  return entry.make(term, {});
+}
+
+void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
+  if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused) {
+    throw usage_error("loss: '{}' has no fused engine, only the dense composition; give --engine dense or auto", entry.name);
+  }
+  if (!arguments.prior.empty()) throw usage_error("loss: --prior: '{}' takes no prior; leave it out", entry.name);
+  if (entry.needs_labels && arguments.files.labels.empty()) {
+    throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
+  }
+  if (entry.needs_bias && arguments.files.bias.empty()) throw usage_error("loss: '{}' needs bias values; give --bias b.npy", entry.name);
+}
+
+c10::Device device_of(const std::string& name) {
+  if (name != "cpu" && name != "cuda") throw usage_error("loss: --device: unknown value '{}'; give cpu or cuda", name);
+  try {
+    return resolve_device(name);
+  } catch (const Error& error) {  // asking for what this machine lacks is a mistake in the command
+    throw usage_error("loss: {}", error.what());
+  }
+}
+
+// The dense compositions hold about four square matrices for each pair of views while they go backward.
+void check_dense_memory(const at::Tensor& z, const std::optional<int64_t>& budget) {
+  const double rows = 2.0 * static_cast<double>(z.size(0)), views = static_cast<double>(z.dim() == 3 ? z.size(1) : 1);
+  const double needed = (3 + std::max(1.0, views * (views - 1) / 2)) * rows * rows * static_cast<double>(z.element_size());
+  const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (needed > machine) {
+    throw resource_error("loss: the dense composition of {} samples needs about {:.3g} GB, this machine has {:.3g} GB; give fewer samples",
+                         z.size(0), needed / 1e9, machine / 1e9);
+  }
+  if (budget && needed > static_cast<double>(*budget)) {
+    terminal_log()->warn(fmt::format("loss: the dense composition needs about {:.3g} MB, beyond the --memory-budget of {:.3g} MB",
+                                     needed / 1e6, static_cast<double>(*budget) / 1e6));
+  }
+}
+
+void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluation, const std::vector<int64_t>& shape) {
+  if (!arguments.gradient_out.empty()) {
+    const at::Tensor gradient = evaluation.gradient.cpu().contiguous();
+    const DType dtype = gradient.scalar_type() == at::kDouble ? DType::kFloat64 : DType::kFloat32;
+    write_npy(arguments.gradient_out, dtype, shape, gradient.data_ptr());
+  }
+  if (!arguments.per_anchor_out.empty()) {
+    const at::Tensor losses = evaluation.result.per_anchor.to(at::kCPU, at::kDouble).contiguous();
+    write_npy(arguments.per_anchor_out, DType::kFloat64, losses.sizes().vec(), losses.data_ptr());
+  }
+}
+
+void print_json(const LossEvaluation& evaluation, const std::string& name, Precision precision, const std::string& device) {
+  const ObjectiveResult& result = evaluation.result;
+  nlohmann::ordered_json out = {{"objective", name},
+                                {"loss", result.value.item<double>()},
+                                {"anchors", result.anchors},
+                                {"anchors_used", result.anchors_used},
+                                {"clamped", result.clamped},
+                                {"min_estimate", nullptr},
+                                {"engine", "dense"},
+                                {"precision", enum_name(precision)},
+                                {"device", device},
+                                {"seconds_forward", evaluation.seconds_forward},
+                                {"seconds_backward", evaluation.seconds_backward},
+                                {"peak_bytes", evaluation.peak_bytes}};
+  if (result.min_estimate) out["min_estimate"] = *result.min_estimate;
+  fmt::print("{}\n", out.dump(2));
+}
+
+void print_lines(const LossEvaluation& evaluation, const std::string& name, Precision precision, const std::string& device) {
+  const ObjectiveResult& result = evaluation.result;
+  fmt::print("objective       {} (dense, {}, {})\n", name, enum_name(precision), device);
+  fmt::print("loss            {:.9g}\n", result.value.item<double>());
+  fmt::print("anchors         {}, {} used, {} clamped\n", result.anchors, result.anchors_used, result.clamped);
+  if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", *result.min_estimate);
+  fmt::print("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);
+  fmt::print("peak memory     {:.3g} MB beyond the input\n", static_cast<double>(evaluation.peak_bytes) / 1e6);
+}
+
+int run_loss(const LossArguments& arguments) {
+  const c10::Device device = device_of(arguments.device);
+  const ObjectiveEntry& entry = find_entry(objective_registry(), arguments.objective, "objective", "loss: ");
+  check_flags(entry, arguments);
+  const auto normalize = parsed<Normalize>("--normalize", arguments.normalize);
+  std::optional<int64_t> budget;
+  if (!arguments.memory_budget.empty()) budget = parse_byte_size(arguments.memory_budget, "loss: --memory-budget");
+  const auto objective = configured(entry, arguments);
+
+  auto [input, file_shape] = read_loss_input(arguments.files, entry.kind);
+  if (normalize == Normalize::kAssert && entry.kind != InputKind::kLogits) assert_unit_rows(input.z, arguments.files.embeddings);
+  LossEvaluationOptions options;
+  options.precision = input.z.scalar_type() == at::kDouble ? Precision::kFp64 : Precision::kFp32;
+  if (!arguments.precision.empty()) options.precision = parsed<Precision>("--precision", arguments.precision);
+  options.normalize = normalize == Normalize::kTrue && entry.kind != InputKind::kLogits;
+  options.repeat = arguments.repeat;
+  input.z = input.z.to(device, options.precision == Precision::kFp64 ? at::kDouble : at::kFloat);
+  check_dense_memory(input.z, budget);
+  if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
+
+  const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
+  write_outputs(arguments, evaluation, file_shape);
+  (arguments.json ? print_json : print_lines)(evaluation, entry.name, options.precision, arguments.device);
+  return 0;
+}
+
+}  // namespace
+
+void add_loss_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("loss", "value and gradient of an objective on embeddings from a file");
+  auto arguments = std::make_shared<LossArguments>();
+  const auto text = [&](const char* flag, std::string& target, const char* meaning, const char* type) {
+    return verb->add_option(flag, target, meaning)->option_text(type);
+  };
+  text("--objective", arguments->objective, "its name; debias list objectives", "NAME")->required();
+  text("--embeddings", arguments->files.embeddings, "float [B,V,D], or [N,D] for one view", "NPY")->required();
+  text("--labels", arguments->files.labels, "integers [B], -1 = unknown", "NPY");
+  text("--bias", arguments->files.bias, "integers [B]", "NPY");
+  text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
+  text("--prior", arguments->prior, "P(y|b), [C,G]", "NPY");
+  verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
+  text("--variant", arguments->variant, "whose defaults", "stable|paper|authors");
+  text("--normalize", arguments->normalize, "L2-normalise the rows", "true|assert|false");
+  text("--engine", arguments->engine, "how it is computed", "auto|fused|dense");
+  text("--precision", arguments->precision, "as the file by default", "fp32|bf16|fp64");
+  text("--device", arguments->device, "where", "cpu|cuda");
+  text("--memory-budget", arguments->memory_budget, "warn beyond it", "SIZE");
+  text("--grad-out", arguments->gradient_out, "gradient, shape of the embeddings", "NPY");
+  text("--per-anchor-out", arguments->per_anchor_out, "loss of each anchor", "NPY");
+  verb->add_option("--repeat", arguments->repeat, "time R more, report medians")->option_text("R")->check(CLI::Range(0, 1000000));
+  verb->add_option("--threads", arguments->threads, "for the arithmetic")->option_text("T")->check(CLI::Range(1, 4096));
+  verb->add_flag("--json", arguments->json, "one JSON object on standard output");
+  verb->footer("Example: debias loss --objective debiased_negatives --embeddings z.npy --set tau_plus=0.1 --json");
+  verb->callback([arguments, &action] { action = [arguments] { return run_loss(*arguments); }; });
+}
+
+}  // namespace debias
