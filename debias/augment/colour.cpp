@@ -36,17 +36,12 @@ Hsv to_hsv(const uint8_t* rgb) {
   if (high == low) return {0, 0, static_cast<uint8_t>(high)};
   const float range = static_cast<float>(high - low);
   const float saturation = range / static_cast<float>(high);
-  const float red = static_cast<float>(high - r) / range;
-  const float green = static_cast<float>(high - g) / range;
-  const float blue = static_cast<float>(high - b) / range;
-  float hue;
-  if (r == high) {
-    hue = blue - green;
-  } else if (g == high) {
-    hue = static_cast<float>(2.0 + red - blue);
-  } else {
-    hue = static_cast<float>(4.0 + green - red);
-  }
+  // The sixth that the largest channel begins, and how far the other two are from it; selects instead of branches, which no one predicts.
+  const bool red = r == high, green = g == high;
+  const int sixths = red ? 0 : green ? 2 : 4;
+  const int first = red ? b : green ? r : g, second = red ? g : green ? b : r;
+  float hue = static_cast<float>(static_cast<double>(sixths) + static_cast<float>(high - first) / range -
+                                 static_cast<float>(high - second) / range);
   double turn = hue / 6.0 + 1.0;
   if (turn >= 1.0) turn -= 1.0;
   hue = static_cast<float>(turn);
@@ -61,17 +56,17 @@ struct Sector {  // of a hue byte: sixth of the circle, and how far into it
   float fraction;
 };
 
-std::array<Sector, 256> make_sectors() {
-  std::array<Sector, 256> sectors;
+constexpr std::array<Sector, 256> make_sectors() {
+  std::array<Sector, 256> sectors{};
   for (int h = 0; h < 256; ++h) {
-    const int sixth = static_cast<int>(std::floor(static_cast<float>(h) * 6.0 / 255.0));
-    sectors[h] = {sixth % 6, static_cast<float>(static_cast<float>(h) * 6.0 / 255.0 - static_cast<float>(sixth))};
+    const int sixth = h * 6 / 255;
+    sectors[h] = {sixth % 6, static_cast<float>(h * 6.0 / 255.0 - sixth)};
   }
   return sectors;
 }
 
 void from_hsv(const Hsv& hsv, uint8_t* rgb) {
-  static const std::array<Sector, 256> sectors = make_sectors();
+  static constexpr std::array<Sector, 256> sectors = make_sectors();
   const uint8_t v = hsv.v;
   if (hsv.s == 0) {
     rgb[0] = rgb[1] = rgb[2] = v;
@@ -83,8 +78,9 @@ void from_hsv(const Hsv& hsv, uint8_t* rgb) {
   const uint8_t p = rounded(value * (1.0 - s));
   const uint8_t q = rounded(value * (1.0 - s * f));
   const uint8_t t = rounded(value * (1.0 - s * (1.0 - f)));
-  const uint8_t choices[6][3] = {{v, t, p}, {q, v, p}, {p, v, t}, {p, q, v}, {t, p, v}, {v, p, q}};
-  std::copy_n(choices[sector], 3, rgb);
+  const uint8_t levels[4] = {v, p, q, t};
+  static constexpr uint8_t kLevelOf[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3}, {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
+  for (int c = 0; c < 3; ++c) rgb[c] = levels[kLevelOf[sector][c]];
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "debias/core/checked_math.h"
@@ -145,6 +146,7 @@ void Loader::State::find_shape() {
 
 void Loader::State::allocate(int64_t rows) {
   if (rows == slot_rows) return;
+  slot_rows = 0;
   const int64_t slots = options.workers() > 0 ? options.prefetch() + 1 : 1;
   const int64_t extents[] = {options.views(), rows, channels, height, width};
   const auto values = checked_product(extents);
@@ -303,7 +305,12 @@ void Loader::start(int64_t epoch, int64_t first) {
   state.opened = first;
   const auto ring = static_cast<int64_t>(state.ring.size());
   for (int64_t batch = first; batch < std::min(state.batch_count, first + ring); ++batch) state.open_batch(batch);
-  for (int64_t i = 0; i < state.options.workers(); ++i) state.workers.emplace_back([&state] { state.work(); });
+  try {
+    for (int64_t i = 0; i < state.options.workers(); ++i) state.workers.emplace_back([&state] { state.work(); });
+  } catch (const std::system_error& error) {
+    state.stop_workers();
+    throw resource_error("loader: {} workers cannot be started ({}); lower workers", state.options.workers(), error.what());
+  }
 }
 
 const Batch* Loader::next() {
