@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"

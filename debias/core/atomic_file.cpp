@@ -1,6 +1,7 @@
 #include "debias/core/atomic_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,37 +9,52 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "debias/core/error.h"
 
 namespace debias {
 namespace {
 
-[[noreturn]] void fail(const std::string& path, const char* doing) {
-  throw resource_error("writing '{}': {} failed: {}; check the folder, its permissions and the disk", path, doing, std::strerror(errno));
+[[noreturn]] void fail(const std::string& path, const char* action) {
+  throw resource_error("writing '{}': {} failed: {}; check the folder, its permissions and the disk", path, action, std::strerror(errno));
 }
 
-void flush_folder(const std::string& path) {
-  const auto parent = std::filesystem::absolute(path).parent_path();
-  const int folder = open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;
-  fsync(folder);  // best effort: some file systems refuse to flush folders
-  close(folder);
+// A rename lives in the folder; until that is on disk too, a power cut can undo it.
+void flush_folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;  // a folder may be writable and not readable: the file is whole all the same
+  const bool flushed = fsync(descriptor) == 0 || errno == EINVAL;  // EINVAL: this file system flushes no folders
+  const int reason = errno;
+  close(descriptor);
+  errno = reason;
+  if (!flushed) fail(path, "flushing its folder");
+}
+
+// Renaming over /dev/null or a pipe would replace it for everyone.
+void refuse_what_is_no_file(const std::string& path) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
+    throw resource_error("writing '{}': it exists and is no regular file; give another path", path);
+  }
 }
 
 }  // namespace
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   static std::atomic<uint64_t> count{0};
-  temporary_ = fmt::format("{}.tmp-{}-{}", path_, getpid(), count++);
-  descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  refuse_what_is_no_file(path_);
+  do {  // a name is taken where a killed process with the same number left its file
+    temporary_ = fmt::format("{}.tmp-{}-{}", path_, getpid(), count++);
+    descriptor_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0) fail(path_, "opening");
 }
 
 AtomicFile::~AtomicFile() {
-  if (descriptor_ < 0) return;
-  close(descriptor_);
-  unlink(temporary_.c_str());
+  if (descriptor_ >= 0) close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
 void AtomicFile::write(const void* data, size_t bytes) {
@@ -46,28 +62,18 @@ void AtomicFile::write(const void* data, size_t bytes) {
   while (bytes > 0) {
     const ssize_t count = ::write(descriptor_, from, bytes);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) fail(path_, "writing");
+    if (count < 0) fail(path_, "writing");
     from += count;
     bytes -= static_cast<size_t>(count);
   }
 }
 
 void AtomicFile::commit() {
-  if (fsync(descriptor_) != 0 && errno != EINVAL) fail(path_, "flushing");
-  const int descriptor = descriptor_;
-  if (close(descriptor) != 0) {
-    descriptor_ = -1;
-    unlink(temporary_.c_str());
-    fail(path_, "closing");
-  }
-  descriptor_ = -1;
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    const int reason = errno;
-    unlink(temporary_.c_str());
-    errno = reason;
-    fail(path_, "renaming");
-  }
-  flush_folder(path_);
+  if (fsync(descriptor_) != 0) fail(path_, "flushing");
+  if (close(std::exchange(descriptor_, -1)) != 0) fail(path_, "closing");
+  if (rename(temporary_.c_str(), path_.c_str()) != 0) fail(path_, "renaming");
+  temporary_.clear();
+  flush_folder_of(path_);
 }
 
 void write_file_atomically(const std::string& path, std::string_view text) {
@@ -77,8 +83,8 @@ void write_file_atomically(const std::string& path, std::string_view text) {
 }
 
 void rename_durably(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0) fail(to, "renaming");
-  flush_folder(to);
+  if (rename(from.c_str(), to.c_str()) != 0) fail(to, fmt::format("renaming '{}'", from).c_str());
+  flush_folder_of(to);
 }
 
 }  // namespace debias

@@ -48,10 +48,10 @@ struct TensorBytes {  // one tensor to write; the data must outlive the call
 };
 
 // Writes atomically (atomic_file.h), tensors in the order given, the header padded so that data starts at a multiple of 8. When
-// `with_checksum`, metadata gets "debias.sha256": SHA-256 over all header fields and all tensor bytes (docs in the .cpp), so that any
-// flipped bit is found by verify_safetensors.
-void write_safetensors(const std::string& path, const std::vector<TensorBytes>& tensors,
-                       std::map<std::string, std::string> metadata, bool with_checksum = true);
+// `with_checksum`, metadata gets "debias.sha256": SHA-256 over the whole file, its own 64 characters read as '0' (more in the .cpp), so
+// that SafetensorsFile::open or verify_safetensors finds any flipped bit. Usage errors: tensor names that are taken twice or reserved.
+void write_safetensors(const std::string& path, const std::vector<TensorBytes>& tensors, std::map<std::string, std::string> metadata,
+                       bool with_checksum = true);
 
 // True when the file carries a checksum and it holds, false when it carries none; a data error when it does not hold.
 bool verify_safetensors(const SafetensorsFile& file);

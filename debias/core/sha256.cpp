@@ -6,6 +6,13 @@
 #include "debias/core/error.h"
 
 namespace debias {
+namespace {
+
+void check(int success) {
+  if (success != 1) throw resource_error("SHA-256: OpenSSL refuses to compute it; check its installation and configuration");
+}
+
+}  // namespace
 
 struct Sha256::State {
   EVP_MD_CTX* context = EVP_MD_CTX_new();
@@ -13,20 +20,20 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  if (state_->context == nullptr || EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) != 1) {
-    throw resource_error("SHA-256: the cryptographic library offers none");
-  }
+  check(state_->context != nullptr ? EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) : 0);
 }
 Sha256::~Sha256() = default;
 Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
-void Sha256::update(const void* data, size_t bytes) { EVP_DigestUpdate(state_->context, data, bytes); }
+void Sha256::update(const void* data, size_t bytes) {
+  if (bytes > 0) check(EVP_DigestUpdate(state_->context, data, bytes));
+}
 
 std::string Sha256::hex() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->context, digest, &size);
+  check(EVP_DigestFinal_ex(state_->context, digest, &size));
   std::string text;
   for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
   return text;

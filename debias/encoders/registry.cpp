@@ -74,7 +74,7 @@ std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels
   auto encoder = entry.make(section, in_channels, seed);
   const Config resolved = encoder->config();
   const Config* weights = resolved.find("weights");
-  if (weights != nullptr && (weights->quoted() || weights->text() != "none")) import_weights(*encoder, weights->text());
+  if (weights != nullptr && weights->text() != "none") import_weights(*encoder, weights->text());
   return encoder;
 }
 
