@@ -1,0 +1,249 @@
+// `debias loss` as a process: values, files, exit codes and messages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "debias/core/npy.h"
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+// Four samples, two views (or three, or one): unit vectors at angles whose losses are known (tests/losses/golden_test.cpp).
+std::vector<double> rows_at_angles(int views) {
+  const double degrees[3][4] = {{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}};
+  std::vector<double> rows;
+  for (int i = 0; i < 4; ++i) {
+    for (int v = 0; v < views; ++v) {
+      rows.push_back(std::cos(degrees[v][i] * std::numbers::pi / 180));
+      rows.push_back(std::sin(degrees[v][i] * std::numbers::pi / 180));
+    }
+  }
+  return rows;
+}
+
+class LossCli : public testing::Test {
+ protected:
+  LossCli() {
+    write("z.npy", rows_at_angles(2), {4, 2, 2});
+    write_integers("y.npy", {0, 0, 1, 1});
+  }
+
+  void write(const std::string& name, const std::vector<double>& values, const std::vector<int64_t>& shape) const {
+    write_npy(folder_ / name, DType::kFloat64, shape, values.data());
+  }
+  void write_integers(const std::string& name, const std::vector<int64_t>& values) const {
+    write_npy(folder_ / name, DType::kInt64, {static_cast<int64_t>(values.size())}, values.data());
+  }
+
+  ProcessResult loss(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
+    std::vector<std::string> words = {"loss", "--objective", objective, "--embeddings", folder_ / embeddings};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+  Json json(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
+    more.push_back("--json");
+    const ProcessResult result = loss(objective, more, embeddings);
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return Json::parse(result.out, nullptr, false);
+  }
+  void refused(const ProcessResult& result, int code, const std::string& part) const {
+    EXPECT_EQ(result.exit, code) << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, HasSubstr(part));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  std::vector<double> doubles(const std::string& name) const {
+    const auto array = read_npy(folder_ / name);
+    EXPECT_EQ(array.dtype, DType::kFloat64);
+    const auto values = array.as<double>();
+    return {values.begin(), values.end()};
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(LossCli, PrintsTheKnownValueWithItsEvidence) {
+  const Json out = json("debiased_negatives");
+  const auto ordered = nlohmann::ordered_json::parse(loss("debiased", {"--json"}).out);
+  std::vector<std::string> keys;
+  for (const auto& item : ordered.items()) keys.push_back(item.key());
+  EXPECT_EQ(keys, (std::vector<std::string>{"objective", "loss", "anchors", "anchors_used", "clamped", "min_estimate", "engine",
+                                            "precision", "device", "seconds_forward", "seconds_backward", "peak_bytes"}));
+  EXPECT_EQ(out["objective"], "debiased_negatives");
+  EXPECT_NEAR(out["loss"].get<double>(), 0.500208463, 1e-9);
+  EXPECT_EQ(out["anchors"], 8);
+  EXPECT_EQ(out["anchors_used"], 8);
+  EXPECT_EQ(out["clamped"], 2);
+  EXPECT_LT(out["min_estimate"].get<double>(), std::exp(-2.0));
+  EXPECT_EQ(out["engine"], "dense");
+  EXPECT_EQ(out["precision"], "fp64");
+  EXPECT_EQ(out["device"], "cpu");
+  EXPECT_GT(out["seconds_forward"].get<double>(), 0);
+  EXPECT_GT(out["seconds_backward"].get<double>(), 0);
+  EXPECT_GE(out["peak_bytes"].get<int64_t>(), 0);
+}
+
+TEST_F(LossCli, EveryObjectiveItsAliasesAndOptions) {
+  EXPECT_NEAR(json("infonce")["loss"].get<double>(), 0.756893864, 1e-9);
+  EXPECT_NEAR(json("simclr", {"--set", "temperature=0.07"})["loss"].get<double>(), 0.105501200, 1e-9);
+  EXPECT_TRUE(json("ntxent")["min_estimate"].is_null());
+  EXPECT_EQ(json("ntxent")["objective"], "infonce");
+  EXPECT_NEAR(json("unbiased", {"--labels", folder_ / "y.npy"})["loss"].get<double>(), 0.466996736, 1e-9);
+  EXPECT_NEAR(json("unbiased", {"--labels", folder_ / "y.npy", "--variant", "authors"})["loss"].get<double>(), 0.340647031, 1e-9);
+  const Json fallback = json("debiased", {"--set", "temperature=0.07", "--set", "clamp=fallback"});
+  EXPECT_NEAR(fallback["loss"].get<double>(), 0.054848945, 1e-9);
+  EXPECT_EQ(fallback["clamped"], 7);
+  const Json positives = json("debiased_positives");
+  EXPECT_NEAR(positives["loss"].get<double>(), 0.401999982, 1e-9);
+  EXPECT_NEAR(positives["min_estimate"].get<double>(), 1.362632789, 1e-9);
+  EXPECT_NEAR(json("debiased_positives", {"--variant", "authors"})["loss"].get<double>(), 0.267143144, 1e-9);
+}
+
+TEST_F(LossCli, ThreeViews) {
+  write("three.npy", rows_at_angles(3), {4, 3, 2});
+  EXPECT_NEAR(json("debiased_positives", {"--set", "aggregation=pairs"}, "three.npy")["loss"].get<double>(), 0.422150826, 1e-9);
+  EXPECT_NEAR(json("debiased_positives", {}, "three.npy")["loss"].get<double>(), 0.397493809, 1e-9);
+}
+
+TEST_F(LossCli, GradientGoesThroughTheNormalisation) {
+  std::vector<double> scaled = rows_at_angles(2);
+  for (size_t i = 0; i < scaled.size(); ++i) scaled[i] *= 1 + static_cast<double>(i / 2);  // row r has norm r + 1
+  write("scaled.npy", scaled, {4, 2, 2});
+  const Json out = json("infonce", {"--grad-out", folder_ / "g.npy"}, "scaled.npy");
+  EXPECT_NEAR(out["loss"].get<double>(), 0.756893864, 1e-9);
+  const auto gradient = doubles("g.npy");
+  ASSERT_EQ(gradient.size(), scaled.size());
+  const double step = 1e-5;
+  for (size_t i = 0; i < scaled.size(); i += 5) {
+    auto moved = scaled;
+    moved[i] += step;
+    write("up.npy", moved, {4, 2, 2});
+    moved[i] -= 2 * step;
+    write("down.npy", moved, {4, 2, 2});
+    const double up = json("infonce", {}, "up.npy")["loss"], down = json("infonce", {}, "down.npy")["loss"];
+    EXPECT_NEAR(gradient[i], (up - down) / (2 * step), 1e-8) << i;
+  }
+  EXPECT_GT(std::abs(json("infonce", {"--normalize", "false"}, "scaled.npy")["loss"].get<double>() - 0.756893864), 0.1);
+}
+
+TEST_F(LossCli, AZeroRowHasAFiniteGradient) {
+  std::vector<double> rows = rows_at_angles(2);
+  rows[2] = rows[3] = 0;
+  write("zero.npy", rows, {4, 2, 2});
+  const Json out = json("debiased_positives", {"--grad-out", folder_ / "g.npy"}, "zero.npy");
+  EXPECT_TRUE(out["loss"].is_number());
+  for (double value : doubles("g.npy")) EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST_F(LossCli, PerAnchorLossesAverageToTheLoss) {
+  const Json out =
+      json("unbiased", {"--labels", folder_ / "y.npy", "--per-anchor-out", folder_ / "a.npy", "--set", "base_temperature=0.25"});
+  const auto losses = doubles("a.npy");
+  ASSERT_EQ(losses.size(), 8u);
+  double sum = 0;
+  for (double value : losses) sum += value;
+  EXPECT_NEAR(sum / 8, out["loss"].get<double>(), 1e-12);
+  EXPECT_NEAR(out["loss"].get<double>(), 2 * 0.466996736, 2e-9);
+}
+
+TEST_F(LossCli, AnchorsDroppedFromTheMeanAreNan) {
+  write_integers("y3.npy", {0, 0, 0, 0});
+  const Json out = json("unbiased", {"--labels", folder_ / "y3.npy", "--per-anchor-out", folder_ / "a.npy"});
+  EXPECT_EQ(out["anchors_used"], 0);
+  EXPECT_EQ(out["loss"], 0.0);
+  for (double value : doubles("a.npy")) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_F(LossCli, Precisions) {
+  const double exact = 0.756893864;
+  const Json single = json("infonce", {"--precision", "fp32", "--grad-out", folder_ / "g.npy"});
+  EXPECT_NEAR(single["loss"].get<double>(), exact, 1e-6);
+  EXPECT_EQ(single["precision"], "fp32");
+  EXPECT_EQ(read_npy(folder_ / "g.npy").dtype, DType::kFloat32);
+  EXPECT_EQ(read_npy(folder_ / "g.npy").shape, (std::vector<int64_t>{4, 2, 2}));
+  const Json half = json("infonce", {"--precision", "bf16"});
+  EXPECT_NEAR(half["loss"].get<double>(), exact, 2e-2);
+  EXPECT_NE(half["loss"], single["loss"]);
+  const auto doubles_of = rows_at_angles(2);
+  const std::vector<float> floats(doubles_of.begin(), doubles_of.end());
+  write_npy(folder_ / "f.npy", DType::kFloat32, {4, 2, 2}, floats.data());
+  EXPECT_EQ(json("infonce", {}, "f.npy")["precision"], "fp32");
+  EXPECT_EQ(json("infonce", {"--precision", "fp64"}, "f.npy")["precision"], "fp64");
+}
+
+TEST_F(LossCli, LinesForPeople) {
+  const ProcessResult result =
+      loss("debiased_negatives", {"--repeat", "3", "--threads", "1", "--engine", "dense", "--normalize", "assert"});
+  EXPECT_EQ(result.exit, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("loss            0.500208463\n"));
+  EXPECT_THAT(result.out, HasSubstr("8, 8 used, 2 clamped"));
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(LossCli, AMemoryBudgetThatTheDenseFormExceedsIsSaid) {
+  EXPECT_EQ(loss("infonce", {"--memory-budget", "256MB"}).err, "");
+  const ProcessResult result = loss("infonce", {"--memory-budget", "64B"});
+  EXPECT_EQ(result.exit, 0);
+  EXPECT_THAT(result.err, HasSubstr("--memory-budget"));
+  refused(loss("infonce", {"--memory-budget", "many"}), 2, "--memory-budget: 'many' is not a size");
+}
+
+TEST_F(LossCli, MistakesInTheCommandAreExitTwo) {
+  refused(loss("debiased_negative"), 2, "unknown objective 'debiased_negative'; did you mean 'debiased_negatives'?");
+  refused(loss("infonce", {"--engine", "fused"}), 2, "--engine dense");
+  refused(loss("infonce", {"--set", "temperature=0"}), 2, "in [0.001, 100]");
+  refused(loss("infonce", {"--set", "temprature=1"}), 2, "did you mean 'temperature'?");
+  refused(loss("infonce", {"--set", "temperature"}), 2, "not of the form");
+  refused(loss("debiased", {"--set", "clamp=flor"}), 2, "did you mean 'floor'?");
+  refused(loss("infonce", {"--normalize", "maybe"}), 2, "--normalize");
+  refused(loss("infonce", {"--precision", "fp16"}), 2, "--precision");
+  refused(loss("infonce", {"--variant", "autors"}), 2, "did you mean 'authors'?");
+  refused(loss("infonce", {"--device", "tpu"}), 2, "--device");
+  refused(loss("infonce", {"--repeat", "-1"}), 2, "repeat");
+  refused(loss("infonce", {"--prior", folder_ / "y.npy"}), 2, "takes no prior");
+  refused(loss("unbiased"), 2, "--labels");
+  refused(loss("infonce", {"--set", "drop_false_negatives=true"}), 2, "needs labels");
+  refused(run_debias({"loss", "--objective", "infonce"}), 2, "--embeddings");
+  write("one.npy", rows_at_angles(1), {4, 2});
+  refused(loss("infonce", {}, "one.npy"), 2, "at least 2 views");
+}
+
+TEST_F(LossCli, FaultsInTheDataAreExitThree) {
+  refused(loss("infonce", {}, "absent.npy"), 3, "absent.npy");
+  auto rows = rows_at_angles(2);
+  rows[14] = NAN;
+  write("nan.npy", rows, {4, 2, 2});
+  refused(loss("infonce", {}, "nan.npy"), 3, "sample 3, view 1");
+  rows[14] = 1.5;
+  write("long.npy", rows, {4, 2, 2});
+  refused(loss("infonce", {"--normalize", "assert"}, "long.npy"), 3, "sample 3, view 1");
+  write("flat.npy", rows, {16});
+  refused(loss("infonce", {}, "flat.npy"), 3, "[B, V, D]");
+  write("empty.npy", {}, {0, 2, 2});
+  refused(loss("infonce", {}, "empty.npy"), 3, "empty");
+  refused(loss("infonce", {}, "y.npy"), 3, "float32 or float64, found int64");
+  write_integers("short.npy", {0, 1, 2});
+  refused(loss("unbiased", {"--labels", folder_ / "short.npy"}), 3, "3 labels for 4 samples");
+  refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias values for 4 samples");
+  refused(loss("infonce", {"--labels", folder_ / "z.npy"}), 3, "z.npy");
+  write("w.npy", {1, 2, 3}, {3, 1});
+  refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 3, "weights");
+}
+
+TEST_F(LossCli, HelpFitsAScreenAndEndsWithAnExample) {
+  const ProcessResult help = run_debias({"loss", "--help"});
+  EXPECT_EQ(help.exit, 0);
+  EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 40);
+  EXPECT_THAT(help.out, HasSubstr("Example: debias loss"));
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,86 @@
+// Runs a command and keeps all it says.
+#pragma once
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+extern char** environ;
+
+namespace debias {
+
+struct ProcessResult {
+  int exit = -1;  // the exit code; 128 + signal when a signal ended it; 127 when it could not start
+  std::string out, err;
+};
+
+// A folder of its own under the system's temporary one, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "debias_test_XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string file_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The command under test: DEBIAS_BINARY, or where `make build` leaves it.
+inline std::string debias_binary() {
+  const char* given = std::getenv("DEBIAS_BINARY");
+  return given != nullptr && *given != '\0' ? given : "build/release/bin/debias";
+}
+
+// `words` are the program and its arguments; no shell is involved.
+inline ProcessResult run(const std::vector<std::string>& words) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out", err = folder / "err";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  std::vector<char*> arguments;
+  for (const auto& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return {127, "", "cannot start " + words[0]};
+  int status = 0;
+  waitpid(child, &status, 0);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), file_text(out), file_text(err)};
+}
+
+// The same for `debias ARGUMENTS...`.
+inline ProcessResult run_debias(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), debias_binary());
+  return run(arguments);
+}
+
+}  // namespace debias
