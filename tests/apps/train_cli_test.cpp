@@ -1,0 +1,180 @@
+// `debias train` as a process: stopping, resuming, refusing.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "debias/core/philox.h"
+#include "debias/core/safetensors.h"
+#include "tests/apps/process.h"
+#include "tests/apps/training_process.h"
+#include "tests/train/small_recipe_text.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+ProcessResult run_debias(std::vector<std::string> words) {
+  words.insert(words.begin(), debias_binary());
+  return run(words);
+}
+
+// Everything a run must reproduce: metric files and each tensor of the last checkpoint.
+std::string trace(const std::string& run) {
+  std::string bytes = file_text(run + "/metrics.jsonl") + file_text(run + "/metrics.csv");
+  const auto file = SafetensorsFile::open(run + "/checkpoints/last.safetensors");
+  for (const auto& entry : file.tensors()) {
+    std::string tensor(entry.end - entry.begin, '\0');
+    file.read(entry, tensor.data());
+    bytes += entry.name + tensor;
+  }
+  return bytes;
+}
+
+class TrainCommand : public testing::Test {
+ protected:
+  TrainCommand() { std::ofstream(recipe()) << kSmallRecipe; }
+  std::string recipe() const { return folder_.path() + "/small.yaml"; }
+  std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::vector<std::string> words(const std::string& name, std::vector<std::string> more = {}) const {
+    std::vector<std::string> all = {"train", recipe(), "output=" + path(name)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(TrainCommand, KilledAtRandomMomentsAndResumedEachTimeEndsWithTheSameBytes) {
+  const std::vector<std::string> epochs = {"train.epochs=4", "train.checkpoint_every=0.05"};
+  const auto started = std::chrono::steady_clock::now();
+  ASSERT_EQ(run_debias(words("whole", epochs)).exit, 0);
+  const double whole = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  Random random(RngKey{RngDomain::kTest, 11});
+  int kills = 0;
+  std::vector<std::string> more = epochs;
+  more.push_back("--resume");
+  for (int attempt = 0; attempt < 60 && kills < 6; ++attempt) {
+    const TrainingProcess process(debias_binary(), words("killed", more));
+    std::this_thread::sleep_for(std::chrono::duration<double>(random.uniform(0.05, 0.8) * whole));
+    process.signal(SIGKILL);
+    if (process.wait() == 0) break;
+    ++kills;
+  }
+  EXPECT_GE(kills, 2);
+  ASSERT_EQ(run_debias(words("killed", more)).exit, 0);
+  EXPECT_EQ(trace(path("killed")), trace(path("whole")));
+}
+
+TEST_F(TrainCommand, SigtermWritesACheckpointAndExitsWith75) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+    const std::string name = "stopped" + std::to_string(signal);
+    const TrainingProcess process(debias_binary(), words(name, {"train.epochs=100000"}));
+    for (int i = 0; i < 600 && !fs::exists(path(name) + "/checkpoints/last.safetensors"); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    process.signal(signal);
+    EXPECT_EQ(process.wait(), 75);
+    EXPECT_NO_THROW(verify_safetensors(SafetensorsFile::open(path(name) + "/checkpoints/last.safetensors")));
+  }
+}
+
+TEST_F(TrainCommand, AnExistingFolderIsRefusedAndUnharmed) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  const std::string before = trace(path("run"));
+  const auto again = run_debias(words("run", {"train.epochs=1"}));
+  EXPECT_EQ(again.exit, 2);
+  EXPECT_NE(again.err.find("--resume"), std::string::npos) << again.err;
+  EXPECT_EQ(trace(path("run")), before);
+  const auto finished = run_debias(words("run", {"train.epochs=1", "--resume"}));
+  EXPECT_EQ(finished.exit, 0);
+  EXPECT_NE(finished.out.find("finished already"), std::string::npos) << finished.out;
+  EXPECT_EQ(trace(path("run")), before);
+}
+
+TEST_F(TrainCommand, AResolvedConfigRepeatsTheRun) {
+  ASSERT_EQ(run_debias(words("first", {"train.epochs=1"})).exit, 0);
+  ASSERT_EQ(run_debias({"train", path("first") + "/config.yaml", "output=" + path("second")}).exit, 0);
+  EXPECT_EQ(trace(path("second")), trace(path("first")));
+}
+
+TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
+  const auto expect = [&](const std::string& word, const std::string& text) {
+    const auto result = run_debias(words("bad", {word}));
+    EXPECT_EQ(result.exit, 2) << word;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(fs::exists(path("bad")));
+  };
+  expect("optimizer.learning_rat=1", "did you mean 'learning_rate'?");
+  expect("objective.temperature=0", "temperature: 0 is out of range; give a value in [0.001, 100]");
+  expect("views.random_resized_crop.sise=3", "did you mean 'size'?");
+  expect("schedule.name=cosin", "did you mean 'cosine'?");
+  expect("evaluate={protocols: [knnn]}", "did you mean 'knn'?");
+  expect("data.train.nam=x", "did you mean 'name'?");
+  EXPECT_EQ(run_debias({"trian"}).err, "debias: unknown verb 'trian'; did you mean 'train'?\n");
+  EXPECT_EQ(run_debias({"train", "absent.yaml"}).exit, 2);
+}
+
+TEST_F(TrainCommand, MissingDataExitsWith3AndNamesThePath) {
+  const auto result = run_debias(words("bad", {"data.train={name: mnist, root: " + path("nowhere") + "}"}));
+  EXPECT_EQ(result.exit, 3);
+  EXPECT_NE(result.err.find(path("nowhere")), std::string::npos) << result.err;
+}
+
+TEST_F(TrainCommand, ADivergingRunExitsWith4AndKeepsItsCheckpoint) {
+  const auto result = run_debias(words("diverged", {"optimizer={name: sgd, learning_rate: 1e38}", "train.epochs=50"}));
+  EXPECT_EQ(result.exit, 4) << result.err;
+  EXPECT_NE(result.err.find("training stopped at step"), std::string::npos) << result.err;
+}
+
+TEST_F(TrainCommand, ADryRunPrintsPlanAndRecipeAndWritesNothing) {
+  const auto result = run_debias(words("dry", {"--dry-run"}));
+  EXPECT_EQ(result.exit, 0);
+  EXPECT_NE(result.out.find("ratio"), std::string::npos) << result.out;
+  EXPECT_FALSE(fs::exists(path("dry")));
+  const auto json = run_debias(words("dry", {"--dry-run", "--json"}));
+  EXPECT_GT(nlohmann::json::parse(json.out)["seconds_per_cached_step"].get<double>(), 0);
+}
+
+TEST_F(TrainCommand, HelpFitsAScreenAndEndsWithAnExample) {
+  for (const char* verb : {"", "train", "eval", "embed", "loss", "data", "list", "checkpoint"}) {
+    std::vector<std::string> all = {"--help"};
+    if (*verb != '\0') all.insert(all.begin(), verb);
+    const auto result = run_debias(all);
+    EXPECT_EQ(result.exit, 0) << verb;
+    EXPECT_LE(std::count(result.out.begin(), result.out.end(), '\n'), 40) << verb;
+    EXPECT_NE(result.out.find("Example: debias"), std::string::npos) << verb;
+  }
+}
+
+TEST_F(TrainCommand, CheckpointShowAndVerify) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  EXPECT_NE(run_debias({"checkpoint", "show", path("run")}).out.find("encoder.conv1.weight"), std::string::npos);
+  const std::string last = path("run") + "/checkpoints/last.safetensors";
+  EXPECT_EQ(run_debias({"checkpoint", "verify", last}).exit, 0);
+  {
+    std::fstream file(last, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x7f');
+  }
+  const auto damaged = run_debias({"checkpoint", "verify", last});
+  EXPECT_EQ(damaged.exit, 3);
+  EXPECT_NE(damaged.err.find(last), std::string::npos) << damaged.err;
+}
+
+TEST_F(TrainCommand, EveryRegistryIsListed) {
+  for (const char* kind : {"objectives", "encoders", "heads", "datasets", "views", "steps", "optimizers", "schedules", "protocols"}) {
+    const auto json = nlohmann::json::parse(run_debias({"list", kind, "--json"}).out);
+    EXPECT_GE(json[kind].size(), 2u) << kind;
+  }
+  EXPECT_EQ(run_debias({"list", "objective"}).exit, 2);
+}
+
+}  // namespace
+}  // namespace debias
