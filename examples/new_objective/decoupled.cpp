@@ -1,0 +1,40 @@
+#include "examples/new_objective/decoupled.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "decoupled";
+
+}  // namespace
+
+const OptionTable<DecoupledOptions>& DecoupledOptions::table() {
+  static const auto table = table_with_temperatures<DecoupledOptions>().with_variants();
+  return table;
+}
+
+ObjectiveResult decoupled(const ObjectiveInput& given, const DecoupledOptions& options) {
+  DecoupledOptions::table().verify(options, kName);
+  const ObjectiveInput input = checked_views(given, kName);
+  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
+    const auto sums = two_view_sums(input, {.first = first, .second = second, .temperature = options.temperature()}, kName);
+    if (sums.negatives == 0) return no_negatives(sums.positive);
+    return {.loss = sums.log_negatives - sums.positive, .used = {}, .clamped = 0, .min_estimate = {}};
+  });
+}
+
+ObjectiveEntry decoupled_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "InfoNCE without the positive in its denominator (Yeh et al. 2022 eq. 6)";
+  entry.min_views = 2;
+  return with_options<DecoupledOptions>(std::move(entry), decoupled);
+}
+
+}  // namespace debias
