@@ -1,0 +1,57 @@
+#include "debias/encoders/heads.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "debias/encoders/state.h"
+
+namespace debias {
+namespace {
+
+int64_t count(const Head& head) {
+  int64_t total = 0;
+  for (const auto& parameter : head.parameters()) total += parameter.numel();
+  return total;
+}
+
+std::map<std::string, at::Tensor> state_of(const Head& head) {
+  std::map<std::string, at::Tensor> state;
+  for (const auto& [name, tensor] : named_state(head)) state[name] = tensor.detach();
+  return state;
+}
+
+TEST(Heads, ParameterCountsAreThePublishedOnes) {
+  EXPECT_EQ(count(*make_simclr_head({}, 2048, 1)), 1115264);
+  EXPECT_EQ(count(*make_simclr_head({}, 512, 1)), 328832);
+  EXPECT_EQ(count(*make_mlp_head({}, 2048, 1)), 4458624);
+  EXPECT_EQ(count(*make_mlp_head({}, 512, 1)), 328320);
+  EXPECT_EQ(count(*make_no_head(512)), 0);
+}
+
+TEST(Heads, SimclrIsItsFormula) {
+  const auto head = make_simclr_head(SimclrHeadOptions().hidden_dim(5).output_dim(3), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  const at::Tensor hidden = x.mm(s.at("fc1.weight").t());
+  const at::Tensor normal = (hidden - hidden.mean(0)) / (hidden.var(0, /*unbiased=*/false) + 1e-5).sqrt();
+  const at::Tensor expected = at::relu(normal).mm(s.at("fc2.weight").t()) + s.at("fc2.bias");
+  EXPECT_TRUE(at::allclose(head->forward(x), expected, 1e-4, 1e-5));
+}
+
+TEST(Heads, MlpIsItsFormula) {
+  const auto head = make_mlp_head(MlpHeadOptions().output_dim(3), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  const at::Tensor hidden = at::relu(x.mm(s.at("fc1.weight").t()) + s.at("fc1.bias"));
+  EXPECT_TRUE(at::allclose(head->forward(x), hidden.mm(s.at("fc2.weight").t()) + s.at("fc2.bias"), 1e-4, 1e-5));
+}
+
+TEST(Heads, NoneIsTheFeaturesThemselves) {
+  const at::Tensor x = at::ones({2, 3});
+  EXPECT_TRUE(make_no_head(3)->forward(x).is_same(x));
+}
+
+}  // namespace
+}  // namespace debias

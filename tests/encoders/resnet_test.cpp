@@ -1,0 +1,175 @@
+#include "debias/encoders/resnet.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "debias/core/error.h"
+#include "debias/encoders/heads.h"
+#include "debias/encoders/state.h"
+
+namespace debias {
+namespace {
+
+int64_t count(const torch::nn::Module& module) {
+  int64_t total = 0;
+  for (const auto& parameter : module.parameters()) total += parameter.numel();
+  return total;
+}
+
+int64_t count(int depth, Stem stem) { return count(ResNet(depth, ResNetOptions().stem(stem), 3, 1)); }
+
+TEST(ResNet, ParameterCountsAreThePublishedOnes) {
+  EXPECT_EQ(count(18, Stem::kImageNet), 11176512);
+  EXPECT_EQ(count(18, Stem::kCifar), 11168832);
+  EXPECT_EQ(count(34, Stem::kImageNet), 21284672);
+  EXPECT_EQ(count(34, Stem::kCifar), 21276992);
+  EXPECT_EQ(count(50, Stem::kImageNet), 23508032);
+}
+
+TEST(ResNet, WholeModelsCountAsPublished) {
+  const int64_t encoder = count(50, Stem::kCifar);
+  EXPECT_EQ(encoder, 23500352);
+  EXPECT_EQ(encoder + count(*make_simclr_head({}, 2048, 1)), 24615616);
+  EXPECT_EQ(encoder + count(*make_mlp_head({}, 2048, 1)), 27958976);
+}
+
+TEST(ResNet, NamesAreTorchvisions) {
+  const std::vector<std::string> modules = {
+      "conv1",          "bn1",                                             //
+      "layer1.0.conv1", "layer1.0.bn1", "layer1.0.conv2", "layer1.0.bn2",  //
+      "layer1.1.conv1", "layer1.1.bn1", "layer1.1.conv2", "layer1.1.bn2",  //
+      "layer2.0.conv1", "layer2.0.bn1", "layer2.0.conv2", "layer2.0.bn2", "layer2.0.downsample.0", "layer2.0.downsample.1",
+      "layer2.1.conv1", "layer2.1.bn1", "layer2.1.conv2", "layer2.1.bn2",  //
+      "layer3.0.conv1", "layer3.0.bn1", "layer3.0.conv2", "layer3.0.bn2", "layer3.0.downsample.0", "layer3.0.downsample.1",
+      "layer3.1.conv1", "layer3.1.bn1", "layer3.1.conv2", "layer3.1.bn2",  //
+      "layer4.0.conv1", "layer4.0.bn1", "layer4.0.conv2", "layer4.0.bn2", "layer4.0.downsample.0", "layer4.0.downsample.1",
+      "layer4.1.conv1", "layer4.1.bn1", "layer4.1.conv2", "layer4.1.bn2"};
+  std::vector<std::string> expected;
+  for (size_t i = 0; i < modules.size(); ++i) {
+    expected.push_back(modules[i] + ".weight");
+    if (i % 2 == 0) continue;  // convolutions and normalisations alternate
+    for (const char* name : {".bias", ".running_mean", ".running_var", ".num_batches_tracked"}) expected.push_back(modules[i] + name);
+  }
+  std::vector<std::string> found;
+  for (const auto& entry : named_state(ResNet(18, ResNetOptions().width(1), 3, 1))) found.push_back(entry.first);
+  EXPECT_EQ(found, expected);
+}
+
+TEST(ResNet, BottlenecksBeginWithADownsample) {
+  const ResNet model(50, ResNetOptions().width(2), 3, 1);
+  std::map<std::string, at::Tensor> state;
+  for (const auto& [name, tensor] : named_state(model)) state[name] = tensor;
+  EXPECT_EQ(state.at("layer1.0.downsample.0.weight").sizes(), (at::IntArrayRef{8, 2, 1, 1}));
+  EXPECT_EQ(state.at("layer4.2.conv2.weight").sizes(), (at::IntArrayRef{16, 16, 3, 3}));
+  EXPECT_EQ(state.at("layer4.2.conv3.weight").sizes(), (at::IntArrayRef{64, 16, 1, 1}));
+  EXPECT_FALSE(state.contains("layer1.1.downsample.0.weight"));
+}
+
+std::vector<int64_t> sides(int depth, Stem stem, int64_t side) {
+  at::NoGradGuard no_grad;
+  ResNet model(depth, ResNetOptions().width(1).stem(stem), 3, 1);
+  model.eval();
+  std::vector<int64_t> result;
+  for (int stage = 0; stage <= 4; ++stage) result.push_back(model.map(at::zeros({1, 3, side, side}), stage).size(3));
+  return result;
+}
+
+TEST(ResNet, MapsShrinkAsPublished) {
+  EXPECT_EQ(sides(18, Stem::kCifar, 32), (std::vector<int64_t>{32, 32, 16, 8, 4}));
+  EXPECT_EQ(sides(50, Stem::kCifar, 32), (std::vector<int64_t>{32, 32, 16, 8, 4}));
+  EXPECT_EQ(sides(18, Stem::kImageNet, 224), (std::vector<int64_t>{112, 56, 28, 14, 7}));
+  EXPECT_EQ(sides(50, Stem::kImageNet, 224), (std::vector<int64_t>{112, 56, 28, 14, 7}));
+  EXPECT_EQ(sides(34, Stem::kImageNet, 32), (std::vector<int64_t>{16, 8, 4, 2, 1}));
+}
+
+TEST(ResNet, FeatureDimFollowsTheWidth) {
+  EXPECT_EQ(ResNet(18, ResNetOptions().width(4), 1, 1).feature_dim(), 32);
+  EXPECT_EQ(ResNet(50, ResNetOptions().width(4), 1, 1).feature_dim(), 128);
+  EXPECT_THROW(ResNet(19, {}, 3, 1), Error);
+}
+
+// The network again, from its state and the paper's tables alone.
+class Reference {
+ public:
+  Reference(const torch::nn::Module& module, bool cifar, bool tanh) : cifar_(cifar), tanh_(tanh) {
+    for (const auto& [name, tensor] : named_state(module)) state_[name] = tensor.detach();
+  }
+
+  at::Tensor features(const at::Tensor& images, const std::vector<int>& blocks, bool bottleneck) const {
+    at::Tensor x = at::relu(bn(conv(images, "conv1", cifar_ ? 1 : 2), "bn1"));
+    if (!cifar_) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+    for (int stage = 1; stage <= 4; ++stage) {
+      for (int i = 0; i < blocks[stage - 1]; ++i) {
+        const std::string block = fmt::format("layer{}.{}.", stage, i);
+        const int stride = stage > 1 && i == 0 ? 2 : 1;
+        const auto act = [&](const at::Tensor& y) { return tanh_ && stage == 4 && i + 1 == blocks[3] ? at::tanh(y) : at::relu(y); };
+        at::Tensor y = act(bn(conv(x, block + "conv1", bottleneck ? 1 : stride), block + "bn1"));
+        y = bn(conv(y, block + "conv2", bottleneck ? stride : 1), block + "bn2");
+        if (bottleneck) y = bn(conv(act(y), block + "conv3", 1), block + "bn3");
+        const bool project = state_.contains(block + "downsample.0.weight");
+        x = act(y + (project ? bn(conv(x, block + "downsample.0", stride), block + "downsample.1") : x));
+      }
+    }
+    return at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
+  }
+
+ private:
+  at::Tensor conv(const at::Tensor& x, const std::string& name, int stride) const {
+    const at::Tensor& weight = state_.at(name + ".weight");
+    return at::conv2d(x, weight, {}, {stride, stride}, {weight.size(2) / 2, weight.size(2) / 2});
+  }
+  at::Tensor bn(const at::Tensor& x, const std::string& name) const {
+    const auto column = [&](const char* part) { return state_.at(name + part).view({1, -1, 1, 1}); };
+    return (x - column(".running_mean")) / (column(".running_var") + 1e-5).sqrt() * column(".weight") + column(".bias");
+  }
+
+  bool cifar_, tanh_;
+  std::map<std::string, at::Tensor> state_;
+};
+
+// A model whose normalisations are not the identity.
+std::shared_ptr<ResNet> worn_in(int depth, const ResNetOptions& options) {
+  auto model = std::make_shared<ResNet>(depth, options, 3, 1);
+  at::NoGradGuard no_grad;
+  double phase = 0;
+  for (const auto& [name, tensor] : named_state(*model)) {
+    const bool norm = tensor.dim() == 1;
+    if (norm) at::Tensor(tensor).add_(0.3 * at::sin(at::arange(tensor.numel()) + phase++));
+  }
+  model->eval();
+  return model;
+}
+
+TEST(ResNet, ForwardIsThePapersFormula) {
+  const at::Tensor images = at::sin(at::arange(2 * 3 * 32 * 32, at::kFloat) * 0.37).view({2, 3, 32, 32});
+  const auto check = [&](int depth, Stem stem, Activation activation, const std::vector<int>& blocks) {
+    const auto model = worn_in(depth, ResNetOptions().width(4).stem(stem).activation(activation));
+    const Reference reference(*model, stem == Stem::kCifar, activation == Activation::kTanh);
+    const at::Tensor expected = reference.features(images, blocks, depth == 50);
+    EXPECT_TRUE(at::allclose(model->forward(images), expected, 1e-3, 1e-4)) << depth;
+    EXPECT_GT(expected.std().item<float>(), 1e-3);
+  };
+  check(18, Stem::kCifar, Activation::kRelu, {2, 2, 2, 2});
+  check(18, Stem::kImageNet, Activation::kTanh, {2, 2, 2, 2});
+  check(34, Stem::kCifar, Activation::kRelu, {3, 4, 6, 3});
+  check(50, Stem::kImageNet, Activation::kRelu, {3, 4, 6, 3});
+  check(50, Stem::kCifar, Activation::kTanh, {3, 4, 6, 3});
+}
+
+TEST(ResNet, TanhGivesSignedFeatures) {
+  const at::Tensor images = at::sin(at::arange(4 * 3 * 16 * 16, at::kFloat)).view({4, 3, 16, 16});
+  ResNet relu(18, ResNetOptions().width(4), 3, 1), tanh(18, ResNetOptions().width(4).activation(Activation::kTanh), 3, 1);
+  EXPECT_GE(relu.forward(images).min().item<float>(), 0);
+  EXPECT_LT(tanh.forward(images).min().item<float>(), 0);
+}
+
+TEST(ResNet, ChannelsLastStaysSo) {
+  ResNet model(18, ResNetOptions().width(4), 3, 1);
+  const at::Tensor images = at::zeros({2, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
+  EXPECT_TRUE(model.map(images, 4).is_contiguous(at::MemoryFormat::ChannelsLast));
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,95 @@
+#include "debias/optim/optimizer.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+Config section(const std::string& yaml) { return parse_yaml(yaml, "r.yaml"); }
+
+// One scalar in double that starts at 1, and where it is after each of three given gradients.
+std::vector<double> path(const std::string& yaml) {
+  torch::Tensor x = at::ones({1}, at::kDouble).set_requires_grad(true);
+  const auto optimizer = make_optimizer(section(yaml), {x});
+  std::vector<double> result;
+  for (const double gradient : {0.5, -0.2, 0.1}) {
+    x.mutable_grad() = at::full({1}, gradient, at::kDouble);
+    optimizer->step();
+    result.push_back(x.item<double>());
+  }
+  return result;
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-14) << "step " << i;
+}
+
+// Kingma and Ba 2015, algorithm 1, worked in Python's doubles.
+TEST(Optimizer, AdamIsAlgorithmOne) {
+  expect_near(path("{name: adam, learning_rate: 0.1}"), {0.900000002, 0.8654394181165108, 0.8275002408356956});
+}
+
+// The first step of Adam is the learning rate whatever the gradient's size; with decoupled decay it would be 1 - 0.1 - 0.05.
+TEST(Optimizer, WeightDecayOfAdamIsAddedToTheGradient) {
+  expect_near(path("{name: adam, learning_rate: 0.1, weight_decay: 0.5}"), {0.900000001, 0.8169402487459406, 0.7310876968763043});
+}
+
+TEST(Optimizer, AdamTakesBetasAndEps) {
+  expect_near(path("{name: adam, learning_rate: 0.1, weight_decay: 0.5, betas: [0.8, 0.9], eps: 1e-3}"),
+              {0.9000999000999, 0.8182537035761343, 0.7325858894102149});
+}
+
+// v <- 0.9 v + g + 0.5 x, x <- x - 0.1 v: 1, then v = 1, 0.9 + 0.25, 1.035 + 0.4925.
+TEST(Optimizer, SgdHasMomentumAndL2) {
+  expect_near(path("{name: sgd, learning_rate: 0.1, momentum: 0.9, weight_decay: 0.5}"), {0.9, 0.785, 0.63225});
+  expect_near(path("{name: sgd, learning_rate: 0.1, momentum: 0}"), {0.95, 0.97, 0.96});
+}
+
+TEST(Optimizer, DefaultsAreResolved) {
+  EXPECT_EQ(resolved_optimizer(section("adam")).to_json().dump(),
+            R"({"name":"adam","learning_rate":0.001,"betas":[0.9,0.999],"eps":1e-08,"weight_decay":0})");
+  EXPECT_EQ(resolved_optimizer(section("{name: sgd, learning_rate: 0.03}")).to_json().dump(),
+            R"({"name":"sgd","learning_rate":0.03,"momentum":0.9,"weight_decay":0})");
+  for (const auto& entry : optimizer_registry()) {
+    const Config resolved = resolved_optimizer(Config::string(entry.name));
+    EXPECT_EQ(resolved_optimizer(section(resolved.to_yaml())), resolved);
+    EXPECT_EQ(resolved.entries().size(), entry.options.size() + 1);
+  }
+}
+
+TEST(Optimizer, LearningRateIsReadAndSet) {
+  EXPECT_EQ(base_learning_rate(section("adam")), 1e-3);
+  EXPECT_EQ(base_learning_rate(section("{name: sgd, learning_rate: 0.3}")), 0.3);
+  torch::Tensor x = at::ones({1}).set_requires_grad(true);
+  const auto optimizer = make_optimizer(section("{name: sgd, momentum: 0}"), {x});
+  set_learning_rate(*optimizer, 0.25);
+  x.mutable_grad() = at::ones({1});
+  optimizer->step();
+  EXPECT_EQ(x.item<float>(), 0.75f);
+}
+
+std::string message(const std::string& yaml) {
+  try {
+    make_optimizer(section(yaml), {at::ones({1}).set_requires_grad(true)});
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Optimizer, MistakesAreNamed) {
+  EXPECT_EQ(message("adma"), "r.yaml:1: unknown optimizer 'adma'; did you mean 'adam'?");
+  EXPECT_TRUE(message("{name: adam, momentum: 0.9}").starts_with("r.yaml:1: optimizer 'adam': unknown option 'momentum'; "));
+  EXPECT_EQ(message("{name: adam, betas: [0.9]}"), "r.yaml:1: optimizer 'adam': betas: expected two numbers, found 1");
+  EXPECT_EQ(message("{name: sgd, momentum: 1}"), "r.yaml:1: optimizer 'sgd': momentum: 1 is out of range; give a value in [0, 1)");
+  EXPECT_EQ(message("{name: sgd, learning_rate: -1}"),
+            "r.yaml:1: optimizer 'sgd': learning_rate: -1 is out of range; give a value that is >= 0");
+}
+
+}  // namespace
+}  // namespace debias
