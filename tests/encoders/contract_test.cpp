@@ -1,6 +1,5 @@
 // What every registered encoder and head keeps: a new entry is tested by being registered.
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
@@ -11,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/state.h"
+#include "tests/encoders/one_thread.h"
 
 namespace debias {
 namespace {
@@ -83,13 +83,11 @@ bool same(const std::map<std::string, at::Tensor>& a, const std::map<std::string
 
 class EncoderContract : public testing::TestWithParam<Case> {
  protected:
-  // Tiny tensors: a second thread only waits, and long on a busy machine.
-  void SetUp() override { at::set_num_threads(1); }
-  void TearDown() override { at::set_num_threads(threads_); }
-
-  const int threads_ = at::get_num_threads();
   Subject make(uint64_t seed = 1) const { return GetParam().make(GetParam().section, seed); }
   bool has_parameters() const { return !make().module->parameters().empty(); }
+
+ private:
+  OneThread one_thread_;
 };
 
 TEST_P(EncoderContract, MapsABatchToRows) {

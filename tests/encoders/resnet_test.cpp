@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/encoders/heads.h"
 #include "debias/encoders/state.h"
+#include "tests/encoders/one_thread.h"
 
 namespace debias {
 namespace {
@@ -68,6 +69,7 @@ TEST(ResNet, BottlenecksBeginWithADownsample) {
 }
 
 std::vector<int64_t> sides(int depth, Stem stem, int64_t side) {
+  const OneThread one_thread;
   at::NoGradGuard no_grad;
   ResNet model(depth, ResNetOptions().width(1).stem(stem), 3, 1);
   model.eval();
@@ -143,6 +145,7 @@ std::shared_ptr<ResNet> worn_in(int depth, const ResNetOptions& options) {
 }
 
 TEST(ResNet, ForwardIsThePapersFormula) {
+  const OneThread one_thread;
   const at::Tensor images = at::sin(at::arange(2 * 3 * 32 * 32, at::kFloat) * 0.37).view({2, 3, 32, 32});
   const auto check = [&](int depth, Stem stem, Activation activation, const std::vector<int>& blocks) {
     const auto model = worn_in(depth, ResNetOptions().width(4).stem(stem).activation(activation));
