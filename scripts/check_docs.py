@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/check_docs.py: follows the links of README.md, CHANGELOG.md, CONTRIBUTING.md and docs/*.md, and runs their blocks ```sh run.
+"""scripts/check_docs.py: follows the links of README.md, CHANGELOG.md, CONTRIBUTING.md and the pages in docs and examples, and runs their blocks ```sh run.
 
 A link is good when the file it names exists. The blocks of one page run in order, in one empty folder, with build/release/bin on
 PATH; REPOSITORY holds the root. The first failing command of a block fails it.
@@ -32,7 +32,8 @@ def failed_blocks(page, text):
 
 
 def main():
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")),
+             *sorted((ROOT / "examples").rglob("*.md"))]
     faults, blocks = [], 0
     for page in pages:
         text = page.read_text(encoding="utf-8")
