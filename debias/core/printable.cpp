@@ -8,11 +8,7 @@ std::string printable(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string shown(text.substr(0, kShown));
   if (text.size() > kShown) shown += "...";
-  std::string result = nlohmann::json(shown).dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
-  for (char& c : result) {
-    if (c == '\x7f') c = '?';  // the one control character that JSON leaves as it is
-  }
-  return result;
+  return nlohmann::json(shown).dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace debias

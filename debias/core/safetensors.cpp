@@ -49,10 +49,12 @@ std::string read_header(const InputFile& file) {
   return header;
 }
 
-// Where the checksum's characters stand in the header's text. JSON escapes the quotes of every other place where the key might occur.
+// Where the checksum's characters stand in the header's text. The key may also occur inside of other texts, but there JSON escapes its
+// first quote.
 size_t checksum_position(const std::string& header, const std::string& checksum) {
   const std::string before = fmt::format("\"{}\":\"", kChecksumKey);
-  const size_t at = header.find(before + checksum + '"');
+  size_t at = header.find(before + checksum + '"');
+  while (at != std::string::npos && at > 0 && header[at - 1] == '\\') at = header.find(before + checksum + '"', at + 1);
   return at == std::string::npos ? at : at + before.size();
 }
 

@@ -209,6 +209,9 @@ void check_that_offsets_tile(const std::vector<TensorEntry>& tensors, uint64_t d
 
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes, const std::string& path) {
   if (!text.starts_with('{')) throw data_error("opening '{}': its header does not begin with '{{'; is it a safetensors file?", path);
+  if (const size_t zero = text.find('\0'); zero != std::string::npos) {  // where the JSON parser would stop reading
+    throw data_error("opening '{}': its header is malformed JSON at byte {}", path, zero + 1);
+  }
   HeaderReader reader(path);
   Json::sax_parse(text, &reader);
   SafetensorsHeader header = reader.take();
@@ -219,7 +222,14 @@ SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t dat
 }
 
 std::string safetensors_header_text(const SafetensorsHeader& header, const std::string& path) {
+  const auto check_size = [&](size_t bytes) {
+    if (bytes > kMaxSafetensorsHeader) {
+      throw usage_error("writing '{}': its header would have at least {} bytes, at most {} are allowed", path, bytes,
+                        kMaxSafetensorsHeader);
+    }
+  };
   const auto text_of = [&](std::string_view text) {
+    check_size(text.size());
     try {
       return Json(text).dump();
     } catch (const Json::exception&) {
@@ -245,9 +255,7 @@ std::string safetensors_header_text(const SafetensorsHeader& header, const std::
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  if (text.size() > kMaxSafetensorsHeader) {
-    throw usage_error("writing '{}': its header would have {} bytes, at most {} are allowed", path, text.size(), kMaxSafetensorsHeader);
-  }
+  check_size(text.size());
   return text;
 }
 

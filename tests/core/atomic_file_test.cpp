@@ -80,7 +80,8 @@ TEST(AtomicFile, TakesAnotherNameWhereAKilledProcessLeftItsOwn) {
     AtomicFile probe(folder / "a");  // learns the number that the next ones count from
     const std::string name = std::filesystem::directory_iterator(folder.path())->path().string();
     const auto dash = name.rfind('-');
-    for (int ahead = 1; ahead <= 3; ++ahead, ++left) put_bytes(name.substr(0, dash + 1) + std::to_string(std::stoi(name.substr(dash + 1)) + ahead), "x");
+    for (int ahead = 1; ahead <= 3; ++ahead, ++left)
+      put_bytes(name.substr(0, dash + 1) + std::to_string(std::stoi(name.substr(dash + 1)) + ahead), "x");
   }
   write_file_atomically(folder / "a", "new");
   EXPECT_EQ(bytes_of(folder / "a"), "new");

@@ -41,7 +41,8 @@ TEST(InputFile, AFileCutWhileOpenIsADataError) {
   const InputFile file(folder / "a");
   std::filesystem::resize_file(folder / "a", 4);
   std::string bytes(10, ' ');
-  EXPECT_THAT(message_of(ErrorKind::kData, [&] { file.read(0, bytes.data(), 10); }), AllOf(HasSubstr(folder / "a"), HasSubstr("it is cut")));
+  EXPECT_THAT(message_of(ErrorKind::kData, [&] { file.read(0, bytes.data(), 10); }),
+              AllOf(HasSubstr(folder / "a"), HasSubstr("it is cut")));
 }
 
 }  // namespace

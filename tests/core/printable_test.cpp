@@ -10,7 +10,7 @@ namespace {
 TEST(Printable, QuotesAndEscapes) {
   EXPECT_EQ(printable("layer1.0"), R"("layer1.0")");
   EXPECT_EQ(printable("a\nb\"c\x1b[31m"), R"("a\nb\"c\u001b[31m")");
-  EXPECT_EQ(printable("\xc3\xa9\x7f"), "\"\\u00e9?\"");
+  EXPECT_EQ(printable("\xc3\xa9\x7f"), "\"\\u00e9\\u007f\"");
 }
 
 TEST(Printable, IsOneShortAsciiLineWhateverItIsGiven) {

@@ -40,6 +40,7 @@ inline std::string bytes_of(const std::string& path) {
 }
 
 inline void put_bytes(const std::string& path, const std::string& bytes) {
+  std::filesystem::remove(path);  // ext4 flushes files that are overwritten, at milliseconds each
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
