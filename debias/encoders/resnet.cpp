@@ -73,9 +73,14 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
   static const auto table =
       OptionTable<ResNetOptions>()
           .add("stem", &ResNetOptions::stem_, "first layers: 3x3 for small images, or 7x7 with stride 2 and max-pooling")
-          .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage; 16 suits a CPU")
+          .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU")
           .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
-          .add("weights", &ResNetOptions::weights_, "safetensors file to start from");
+          .add("weights", &ResNetOptions::weights_, "safetensors file to start from")
+          .check([](const ResNetOptions& options, const std::string& what) {
+            // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
+            if (options.width() % 8 != 0)
+              throw usage_error("{}: width: {} is no multiple of 8; give 8, 16, 24, ...", what, options.width());
+          });
   return table;
 }
 

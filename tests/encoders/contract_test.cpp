@@ -23,7 +23,7 @@ Config small_section(const Entry& entry) {
   Config section = Config::map();
   section.set("name", Config::string(entry.name));
   for (const auto& option : entry.options) {
-    if (option.name == "width") section.set("width", Config::integer(3));
+    if (option.name == "width") section.set("width", Config::integer(8));
     if (option.name == "hidden_dim") section.set("hidden_dim", Config::integer(5));
     if (option.name == "output_dim") section.set("output_dim", Config::integer(4));
   }
@@ -188,7 +188,7 @@ TEST_P(EncoderContract, ChannelsLastAndBf16AreClose) {
 
 TEST_P(EncoderContract, UnknownOptionsAreRefused) {
   Config section = GetParam().section;
-  section.set("wdith", Config::integer(3));
+  section.set("wdith", Config::integer(8));
   EXPECT_THROW(GetParam().make(section, 1), Error);
 }
 

@@ -54,24 +54,24 @@ TEST(ResNet, NamesAreTorchvisions) {
     for (const char* name : {".bias", ".running_mean", ".running_var", ".num_batches_tracked"}) expected.push_back(modules[i] + name);
   }
   std::vector<std::string> found;
-  for (const auto& entry : named_state(ResNet(18, ResNetOptions().width(1), 3, 1))) found.push_back(entry.first);
+  for (const auto& entry : named_state(ResNet(18, ResNetOptions().width(8), 3, 1))) found.push_back(entry.first);
   EXPECT_EQ(found, expected);
 }
 
 TEST(ResNet, BottlenecksBeginWithADownsample) {
-  const ResNet model(50, ResNetOptions().width(2), 3, 1);
+  const ResNet model(50, ResNetOptions().width(8), 3, 1);
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : named_state(model)) state[name] = tensor;
-  EXPECT_EQ(state.at("layer1.0.downsample.0.weight").sizes(), (at::IntArrayRef{8, 2, 1, 1}));
-  EXPECT_EQ(state.at("layer4.2.conv2.weight").sizes(), (at::IntArrayRef{16, 16, 3, 3}));
-  EXPECT_EQ(state.at("layer4.2.conv3.weight").sizes(), (at::IntArrayRef{64, 16, 1, 1}));
+  EXPECT_EQ(state.at("layer1.0.downsample.0.weight").sizes(), (at::IntArrayRef{32, 8, 1, 1}));
+  EXPECT_EQ(state.at("layer4.2.conv2.weight").sizes(), (at::IntArrayRef{64, 64, 3, 3}));
+  EXPECT_EQ(state.at("layer4.2.conv3.weight").sizes(), (at::IntArrayRef{256, 64, 1, 1}));
   EXPECT_FALSE(state.contains("layer1.1.downsample.0.weight"));
 }
 
 std::vector<int64_t> sides(int depth, Stem stem, int64_t side) {
   const OneThread one_thread;
   at::NoGradGuard no_grad;
-  ResNet model(depth, ResNetOptions().width(1).stem(stem), 3, 1);
+  ResNet model(depth, ResNetOptions().width(8).stem(stem), 3, 1);
   model.eval();
   std::vector<int64_t> result;
   for (int stage = 0; stage <= 4; ++stage) result.push_back(model.map(at::zeros({1, 3, side, side}), stage).size(3));
@@ -87,9 +87,10 @@ TEST(ResNet, MapsShrinkAsPublished) {
 }
 
 TEST(ResNet, FeatureDimFollowsTheWidth) {
-  EXPECT_EQ(ResNet(18, ResNetOptions().width(4), 1, 1).feature_dim(), 32);
-  EXPECT_EQ(ResNet(50, ResNetOptions().width(4), 1, 1).feature_dim(), 128);
+  EXPECT_EQ(ResNet(18, ResNetOptions().width(8), 1, 1).feature_dim(), 64);
+  EXPECT_EQ(ResNet(50, ResNetOptions().width(8), 1, 1).feature_dim(), 256);
   EXPECT_THROW(ResNet(19, {}, 3, 1), Error);
+  EXPECT_THROW(ResNet(18, ResNetOptions().width(12), 3, 1), Error);
 }
 
 // The network again, from its state and the paper's tables alone.
@@ -148,7 +149,7 @@ TEST(ResNet, ForwardIsThePapersFormula) {
   const OneThread one_thread;
   const at::Tensor images = at::sin(at::arange(2 * 3 * 32 * 32, at::kFloat) * 0.37).view({2, 3, 32, 32});
   const auto check = [&](int depth, Stem stem, Activation activation, const std::vector<int>& blocks) {
-    const auto model = worn_in(depth, ResNetOptions().width(4).stem(stem).activation(activation));
+    const auto model = worn_in(depth, ResNetOptions().width(8).stem(stem).activation(activation));
     const Reference reference(*model, stem == Stem::kCifar, activation == Activation::kTanh);
     const at::Tensor expected = reference.features(images, blocks, depth == 50);
     EXPECT_TRUE(at::allclose(model->forward(images), expected, 1e-3, 1e-4)) << depth;
@@ -163,13 +164,13 @@ TEST(ResNet, ForwardIsThePapersFormula) {
 
 TEST(ResNet, TanhGivesSignedFeatures) {
   const at::Tensor images = at::sin(at::arange(4 * 3 * 16 * 16, at::kFloat)).view({4, 3, 16, 16});
-  ResNet relu(18, ResNetOptions().width(4), 3, 1), tanh(18, ResNetOptions().width(4).activation(Activation::kTanh), 3, 1);
+  ResNet relu(18, ResNetOptions().width(8), 3, 1), tanh(18, ResNetOptions().width(8).activation(Activation::kTanh), 3, 1);
   EXPECT_GE(relu.forward(images).min().item<float>(), 0);
   EXPECT_LT(tanh.forward(images).min().item<float>(), 0);
 }
 
 TEST(ResNet, ChannelsLastStaysSo) {
-  ResNet model(18, ResNetOptions().width(4), 3, 1);
+  ResNet model(18, ResNetOptions().width(8), 3, 1);
   const at::Tensor images = at::zeros({2, 3, 32, 32}).contiguous(at::MemoryFormat::ChannelsLast);
   EXPECT_TRUE(model.map(images, 4).is_contiguous(at::MemoryFormat::ChannelsLast));
 }

@@ -12,7 +12,7 @@ namespace {
 
 using State = std::vector<std::pair<std::string, torch::Tensor>>;
 
-const char* const kSection = "{name: resnet18, width: 2}";
+const char* const kSection = "{name: resnet18, width: 8}";
 
 std::shared_ptr<Encoder> encoder(uint64_t seed, const std::string& section = kSection) {
   return make_encoder(parse_yaml(section, "r.yaml"), 3, seed);
@@ -97,8 +97,8 @@ TEST_F(WeightFile, UnexpectedKeyIsNamed) {
 TEST_F(WeightFile, WrongShapeIsNamed) {
   write(named_state(*encoder(1)));
   EXPECT_EQ(
-      message("{name: resnet18, width: 2, stem: imagenet}"),
-      ": key 'conv1.weight': expected float32 [2, 3, 7, 7], found float32 [2, 3, 3, 3]; choose the options that the file was made with");
+      message("{name: resnet18, width: 8, stem: imagenet}"),
+      ": key 'conv1.weight': expected float32 [8, 3, 7, 7], found float32 [8, 3, 3, 3]; choose the options that the file was made with");
 }
 
 TEST_F(WeightFile, WrongTypeIsNamed) {
