@@ -20,20 +20,24 @@ std::string quoted(const std::string& field) {
   return result + '"';
 }
 
+constexpr size_t kFlushed = 1 << 20;
+
 // `columns`: how many of each row's features stand between file name and label.
 void write_csv(const std::string& path, const Features& features, const Dataset& dataset, int64_t columns) {
   AtomicFile file(path);
-  std::string line = "filenames,";
-  for (int64_t d = 0; d < columns; ++d) line += fmt::format("embedding_{},", d);
-  line += "labels\n";
-  file.write(line.data(), line.size());
+  std::string text = "filenames,";
+  for (int64_t d = 0; d < columns; ++d) text += fmt::format("embedding_{},", d);
+  text += "labels\n";
   const float* value = features.values.const_data_ptr<float>();
   for (size_t i = 0; i < features.labels.size(); ++i) {
-    line = quoted(dataset.source(features.indices[i])) + ',';
-    for (int64_t d = 0; d < columns; ++d) fmt::format_to(std::back_inserter(line), "{},", *value++);
-    fmt::format_to(std::back_inserter(line), "{}\n", features.labels[i]);
-    file.write(line.data(), line.size());
+    text += quoted(dataset.source(features.indices[i])) + ',';
+    for (int64_t d = 0; d < columns; ++d) fmt::format_to(std::back_inserter(text), "{},", *value++);
+    fmt::format_to(std::back_inserter(text), "{}\n", features.labels[i]);
+    if (text.size() < kFlushed) continue;
+    file.write(text.data(), text.size());
+    text.clear();
   }
+  file.write(text.data(), text.size());
   file.commit();
 }
 

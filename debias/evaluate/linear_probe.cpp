@@ -31,8 +31,8 @@ const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
       OptionTable<LinearProbeOptions>()
           .add("epochs", &LinearProbeOptions::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
           .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step")
-          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::at_least(0), "step size at the beginning")
-          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::at_least(0), "L2: times the weights, added to the gradient")
+          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "step size at the beginning")
+          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
           .add("views", &LinearProbeOptions::views_, "of the training images: the recipe's, a random crop and flip, or none (fast)")
           .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "of initialisation, order and views; auto: the run's");
   return table;

@@ -1,0 +1,56 @@
+#include "debias/evaluate/eval_views.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/evaluate/toy.h"
+
+namespace debias {
+namespace {
+
+using Size = std::pair<int, int>;
+
+DatasetInfo info() { return ToyDataset(4, 2).info(); }
+
+TEST(EvalViews, AreTheImageAsItIsNormalisedAsInTraining) {
+  const ViewPipeline views = eval_views(options("{preset: sim32, count: 2}"), info());
+  EXPECT_EQ(views.output_size(6, 7), Size(6, 7));
+  EXPECT_EQ(views.mean(), std::vector<double>{0.5});
+  EXPECT_EQ(views.std(), std::vector<double>{0.25});
+}
+
+TEST(EvalViews, TakeTheRecipesNormalisation) {
+  EXPECT_EQ(eval_views(options("{preset: sim32, normalize: {mean: [0.1], std: [0.2]}}"), info()).mean(), std::vector<double>{0.1});
+  EXPECT_EQ(eval_views(options("{normalize: {mean: [0.1], std: [0.2]}, eval: {preset: none, normalize: {mean: [0.3]}}}"), info()).mean(),
+            std::vector<double>{0.3});
+}
+
+TEST(EvalViews, TakeASectionOfTheirOwn) {
+  EXPECT_EQ(eval_views(options("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), info()).output_size(6, 9), Size(8, 8));
+  EXPECT_EQ(eval_views(options("{eval: {steps: [{resize: {size: [5, 4]}}]}}"), info()).output_size(6, 9), Size(5, 4));
+  EXPECT_EQ(eval_views(options("{eval: none}"), info()).output_size(6, 9), Size(6, 9));
+  EXPECT_EQ(eval_views(options("{normalize: {mean: [0.1], std: [0.2]}, eval: {resize: {size: 12}}}"), info()).std(),
+            std::vector<double>{0.2});
+}
+
+TEST(EvalViews, RefuseUnknownStepsByName) {
+  EXPECT_NE(error_of(ErrorKind::kUsage, [] { eval_views(options("{eval: {resise: {size: 12}}}"), info()); }).find("did you mean 'resize'"),
+            std::string::npos);
+  EXPECT_NE(error_of(ErrorKind::kUsage, [] { eval_views(options("{eval: [1]}"), info()); }).find("views: eval"), std::string::npos);
+}
+
+TEST(TrainingViews, LeaveOutWhatTheSectionSaysToOthers) {
+  const ViewPipeline views =
+      training_views(options("{preset: lin32, count: 2, forward: joint, noise: 0.1, eval: {resize: {size: 4}}}"), info());
+  EXPECT_EQ(views.output_size(6, 7), Size(32, 32));
+}
+
+TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
+  EXPECT_EQ(crop_flip_views(options("{preset: sim32}"), info()).output_size(6, 6), Size(6, 6));
+  EXPECT_EQ(crop_flip_views(options("{preset: sim32, eval: {resize: {size: [10, 8]}}}"), info()).output_size(6, 6), Size(10, 8));
+  DatasetInfo several = info();
+  several.height = several.width = 0;
+  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace debias

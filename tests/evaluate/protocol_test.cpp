@@ -1,0 +1,205 @@
+// The registered protocols on a toy data set, end to end.
+#include "debias/evaluate/protocol.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "debias/core/registry.h"
+#include "tests/evaluate/toy.h"
+
+namespace debias {
+
+EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml) {
+  FeatureCache features(input, Progress::silent());
+  return find_entry(protocol_registry(), protocol, "protocol").run(input, features, options(yaml), Progress::silent());
+}
+
+namespace {
+
+ToyEncoder& toy(const EvaluationInput& input) { return static_cast<ToyEncoder&>(*input.encoder); }
+
+class EveryProtocol : public testing::TestWithParam<std::string> {
+ protected:
+  std::string yaml() const { return GetParam() == "knn" ? "{}" : "{epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}"; }
+};
+
+TEST_P(EveryProtocol, IsRightOnASeparableToy) {
+  const EvaluationResult result = judged(toy_input(), GetParam(), yaml());
+  const std::string prefix = GetParam() == "knn" ? "test.knn" : "test.linear";
+  EXPECT_EQ(result.metrics.at(prefix + "_acc1"), 1.0);
+  EXPECT_EQ(result.metrics.at(prefix + "_acc5"), 1.0);
+  EXPECT_EQ(result.details["protocol"], GetParam());
+  EXPECT_EQ(result.details["metrics"][prefix + "_acc1"], 1.0);
+  EXPECT_EQ(result.details["counts"]["train"], 60);
+  EXPECT_EQ(result.details["counts"]["test"], 31);
+  EXPECT_EQ(result.details["classes"], 3);
+}
+
+TEST_P(EveryProtocol, GivesTheSameNumbersAgainAndAnEncoderAsItCame) {
+  EvaluationInput input = toy_input();
+  input.encoder->train();
+  toy(input).bn().eval();
+  const EvaluationResult first = judged(input, GetParam(), yaml());
+  input.workers = 2;
+  EXPECT_EQ(judged(input, GetParam(), yaml()).details, first.details);
+  EXPECT_TRUE(input.encoder->is_training());
+  EXPECT_FALSE(toy(input).bn().is_training());
+  EXPECT_TRUE(at::equal(toy(input).bn().running_mean, at::zeros({3})));
+}
+
+TEST_P(EveryProtocol, JudgesAValidSetToo) {
+  EvaluationInput input = toy_input();
+  input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
+  const EvaluationResult result = judged(input, GetParam(), yaml());
+  EXPECT_EQ(result.metrics.count(GetParam() == "knn" ? "valid.knn_acc1" : "valid.linear_acc1"), 1u);
+  EXPECT_EQ(result.details["counts"]["valid"], 20);
+}
+
+TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
+  EvaluationInput input = toy_input();
+  const auto train = std::make_shared<ToyDataset>(60, 3);
+  for (int i = 0; i < 60; ++i) train->set_label(i, 2);
+  input.train = train;
+  EXPECT_EQ(error_of(ErrorKind::kData, [&] { judged(input, GetParam()); }),
+            GetParam() + ": all labels of split 'train' of toy are of class 2 ('class2'); it needs at least two classes");
+  input = toy_input();
+  const auto test = std::make_shared<ToyDataset>(4, 3, "test");
+  for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
+  input.test = test;
+  EXPECT_EQ(error_of(ErrorKind::kData, [&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to judge by");
+}
+
+TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
+  EvaluationInput input = toy_input();
+  toy(input).poison = NAN;
+  EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { judged(input, GetParam()); }).find(".png) is not finite"), std::string::npos);
+}
+
+TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
+  const auto& entry = find_entry(protocol_registry(), GetParam(), "protocol");
+  EXPECT_NO_THROW(entry.check(Config()));
+  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { entry.check(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
+  EXPECT_FALSE(entry.options.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Protocols, EveryProtocol, testing::Values("knn", "linear_dcl", "linear_supcon"),
+                         [](const auto& test) { return test.param; });
+
+TEST(Protocols, LinearIsShortForLinearDcl) { EXPECT_EQ(find_entry(protocol_registry(), "linear", "protocol").name, "linear_dcl"); }
+
+TEST(KnnProtocol, TakesItsTemperatureFromTraining) {
+  EvaluationInput input = toy_input();
+  input.training_temperature = 0.07;
+  EXPECT_EQ(judged(input, "knn").details["options"]["temperature"], 0.07);
+  EXPECT_EQ(judged(input, "knn", "{temperature: 0.2}").details["options"]["temperature"], 0.2);
+  EXPECT_EQ(judged(input, "knn").details["options"]["k"], 60);
+}
+
+TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
+  EvaluationInput input = toy_input();
+  const auto train = std::make_shared<ToyDataset>(60, 3);
+  for (int i = 0; i < 50; ++i) train->set_label(i, kUnknown);
+  input.train = train;
+  EXPECT_EQ(judged(input, "knn").details["options"]["k"], 10);
+  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { judged(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
+}
+
+TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
+  EvaluationInput input = toy_input();
+  EXPECT_EQ(judged(input, "knn").metrics.count("test.aligned_acc"), 0u);
+  const auto test = std::make_shared<ToyDataset>(6, 3, "test");
+  for (int i = 0; i < 6; ++i) test->set_bias(i, i < 4 ? i % 3 : (i + 1) % 3);
+  test->set_label(5, 0);  // its picture is of class 2: wrong, and its bias 0 is now aligned
+  input.test = test;
+  const auto metrics = judged(input, "knn").metrics;
+  EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 0.8);
+  EXPECT_DOUBLE_EQ(metrics.at("test.conflicting_acc"), 1.0);
+  EXPECT_DOUBLE_EQ(metrics.at("test.knn_acc1"), 5.0 / 6);
+}
+
+// Running averages that fit nothing: in eval mode the features are almost constant, by the batch and with averages that follow they are
+// not.
+TEST(LinearDcl, BatchNormInTrainModeJudgesWithTheAlteredAveragesAndLeavesTheEncoderAlone) {
+  EvaluationInput input = toy_input();
+  input.encoder->eval();
+  toy(input).bn().running_var.fill_(1e8);
+  const std::string common = "epochs: 30, batch_size: 8, learning_rate: 0.05, views: eval";
+  const auto clean = judged(input, "linear_dcl", "{" + common + "}").metrics;
+  const auto parity = judged(input, "linear_dcl", "{bn: train, " + common + "}").metrics;
+  EXPECT_LT(clean.at("test.linear_acc1"), 0.9);
+  EXPECT_EQ(parity.at("test.linear_acc1"), 1.0);
+  EXPECT_TRUE(at::equal(toy(input).bn().running_var, at::full({3}, 1e8)));
+  EXPECT_EQ(toy(input).bn().num_batches_tracked.item<int64_t>(), 0);
+  EXPECT_FALSE(toy(input).bn().is_training());
+}
+
+TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessToldOtherwise) {
+  EvaluationInput input = toy_input();
+  input.train_views = options("{preset: lin32, random_resized_crop: {size: 6}, count: 2}");
+  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_dcl", yaml).details["train_loss"].get<double>(); };
+  const double own = loss("{epochs: 2}");
+  EXPECT_EQ(loss("{epochs: 2, views: train}"), own);
+  EXPECT_NE(loss("{epochs: 2, views: eval}"), own);
+  EXPECT_NE(loss("{epochs: 2, views: train, seed: 2}"), own);
+  input.seed = 2;
+  EXPECT_EQ(loss("{epochs: 2, views: train, seed: 1}"), own);
+}
+
+TEST(LinearSupcon, ReportsTheBestEpochAndTheLastAndSaysWhatChoseIt) {
+  EvaluationInput input = toy_input();
+  // Too large a step makes the last epochs no better than the first.
+  const std::string yaml = "{epochs: 10, batch_size: 8, learning_rate: 30, momentum: 0, gamma: 1, views: eval}";
+  const auto by_test = judged(input, "linear_supcon", yaml);
+  EXPECT_EQ(by_test.details["selected_on"], "test");
+  EXPECT_GE(by_test.metrics.at("test.linear_acc1"), by_test.metrics.at("test.linear_last_acc1"));
+  input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
+  const auto by_valid = judged(input, "linear_supcon", yaml);
+  EXPECT_EQ(by_valid.details["selected_on"], "valid");
+  EXPECT_GE(by_valid.metrics.at("valid.linear_acc1"), by_valid.metrics.at("valid.linear_last_acc1"));
+}
+
+// With gamma tiny nothing moves after the first milestone (6 of 10 epochs): the loss of the last epoch is that of a run that lasts 7.
+TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
+  const EvaluationInput input = toy_input();
+  const auto best = [&](int64_t epochs, double gamma) {
+    return judged(input, "linear_supcon",
+                  fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval}}", epochs, gamma))
+        .details["train_loss"]
+        .get<double>();
+  };
+  EXPECT_NEAR(best(10, 1e-12), best(7, 1), 1e-6);  // 6 steps before the loss of the 7th epoch is measured
+  EXPECT_GT(best(10, 1e-12), best(10, 1) + 1e-4);
+}
+
+TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
+  EvaluationInput input = toy_input();
+  input.train_views = options("{preset: sim32, random_resized_crop: {size: 6}}");
+  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_supcon", yaml).details["train_loss"].get<double>(); };
+  const double own = loss("{epochs: 1}");
+  EXPECT_EQ(loss("{epochs: 1, views: crop_flip}"), own);
+  EXPECT_NE(loss("{epochs: 1, views: train}"), own);
+  EXPECT_NE(loss("{epochs: 1, views: eval}"), own);
+}
+
+TEST(FeatureCache, ExtractsEachSetOnce) {
+  class CountingEncoder : public ToyEncoder {
+   public:
+    torch::Tensor forward(const torch::Tensor& images) override {
+      ++batches;
+      return ToyEncoder::forward(images);
+    }
+    int batches = 0;
+  };
+  EvaluationInput input = toy_input();
+  const auto encoder = std::make_shared<CountingEncoder>();
+  input.encoder = encoder;
+  FeatureCache features(input, Progress::silent());
+  features.train();
+  features.test();
+  EXPECT_EQ(&features.train(), &features.split("train"));
+  EXPECT_EQ(encoder->batches, 2);
+  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { features.valid(); }), "evaluate: there is no valid set; give data.valid");
+}
+
+}  // namespace
+}  // namespace debias
