@@ -12,9 +12,13 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/device.h"
+#include "debias/evaluate/condition.h"
+#include "debias/train/run_folder.h"
 
 namespace debias {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct EvalArguments {
   std::string protocols, run;
@@ -24,132 +28,119 @@ struct EvalArguments {
   bool json = false;
 };
 
-std::vector<std::string> split_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') {
-      parts.emplace_back();
-    } else {
-      parts.back().push_back(c);
-    }
+struct AskedProtocol {
+  const ProtocolEntry* entry;
+  std::string word;  // as typed: its name or an alias
+  Config options;
+
+  bool is_called(const std::string& name) const { return name == entry->name || name == word; }
+  bool has_option(const std::string& key) const {
+    return std::any_of(entry->options.begin(), entry->options.end(), [&](const OptionSpec& spec) { return spec.name == key; });
   }
-  return parts;
+};
+
+std::vector<AskedProtocol> asked_protocols(const std::string& list) {
+  std::vector<AskedProtocol> asked;
+  for (size_t begin = 0; begin <= list.size();) {
+    const size_t end = std::min(list.find(',', begin), list.size());
+    const std::string word = list.substr(begin, end - begin);
+    const auto* entry = &find_entry(protocol_registry(), word, "protocol", "eval: ");
+    for (const auto& other : asked) {
+      if (other.entry == entry) throw usage_error("eval: protocol '{}' is asked for twice; give it once", entry->name);
+    }
+    asked.push_back({entry, word, Config::map()});
+    begin = end + 1;
+  }
+  return asked;
 }
 
-// `knn.k=20` belongs to knn; `k=20` to the only protocol; `data.test.root=...` to the recipe; with --data, other words to the data set.
+// `knn.k=20` is knn's; `data.test.root=DIR` and `views.eval=...` change the recipe; a bare `k=20` is the only protocol's, or with --data,
+// if that has no such option, the data set's.
 struct SortedWords {
-  std::map<std::string, Config> protocols;
   std::vector<std::string> recipe, data;
 };
 
-SortedWords sort_words(const EvalArguments& arguments, const std::vector<std::string>& names) {
+SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol>& asked) {
   SortedWords sorted;
+  const bool named = !arguments.data.name.empty();
   for (const auto& word : arguments.words) {
-    const size_t dot = word.find('.'), equals = word.find('=');
-    const std::string head = dot < equals ? word.substr(0, dot) : "";
-    const auto& registry = protocol_registry();
-    const bool is_protocol = std::any_of(registry.begin(), registry.end(), [&](const ProtocolEntry& entry) {
-      return entry.name == head || std::find(entry.aliases.begin(), entry.aliases.end(), head) != entry.aliases.end();
-    });
-    if (is_protocol) {
-      sorted.protocols[find_entry(registry, head, "protocol").name].assign(word.substr(dot + 1));
-    } else if (head == "data" || head == "views") {
+    const std::string key = word.substr(0, word.find('='));
+    const size_t dot = key.find('.');
+    const std::string head = key.substr(0, dot);
+    const auto owner = std::find_if(asked.begin(), asked.end(), [&](const auto& protocol) { return protocol.is_called(head); });
+    if (dot != std::string::npos && owner != asked.end()) {
+      owner->options.assign(word.substr(dot + 1));
+    } else if (dot != std::string::npos && (head == "data" || head == "views")) {
+      if (head == "data" && named) throw usage_error("eval: '{}' and --data exclude each other; give one", word);
       sorted.recipe.push_back(word);
-    } else if (names.size() == 1) {
-      const auto& entry = find_entry(registry, names[0], "protocol");
-      const std::string key = word.substr(0, equals);
-      const bool own = std::any_of(entry.options.begin(), entry.options.end(), [&](const OptionSpec& spec) { return spec.name == key; });
-      if (own || arguments.data.name.empty()) {
-        sorted.protocols[entry.name].assign(word);
-      } else {
-        sorted.data.push_back(word);
-      }
-    } else if (!arguments.data.name.empty()) {
+    } else if (asked.size() == 1 && (asked[0].has_option(key) || !named)) {
+      asked[0].options.assign(word);
+    } else if (named) {
       sorted.data.push_back(word);
     } else {
-      throw usage_error("eval: '{}' could belong to any of several protocols; write PROTOCOL.key=value", word);
+      throw usage_error("eval: '{}' belongs to none of the protocols asked for; write e.g. {}.{}=...", word, asked[0].word,
+                        asked[0].entry->options.front().name);
     }
   }
+  for (const auto& protocol : asked) protocol.entry->check(protocol.options);
   return sorted;
 }
 
-struct Condition {
-  std::string metric, comparison;
-  double bound = 0;
-  bool holds(double value) const {
-    if (comparison == "<") return value < bound;
-    if (comparison == "<=") return value <= bound;
-    if (comparison == ">") return value > bound;
-    if (comparison == ">=") return value >= bound;
-    return value == bound;
-  }
-};
-
-std::optional<Condition> parse_condition(std::string text) {
-  if (text.empty()) return std::nullopt;
-  std::erase(text, ' ');
-  for (const char* comparison : {"<=", ">=", "==", "<", ">"}) {
-    const size_t at = text.find(comparison);
-    if (at == std::string::npos) continue;
-    Condition condition{text.substr(0, at), comparison, 0};
-    if (condition.metric.empty() || !parse_number(text.substr(at + condition.comparison.size()), &condition.bound)) break;
-    return condition;
-  }
-  throw usage_error("eval: --fail-if '{}' is not METRIC<NUMBER; write for example 'test.knn_acc1<0.7'", text);
+// Results on another data set than the run's own stand beside those on its own.
+std::string result_path(const LoadedRun& run, const AskedProtocol& protocol, const DataWords& data) {
+  return fmt::format("{}/evaluation/{}{}.json", run.folder, protocol.entry->name, data.name.empty() ? "" : "-" + data.name);
 }
 
-// The named metric, with or without its split: a bare name means the test set's.
-double metric_value(const std::map<std::string, double>& metrics, const std::string& name) {
-  for (const std::string& candidate : {name, "test." + name, "valid." + name}) {
-    const auto found = metrics.find(candidate);
-    if (found != metrics.end()) return found->second;
+nlohmann::ordered_json details_of(const EvaluationResult& result, const LoadedRun& run, const JudgedData& data) {
+  nlohmann::ordered_json details = result.details;
+  details["checkpoint"] = fs::path(run.checkpoint).filename().string();
+  details["epoch"] = run.epoch;
+  for (const auto& [name, section] : {std::pair{"train", data.train}, {"valid", data.valid}, {"test", data.test}}) {
+    if (!section.is_null()) details["data"][name] = section.to_json();
   }
-  std::vector<std::string> known;
-  for (const auto& [metric, value] : metrics) known.push_back(metric);
-  throw usage_error("eval: --fail-if: no metric '{}' was computed{}", name, suggestion(name, known));
+  return details;
+}
+
+void check_condition(const Condition& condition, const NamedMetrics& metrics) {
+  for (const auto& [name, value] : metrics_of(condition, metrics)) {
+    if (!condition.holds(value)) continue;
+    throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
+  }
 }
 
 int run_eval(const EvalArguments& arguments) {
-  const auto names = split_commas(arguments.protocols);
-  for (const auto& name : names) find_entry(protocol_registry(), name, "protocol");
-  const auto condition = parse_condition(arguments.fail_if);
-  const SortedWords words = sort_words(arguments, names);
+  std::vector<AskedProtocol> asked = asked_protocols(arguments.protocols);
+  std::optional<Condition> condition;
+  if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
+  const SortedWords words = sort_words(arguments, asked);
   const c10::Device device = resolve_device(arguments.device);
   LoadedRun run = load_run(arguments.run, arguments.which);
   for (const auto& word : words.recipe) run.recipe.assign(word);
-  DataWords data = arguments.data;
-  data.words = words.data;
+  DataWords named = arguments.data;
+  named.words = words.data;
+  const JudgedData data = judged_data(run, named);
+  if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of({data.train, data.valid, data.test}));
   const EvaluationInput input = open_for_evaluation(run, data);
   run.encoder->to(device);
+
   const auto progress = terminal_progress();
   FeatureCache features(input, *progress);
-  std::map<std::string, double> metrics;
+  NamedMetrics metrics;
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}};
-  for (const auto& name : names) {
-    const auto& protocol = find_entry(protocol_registry(), name, "protocol");
-    const auto own = words.protocols.find(protocol.name);
-    EvaluationResult result = protocol.run(input, features, own == words.protocols.end() ? Config() : own->second, *progress);
-    result.details["checkpoint"] = std::filesystem::path(run.checkpoint).filename().string();
-    result.details["epoch"] = run.epoch;
-    result.details["test"] = {{"name", input.test->info().name}, {"split", input.test->info().split}, {"count", input.test->size()}};
-    if (!run.folder.empty()) {
-      std::filesystem::create_directories(run.folder + "/evaluation");
-      write_file_atomically(run.folder + "/evaluation/" + protocol.name + ".json", result.details.dump(2) + "\n");
+  std::string table = fmt::format("{} (epoch {})\n", run.checkpoint, run.epoch);
+  for (const auto& protocol : asked) {
+    const EvaluationResult result = protocol.entry->run(input, features, protocol.options, *progress);
+    out["protocols"][protocol.entry->name] = details_of(result, run, data);
+    for (const auto& [name, value] : result.metrics) {
+      metrics.emplace_back(name, value);
+      table += fmt::format("  {:<14} {:<24} {:6.2f} %\n", protocol.entry->name, name, 100 * value);
     }
-    out["protocols"][protocol.name] = result.details;
-    metrics.insert(result.metrics.begin(), result.metrics.end());
+    if (run.folder.empty()) continue;
+    fs::create_directories(run.folder + "/evaluation");
+    write_file_atomically(result_path(run, protocol, named), out["protocols"][protocol.entry->name].dump(2) + "\n");
   }
-  for (const auto& [name, value] : metrics) out["metrics"][name] = value;
-  if (arguments.json) {
-    fmt::print("{}\n", out.dump(2));
-  } else {
-    fmt::print("{} (epoch {})\n", run.checkpoint, run.epoch);
-    for (const auto& [name, value] : metrics) fmt::print("  {:<26} {:6.2f} %\n", name, 100 * value);
-  }
-  if (condition && condition->holds(metric_value(metrics, condition->metric))) {
-    throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.4f}, which is what --fail-if names: {}", condition->metric,
-                                                 metric_value(metrics, condition->metric), arguments.fail_if));
-  }
+  fmt::print("{}", arguments.json ? out.dump(2) + "\n" : table);
+  if (condition) check_condition(*condition, metrics);
   return 0;
 }
 
@@ -160,14 +151,14 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<EvalArguments>();
   verb->add_option("protocols", arguments->protocols, "one or several, with commas: knn, linear_dcl (linear), linear_supcon")->required();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
-  verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=...; with --data, keys of the data set");
+  verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");
-  verb->add_option("--root", arguments->data.root, "the folder of --data");
+  verb->add_option("--root", arguments->data.root, "the folder of --data; alone, where the run's own data lie now");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
-  verb->footer("Example: debias eval knn,linear_dcl runs/demo/infonce-1 linear_dcl.views=eval");
+  verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");
   verb->callback([arguments, &action] { action = [arguments] { return run_eval(*arguments); }; });
 }
 

@@ -1,4 +1,4 @@
-// A loaded run with its data opened, ready to be judged.
+// A loaded run with its data opened, ready to be judged or embedded.
 #pragma once
 
 #include <string>
@@ -11,14 +11,25 @@ namespace debias {
 
 struct DataWords {
   std::string name;                // --data: replaces the run's data sets
-  std::string root;                // --root
+  std::string root;                // --root: where it lies; alone, where the run's own data sets lie now
   std::vector<std::string> words;  // key=value of the data set
 };
 
-// The section of one split of the data set asked for by --data.
-Config data_section(const DataWords& data, const std::string& split);
+struct JudgedData {
+  Config train, valid, test;  // sections of a recipe's `data:`; null where absent
+};
 
-// Opens train, valid and test of the run's recipe, or of `data` where it names one. Usage errors when neither gives a test set.
-EvaluationInput open_for_evaluation(const LoadedRun& run, const DataWords& data);
+// The run's own data sets, from its recipe, or the train and test split of the one that `data` names. A usage error when neither gives a
+// test set: a checkpoint outside of a run folder needs `data`.
+JudgedData judged_data(const LoadedRun& run, const DataWords& data);
+
+// The section of one split of the data set that `data` names; `split` may be empty.
+Config named_section(const DataWords& data, const std::string& split);
+
+// The folders that these data sets are read from: nothing may be written inside.
+std::vector<std::string> roots_of(const std::vector<Config>& sections);
+
+// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe.
+EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data);
 
 }  // namespace debias
