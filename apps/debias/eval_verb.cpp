@@ -73,7 +73,7 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
     } else if (dot != std::string::npos && (head == "data" || head == "views")) {
       if (head == "data" && named) throw usage_error("eval: '{}' and --data exclude each other; give one", word);
       sorted.recipe.push_back(word);
-    } else if (asked.size() == 1 && (asked[0].has_option(key) || !named)) {
+    } else if (dot == std::string::npos && asked.size() == 1 && (asked[0].has_option(key) || !named)) {
       asked[0].options.assign(word);
     } else if (named) {
       sorted.data.push_back(word);
