@@ -23,16 +23,18 @@ def cell(values):
 
 def main():
     root, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2])
-    print(f"{'objective':<20} {'kNN %, mean (seeds)':<22} {'linear %, mean (seeds)':<24} {'train s':>8} {'clamped %':>10}")
+    print(f"{'objective':<20} {'kNN %, mean (seeds)':<22} {'linear %, mean (seeds)':<24} {'aligned %':>10} {'conflicting %':>14} "
+          f"{'train s':>8} {'clamped %':>10}")
     for objective in OBJECTIVES:
         runs = sorted(root.glob(f"{objective}-[0-9]*"))
         lines = [last_epoch_line(run) for run in runs]
         time = sum(training_seconds(run) for run in runs) / len(runs)
         clamped = 100 * sum(line["clamped_share"] for line in lines) / len(lines)
+        groups = [100 * sum(line[name] for line in lines) / len(lines) for name in ("test.aligned_acc", "test.conflicting_acc")]
         print(f"{objective:<20} {cell([line['test.knn_acc1'] for line in lines]):<22} "
-              f"{cell([line['test.linear_acc1'] for line in lines]):<24} {time:>8.1f} {clamped:>10.1f}")
-    print(f"{seconds} s in all; one folder a run under {root}/. Trained with background colours that go with the class 9 times in 10, "
-          "tested where they do not.")
+              f"{cell([line['test.linear_acc1'] for line in lines]):<24} {groups[0]:>10.1f} {groups[1]:>14.1f} {time:>8.1f} {clamped:>10.1f}")
+    print(f"{seconds} s in all; one folder a run under {root}/. Trained with background colours that go with the class every other time, "
+          "tested where they do not (1 in 10); aligned and conflicting: kNN accuracy where the colour fits the class and where it does not.")
 
 
 if __name__ == "__main__":
