@@ -49,7 +49,8 @@ LossEvaluation evaluate_once(const Objective& objective, const ObjectiveInput& i
 // The first evaluation of a process also loads code and starts threads; two samples are enough for that.
 void warm_up(const Objective& objective, const ObjectiveInput& input, const LossEvaluationOptions& options) {
   const auto head = [](const at::Tensor& rows) { return rows.defined() ? rows.slice(0, 0, 2) : rows; };
-  const ObjectiveInput small = {head(input.z), head(input.labels), head(input.bias), head(input.weights), head(input.samples)};
+  ObjectiveInput small = input;
+  for (at::Tensor* tensor : {&small.z, &small.labels, &small.bias, &small.weights, &small.samples}) *tensor = head(*tensor);
   evaluate_once(objective, small, options);
 }
 

@@ -19,14 +19,6 @@
 
 namespace debias {
 
-enum class Engine { kAuto, kFused, kDense };
-
-template <>
-struct EnumNames<Engine> {
-  static constexpr std::array<std::pair<std::string_view, Engine>, 3> values = {
-      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"dense", Engine::kDense}}};
-};
-
 namespace {
 
 struct LossArguments {

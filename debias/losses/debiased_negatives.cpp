@@ -86,7 +86,7 @@ ObjectiveResult debiased_negatives(const ObjectiveInput& given, const DebiasedNe
 }
 
 ObjectiveResult debiased_negatives(const at::Tensor& z, const DebiasedNegativesOptions& options, const at::Tensor& labels) {
-  return debiased_negatives(ObjectiveInput{z, labels, {}, {}, {}}, options);
+  return debiased_negatives(ObjectiveInput{.z = z, .labels = labels}, options);
 }
 
 ObjectiveEntry debiased_negatives_entry() {

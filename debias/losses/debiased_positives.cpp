@@ -97,7 +97,7 @@ ObjectiveResult debiased_positives(const ObjectiveInput& given, const DebiasedPo
 }
 
 ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesOptions& options, const at::Tensor& labels) {
-  return debiased_positives(ObjectiveInput{z, labels, {}, {}, {}}, options);
+  return debiased_positives(ObjectiveInput{.z = z, .labels = labels}, options);
 }
 
 ObjectiveEntry debiased_positives_entry() {

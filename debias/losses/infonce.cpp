@@ -35,7 +35,7 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
 }
 
 ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, const at::Tensor& labels) {
-  return infonce(ObjectiveInput{z, labels, {}, {}, {}}, options);
+  return infonce(ObjectiveInput{.z = z, .labels = labels}, options);
 }
 
 ObjectiveEntry infonce_entry() {

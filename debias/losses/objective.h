@@ -6,11 +6,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
@@ -18,13 +21,28 @@
 
 namespace debias {
 
+// How an objective is computed: the plain composition in libtorch (dense) defines it, the tile engine (fused) never holds a matrix of
+// pairs. auto: fused where there is an engine for the objective and its input (float32 or bfloat16 on the CPU), else dense.
+enum class Engine { kAuto, kFused, kDense };
+
+template <>
+struct EnumNames<Engine> {
+  static constexpr std::array<std::pair<std::string_view, Engine>, 3> values = {
+      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"dense", Engine::kDense}}};
+};
+
+inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
+
 // The input of an objective. Undefined tensors are absent.
 struct ObjectiveInput {
-  at::Tensor z;        // [B, V, D] floating point; rows of unit norm for the pairwise objectives. For logits objectives [B, C].
-  at::Tensor labels;   // int64 [B], -1 = unknown, matches nothing
-  at::Tensor bias;     // int64 [B]
-  at::Tensor weights;  // pair weights' features [B, F] (softcon, continuous fairkl)
-  at::Tensor samples;  // int64 [B] keys of "same sample"; absent: 0..B-1
+  at::Tensor z{};        // [B, V, D] floating point; rows of unit norm for the pairwise objectives. For logits objectives [B, C].
+  at::Tensor labels{};   // int64 [B], -1 = unknown, matches nothing
+  at::Tensor bias{};     // int64 [B]
+  at::Tensor weights{};  // pair weights' features [B, F] (softcon, continuous fairkl)
+  at::Tensor samples{};  // int64 [B] keys of "same sample"; absent: 0..B-1
+  at::Tensor prior{};    // [C, G] P(y | b) (bias_balanced); absent: counted from the batch
+  Engine engine = Engine::kAuto;
+  int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward pass
 };
 
 // A value with its evidence.
@@ -35,6 +53,9 @@ struct ObjectiveResult {
   int64_t anchors_used = 0;
   int64_t clamped = 0;                 // anchors whose clamp, floor or fall-back acted (summed over view pairs)
   std::optional<double> min_estimate;  // the smallest estimate before it acted
+  // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
+  std::optional<double> effective_sample_size;
+  bool fused = false;  // computed by the tile engine
 };
 
 enum class InputKind { kPairs, kRegulariser, kLogits };
@@ -55,6 +76,7 @@ struct ObjectiveEntry {
   int64_t min_views = 1;
   bool needs_labels = false;  // always; options may need them too and then the objective says so itself
   bool needs_bias = false;
+  bool fused = false;  // the tile engine can compute it
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
   std::function<std::unique_ptr<Objective>(const Config& term, const std::vector<std::string>& others)> make;

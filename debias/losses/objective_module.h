@@ -17,7 +17,7 @@ class ObjectiveModule : public torch::nn::Module {
 
   // One overload only: the module holders deduce its result.
   ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels = {}) {
-    return kFunction(ObjectiveInput{z, labels, {}, {}, {}}, options);
+    return kFunction(ObjectiveInput{.z = z, .labels = labels}, options);
   }
 
   Options options;

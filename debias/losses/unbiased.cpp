@@ -40,7 +40,7 @@ ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& opt
 }
 
 ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options) {
-  return unbiased(ObjectiveInput{z, labels, {}, {}, {}}, options);
+  return unbiased(ObjectiveInput{.z = z, .labels = labels}, options);
 }
 
 ObjectiveEntry unbiased_entry() {
