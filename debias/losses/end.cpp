@@ -1,0 +1,200 @@
+#include "debias/losses/end.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/losses/group_moments.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "end";
+
+// Of each row, the sum of its partners' rows: pairs of one label whose later row has the smaller bias value.
+class HalfPairs {
+ public:
+  HalfPairs(const at::Tensor& label, const at::Tensor& bias)
+      : order_(label.argsort(true, 0, false).cpu()),
+        label_(label.cpu().index_select(0, order_)),
+        bias_(std::get<1>(at::_unique(bias.cpu(), true, true)).index_select(0, order_)) {}
+
+  at::Tensor partner_sums(const at::Tensor& rows) const {
+    const at::Tensor z = rows.detach().to(at::kCPU, at::kDouble).index_select(0, order_).contiguous(), sums = at::zeros_like(z);
+    const int64_t n = z.size(0);
+    std::vector<int64_t> forward(n);
+    for (int64_t i = 0; i < n; ++i) forward[i] = i;
+    sweep(forward, z, sums, false);
+    sweep({forward.rbegin(), forward.rend()}, z, sums, true);
+    return at::zeros_like(z).index_copy_(0, order_, sums).to(rows.device(), rows.scalar_type());
+  }
+
+ private:
+  // Walks the rows of each label in turn; a row is added to the running sums of the bias values that may meet it later on: those below its
+  // own on the way forward (partners come later and have less), above it on the way back.
+  void sweep(const std::vector<int64_t>& walk, const at::Tensor& z, const at::Tensor& sums, bool back) const {
+    const int64_t d = z.size(1), biases = bias_.numel() == 0 ? 0 : bias_.max().item<int64_t>() + 1;
+    const int64_t* label = label_.data_ptr<int64_t>();
+    const int64_t* bias = bias_.data_ptr<int64_t>();
+    const double* rows = z.data_ptr<double>();
+    double* out = sums.data_ptr<double>();
+    std::vector<double> met(biases * d);
+    for (size_t step = 0; step < walk.size(); ++step) {
+      const int64_t i = walk[step];
+      if (step > 0 && label[i] != label[walk[step - 1]]) std::fill(met.begin(), met.end(), 0.0);
+      const double* row = rows + i * d;
+      for (int64_t k = 0; k < d; ++k) out[i * d + k] += met[bias[i] * d + k];
+      for (int64_t b = back ? bias[i] + 1 : 0; b < (back ? biases : bias[i]); ++b) {
+        for (int64_t k = 0; k < d; ++k) met[b * d + k] += row[k];
+      }
+    }
+  }
+
+  at::Tensor order_, label_, bias_;  // by label, in the order given within one
+};
+
+// The sums as an operation of autograd: linear and symmetric, so its gradient is itself.
+class PartnerSums : public torch::autograd::Function<PartnerSums> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& label,
+                            const at::Tensor& bias) {
+    context->save_for_backward({label, bias});
+    return HalfPairs(label, bias).partner_sums(z);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    return {apply(gradients[0], saved[0], saved[1]), at::Tensor(), at::Tensor()};
+  }
+};
+
+// The sum of c over a set of unordered pairs and how many those are.
+struct PairTotal {
+  at::Tensor sum;  // 0-d, or by bias value
+  double count = 0;
+};
+
+at::Tensor sums_by(const at::Tensor& keys, const at::Tensor& z) {  // [K, D + 1]: the last column counts rows
+  const at::Tensor index = std::get<1>(at::_unique(keys, true, true));
+  const int64_t groups = keys.size(0) == 0 ? 0 : index.max().item<int64_t>() + 1;
+  const at::Tensor rows = at::cat({z, at::ones({z.size(0), 1}, z.options())}, 1);
+  return at::zeros({groups, rows.size(1)}, rows.options()).index_add(0, index, rows);
+}
+
+at::Tensor squared_sums(const at::Tensor& sums) { return sums.narrow(1, 0, sums.size(1) - 1).square().sum(1); }
+double squared_counts(const at::Tensor& sums) { return sums.select(1, -1).detach().square().sum().item<double>(); }
+
+class GroupedPairs {
+ public:
+  explicit GroupedPairs(const KeyedRows& rows) : rows_(rows), z_(rows.z.to(at::kDouble)) {}
+
+  PairTotal one_bias() const {
+    const at::Tensor sums = sums_by(rows_.bias, z_), own = sums_by(rows_.bias, z_.square().sum(1, true)).select(1, 0);
+    return {(squared_sums(sums) - own) / 2, (squared_counts(sums) - static_cast<double>(z_.size(0))) / 2};
+  }
+
+  PairTotal one_label(bool full_pairs) const {
+    const at::Tensor known = rows_.label.ge(0).nonzero().squeeze(1), z = z_.index_select(0, known);
+    const KeyedRows rows = rows_.picked(known);
+    if (!full_pairs) {
+      const double count = PartnerSums::apply(at::ones({z.size(0), 1}, z.options()), rows.label, rows.bias).sum().item<double>() / 2;
+      return {(z * PartnerSums::apply(z, rows.label, rows.bias)).sum() / 2, count};
+    }
+    const RowGroups groups = row_groups(rows.label, rows.bias);
+    const at::Tensor group_of = at::zeros_like(groups.order).index_copy(0, groups.order, groups.group_of);
+    const at::Tensor label = sums_by(rows.label, z), both = sums_by(group_of, z);
+    return {(squared_sums(label).sum() - squared_sums(both).sum()) / 2, (squared_counts(label) - squared_counts(both)) / 2};
+  }
+
+ private:
+  const KeyedRows& rows_;
+  at::Tensor z_;
+};
+
+class DensePairs {
+ public:
+  explicit DensePairs(const KeyedRows& rows) : rows_(rows), c_(rows.z.mm(rows.z.t())) {}
+
+  PairTotal one_bias() const {
+    const at::Tensor pairs = rows_.bias.unsqueeze(1).eq(rows_.bias.unsqueeze(0)).tril(-1);
+    return {sums_by(rows_.bias, (c_ * pairs).sum(1, true)).select(1, 0), pairs.sum().item<double>()};
+  }
+
+  PairTotal one_label(bool full_pairs) const {
+    const at::Tensor label = rows_.label.unsqueeze(1), bias = rows_.bias.unsqueeze(1);
+    const at::Tensor same = label.eq(label.t()).logical_and(label.ge(0)).tril(-1);
+    const at::Tensor pairs = same.logical_and(full_pairs ? bias.ne(bias.t()) : bias.lt(bias.t()));
+    return {(c_ * pairs).sum(), pairs.sum().item<double>()};
+  }
+
+ private:
+  const KeyedRows& rows_;
+  at::Tensor c_;
+};
+
+template <class Pairs>
+ObjectiveResult evaluated(const KeyedRows& rows, const EndOptions& options) {
+  const Pairs pairs(rows);
+  const PairTotal bias = pairs.one_bias(), label = pairs.one_label(options.full_pairs());
+  ObjectiveResult result;
+  result.value = bias.sum.abs().sum() * (bias.count > 0 ? options.alpha() / bias.count : 0);
+  if (label.count > 0) result.value = result.value + options.beta() * (0.5 - label.sum / (2 * label.count));
+  result.value = result.value.to(rows.z.scalar_type());
+  result.clamped = (bias.count == 0) + (label.count == 0);
+  return result;
+}
+
+}  // namespace
+
+const OptionTable<EndOptions>& EndOptions::table() {
+  using Self = EndOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("alpha", &Self::alpha_, Range::at_least(0), "weight of R_perp: rows of one bias value are spread")
+          .add("beta", &Self::beta_, Range::at_least(0), "weight of R_par: rows of one label are gathered across bias values")
+          .add("full_pairs", &Self::full_pairs_, "all pairs of R_par, not only those whose later row has the smaller bias value")
+          .with_variants()
+          .variant("paper", "full_pairs", "true");
+  return table;
+}
+
+ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) {
+  EndOptions::table().verify(options, kName);
+  const KeyedRows all = keyed_rows(input, kName);
+  require_labels(input, kName, "the choice of pairs");
+  if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kName);
+  const at::Tensor known = all.bias.ge(0).nonzero().squeeze(1);
+  const KeyedRows rows = all.picked(known);
+  const bool fused = input.engine != Engine::kDense;
+  ObjectiveResult result = fused ? evaluated<GroupedPairs>(rows, options) : evaluated<DensePairs>(rows, options);
+  const bool used = result.clamped < 2;
+  const at::Tensor own = result.value.detach().expand({known.size(0)});
+  result.per_anchor = at::full({all.z.size(0)}, std::numeric_limits<double>::quiet_NaN(), all.z.options());
+  if (used) result.per_anchor.index_copy_(0, known, own);
+  result.anchors = all.z.size(0);
+  result.anchors_used = used ? known.size(0) : 0;
+  result.fused = fused;
+  return result;
+}
+
+ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options) {
+  return end(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
+}
+
+ObjectiveEntry end_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "rows of one bias value spread, rows of one label gathered across bias values (Tartaglione et al. 2021)";
+  entry.kind = InputKind::kRegulariser;
+  entry.needs_labels = true;
+  entry.needs_bias = true;
+  entry.fused = true;
+  return with_options<EndOptions>(std::move(entry), end);
+}
+
+}  // namespace debias

@@ -1,0 +1,231 @@
+#include "debias/losses/fairkl.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/losses/fairkl_moments.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "fairkl";
+constexpr double kLeastVariance = 1e-12;  // of d, under any variance_floor
+constexpr double kNoDeviation = 1e-14;    // a variance of cosines up to this is the rounding of none; its root has no gradient
+constexpr double kDistanceSquared = 4;    // d = 2 - 2c: means differ by twice, variances and squares by four times those of c
+
+bool has_floor(FairKlMode mode) { return mode == FairKlMode::kKl || mode == FairKlMode::kJeffreys || mode == FairKlMode::kLogNormal; }
+
+at::Tensor divergence(const FairKlMoments& a, const FairKlMoments& c) {
+  return ((a.variance + (a.mean - c.mean).square()) / c.variance - (a.variance / c.variance).log() - 1) / 2;
+}
+
+at::Tensor deviation(const at::Tensor& variance) {
+  const at::Tensor some = variance.gt(kNoDeviation);
+  return variance.where(some, 1).sqrt().where(some, 0);
+}
+
+// The variance over all n^2 entries of a matrix that is zero outside the set; without a difference of large sums.
+at::Tensor zero_filled_variance(const FairKlMoments& set, int64_t rows) {
+  const double entries = static_cast<double>(rows) * static_cast<double>(rows);
+  return set.weight * (set.variance + set.mean.square() * (1 - set.weight / std::max(entries, 1.0))) / std::max(entries - 1, 1.0);
+}
+
+// D of one sign, for all anchors together [1] or for each [n].
+struct Comparison {
+  at::Tensor value;  // finite everywhere
+  at::Tensor used;   // bool
+  int64_t acted = 0;
+};
+
+class Comparer {
+ public:
+  Comparer(const FairKlOptions& options, int64_t rows, bool weighted) : options_(options), rows_(rows), mode_(options.mode()) {
+    zero_ = options.empty() == FairKlEmpty::kZero || (options.empty() == FairKlEmpty::kAuto && mode_ == FairKlMode::kAuthors);
+    const bool two = options.pooling() == FairKlPooling::kAnchor && mode_ != FairKlMode::kMean && !zero_;
+    least_ = weighted ? kLeastWeight : two ? 2 : 1;
+    // The floor is one of variances of d, the moments are those of c; ln d is compared as it is.
+    const double unit = mode_ == FairKlMode::kLogNormal ? 1 : kDistanceSquared;
+    floor_ = std::max(options.variance_floor(), kLeastVariance) / unit;
+    empty_mean_ = mode_ == FairKlMode::kLogNormal ? std::log(2 + kDistanceOffset) : 0;
+  }
+
+  Comparison operator()(FairKlMoments aligned, FairKlMoments conflicting, bool positive) const {
+    const at::Tensor small_aligned = aligned.weight.lt(least_), small_conflicting = conflicting.weight.lt(least_);
+    Comparison result;
+    result.used = zero_ ? at::ones_like(small_aligned) : small_aligned.logical_or(small_conflicting).logical_not();
+    result.acted = prepare(aligned, small_aligned, result.used) + prepare(conflicting, small_conflicting, result.used);
+    result.value = value(aligned, conflicting, positive);
+    return result;
+  }
+
+ private:
+  // Replaces what an empty set cannot have and floors variances; how many sets that was.
+  int64_t prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used) const {
+    set.mean = set.mean.masked_fill(small, empty_mean_);
+    set.variance = set.variance.masked_fill(small, 0);
+    set.weight = set.weight.masked_fill(small, 0);
+    at::Tensor acts = small;
+    if (has_floor(mode_)) {
+      acts = acts.logical_or(set.variance.lt(floor_).logical_and(used));
+      set.variance = set.variance.clamp_min(floor_);
+    }
+    return acts.sum().item<int64_t>();
+  }
+
+  at::Tensor value(const FairKlMoments& a, const FairKlMoments& c, bool positive) const {
+    const at::Tensor means = (a.mean - c.mean).square();
+    switch (mode_) {
+      case FairKlMode::kKl:
+      case FairKlMode::kLogNormal:
+        return divergence(a, c);
+      case FairKlMode::kJeffreys:
+        return divergence(a, c) + divergence(c, a);
+      case FairKlMode::kMean:
+        return kDistanceSquared * means;
+      case FairKlMode::kStats:
+        return kDistanceSquared * (means + options_.kld() * (deviation(a.variance) - deviation(c.variance)).square());
+      case FairKlMode::kAuthors:
+        break;
+    }
+    const at::Tensor deviations = deviation(zero_filled_variance(a, rows_)) - deviation(zero_filled_variance(c, rows_));
+    return means + options_.kld() * deviations.square() + (positive ? -c.mean : a.mean);
+  }
+
+  FairKlOptions options_;
+  int64_t rows_;
+  FairKlMode mode_;
+  bool zero_;
+  double least_, floor_, empty_mean_;
+};
+
+struct Parts {
+  at::Tensor value;      // 0-d
+  at::Tensor by_anchor;  // [1] or [n]: its mean over anchors in use is the value
+  at::Tensor used;       // bool, as by_anchor
+};
+
+Parts together(const Comparison& positive, const Comparison& negative) {
+  Parts parts;
+  parts.used = positive.used.logical_or(negative.used);
+  const double all = static_cast<double>(parts.used.sum().item<int64_t>());
+  parts.by_anchor = at::zeros_like(positive.value);
+  for (const Comparison* sign : {&positive, &negative}) {
+    const double own = std::max(static_cast<double>(sign->used.sum().item<int64_t>()), 1.0);
+    const at::Tensor values = sign->value.where(sign->used, 0);
+    parts.value = parts.value.defined() ? parts.value + values.sum() / own : values.sum() / own;
+    parts.by_anchor = parts.by_anchor + values.detach() * (all / own);
+  }
+  return parts;
+}
+
+// The rows that are in pairs at all.
+at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
+  const at::Tensor known = weighted ? rows.label.ge(0) : rows.label.ge(0).logical_and(rows.bias.ge(0));
+  return known.nonzero().squeeze(1);
+}
+
+at::Tensor checked_features(const at::Tensor& weights, const at::Tensor& z) {
+  if (weights.dim() != 2 || weights.size(0) != z.size(0) || !weights.is_floating_point()) {
+    throw data_error("{}: weights: expected floating-point bias features of shape [{}, F], found {} of shape {}", kName, z.size(0),
+                     c10::toString(weights.scalar_type()), c10::str(weights.sizes()));
+  }
+  return weights.repeat({z.size(1), 1});
+}
+
+void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
+  if (weighted && options.mode() == FairKlMode::kAuthors) {
+    throw usage_error("{}: mode authors knows bias values only, weights were given; leave them out or choose another mode", kName);
+  }
+  if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
+  throw usage_error("{}: {} needs every pair, the fused engine sums by groups of rows; give engine dense or auto", kName,
+                    weighted ? "a continuous bias" : "mode lognormal");
+}
+
+// Groups cost n D^2 and a D x D matrix each, with its gradient; pairs cost n^2 D.
+bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const RowGroups& groups) {
+  if (input.engine != Engine::kAuto) return input.engine == Engine::kFused;
+  const int64_t n = rows.z.size(0), d = rows.z.size(1);
+  return n >= d && static_cast<int64_t>(groups.sizes.size() * 2 * sizeof(double)) * d * d <= input.memory_budget;
+}
+
+}  // namespace
+
+const OptionTable<FairKlOptions>& FairKlOptions::table() {
+  using Self = FairKlOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("mode", &Self::mode_, "how two sets of pairs are compared")
+          .add("kld", &Self::kld_, Range::at_least(0), "weight of the deviations in modes stats and authors")
+          .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
+          .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")
+          .add("variance_floor", &Self::variance_floor_, Range::at_least(0),
+               "least variance of squared distances in kl, jeffreys, lognormal")
+          .add("normaliser", &Self::normaliser_, "with a continuous bias, moments divided by the weights or by the number of rows")
+          .with_variants()
+          .variant("authors", "mode", "authors")
+          .check([](const Self& options, const std::string& what) {
+            if (options.mode() == FairKlMode::kAuthors && options.pooling() == FairKlPooling::kAnchor) {
+              throw usage_error("{}: mode authors pools over the batch; give pooling batch or another mode", what);
+            }
+            if (options.kld() != 1 && has_floor(options.mode())) {
+              throw usage_error("{}: kld weighs the deviations of modes stats and authors, mode {} has none; leave it at 1", what,
+                                enum_name(options.mode()));
+            }
+          });
+  return table;
+}
+
+ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) {
+  FairKlOptions::table().verify(options, kName);
+  const KeyedRows all = keyed_rows(input, kName);
+  const bool weighted = input.weights.defined();
+  check_engine(input, options, weighted);
+  require_labels(input, kName, "the choice of pairs");
+  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias values or weights; none were given", kName);
+  const at::Tensor known = known_rows(all, weighted);
+  const KeyedRows rows = all.picked(known);
+
+  const FairKlMomentRequest request = {.by_anchor = options.pooling() == FairKlPooling::kAnchor,
+                                       .self_pairs = options.mode() == FairKlMode::kAuthors,
+                                       .log_distances = options.mode() == FairKlMode::kLogNormal,
+                                       .divide_by_rows = weighted && options.normaliser() == FairKlNormaliser::kBatch};
+  ObjectiveResult result;
+  const at::Tensor features = weighted ? checked_features(input.weights, input.z).index_select(0, known) : at::Tensor();
+  const RowGroups groups = weighted || request.log_distances ? RowGroups() : row_groups(rows.label, rows.bias);
+  result.fused = groups.order.defined() && by_groups(input, rows, groups);
+  const FairKlSets sets = result.fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
+
+  const Comparer compare(options, rows.z.size(0), weighted);
+  const Comparison positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
+                   negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
+  const Parts parts = together(positive, negative);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const at::Tensor own = parts.by_anchor.where(parts.used, nan).to(all.z.scalar_type()).expand({known.size(0)});
+  result.value = parts.value.to(all.z.scalar_type());
+  result.per_anchor = at::full({all.z.size(0)}, nan, all.z.options().requires_grad(false)).index_copy(0, known, own);
+  result.anchors = all.z.size(0);
+  result.anchors_used = result.per_anchor.isnan().logical_not().sum().item<int64_t>();
+  result.clamped = positive.acted + negative.acted;
+  return result;
+}
+
+ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options) {
+  return fairkl(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
+}
+
+ObjectiveEntry fairkl_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "distances of pairs with one and with two bias values kept alike (Barbano et al. 2023 eq. 10)";
+  entry.kind = InputKind::kRegulariser;
+  entry.needs_labels = true;
+  entry.fused = true;
+  return with_options<FairKlOptions>(std::move(entry), fairkl);
+}
+
+}  // namespace debias

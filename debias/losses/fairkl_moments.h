@@ -1,0 +1,45 @@
+// The moments of cosines over the four sets of pairs that FairKL compares.
+//
+// Ordered pairs (a, j), a != j, of n rows: positive = one label, negative = two labels; aligned = one bias value, conflicting = two. With
+// bias features in place of bias values a pair is both, aligned with the weight w_aj = cosine of the features clipped to [0, 1] and
+// conflicting with 1 - w_aj. Over a set with weights w and values x:   mean = sum w x / W,   variance = sum w (x - mean)^2 / W,   W = sum
+// w.
+//
+// pair_moments is the definition and holds n x n matrices; group_moments sums by groups of rows and never sees a pair.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+
+#include "debias/losses/group_moments.h"
+
+namespace debias {
+
+struct FairKlMoments {
+  at::Tensor weight;    // sum of w: how many pairs, [1] over all anchors or [n] by anchor
+  at::Tensor mean;      // of an empty set: 0 but for rounding
+  at::Tensor variance;  // >= 0 but for rounding
+};
+
+// Indices of the sets.
+enum FairKlSet { kPositiveAligned, kPositiveConflicting, kNegativeAligned, kNegativeConflicting };
+using FairKlSets = std::array<FairKlMoments, 4>;
+
+struct FairKlMomentRequest {
+  bool by_anchor = false;
+  bool self_pairs = false;      // the positives aligned hold the pairs (a, a) as well
+  bool log_distances = false;   // x = ln(2 - 2c + kDistanceOffset) in place of x = c; pair_moments only
+  bool divide_by_rows = false;  // W = n for each anchor, n^2 for all; pair_moments only
+};
+
+inline constexpr double kDistanceOffset = 1e-6;
+inline constexpr double kLeastWeight = 1e-6;  // of features: a set with less is empty
+
+// `features` [n, F] or undefined: then rows.bias counts.
+FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const FairKlMomentRequest& request);
+
+// In double whatever the dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
+FairKlSets group_moments(const KeyedRows& rows, const RowGroups& groups, const FairKlMomentRequest& request);
+
+}  // namespace debias

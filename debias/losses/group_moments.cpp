@@ -1,0 +1,115 @@
+#include "debias/losses/group_moments.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "debias/core/error.h"
+#include "debias/losses/pair_keys.h"
+
+namespace debias {
+namespace {
+
+std::vector<int64_t> starts_of(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> starts = {0};
+  for (const int64_t size : sizes) starts.push_back(starts.back() + size);
+  return starts;
+}
+
+// The runs of rows in parallel: many products too small for threads of their own. Grad mode is per thread, hence detached tensors only.
+template <class Function>
+void for_each_run(const std::vector<int64_t>& sizes, const Function& function) {
+  const std::vector<int64_t> starts = starts_of(sizes);
+  at::parallel_for(0, static_cast<int64_t>(sizes.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) function(g, starts[g], starts[g + 1]);
+  });
+}
+
+// Written out because autograd would form the backward product of z^T z once for each of its two factors.
+class OuterProducts : public torch::autograd::Function<OuterProducts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, std::vector<int64_t> sizes) {
+    context->save_for_backward({rows});
+    const at::Tensor z = rows.detach();
+    const at::Tensor products = at::empty({static_cast<int64_t>(sizes.size()), z.size(1), z.size(1)}, z.options());
+    for_each_run(sizes, [&](int64_t g, int64_t begin, int64_t end) {
+      const at::Tensor run = z.slice(0, begin, end);
+      at::Tensor out = products.select(0, g);
+      at::mm_out(out, run.t(), run);
+    });
+    context->saved_data["sizes"] = std::move(sizes);
+    return products;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    if (at::GradMode::is_enabled()) {
+      throw usage_error("the fused engine of this regulariser has no second derivative; compute it with engine dense");
+    }
+    const at::Tensor z = context->get_saved_variables()[0].detach(), gradient = gradients[0];
+    const at::Tensor result = at::empty_like(z);
+    for_each_run(context->saved_data["sizes"].toIntVector(), [&](int64_t g, int64_t begin, int64_t end) {
+      const at::Tensor slope = gradient.select(0, g);
+      at::Tensor out = result.slice(0, begin, end);
+      at::mm_out(out, z.slice(0, begin, end), slope + slope.t());
+    });
+    return {result, at::Tensor()};
+  }
+};
+
+}  // namespace
+
+KeyedRows KeyedRows::picked(const at::Tensor& rows) const {
+  const auto pick = [&](const at::Tensor& of) { return of.defined() ? of.index_select(0, rows) : of; };
+  return {pick(z), pick(label), pick(bias)};
+}
+
+KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {
+  const at::Tensor& z = input.z;
+  if (!z.defined() || z.dim() != 3 || !z.is_floating_point() || z.numel() == 0) {
+    throw data_error("{}: expected non-empty floating-point embeddings [samples, views, dimensions], found {}", objective,
+                     z.defined() ? fmt::format("{} of shape {}", c10::toString(z.scalar_type()), c10::str(z.sizes())) : "none");
+  }
+  const PairKeys keys = pair_keys(input, z.size(1), objective);
+  const at::Tensor rows = z.transpose(0, 1).reshape({-1, z.size(2)});
+  return {z.scalar_type() == at::kDouble ? rows : rows.to(at::kFloat), keys.label, keys.bias};
+}
+
+RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias) {
+  const auto [labels, label_index] = at::_unique(label, true, true);
+  const auto [biases, bias_index] = at::_unique(bias, true, true);
+  const auto [keys, index, counts] = at::_unique2(label_index * biases.size(0) + bias_index, true, true, true);
+  RowGroups groups;
+  groups.order = index.argsort(true, 0, false);
+  const at::Tensor sizes = counts.cpu();
+  groups.sizes.assign(sizes.data_ptr<int64_t>(), sizes.data_ptr<int64_t>() + sizes.numel());
+  groups.counts = counts.to(at::kDouble);
+  groups.group_of = index.index_select(0, groups.order);
+  groups.labels = labels.size(0);
+  groups.biases = biases.size(0);
+  groups.label = keys.floor_divide(std::max<int64_t>(groups.biases, 1));
+  groups.bias = keys.remainder(std::max<int64_t>(groups.biases, 1));
+  return groups;
+}
+
+at::Tensor place_of(const RowGroups& groups, Merged into) {
+  if (into == Merged::kLabels) return groups.label;
+  if (into == Merged::kBiases) return groups.bias;
+  return into == Merged::kAll ? at::zeros_like(groups.label) : at::arange(groups.label.size(0), groups.label.options());
+}
+
+at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into) {
+  if (into == Merged::kGroups) return per_group;
+  if (into == Merged::kAll) return per_group.sum(0, true);
+  std::vector<int64_t> shape = per_group.sizes().vec();
+  shape[0] = into == Merged::kLabels ? groups.labels : groups.biases;
+  return at::zeros(shape, per_group.options()).index_add(0, place_of(groups, into), per_group);
+}
+
+at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes) {
+  return OuterProducts::apply(rows.contiguous(), sizes);
+}
+
+}  // namespace debias
