@@ -1,0 +1,45 @@
+// Cross-entropy on logits, and what the objectives on logits share.
+//
+//   L_a = -log p_a,   p_a = softmax(z_a) at the label y_a,   value = mean over the rows of known label
+//
+// z [N, C] logits, not normalised; labels in 0..C-1, or -1 = unknown: that row leaves the mean. With no row left the value is 0.
+// Log space throughout: logits of any size that is finite. No options.
+// Throws: usage error on missing labels; data error on shapes, dtypes, and labels outside -1..C-1, naming the first and how many there are.
+#pragma once
+
+#include "debias/core/options.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/objective_module.h"
+
+namespace debias {
+
+struct LabelledLogits {
+  at::Tensor logits;  // [N, C] float32 or float64: half precision becomes float32
+  at::Tensor label;   // int64 [N], 0 where unknown
+  at::Tensor known;   // bool [N]
+
+  at::Tensor log_probability() const { return log_probability(logits); }  // [N] of the label
+  at::Tensor log_probability(const at::Tensor& of_logits) const;          // the same under other logits
+};
+LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objective);
+
+// Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias value", `of` what count stands for ("logits").
+void check_keys(const at::Tensor& keys, int64_t count, const char* what, const char* of, const char* objective);
+
+class CrossEntropyOptions {
+ public:
+  static const OptionTable<CrossEntropyOptions>& table();
+};
+
+ObjectiveResult cross_entropy(const ObjectiveInput& input, const CrossEntropyOptions& options);
+ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const CrossEntropyOptions& options = {});
+
+class CrossEntropyImpl : public ObjectiveModule<CrossEntropyOptions, cross_entropy> {
+ public:
+  using ObjectiveModule::ObjectiveModule;
+};
+TORCH_MODULE(CrossEntropy);
+
+ObjectiveEntry cross_entropy_entry();
+
+}  // namespace debias

@@ -1,0 +1,50 @@
+#include "debias/losses/generalized_cross_entropy.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/cross_entropy.h"
+#include "debias/losses/objective_entry.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "generalized_cross_entropy";
+
+}  // namespace
+
+const OptionTable<GeneralizedCrossEntropyOptions>& GeneralizedCrossEntropyOptions::table() {
+  using Self = GeneralizedCrossEntropyOptions;
+  static const auto table = OptionTable<Self>()
+                                .add("q", &Self::q_, Range::open_closed(0, 1), "near 0 cross-entropy, 1 the mean absolute error")
+                                .add("form", &Self::form_, "(1 - p^q) / q, or cross-entropy weighted with q p^q")
+                                .with_variants()
+                                .variant("authors", "form", "lff");
+  return table;
+}
+
+ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options) {
+  GeneralizedCrossEntropyOptions::table().verify(options, kName);
+  const LabelledLogits rows = labelled_logits(input, kName);
+  const at::Tensor log_p = rows.log_probability();
+  const double q = options.q();
+  const at::Tensor loss = options.form() == GceForm::kStandard ? -(q * log_p).expm1() / q : -q * (q * log_p).exp().detach() * log_p;
+  return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1);
+}
+
+ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                          const GeneralizedCrossEntropyOptions& options) {
+  return generalized_cross_entropy(ObjectiveInput{.z = logits, .labels = labels}, options);
+}
+
+ObjectiveEntry generalized_cross_entropy_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.aliases = {"gce"};
+  entry.summary = "cross-entropy that trusts confident samples more, (1 - p^q) / q (Zhang & Sabuncu 2018 eq. 6)";
+  entry.kind = InputKind::kLogits;
+  entry.needs_labels = true;
+  return with_options<GeneralizedCrossEntropyOptions>(std::move(entry), generalized_cross_entropy);
+}
+
+}  // namespace debias

@@ -1,0 +1,46 @@
+// Generalized cross-entropy: between cross-entropy (q near 0) and the mean absolute error (q = 1), it gives samples that the network finds
+// hard less weight. Debiasing methods train their biased network with it.
+//
+//   standard: L_a = (1 - p_a^q) / q              lff: L_a = q p_a^q (-log p_a), the factor q p_a^q without gradient
+//
+// p_a = softmax(z_a) at the label y_a; value = mean over the rows of known label (-1 = unknown; 0 with none). z [N, C] logits, not
+// normalised. q in (0, 1]. The gradient of lff is q times that of standard. Powers are formed from log p: nothing overflows, p = 0 has
+// gradient 0. Throws: usage error on options out of range, missing labels; data error on shapes, dtypes, labels outside -1..C-1.
+//
+// Sources: Zhang & Sabuncu 2018 (NeurIPS) eq. 6; lff is the released code of Nam et al. 2020 (LfF), used by Lee et al. 2021 (DFA) as well.
+#pragma once
+
+#include "debias/core/options.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/objective_module.h"
+
+namespace debias {
+
+enum class GceForm { kStandard, kLff };
+
+template <>
+struct EnumNames<GceForm> {
+  static constexpr std::array<std::pair<std::string_view, GceForm>, 2> values = {
+      {{"standard", GceForm::kStandard}, {"lff", GceForm::kLff}}};
+};
+
+class GeneralizedCrossEntropyOptions {
+ public:
+  DEBIAS_OPTION(GeneralizedCrossEntropyOptions, double, q, 0.7)
+  DEBIAS_OPTION(GeneralizedCrossEntropyOptions, GceForm, form, GceForm::kStandard)
+  static const OptionTable<GeneralizedCrossEntropyOptions>& table();
+};
+
+ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options);
+ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
+                                          const GeneralizedCrossEntropyOptions& options = {});
+
+class GeneralizedCrossEntropyImpl : public ObjectiveModule<GeneralizedCrossEntropyOptions, generalized_cross_entropy> {
+ public:
+  using ObjectiveModule::ObjectiveModule;
+};
+TORCH_MODULE(GeneralizedCrossEntropy);
+
+ObjectiveEntry generalized_cross_entropy_entry();
+
+}  // namespace debias
