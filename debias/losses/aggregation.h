@@ -2,10 +2,16 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <string_view>
 #include <utility>
 
 #include "debias/core/options.h"
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/two_view.h"
 
 namespace debias {
 
@@ -19,6 +25,26 @@ template <>
 struct EnumNames<Aggregation> {
   static constexpr std::array<std::pair<std::string_view, Aggregation>, 2> values = {
       {{"grouping", Aggregation::kGrouping}, {"pairs", Aggregation::kPairs}}};
+};
+
+// The sums of every pair of views that an aggregation asks for, formed once for any number of losses.
+class AggregatedViews {
+ public:
+  struct Request {
+    Aggregation aggregation = Aggregation::kGrouping;
+    double temperature = 0.5;
+    bool drop_false_negatives = false;
+  };
+
+  // `input` from checked_views; a usage error when labels are needed and missing.
+  AggregatedViews(const ObjectiveInput& input, const Request& request, const char* objective);
+
+  ObjectiveResult mean(double scale, const std::function<AnchorLosses(const TwoViewSums&)>& losses) const;
+
+ private:
+  ObjectiveInput input_;
+  std::map<std::pair<int64_t, int64_t>, TwoViewSums> sums_;  // by first and second view
+  Aggregation aggregation_;
 };
 
 }  // namespace debias

@@ -27,18 +27,11 @@
 
 #include "debias/core/options.h"
 #include "debias/losses/aggregation.h"
+#include "debias/losses/negatives_estimate.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/objective_module.h"
 
 namespace debias {
-
-enum class Clamp { kFloor, kFallback, kPositive, kNone };
-
-template <>
-struct EnumNames<Clamp> {
-  static constexpr std::array<std::pair<std::string_view, Clamp>, 4> values = {
-      {{"floor", Clamp::kFloor}, {"fallback", Clamp::kFallback}, {"positive", Clamp::kPositive}, {"none", Clamp::kNone}}};
-};
 
 class DebiasedNegativesOptions {
  public:
@@ -59,6 +52,9 @@ class DebiasedNegativesImpl : public ObjectiveModule<DebiasedNegativesOptions, d
   using ObjectiveModule::ObjectiveModule;
 };
 TORCH_MODULE(DebiasedNegatives);
+
+// The losses of one pair of views, for sums formed with these options' temperature and drop_false_negatives.
+AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNegativesOptions& options);
 
 ObjectiveEntry debiased_negatives_entry();
 

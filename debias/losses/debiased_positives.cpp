@@ -4,10 +4,8 @@
 
 #include <cmath>
 
-#include "debias/losses/anchor_losses.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
-#include "debias/losses/two_view.h"
 
 namespace debias {
 namespace {
@@ -37,7 +35,25 @@ Estimate estimate(const TwoViewSums& sums, const DebiasedPositivesOptions& optio
   return {shift, (all + own) * p_weight - tau_minus * true_negatives / kept, sums.log_kept + (n / kept).log()};
 }
 
-AnchorLosses losses_of(const TwoViewSums& sums, const DebiasedPositivesOptions& options) {
+}  // namespace
+
+const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
+  using Self = DebiasedPositivesOptions;
+  static const auto table =
+      table_with_temperatures<Self>()
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+          .add("form", &Self::form_, "means as in eq. 12, or sums as behind the paper's figures")
+          .add("guard", &Self::guard_, "what becomes of a numerator below its least value tau_plus e^{-1/t}")
+          .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
+          .add("drop_false_negatives", &Self::drop_false_negatives_, "negatives' mean over other classes only (needs labels)")
+          .with_variants()
+          .variant("paper", "guard", "none")
+          .variant("authors", "form", "sum")
+          .variant("authors", "guard", "none");
+  return table;
+}
+
+AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPositivesOptions& options) {
   if (sums.negatives == 0) return no_negatives(sums.positive);
   const double t = options.temperature(), log_tau_plus = std::log(options.tau_plus());
   const Estimate raw = estimate(sums, options);
@@ -61,39 +77,11 @@ AnchorLosses losses_of(const TwoViewSums& sums, const DebiasedPositivesOptions& 
   return losses;
 }
 
-}  // namespace
-
-const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
-  using Self = DebiasedPositivesOptions;
-  static const auto table =
-      table_with_temperatures<Self>()
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
-          .add("form", &Self::form_, "means as in eq. 12, or sums as behind the paper's figures")
-          .add("guard", &Self::guard_, "what becomes of a numerator below its least value tau_plus e^{-1/t}")
-          .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
-          .add("drop_false_negatives", &Self::drop_false_negatives_, "negatives' mean over other classes only (needs labels)")
-          .with_variants()
-          .variant("paper", "guard", "none")
-          .variant("authors", "form", "sum")
-          .variant("authors", "guard", "none");
-  return table;
-}
-
-ObjectiveResult debiased_positives(const ObjectiveInput& given, const DebiasedPositivesOptions& options) {
+ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
   DebiasedPositivesOptions::table().verify(options, kName);
-  const ObjectiveInput input = checked_views(given, kName);
-  if (options.drop_false_negatives()) require_labels(input, kName, "drop_false_negatives");
-  const bool grouping = options.aggregation() == Aggregation::kGrouping;
-  const auto pair_losses = [&](int64_t first, int64_t second) {
-    const TwoViewRequest request = {.first = first,
-                                    .second = second,
-                                    .temperature = options.temperature(),
-                                    .drop_false_negatives = options.drop_false_negatives(),
-                                    .group_positives = grouping && input.z.size(1) > 2};
-    return losses_of(two_view_sums(input, request, kName), options);
-  };
-  if (grouping) return mean_over_anchors(pair_losses(0, 1), loss_scale(options));
-  return mean_over_view_pairs(input, loss_scale(options), pair_losses);
+  const AggregatedViews views(checked_views(input, kName), {options.aggregation(), options.temperature(), options.drop_false_negatives()},
+                              kName);
+  return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, options); });
 }
 
 ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesOptions& options, const at::Tensor& labels) {

@@ -70,6 +70,9 @@ class DebiasedPositivesImpl : public ObjectiveModule<DebiasedPositivesOptions, d
 };
 TORCH_MODULE(DebiasedPositives);
 
+// The losses of one pair of views, for sums formed with these options' temperature and drop_false_negatives.
+AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPositivesOptions& options);
+
 ObjectiveEntry debiased_positives_entry();
 
 }  // namespace debias
