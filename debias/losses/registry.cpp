@@ -1,7 +1,20 @@
+#include "debias/losses/bayesian.h"
+#include "debias/losses/bias_balanced.h"
+#include "debias/losses/biascon.h"
+#include "debias/losses/combined_debiased.h"
+#include "debias/losses/cross_entropy.h"
 #include "debias/losses/debiased_negatives.h"
 #include "debias/losses/debiased_positives.h"
+#include "debias/losses/end.h"
+#include "debias/losses/eps_infonce.h"
+#include "debias/losses/eps_supcon.h"
+#include "debias/losses/eps_supinfonce.h"
+#include "debias/losses/fairkl.h"
+#include "debias/losses/generalized_cross_entropy.h"
+#include "debias/losses/hard_negatives.h"
 #include "debias/losses/infonce.h"
 #include "debias/losses/objective.h"
+#include "debias/losses/supcon.h"
 #include "debias/losses/unbiased.h"
 
 namespace debias {
@@ -12,6 +25,19 @@ const std::vector<ObjectiveEntry>& objective_registry() {
       unbiased_entry(),
       debiased_negatives_entry(),
       debiased_positives_entry(),
+      combined_debiased_entry(),
+      hard_negatives_entry(),
+      bayesian_entry(),
+      supcon_entry(),
+      eps_infonce_entry(),
+      eps_supinfonce_entry(),
+      eps_supcon_entry(),
+      biascon_entry(),
+      fairkl_entry(),
+      end_entry(),
+      cross_entropy_entry(),
+      bias_balanced_entry(),
+      generalized_cross_entropy_entry(),
   };
   return registry;
 }

@@ -1,0 +1,97 @@
+#include "debias/losses/bayesian.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/error.h"
+#include "debias/losses/importance_weights.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "bayesian";
+
+bool by_rank_alone(const BayesianOptions& options) { return options.form() == BayesianForm::kAuthors; }
+
+double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta(); }
+
+double effective_size(const WeightedRows& rows, const at::Tensor& log_rank, const BayesianOptions& options) {
+  const at::NoGradGuard no_grad;
+  const double beta = exponent(options);
+  const auto sums = ranked_log_sums(rows.detached(), {{log_rank, beta}, {2 * log_rank, 2 * beta}});
+  return effective_sample_size(sums[0], sums[1], rows.negatives);
+}
+
+// Rows all of whose negatives are tied at a rank of weight zero have the sum of equal weights, the limit of alpha -> 1.
+at::Tensor with_tied_rows(const WeightedRows& rows, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
+  const at::Tensor weightless = log_sum.detach().le(kLogOfNothing / 2);
+  if (!weightless.any().item<bool>()) return log_weighted;
+  return log_sums(rows.pairs, {{PairSet::kUnequal, 1}})[0].where(weightless, log_weighted);
+}
+
+at::Tensor log_negatives(const WeightedRows& rows, const at::Tensor& log_rank, const BayesianOptions& options) {
+  if (by_rank_alone(options)) return ranked_log_sums(rows.pairs, {{log_rank, 1}})[0];
+  const double beta = options.beta();
+  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta}});
+  const at::Tensor weighted = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);
+  return options.alpha() < 1 ? weighted : with_tied_rows(rows, sums[0], weighted);
+}
+
+WeightedLosses losses_of(const WeightedRows& rows, const BayesianOptions& options) {
+  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  const at::Tensor log_rank = log_rank_weights(weighting, rows.negatives);
+  const at::Tensor loss = log_one_plus_exp(log_negatives(rows, log_rank, options) - rows.positive);
+  return {{.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, effective_size(rows, log_rank, options)};
+}
+
+void check_form(const BayesianOptions& options, const std::string& what) {
+  if (options.form() != BayesianForm::kAuthors) return;
+  if (options.beta() < 0.5 || options.beta() > 1) {
+    throw usage_error("{}: beta: form authors takes [0.5, 1], found {}; choose form corrected or paper for other values", what,
+                      options.beta());
+  }
+  if (options.alpha() == 1 && options.beta() == 1) {
+    throw usage_error("{}: alpha 1 with beta 1 weights every negative with zero in form authors; take either below 1", what);
+  }
+}
+
+}  // namespace
+
+const OptionTable<BayesianOptions>& BayesianOptions::table() {
+  using Self = BayesianOptions;
+  static const auto table =
+      table_with_temperatures<Self>()
+          .add("form", &Self::form_, "the paper's weights with the mixture inverted, as printed, or the released code's")
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+          .add("alpha", &Self::alpha_, Range::closed(0.5, 1), "chance that the encoder ranks a positive above a true negative")
+          .add("beta", &Self::beta_, Range::at_least(0), "hardness: weights grow as e^{beta s}; form authors: a mixture, in [0.5, 1]")
+          .add("stabilize", &Self::stabilize_, "form authors without the 1e-3 that its code adds to two divisors")
+          .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
+          .with_variants()
+          .variant("paper", "form", "paper")
+          .variant("authors", "form", "authors")
+          .variant("authors", "stabilize", "false")
+          .check(check_form);
+  return table;
+}
+
+ObjectiveResult bayesian(const ObjectiveInput& given, const BayesianOptions& options) {
+  BayesianOptions::table().verify(options, kName);
+  return mean_over_weighted_rows(checked_views(given, kName), options.temperature(), loss_scale(options), kName,
+                                 [&](const WeightedRows& rows) { return losses_of(rows, options); });
+}
+
+ObjectiveResult bayesian(const at::Tensor& z, const BayesianOptions& options) { return bayesian(ObjectiveInput{.z = z}, options); }
+
+ObjectiveEntry bayesian_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.aliases = {"bcl"};
+  entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
+  entry.min_views = 2;
+  return with_options<BayesianOptions>(std::move(entry), bayesian);
+}
+
+}  // namespace debias

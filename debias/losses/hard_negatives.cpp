@@ -1,0 +1,69 @@
+#include "debias/losses/hard_negatives.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/losses/importance_weights.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "hard_negatives";
+
+PairSum negatives_to(double exponent) { return {PairSet::kUnequal, exponent}; }
+
+double effective_size(const WeightedRows& rows, const at::Tensor& log_weights, double beta) {
+  const at::NoGradGuard no_grad;
+  return effective_sample_size(log_weights, log_sums(rows.detached(), {negatives_to(2 * beta)})[0], rows.negatives);
+}
+
+WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& options) {
+  const double beta = options.beta();
+  const auto sums = log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta)});
+  const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
+  return {estimate_losses({.log_sum = log_normalised(weighted, rows.negatives),
+                           .mean_positive = rows.positive,
+                           .positive = rows.positive,
+                           .negatives = rows.negatives,
+                           .tau_plus = options.tau_plus(),
+                           .temperature = options.temperature(),
+                           .clamp = options.clamp(),
+                           .multiplier = 1 + 2 * beta}),
+          effective_size(rows, sums[1], beta)};
+}
+
+}  // namespace
+
+const OptionTable<HardNegativesOptions>& HardNegativesOptions::table() {
+  using Self = HardNegativesOptions;
+  static const auto table = table_with_temperatures<Self>()
+                                .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+                                .add("beta", &Self::beta_, Range::at_least(0), "weight of a negative is e^{beta s}; 0: all alike")
+                                .add("clamp", &Self::clamp_, "what becomes of an estimate below its floor e^{-1/t}")
+                                .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
+                                .with_variants();
+  return table;
+}
+
+ObjectiveResult hard_negatives(const ObjectiveInput& given, const HardNegativesOptions& options) {
+  HardNegativesOptions::table().verify(options, kName);
+  return mean_over_weighted_rows(checked_views(given, kName), options.temperature(), loss_scale(options), kName,
+                                 [&](const WeightedRows& rows) { return losses_of(rows, options); });
+}
+
+ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOptions& options) {
+  return hard_negatives(ObjectiveInput{.z = z}, options);
+}
+
+ObjectiveEntry hard_negatives_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.aliases = {"hcl"};
+  entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
+  entry.min_views = 2;
+  return with_options<HardNegativesOptions>(std::move(entry), hard_negatives);
+}
+
+}  // namespace debias

@@ -1,0 +1,48 @@
+// What objectives with importance weights over an anchor's negatives share: rows of two views, the weighted sum, how many negatives it
+// is worth.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/pair_rows.h"
+
+namespace debias {
+
+struct WeightedRows {
+  PairRows pairs;         // the 2B rows of two views, grouped by sample: unequal rows are negatives
+  at::Tensor positive;    // [2B] s_ap
+  int64_t negatives = 0;  // N = 2B - 2
+
+  PairRows detached() const;
+};
+
+struct WeightedLosses {
+  AnchorLosses losses;
+  double effective_sample_size = 0;
+};
+
+// The mean of the two-view losses over all pairs of views, with evidence. `input` from checked_views; a sample without negatives costs
+// nothing and is not passed on.
+ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
+                                        const std::function<WeightedLosses(const WeightedRows&)>& losses);
+
+// log of N sum(w e^s) / sum(w), with weights w proportional to e^{beta s}, from the logs of both sums. Detached weights are constants: the
+// gradient of the numerator, whose terms grow as e^{(1 + beta) s}, is then taken for its e^s alone.
+struct WeightedSum {
+  at::Tensor log_sum;      // [rows] log of sum(w e^s)
+  at::Tensor log_weights;  // [rows] log of sum(w)
+  double beta = 0;
+  bool detach_weights = false;
+};
+at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives);
+
+// The mean over rows of sum(w)^2 / sum(w^2), which lies in [1, N], from the logs of both sums.
+double effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives);
+
+}  // namespace debias

@@ -1,0 +1,361 @@
+#include "debias/losses/bayesian.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "debias/core/error.h"
+#include "debias/losses/infonce.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+#include "tests/support/naive_negatives.h"
+
+namespace debias {
+namespace {
+
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+
+template <class Function>
+std::pair<ObjectiveResult, at::Tensor> with_gradient(const at::Tensor& z, const Function& function) {
+  const at::Tensor leaf = z.detach().clone().requires_grad_(true);
+  ObjectiveResult result = function(leaf);
+  result.value.backward();
+  return {result, leaf.grad()};
+}
+
+auto weighted_by(const BayesianOptions& options) {
+  return [options](const at::Tensor& z) { return bayesian(z, options); };
+}
+
+constexpr BayesianForm kForms[] = {BayesianForm::kCorrected, BayesianForm::kPaper, BayesianForm::kAuthors};
+
+// Independent values in double, angles in degrees, N = 6, nine printed decimals.
+TEST(Bayesian, Golden) {
+  const at::Tensor z = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
+  const auto at_point = [&](BayesianForm form, double alpha, double beta, bool stabilize = true) {
+    return value(bayesian(z, BayesianOptions().form(form).alpha(alpha).beta(beta).stabilize(stabilize)));
+  };
+  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 0), 0.661596865, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.9, 1), 1.063618590, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kPaper, 0.5, 0), 0.756893864, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kCorrected, 0.9, 0), 0.666914153, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kCorrected, 0.9, 1), 1.059303418, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.9, 0.9, false), 1.107437590, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.9, 0.9), 1.115354709, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.5, 0.5, false), 0.755865344, 6e-10);
+  EXPECT_NEAR(at_point(BayesianForm::kAuthors, 0.5, 0.5), 0.756893864, 6e-10);
+}
+
+// The formulas as printed and as released, with the root written as in the code: no care for cancellation.
+double printed_weight(const RankWeighting& w, double share) {
+  const double alpha = w.alpha, beta = w.beta, tau = w.tau_plus, minus = 1 - tau,
+               term = w.form != BayesianForm::kAuthors || w.stabilize ? 0 : 1e-3;
+  const double a = (1 - 2 * alpha) * (minus - tau) + term, b = 2 * (alpha * minus + (1 - alpha) * tau);
+  double phi = share;
+  if (w.form != BayesianForm::kPaper && std::abs(a) > 1e-12) phi = (-b + std::sqrt(std::max(0.0, b * b + 4 * a * share))) / (2 * a);
+  if (w.form != BayesianForm::kAuthors) {
+    return (alpha * minus + (1 - 2 * alpha) * phi * minus) / (alpha * minus + (1 - alpha) * tau + (1 - 2 * alpha) * phi * (minus - tau));
+  }
+  const double first = 2 * (1 - phi), second = 2 * phi;
+  const double hard = (alpha * (1 - beta) * first + (1 - alpha) * beta * second) / (alpha * (1 - beta) + (1 - alpha) * beta + term);
+  return hard / (minus * (alpha * first + (1 - alpha) * second) + tau * ((1 - alpha) * first + alpha * second));
+}
+
+std::vector<RankWeighting> weightings() {
+  std::vector<RankWeighting> all;
+  for (BayesianForm form : kForms) {
+    for (double alpha : {0.5, 0.7, 0.95}) {
+      for (double beta : {0.5, 0.8, 1.0}) {
+        for (double tau_plus : {0.01, 0.1, 0.5, 0.8}) {
+          for (bool stabilize : {false, true}) all.push_back({form, tau_plus, alpha, beta, stabilize});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(BayesianWeights, AreTheFormulas) {
+  for (const auto& weighting : weightings()) {
+    for (int64_t rank = 1; rank <= 7; ++rank) {
+      const double expected = printed_weight(weighting, static_cast<double>(rank) / 7);
+      EXPECT_NEAR(rank_weight(weighting, rank, 7), expected, 1e-11 * (1 + expected)) << rank << " alpha " << weighting.alpha;
+      EXPECT_NEAR(log_rank_weights(weighting, 7)[rank - 1].item<double>(), std::log(expected), 1e-10);
+    }
+  }
+}
+
+TEST(BayesianWeights, VanishExactlyAtTheLargestRankOfAPerfectEncoder) {
+  for (BayesianForm form : kForms) {
+    for (double tau_plus : {1e-12, 1e-9, 0.1, 0.3, 0.9}) {
+      const RankWeighting weighting = {form, tau_plus, 1, 0.7, true};
+      EXPECT_EQ(rank_weight(weighting, 50, 50), 0) << tau_plus;
+      EXPECT_EQ(log_rank_weights(weighting, 50)[49].item<double>(), -std::numeric_limits<double>::infinity());
+      for (int64_t rank = 1; rank < 50; ++rank) EXPECT_GT(rank_weight(weighting, rank, 50), 0) << tau_plus;
+    }
+  }
+}
+
+TEST(BayesianWeights, WithoutAPriorRanksDoNotMatter) {
+  for (BayesianForm form : {BayesianForm::kCorrected, BayesianForm::kPaper}) {
+    for (double alpha : {0.5, 0.8, 1.0}) {
+      for (int64_t rank = 1; rank <= 9; ++rank) EXPECT_NEAR(rank_weight({form, 0, alpha, 1, true}, rank, 9), 1, 1e-12);
+    }
+  }
+  for (int64_t rank = 1; rank <= 9; ++rank) EXPECT_NEAR(rank_weight({BayesianForm::kAuthors, 0, 1, 0.7, true}, rank, 9), 1, 1e-12);
+}
+
+TEST(BayesianWeights, TheReleasedSingularityIsCrossedSmoothly) {
+  const double singular = 0.5 + 0.0005 / 0.8;  // A + 1e-3 = 0
+  for (int64_t rank = 1; rank <= 9; ++rank) {
+    const auto at_alpha = [&](double alpha) { return rank_weight({BayesianForm::kAuthors, 0.1, alpha, 0.6, false}, rank, 9); };
+    EXPECT_NEAR(at_alpha(singular), (at_alpha(singular - 1e-6) + at_alpha(singular + 1e-6)) / 2, 1e-9);
+  }
+}
+
+// Quantiles of what unlabelled negatives follow, with a uniform proposal on cosines -0.5..0.5: the mean under the corrected weights is the
+// true negatives' (0.8809); the printed weights miss it, however many negatives there are.
+TEST(BayesianWeights, CorrectedOnesEstimateTrueNegatives) {
+  const int64_t n = 20000;
+  const double alpha = 0.9, tau = 0.1, t = 0.5, a = (1 - 2 * alpha) * (1 - 2 * tau), b = 1 - a;
+  const auto mean = [&](BayesianForm form) {
+    double sum = 0, weights = 0;
+    for (int64_t rank = 1; rank <= n; ++rank) {
+      const double share = (static_cast<double>(rank) - 0.5) / static_cast<double>(n),
+                   phi = (-b + std::sqrt(b * b + 4 * a * share)) / (2 * a);
+      const double w = rank_weight({form, tau, alpha, 0, true}, rank, n);
+      sum += w * std::exp((phi - 0.5) / t), weights += w;
+    }
+    return sum / weights;
+  };
+  EXPECT_NEAR(mean(BayesianForm::kCorrected), 0.8809, 2e-4);
+  EXPECT_NEAR(mean(BayesianForm::kPaper), 0.8809 - 0.020, 2e-3);
+}
+
+naive::WeightedAnchor looped(const naive::Negatives& around, const BayesianOptions& options) {
+  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  const bool authors = options.form() == BayesianForm::kAuthors;
+  std::vector<double> w;
+  for (double x : around.x) {
+    double at_or_below = 0;
+    for (double other : around.x) at_or_below += other <= x;
+    w.push_back(printed_weight(weighting, at_or_below / static_cast<double>(around.x.size())) * std::pow(x, authors ? 0 : options.beta()));
+  }
+  const auto [total, size] = naive::weighted(around.x, w);
+  double ng = authors ? 0 : total;
+  for (size_t j = 0; authors && j < w.size(); ++j) ng += w[j] * around.x[j];
+  naive::WeightedAnchor anchor;
+  anchor.loss = std::log1p(ng / around.p);
+  anchor.effective_size = size;
+  return anchor;
+}
+
+void expect_loops(const at::Tensor& z, const BayesianOptions& options) {
+  const auto expected = naive::over_view_pairs(z, options.temperature(), [&](const auto& around) { return looped(around, options); });
+  const auto found = bayesian(z, options);
+  const std::string what = options.table().write(options).to_yaml();
+  EXPECT_NEAR(value(found), expected.value, 1e-11) << what;
+  EXPECT_NEAR(found.effective_sample_size.value(), expected.effective_size, 1e-9) << what;
+  for (int64_t row = 0; row < found.anchors; ++row) {
+    EXPECT_NEAR(found.per_anchor[row].item<double>(), expected.per_anchor[row], 1e-11) << what;
+  }
+  EXPECT_EQ(found.anchors_used, found.anchors);
+  EXPECT_EQ(found.clamped, 0);
+  EXPECT_FALSE(found.min_estimate.has_value());
+}
+
+TEST(Bayesian, IsTheFormulaInLoops) {
+  int64_t seed = 0;
+  for (const auto& [samples, views, dimensions] : {std::tuple{2, 2, 2}, {3, 2, 5}, {8, 2, 3}, {4, 3, 3}}) {
+    for (const auto& weighting : weightings()) {
+      for (double t : {0.2, 1.0}) {
+        expect_loops(random_embeddings(samples, views, dimensions, ++seed), BayesianOptions()
+                                                                                .temperature(t)
+                                                                                .form(weighting.form)
+                                                                                .tau_plus(weighting.tau_plus)
+                                                                                .alpha(weighting.alpha)
+                                                                                .beta(weighting.beta)
+                                                                                .stabilize(weighting.stabilize));
+      }
+    }
+  }
+}
+
+TEST(Bayesian, TiesShareTheLargestRank) {
+  // Axes of three dimensions: cosines are exactly 0 or +-1, and most are tied.
+  const at::Tensor axes = at::cat({at::eye(3, at::kDouble), -at::eye(3, at::kDouble)});
+  const at::Tensor z = axes.index_select(0, integers({0, 1, 1, 3, 2, 0, 4, 4, 1, 0})).view({5, 2, 3});
+  for (BayesianForm form : kForms) expect_loops(z, BayesianOptions().form(form).alpha(0.9).beta(0.8));
+}
+
+TEST(Bayesian, AnEncoderThatKnowsNothingLeavesInfoNce) {
+  for (const auto& z : {random_embeddings(6, 2, 4, 3), random_embeddings(4, 3, 4, 3)}) {
+    const auto [expected, expected_gradient] = with_gradient(z, [](const at::Tensor& x) { return infonce(x); });
+    for (const auto& options :
+         {BayesianOptions().form(BayesianForm::kCorrected).alpha(0.5).beta(0),
+          BayesianOptions().form(BayesianForm::kPaper).alpha(0.5).beta(0),
+          BayesianOptions().form(BayesianForm::kAuthors).alpha(0.5).beta(0.5), BayesianOptions().tau_plus(0).alpha(1).beta(0)}) {
+      const auto [found, gradient] = with_gradient(z, weighted_by(options));
+      EXPECT_NEAR(value(found), value(expected), 1e-12);
+      EXPECT_LT(largest_difference(gradient, expected_gradient), 1e-12);
+      EXPECT_NEAR(*found.effective_sample_size, 2 * z.size(0) - 2, 1e-9);
+    }
+  }
+}
+
+// The same composition with raw exponentials, differentiated by libtorch, weights in the graph or out of it.
+at::Tensor composed(const at::Tensor& z, const BayesianOptions& options) {
+  const int64_t b = z.size(0), n = 2 * b - 2;
+  const at::Tensor rows = at::cat({z.select(1, 0), z.select(1, 1)}), x = (rows.mm(rows.t()) / 0.5).exp();
+  const at::Tensor sample = at::arange(b).repeat({2}), negative = sample.unsqueeze(0).ne(sample.unsqueeze(1));
+  const at::Tensor compared = x.unsqueeze(1).le(x.unsqueeze(2)).logical_and(negative.unsqueeze(1)).sum(2);  // [i, j]: k at or below j
+  at::Tensor by_rank = at::zeros_like(x);
+  const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
+  for (int64_t i = 0; i < 2 * b; ++i) {
+    for (int64_t j = 0; j < 2 * b; ++j) {
+      if (negative[i][j].item<bool>()) by_rank[i][j] = rank_weight(weighting, compared[i][j].item<int64_t>(), n);
+    }
+  }
+  const bool authors = options.form() == BayesianForm::kAuthors;
+  at::Tensor w = by_rank * x.pow(authors ? 0 : options.beta());
+  if (options.detach_weights()) w = w.detach();
+  const at::Tensor p = (rows * rows.roll(b, 0)).sum(1).div(0.5).exp(), total = (w * x).sum(1);
+  return (1 + (authors ? total : n * total / w.sum(1)) / p).log().mean();
+}
+
+TEST(Bayesian, GradientsPassThroughHardnessUnlessDetached) {
+  const at::Tensor z = random_embeddings(5, 2, 4, 8);
+  for (BayesianForm form : kForms) {
+    std::vector<at::Tensor> gradients;
+    for (bool detach : {false, true}) {
+      const auto options = BayesianOptions().form(form).beta(0.9).detach_weights(detach);
+      const auto [found, gradient] = with_gradient(z, weighted_by(options));
+      const at::Tensor leaf = z.clone().requires_grad_(true), expected = composed(leaf, options);
+      expected.backward();
+      EXPECT_NEAR(value(found), expected.item<double>(), 1e-12);
+      EXPECT_LT(largest_difference(gradient, leaf.grad()), 1e-12) << detach;
+      gradients.push_back(gradient);
+    }
+    const double difference = largest_difference(gradients[0], gradients[1]);
+    EXPECT_EQ(difference > 1e-3, form != BayesianForm::kAuthors) << difference;
+  }
+}
+
+TEST(Bayesian, TiedNegativesOfAPerfectEncoderTakeTheLimit) {
+  // Sample 1 has equal views on an axis: anchors of sample 0 see two tied negatives, those of sample 1 do not.
+  const at::Tensor z = at::tensor({1.0, 0.0, 0.6, 0.8, 0.0, 1.0, 0.0, 1.0}, at::kDouble).view({2, 2, 2});
+  for (BayesianForm form : {BayesianForm::kCorrected, BayesianForm::kPaper}) {
+    for (double beta : {0.0, 1.0}) {
+      const auto [found, gradient] = with_gradient(z, weighted_by(BayesianOptions().form(form).alpha(1).beta(beta)));
+      const auto [near, near_gradient] = with_gradient(z, weighted_by(BayesianOptions().form(form).alpha(1 - 1e-10).beta(beta)));
+      EXPECT_NEAR(value(found), value(near), 1e-8);
+      EXPECT_LT(largest_difference(gradient, near_gradient), 1e-8);
+      EXPECT_NEAR(found.per_anchor[0].item<double>(), infonce(z).per_anchor[0].item<double>(), 1e-12);
+    }
+  }
+  const auto authors = with_gradient(z, weighted_by(BayesianOptions().form(BayesianForm::kAuthors).alpha(1).beta(0.7)));
+  EXPECT_EQ(authors.first.per_anchor[0].item<double>(), 0);
+  EXPECT_GT(authors.first.per_anchor[1].item<double>(), 0);
+  EXPECT_TRUE(authors.second.isfinite().all().item<bool>());
+}
+
+TEST(Bayesian, TheHardestNegativeOfAPerfectEncoderIsIgnoredAtAnyTemperature) {
+  // Anchor (0, 0) has negatives at 2, 40, 90 and 120 degrees: the one at 2 has weight zero, though its e^s is e^{40} times the others'.
+  const at::Tensor z = angles({{0, 2, 90}, {10, 40, 120}});
+  for (auto type : {at::kFloat, at::kDouble}) {
+    for (double t : {0.005, 0.05}) {
+      const auto options = BayesianOptions().temperature(t).alpha(1).beta(1);
+      const double s = std::cos(40 * std::numbers::pi / 180) / t,
+                   p = std::cos(10 * std::numbers::pi / 180) / t;  // the next one alone matters, omega = 4
+      const double expected = std::log1p(4 * std::exp(s - p));
+      EXPECT_NEAR(bayesian(z.to(type), options).per_anchor[0].item<double>(), expected, (type == at::kFloat ? 1e-4 : 1e-6) * expected) << t;
+    }
+  }
+}
+
+TEST(Bayesian, IsFiniteEverywhere) {
+  const std::vector<at::Tensor> inputs = {
+      random_embeddings(4, 3, 3, 5),           angles({{30, 30, 30}, {30, 30, 30}}),
+      angles({{30, 30, 30}, {210, 210, 210}}), angles({{30, 210, 30, 210}, {210, 30, 30, 210}}),
+      at::zeros({4, 2, 3}, at::kDouble),
+  };
+  for (const auto& z : inputs) {
+    for (auto type : {at::kFloat, at::kDouble}) {
+      for (double t : {1e-3, 5e-3, 0.5, 100.0}) {
+        for (BayesianForm form : kForms) {
+          for (double alpha : {0.5, 0.500625, 0.7, 1.0}) {
+            for (double beta : {0.5, 0.9, 1.0, 0.0, 30.0}) {
+              for (double tau_plus : {0.0, 0.1, 0.99}) {
+                for (bool either : {false, true}) {
+                  const bool authors = form == BayesianForm::kAuthors;
+                  if (authors && (beta < 0.5 || beta > 1 || (alpha == 1 && beta == 1))) continue;
+                  auto options = BayesianOptions().temperature(t).form(form).alpha(alpha).beta(beta).tau_plus(tau_plus);
+                  authors ? options.stabilize(either) : options.detach_weights(either);
+                  const auto [found, gradient] = with_gradient(z.to(type), weighted_by(options));
+                  ASSERT_TRUE(std::isfinite(value(found))) << z << options.table().write(options).to_yaml();
+                  ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << options.table().write(options).to_yaml();
+                  ASSERT_GE(*found.effective_sample_size, 1);
+                  ASSERT_LE(*found.effective_sample_size, 2 * z.size(0) - 2);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Bayesian, EdgesWorkedByHand) {
+  const at::Tensor equal = angles({{30, 30, 30, 30}, {30, 30, 30, 30}});
+  for (BayesianForm form : {BayesianForm::kCorrected, BayesianForm::kPaper}) {
+    for (double t : {0.005, 0.5}) {
+      EXPECT_NEAR(value(bayesian(equal, BayesianOptions().form(form).temperature(t))), std::log(7.0), 1e-9);
+    }
+    EXPECT_NEAR(value(bayesian(at::zeros({4, 2, 3}, at::kDouble), BayesianOptions().form(form).alpha(1))), std::log(7.0), 1e-12);
+  }
+  for (BayesianForm form : kForms) {
+    const auto alone = with_gradient(random_embeddings(1, 2, 3, 5), weighted_by(BayesianOptions().form(form).beta(0.5)));
+    EXPECT_EQ(value(alone.first), 0);
+    EXPECT_EQ(alone.second.abs().max().item<double>(), 0);
+    EXPECT_FALSE(alone.first.effective_sample_size.has_value());
+  }
+}
+
+TEST(Bayesian, RefusesWhatItCannotDo) {
+  const auto message = [&](const BayesianOptions& options) -> std::string {
+    try {
+      bayesian(random_embeddings(4, 2, 3, 5), options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_TRUE(std::string(error.what()).starts_with("bayesian: "));
+      return error.what();
+    }
+    return "";
+  };
+  const auto authors = BayesianOptions().form(BayesianForm::kAuthors);
+  EXPECT_NE(message(BayesianOptions(authors).beta(0.4)).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(BayesianOptions(authors).beta(1.5)).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(BayesianOptions(authors).alpha(1).beta(1)).find("alpha 1 with beta 1"), std::string::npos);
+  EXPECT_NE(message(BayesianOptions().alpha(0.4)).find("[0.5, 1]"), std::string::npos);
+  EXPECT_NE(message(BayesianOptions().beta(-1)).find(">= 0"), std::string::npos);
+  EXPECT_EQ(message(BayesianOptions().alpha(1).beta(1)), "");
+  EXPECT_EQ(message(BayesianOptions().beta(2)), "");
+}
+
+TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
+  const ObjectiveInput input = {.z = random_embeddings(4, 2, 3, 5)};
+  const auto objective = bayesian_entry().make(parse_yaml("{alpha: 0.5, beta: 2}", "term"), {});
+  objective->set("alpha", Config::number(0.7));
+  objective->set("beta", Config::number(0.1));
+  EXPECT_EQ(value((*objective)(input)), value(bayesian(input, BayesianOptions().alpha(0.7).beta(0.1))));
+  EXPECT_THROW(objective->set("alpha", Config::number(0.3)), Error);
+  EXPECT_THROW(objective->set("form", Config::scalar("authors")), Error);  // its beta would be 0.1
+  EXPECT_EQ(objective->config().find("form")->text(), "corrected");
+  EXPECT_EQ(Bayesian(BayesianOptions().alpha(0.9))(input.z).value.item<double>(), value(bayesian(input, BayesianOptions().alpha(0.9))));
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,224 @@
+#include "debias/losses/hard_negatives.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/losses/debiased_negatives.h"
+#include "debias/losses/infonce.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+#include "tests/support/naive_negatives.h"
+
+namespace debias {
+namespace {
+
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+
+template <class Function>
+std::pair<ObjectiveResult, at::Tensor> with_gradient(const at::Tensor& z, const Function& function) {
+  const at::Tensor leaf = z.detach().clone().requires_grad_(true);
+  ObjectiveResult result = function(leaf);
+  result.value.backward();
+  return {result, leaf.grad()};
+}
+
+auto hard(const HardNegativesOptions& options) {
+  return [options](const at::Tensor& z) { return hard_negatives(z, options); };
+}
+
+// Independent values in double, angles in degrees, N = 6, nine printed decimals.
+TEST(HardNegatives, Golden) {
+  const at::Tensor z = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
+  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0))), 0.500208463, 6e-10);
+  EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0.5))), 0.807916651, 6e-10);
+  EXPECT_NEAR(value(hard_negatives(z)), 0.986783941, 6e-10);
+}
+
+naive::WeightedAnchor looped(const naive::Negatives& around, const HardNegativesOptions& options) {
+  std::vector<double> w;
+  for (double x : around.x) w.push_back(std::pow(x, options.beta()));
+  const auto [r, size] = naive::weighted(around.x, w);
+  const double n = static_cast<double>(around.x.size()), floor = std::exp(-1 / options.temperature());
+  const double g = (r / n - options.tau_plus() * around.p) / (1 - options.tau_plus());
+  naive::WeightedAnchor anchor = {.loss = 0, .effective_size = size, .used = true, .clamped = false, .estimate = g};
+  double ng = n * g;
+  if (options.clamp() == Clamp::kFloor && g < floor) ng = n * floor, anchor.clamped = true;
+  if (options.clamp() == Clamp::kFallback && g < floor) ng = r, anchor.clamped = true;
+  if (options.clamp() == Clamp::kPositive && g <= 0) ng = 0, anchor.clamped = true;
+  anchor.loss = std::log1p(ng / around.p);
+  return anchor;
+}
+
+TEST(HardNegatives, IsTheFormulaInLoops) {
+  int64_t clamped = 0, seed = 0;
+  for (const auto& [samples, views, dimensions] : {std::tuple{2, 2, 2}, {3, 2, 5}, {8, 2, 3}, {4, 3, 3}}) {
+    for (double t : {0.1, 0.5, 2.0}) {
+      for (double beta : {0.0, 0.3, 1.0, 4.0}) {
+        for (double tau_plus : {0.0, 0.1, 0.6}) {
+          for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive}) {
+            const at::Tensor z = random_embeddings(samples, views, dimensions, ++seed);
+            const auto options = HardNegativesOptions().temperature(t).beta(beta).tau_plus(tau_plus).clamp(clamp);
+            const auto expected = naive::over_view_pairs(z, t, [&](const auto& around) { return looped(around, options); });
+            const auto found = hard_negatives(z, options);
+            EXPECT_NEAR(value(found), expected.value, 1e-12 * (1 + expected.value)) << options.table().write(options).to_yaml();
+            EXPECT_EQ(found.clamped, expected.clamped);
+            EXPECT_NEAR(*found.min_estimate, expected.min_estimate, 1e-10 * (1 + std::abs(expected.min_estimate)));
+            EXPECT_NEAR(*found.effective_sample_size, expected.effective_size, 1e-10 * expected.effective_size);
+            for (int64_t row = 0; row < found.anchors; ++row) {
+              EXPECT_NEAR(found.per_anchor[row].item<double>(), expected.per_anchor[row], 1e-11);
+            }
+            clamped += found.clamped;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(clamped, 100);  // the clamps were tried
+}
+
+TEST(HardNegatives, WithoutHardnessIsDebiasedNegatives) {
+  for (const auto& z : {random_embeddings(6, 2, 4, 3), random_embeddings(4, 3, 4, 3)}) {
+    for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
+      for (double tau_plus : {0.1, 0.5}) {
+        for (bool detach : {false, true}) {
+          const auto options = HardNegativesOptions().beta(0).clamp(clamp).tau_plus(tau_plus).detach_weights(detach);
+          const auto plain = DebiasedNegativesOptions().clamp(clamp).tau_plus(tau_plus).aggregation(Aggregation::kPairs);
+          const auto [found, gradient] = with_gradient(z, hard(options));
+          const auto [expected, expected_gradient] = with_gradient(z, [&](const at::Tensor& x) { return debiased_negatives(x, plain); });
+          EXPECT_NEAR(value(found), value(expected), 1e-12);
+          EXPECT_EQ(found.clamped, expected.clamped);
+          EXPECT_EQ(found.anchors_used, expected.anchors_used);
+          EXPECT_LT(largest_difference(gradient, expected_gradient), 1e-12);
+          EXPECT_NEAR(*found.effective_sample_size, 2 * z.size(0) - 2, 1e-9);
+        }
+      }
+    }
+    EXPECT_NEAR(value(hard_negatives(z, HardNegativesOptions().beta(0).tau_plus(0))), value(infonce(z)), 1e-12);
+  }
+}
+
+TEST(HardNegatives, GreatHardnessSeesTheNearestAlone) {
+  const at::Tensor z = random_embeddings(5, 2, 4, 3);
+  const auto nearest = naive::over_view_pairs(z, 0.5, [](const auto& around) {
+    return naive::WeightedAnchor{.loss = std::log1p(8 * *std::max_element(around.x.begin(), around.x.end()) / around.p)};
+  });
+  const auto found = hard_negatives(z, HardNegativesOptions().beta(1e5).tau_plus(0));
+  EXPECT_NEAR(value(found), nearest.value, 1e-9);
+  EXPECT_NEAR(*found.effective_sample_size, 1, 1e-9);
+}
+
+// The same composition with raw exponentials, differentiated by libtorch, weights in the graph or out of it.
+at::Tensor composed(const at::Tensor& z, double beta, double tau_plus, bool detach) {
+  const int64_t b = z.size(0), n = 2 * b - 2;
+  const at::Tensor rows = at::cat({z.select(1, 0), z.select(1, 1)}), x = (rows.mm(rows.t()) / 0.5).exp();
+  const at::Tensor sample = at::arange(b).repeat({2}), negative = sample.unsqueeze(0).ne(sample.unsqueeze(1));
+  at::Tensor w = x.pow(beta) * negative;
+  if (detach) w = w.detach();
+  const at::Tensor p = (rows * rows.roll(b, 0)).sum(1).div(0.5).exp();
+  const at::Tensor ng = (n * (w * x).sum(1) / w.sum(1) - tau_plus * n * p) / (1 - tau_plus);
+  return (1 + ng / p).log().mean();
+}
+
+TEST(HardNegatives, GradientsPassThroughTheWeightsUnlessDetached) {
+  const at::Tensor z = random_embeddings(5, 2, 4, 8);
+  std::vector<at::Tensor> gradients;
+  for (bool detach : {false, true}) {
+    const auto options = HardNegativesOptions().beta(1.5).tau_plus(0.01).detach_weights(detach);
+    const auto [found, gradient] = with_gradient(z, hard(options));
+    ASSERT_EQ(found.clamped, 0);
+    const at::Tensor leaf = z.clone().requires_grad_(true), expected = composed(leaf, 1.5, 0.01, detach);
+    expected.backward();
+    EXPECT_NEAR(value(found), expected.item<double>(), 1e-12);
+    EXPECT_LT(largest_difference(gradient, leaf.grad()), 1e-12) << detach;
+    gradients.push_back(gradient);
+  }
+  EXPECT_GT(largest_difference(gradients[0], gradients[1]), 1e-3);
+}
+
+TEST(HardNegatives, IsFiniteEverywhere) {
+  const std::vector<at::Tensor> inputs = {
+      random_embeddings(4, 3, 3, 5),           angles({{30, 30, 30}, {30, 30, 30}}),
+      angles({{30, 30, 30}, {210, 210, 210}}), angles({{30, 210, 30, 210}, {210, 30, 30, 210}}),
+      at::zeros({4, 2, 3}, at::kDouble),
+  };
+  for (const auto& z : inputs) {
+    for (auto type : {at::kFloat, at::kDouble}) {
+      for (double t : {1e-3, 5e-3, 0.5, 100.0}) {
+        for (double beta : {0.0, 1.0, 30.0}) {
+          for (double tau_plus : {0.0, 0.1, 0.99}) {
+            for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
+              for (bool detach : {false, true}) {
+                const auto options =
+                    HardNegativesOptions().temperature(t).beta(beta).tau_plus(tau_plus).clamp(clamp).detach_weights(detach);
+                const auto [found, gradient] = with_gradient(z.to(type), hard(options));
+                ASSERT_TRUE(std::isfinite(value(found))) << z << options.table().write(options).to_yaml();
+                ASSERT_TRUE(gradient.isfinite().all().item<bool>()) << z << options.table().write(options).to_yaml();
+                ASSERT_TRUE(std::isfinite(*found.min_estimate));
+                ASSERT_GE(*found.effective_sample_size, 1);
+                ASSERT_LE(*found.effective_sample_size, 2 * z.size(0) - 2);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(HardNegatives, EdgesWorkedByHand) {
+  for (double t : {0.005, 0.5}) {
+    const auto options = HardNegativesOptions().temperature(t).beta(2);
+    const auto equal = hard_negatives(angles({{30, 30, 30, 30}, {30, 30, 30, 30}}), options);
+    EXPECT_NEAR(value(equal), std::log(7.0), 1e-9);  // all weights alike, and g = e^{1/t}
+    EXPECT_EQ(equal.clamped, 0);
+    EXPECT_NEAR(*equal.effective_sample_size, 6, 1e-9);
+  }
+  // Positives at cosine 1 and every negative at -1: below the floor by the prior, 2 e^{-2/t} whatever the weights.
+  const auto opposite = hard_negatives(angles({{30, 210}, {30, 210}}), HardNegativesOptions().temperature(0.005));
+  EXPECT_NEAR(value(opposite) / (2 * std::exp(-400.0)), 1, 1e-9);
+  EXPECT_EQ(opposite.clamped, 4);
+  const auto alone = with_gradient(random_embeddings(1, 2, 3, 5), hard({}));
+  EXPECT_EQ(value(alone.first), 0);
+  EXPECT_EQ(alone.second.abs().max().item<double>(), 0);
+  EXPECT_FALSE(alone.first.min_estimate.has_value());
+  EXPECT_FALSE(alone.first.effective_sample_size.has_value());
+}
+
+TEST(HardNegatives, WithoutAPriorRoundingIsNoClamp) {
+  for (int64_t direction = 0; direction < 20; ++direction) {
+    const at::Tensor row = random_embeddings(1, 1, 7, direction).to(at::kFloat).expand({1, 2, 7}), z = at::cat({row, -row});
+    for (double t : {0.5, 0.05}) {
+      EXPECT_EQ(hard_negatives(z, HardNegativesOptions().tau_plus(0).temperature(t).beta(3)).clamped, 0) << t;
+    }
+  }
+}
+
+TEST(HardNegatives, RefusesWhatItCannotDo) {
+  const at::Tensor z = random_embeddings(4, 2, 3, 5);
+  const auto message = [&](const HardNegativesOptions& options, const at::Tensor& rows) -> std::string {
+    try {
+      hard_negatives(rows, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message(HardNegativesOptions().beta(-0.1), z).find(">= 0"), std::string::npos);
+  EXPECT_NE(message(HardNegativesOptions().tau_plus(1), z).find("[0, 1)"), std::string::npos);
+  EXPECT_NE(message({}, z.slice(1, 0, 1)).find("hard_negatives: needs at least 2 views"), std::string::npos);
+}
+
+TEST(HardNegatives, ModuleAndTemperatures) {
+  const at::Tensor z = random_embeddings(4, 2, 3, 5);
+  const auto options = HardNegativesOptions().beta(0.5).temperature(0.2);
+  EXPECT_EQ(HardNegatives(options)(z).value.item<double>(), value(hard_negatives(z, options)));
+  const auto scaled = hard_negatives(z, HardNegativesOptions(options).base_temperature(0.1));
+  EXPECT_NEAR(value(scaled), 2 * value(hard_negatives(z, options)), 1e-12);
+}
+
+}  // namespace
+}  // namespace debias
