@@ -1,0 +1,56 @@
+#include "debias/losses/supcon.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/error.h"
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/class_rows.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "supcon";
+
+at::Tensor losses_of(const ClassRows& rows, SupConForm form) {
+  if (form == SupConForm::kOut) return log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0] - equal_means(rows.pairs);
+  const auto sums = log_sums(rows.pairs, {{.set = PairSet::kOthers}, {.set = PairSet::kEqual}});
+  return sums[0] - sums[1] + rows.positives.clamp_min(1).log();
+}
+
+}  // namespace
+
+const OptionTable<SupConOptions>& SupConOptions::table() {
+  static const auto table = table_with_temperatures<SupConOptions>()
+                                .add("form", &SupConOptions::form_, "mean over positives outside the log, or inside")
+                                .with_variants()
+                                .variant("authors", "base_temperature", "0.07");
+  return table;
+}
+
+ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options) {
+  SupConOptions::table().verify(options, kName);
+  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  if (!input.labels.defined() && input.z.size(1) < 2) {
+    throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kName);
+  }
+  const at::Tensor loss = losses_of(rows, options.form()).where(rows.is_attracted, 0);
+  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  result.fused = rows.pairs.fused();
+  return result;
+}
+
+ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupConOptions& options) {
+  return supcon(ObjectiveInput{.z = z, .labels = labels}, options);
+}
+
+ObjectiveEntry supcon_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "rows of the anchor's class pulled near, all rows pushed away (Khosla et al. 2020 eqs. 2 and 3)";
+  entry.fused = true;
+  return with_options<SupConOptions>(std::move(entry), supcon);
+}
+
+}  // namespace debias

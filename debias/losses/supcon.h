@@ -1,0 +1,52 @@
+// SupCon: the supervised contrastive loss, in which every row of the anchor's class is a positive.
+//
+//   out:  L_a = -1/|P| sum over p in P(a) of log[ e^{s_ap} / sum over k != a of e^{s_ak} ]
+//   in:   L_a = -log[ 1/|P| sum over p in P(a) of e^{s_ap} / sum over k != a of e^{s_ak} ],     s_ab = z_a . z_b / t
+//
+// value = mean over all n = V*B rows. P(a): the other rows of a's class (class_rows.h); without labels a's other views, V >= 2, and with
+// two views that is InfoNCE. in <= out, equal where all positives are equally near. An anchor without positives has loss 0 and counts.
+// z [B, V, D], rows of unit norm. base_temperature multiplies the loss by t / base_temperature.
+// Throws: usage error on options out of range, on one view without labels; data error on shapes and dtypes.
+//
+// Source: Khosla et al. 2020, eqs. 2 and 3. Differences from their code: it always multiplies by t / 0.07 (variant `authors`) and has `out`
+// only; older copies of it give NaN for an anchor without positives; an unknown label would there be a class of its own.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "debias/core/options.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/objective_module.h"
+
+namespace debias {
+
+enum class SupConForm { kOut, kIn };
+
+template <>
+struct EnumNames<SupConForm> {
+  static constexpr std::array<std::pair<std::string_view, SupConForm>, 2> values = {{{"out", SupConForm::kOut}, {"in", SupConForm::kIn}}};
+};
+
+class SupConOptions {
+ public:
+  DEBIAS_OPTION(SupConOptions, double, temperature, 0.1)
+  DEBIAS_OPTION(SupConOptions, std::optional<double>, base_temperature, std::nullopt)
+  DEBIAS_OPTION(SupConOptions, SupConForm, form, SupConForm::kOut)
+  static const OptionTable<SupConOptions>& table();
+};
+
+ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options);
+ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupConOptions& options = {});
+
+class SupConImpl : public ObjectiveModule<SupConOptions, supcon> {
+ public:
+  using ObjectiveModule::ObjectiveModule;
+};
+TORCH_MODULE(SupCon);
+
+ObjectiveEntry supcon_entry();
+
+}  // namespace debias
