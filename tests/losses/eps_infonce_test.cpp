@@ -1,0 +1,120 @@
+// InfoNCE with a margin against InfoNCE, against loops over rows, and at its edges.
+#include "debias/losses/eps_infonce.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/losses/infonce.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+EpsInfoNceOptions margin(double epsilon, double t = 0.1) { return EpsInfoNceOptions().temperature(t).epsilon(epsilon); }
+
+// The loss of one anchor and the mean over pairs of views, from raw exponentials.
+double naive(const at::Tensor& z, const EpsInfoNceOptions& options) {
+  const auto rows = z.accessor<double, 3>();
+  const int64_t samples = z.size(0), views = z.size(1);
+  const auto e = [&](int64_t i, int64_t v, int64_t j, int64_t w) {
+    double dot = 0;
+    for (int64_t d = 0; d < z.size(2); ++d) dot += rows[i][v][d] * rows[j][w][d];
+    return std::exp(dot / options.temperature());
+  };
+  double sum = 0, count = 0;
+  for (int64_t v = 0; v < views; ++v) {
+    for (int64_t w = 0; w < views; ++w) {
+      for (int64_t i = 0; v != w && i < samples; ++i) {
+        double negatives = 0;
+        for (int64_t j = 0; j < samples; ++j) negatives += j == i ? 0 : e(i, v, j, v) + e(i, v, j, w);
+        const double positive = e(i, v, i, w);
+        sum -= std::log(positive / (positive * std::exp(-options.epsilon()) + negatives)), count += 1;
+      }
+    }
+  }
+  return sum / count;
+}
+
+TEST(EpsInfoNce, AgreesWithLoopsOverRows) {
+  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{2, 2}, {3, 2}, {9, 2}, {4, 3}, {5, 4}}) {
+    const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
+    for (double t : {0.07, 0.5}) {
+      for (double epsilon : {0.0, 0.25, 3.0, 20.0, kInfinity}) {
+        EXPECT_NEAR(value(eps_infonce(z, margin(epsilon, t))), naive(z, margin(epsilon, t)), 1e-12)
+            << samples << " " << views << " " << t << " " << epsilon;
+      }
+    }
+  }
+}
+
+TEST(EpsInfoNce, WithoutAMarginItIsInfoNce) {
+  for (int64_t views : {2, 3}) {
+    const at::Tensor z = random_embeddings(7, views, 4, 1);
+    const auto found = eps_infonce(z, margin(0, 0.5)), expected = infonce(z);
+    EXPECT_NEAR(value(found), value(expected), 1e-12);
+    EXPECT_LT(largest_difference(found.per_anchor, expected.per_anchor), 1e-12);
+  }
+  EXPECT_NEAR(value(eps_infonce(angles({{0, 41, 133, 205}, {12, 66, 118, 240}}), margin(0, 0.5))), 0.756893864, 6e-10);
+}
+
+TEST(EpsInfoNce, LiesBetweenInfoL1OAndInfoNceAndDecreasesInTheMargin) {
+  const at::Tensor z = random_embeddings(7, 2, 4, 1);
+  at::Tensor above = infonce(z, InfoNceOptions().temperature(0.1)).per_anchor;
+  for (double epsilon : {0.1, 1.0, 5.0, 40.0, kInfinity}) {
+    const at::Tensor loss = eps_infonce(z, margin(epsilon)).per_anchor;
+    EXPECT_TRUE(loss.le(above).all().item<bool>()) << epsilon;
+    EXPECT_TRUE(loss.ge(-epsilon).all().item<bool>()) << epsilon;
+    above = loss;
+  }
+  EXPECT_EQ(value(eps_infonce(z, margin(1e300))), value(eps_infonce(z, margin(kInfinity))));
+}
+
+TEST(EpsInfoNce, BaseTemperatureRescales) {
+  const at::Tensor z = random_embeddings(5, 2, 4, 1);
+  EXPECT_NEAR(value(eps_infonce(z, margin(0.25).base_temperature(0.07))), value(eps_infonce(z)) * 0.1 / 0.07, 1e-12);
+}
+
+void expect_edge(const at::Tensor& z, double epsilon, double expected, const std::string& what) {
+  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
+    const ObjectiveResult found = eps_infonce(leaf, margin(epsilon, 0.005));
+    found.value.backward();
+    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, std::abs(expected))) << what;
+    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
+  }
+}
+
+TEST(EpsInfoNce, EdgesAreFiniteAndRight) {
+  const at::Tensor row = random_embeddings(1, 1, 6, 2), opposite = at::cat({row, -row}).expand({2, 2, 6});
+  expect_edge(row.expand({3, 2, 6}), 2, std::log(std::exp(-2) + 4), "identical rows");
+  expect_edge(row.expand({3, 2, 6}), kInfinity, std::log(4), "identical rows");
+  expect_edge(opposite, 2, -2, "antipodal samples");
+  expect_edge(opposite, kInfinity, std::log(2) - 400, "antipodal samples");
+  expect_edge(at::cat({row, -row}, 1).expand({2, 2, 6}), 2, 400, "positives at cosine -1");
+  expect_edge(row.expand({1, 2, 6}), 2, -2, "no negatives");
+  expect_edge(row.expand({1, 3, 6}), 0, 0, "no negatives");
+  expect_edge(row.expand({1, 2, 6}), kInfinity, 0, "no negatives");
+  expect_edge(at::zeros({3, 2, 6}), 0, std::log(5), "zero rows");
+}
+
+TEST(EpsInfoNce, BadOptionsAreRefused) {
+  const at::Tensor z = random_embeddings(3, 2, 4, 1);
+  EXPECT_THROW(eps_infonce(z, margin(-0.1)), Error);
+  EXPECT_THROW(eps_infonce(z, margin(std::nan(""))), Error);
+  EXPECT_THROW(eps_infonce(z.slice(1, 0, 1)), Error);
+}
+
+TEST(EpsInfoNce, ModuleIsTheFunction) {
+  EpsInfoNce module(margin(0.7));
+  const at::Tensor z = random_embeddings(3, 2, 4, 1);
+  EXPECT_EQ(value(module(z)), value(eps_infonce(z, margin(0.7))));
+}
+
+}  // namespace
+}  // namespace debias
