@@ -1,0 +1,256 @@
+// All forms against golden values (computed independently in double precision, see golden_test.cpp), against loops over rows, against the
+// released program's arithmetic, and at their edges.
+#include "debias/losses/eps_supinfonce.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/losses/eps_infonce.h"
+#include "debias/losses/objective.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr EpsForm kForms[] = {EpsForm::kC, EpsForm::kA, EpsForm::kB, EpsForm::kD, EpsForm::kIn};
+
+using Options = EpsSupInfoNceOptions;
+at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
+at::Tensor classes() { return integers({0, 0, 1, 1}); }
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+double golden(const Options& options) { return value(eps_supinfonce(two_views(), classes(), options)); }
+
+at::Tensor similarities(const at::Tensor& z, double t) {
+  const at::Tensor rows = z.transpose(0, 1).reshape({-1, z.size(2)});
+  return at::mm(rows, rows.t()) / t;
+}
+
+// One anchor's loss from its similarities, in raw exponentials.
+double anchor_loss(const std::vector<double>& positives, const std::vector<double>& negatives, const Options& options) {
+  const double omega = std::exp(-options.epsilon()), p = static_cast<double>(positives.size()), n = static_cast<double>(negatives.size());
+  if (positives.empty()) return 0;
+  if (negatives.empty() && omega == 0) return 0;
+  double all = 0, near = 0, opposite = 0;
+  for (double s : negatives) all += std::exp(s);
+  for (double s : positives) near += std::exp(s), opposite += std::exp(-s);
+  double sum = 0, count = 1;
+  switch (options.form()) {
+    case EpsForm::kC:
+      for (double s : positives) sum += std::log(omega + all * std::exp(-s));
+      count = p;
+      break;
+    case EpsForm::kA:
+      sum = std::log(omega + all * opposite);
+      break;
+    case EpsForm::kB:
+      for (double s : negatives) sum += std::log(omega + std::exp(s) * opposite);
+      count = std::max(n, 1.0);
+      break;
+    case EpsForm::kD:
+      for (double j : negatives) {
+        for (double i : positives) sum += std::log(omega + std::exp(j - i));
+      }
+      count = std::max(n, 1.0) * p;
+      break;
+    case EpsForm::kIn:
+      sum = -std::log(near / (omega * near / p + all));
+      break;
+  }
+  return options.over_positives() == OverPositives::kMean ? sum / count : sum;
+}
+
+std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const Options& options) {
+  const at::Tensor all = similarities(z, options.temperature());
+  const auto s = all.accessor<double, 2>();
+  const int64_t n = all.size(0), samples = z.size(0);
+  std::vector<double> losses;
+  for (int64_t a = 0; a < n; ++a) {
+    std::vector<double> positives, negatives;
+    for (int64_t k = 0; k < n; ++k) {
+      if (k == a) continue;
+      const bool same = a % samples == k % samples || (labels[a % samples] >= 0 && labels[a % samples] == labels[k % samples]);
+      (same ? positives : negatives).push_back(s[a][k]);
+    }
+    losses.push_back(anchor_loss(positives, negatives, options));
+  }
+  return losses;
+}
+
+TEST(EpsSupInfoNce, GoldenValues) {
+  EXPECT_NEAR(golden(Options()), 1.046384966, 6e-10);
+  EXPECT_NEAR(golden(Options().temperature(0.5)), 0.620409864, 6e-10);
+  EXPECT_NEAR(golden(Options().base_temperature(0.07)), 1.494835666, 6e-10);
+  const auto sum = [](EpsForm form) { return Options().form(form).over_positives(OverPositives::kSum); };
+  EXPECT_NEAR(golden(sum(EpsForm::kC)), 3.139154899, 6e-10);
+  EXPECT_NEAR(golden(sum(EpsForm::kA)), 2.586840786, 6e-10);
+  EXPECT_NEAR(golden(sum(EpsForm::kB)), 3.813781205, 6e-10);
+  EXPECT_NEAR(golden(sum(EpsForm::kD)), 3.136033254, 6e-10);
+  EXPECT_NEAR(golden(Options().epsilon(kInfinity)), -4.863990576, 6e-10);
+  EXPECT_NEAR(golden(Options().epsilon(kInfinity).temperature(0.5)), -0.235821912, 6e-10);
+  EXPECT_NEAR(golden(Options().form(EpsForm::kIn)), -1.307723828, 6e-10);
+  EXPECT_NEAR(golden(Options().form(EpsForm::kIn).temperature(0.5)), -0.704913273, 6e-10);
+}
+
+TEST(EpsSupInfoNce, AgreesWithLoopsOverRows) {
+  const std::vector<int64_t> pattern = {0, 1, 0, -1, 2, -1, 1, 0, 3, 3, 1};
+  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {5, 1}, {11, 1}, {3, 2}, {11, 2}, {6, 4}}) {
+    const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
+    const std::vector<int64_t> labels(pattern.begin(), pattern.begin() + samples);
+    for (EpsForm form : kForms) {
+      for (double epsilon : {0.0, 0.25, 4.0, kInfinity}) {
+        for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
+          const auto options = Options().temperature(0.2).form(form).epsilon(epsilon).over_positives(over);
+          const auto found = eps_supinfonce(z, integers(labels), options);
+          const auto expected = naive(z, labels, options);
+          ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
+          EXPECT_EQ(found.anchors_used, found.anchors);
+          for (int64_t a = 0; a < found.anchors; ++a) {
+            EXPECT_NEAR(found.per_anchor[a].item<double>(), expected[a], 1e-12 * std::max(1.0, std::abs(expected[a])))
+                << "B " << samples << " V " << views << " " << Options::table().write(options).to_json().dump() << " row " << a;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(EpsSupInfoNce, FormDInPanelsOfAnySizeIsTheSame) {
+  const at::Tensor z = random_embeddings(13, 1, 4, 3).squeeze(1), upstream = at::arange(1, 14).to(at::kDouble);
+  const at::Tensor group = integers({0, 1, 0, 0, 2, 1, 0, 0, 0, 1, 2, 7, 0});
+  for (double epsilon : {0.25, kInfinity}) {
+    at::Tensor sums, gradient;
+    for (int64_t terms : {int64_t{1} << 20, int64_t{1}, int64_t{7}, int64_t{40}, int64_t{100}}) {
+      const at::Tensor leaf = z.clone().requires_grad_(true);
+      const at::Tensor found = log_add_pair_sums({.z = leaf, .group = group, .temperature = 0.3}, epsilon, terms);
+      found.mul(upstream).sum().backward();
+      if (!sums.defined()) sums = found.detach(), gradient = leaf.grad();
+      EXPECT_LT(largest_difference(found.detach(), sums), 1e-11) << terms;
+      EXPECT_LT(largest_difference(leaf.grad(), gradient), 1e-10) << terms;
+    }
+    const auto weighted = [&](const at::Tensor& rows) {
+      return log_add_pair_sums({.z = rows, .group = group, .temperature = 0.3}, epsilon).mul(upstream).sum().item<double>();
+    };
+    EXPECT_LT(largest_difference(gradient, numeric_gradient(weighted, z)), 1e-5 * gradient.abs().max().item<double>());
+  }
+}
+
+TEST(EpsSupInfoNce, FormDRefusesASecondDerivative) {
+  const at::Tensor leaf = two_views().requires_grad_(true);
+  const ObjectiveResult found = eps_supinfonce(leaf, classes(), Options().form(EpsForm::kD));
+  EXPECT_THROW(torch::autograd::grad({found.value}, {leaf}, {}, true, true), Error);
+}
+
+TEST(EpsSupInfoNce, FormsAgreeOnOnePositiveAndOneNegative) {
+  const at::Tensor z = random_embeddings(3, 1, 4, 8), labels = integers({0, 0, 1});  // the third row has no positive
+  for (double epsilon : {0.0, 0.25, 7.0, kInfinity}) {
+    const double expected = value(eps_supinfonce(z, labels, Options().epsilon(epsilon)));
+    for (EpsForm form : kForms) {
+      for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
+        EXPECT_NEAR(value(eps_supinfonce(z, labels, Options().epsilon(epsilon).form(form).over_positives(over))), expected, 1e-12);
+      }
+    }
+  }
+}
+
+TEST(EpsSupInfoNce, OfOneSamplePerClassItIsEpsInfoNce) {
+  const at::Tensor z = random_embeddings(6, 2, 4, 8);
+  for (double epsilon : {0.0, 0.25, kInfinity}) {
+    EXPECT_NEAR(value(eps_supinfonce(z, integers({0, 1, 2, 3, -1, -1}), Options().epsilon(epsilon))),
+                value(eps_infonce(z, EpsInfoNceOptions().epsilon(epsilon))), 1e-12);
+  }
+}
+
+// The released arithmetic: the row's maximum subtracted, raw exponentials, 1e-6 inside the log.
+at::Tensor released(const at::Tensor& z, const at::Tensor& labels, double t, double epsilon, bool in) {
+  const at::Tensor s = similarities(z, t), y = labels.repeat({z.size(1)});
+  const at::Tensor x = s - std::get<0>(s.max(1, true)).detach();
+  const at::Tensor other = at::eye(s.size(0), s.options()).logical_not(), same = y.unsqueeze(1).eq(y.unsqueeze(0));
+  const at::Tensor positive = same.logical_and(other).to(at::kDouble), count = positive.sum(1, true).clamp_min(1), e = x.exp();
+  const at::Tensor negatives = (e * same.logical_not()).sum(1, true);
+  if (in) return -((e * positive).sum(1).log() - ((std::exp(-epsilon) * e * positive / count).sum(1) + negatives.squeeze(1)).log());
+  return -((x - (std::exp(-epsilon) * e * positive + negatives + 1e-6).log()) * positive).sum(1) / count.squeeze(1);
+}
+
+TEST(EpsSupInfoNce, VariantAuthorsIsTheReleasedArithmetic) {
+  // Negatives are so far and the margin is so large that the constant matters.
+  const at::Tensor z = angles({{0, 3, 170, 185}, {5, 352, 178, 176}}), labels = classes();
+  for (double epsilon : {0.25, 20.0}) {
+    for (bool in : {false, true}) {
+      const std::string text = fmt::format("{{variant: authors, epsilon: {}, form: {}}}", epsilon, in ? "in" : "c");
+      const auto options = Options::table().read(parse_yaml(text, "term"), "test");
+      const at::Tensor leaf = z.clone().requires_grad_(true), other = z.clone().requires_grad_(true);
+      const ObjectiveResult found = eps_supinfonce(leaf, labels, options);
+      found.value.backward();
+      const at::Tensor expected = released(other, labels, 0.1, epsilon, in) * (0.1 / 0.07);
+      expected.mean().backward();
+      EXPECT_LT(largest_difference(found.per_anchor, expected.detach()), 1e-10) << text;
+      EXPECT_LT(largest_difference(leaf.grad(), other.grad()), 1e-10) << text;
+      if (epsilon == 20 && !in) {
+        EXPECT_GT(std::abs(value(found) - value(eps_supinfonce(z, labels, Options(options).log_eps(0)))), 0.1);
+      }
+    }
+  }
+}
+
+void expect_edge(const at::Tensor& z, const at::Tensor& labels, const Options& options, double expected, const std::string& what) {
+  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
+    const ObjectiveResult found = eps_supinfonce(leaf, labels, Options(options).temperature(0.005));
+    found.value.backward();
+    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, std::abs(expected)))
+        << what << " " << Options::table().write(options).to_json().dump();
+    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
+  }
+}
+
+TEST(EpsSupInfoNce, EdgesAreFiniteAndRight) {
+  const at::Tensor row = random_embeddings(1, 1, 6, 2), same = row.expand({4, 2, 6}), none = integers({0, 1, 2, 3});
+  const at::Tensor opposite = at::cat({row, row, -row, -row}).expand({4, 2, 6}), mixed = at::cat({row, -row, row, -row}).expand({4, 2, 6});
+  for (EpsForm form : kForms) {
+    for (double epsilon : {0.0, 2.0, kInfinity}) {
+      const auto options = Options().form(form).epsilon(epsilon);
+      const double omega = std::exp(-epsilon), negatives = form == EpsForm::kB || form == EpsForm::kD ? 1 : 4;
+      const double positives = form == EpsForm::kA || form == EpsForm::kB ? 3 : form == EpsForm::kIn ? 1. / 3 : 1;
+      const double shift = form == EpsForm::kIn ? omega / 3 : omega;
+      expect_edge(same, classes(), options, std::log(shift + negatives * positives), "identical rows");
+      expect_edge(at::zeros({4, 2, 6}), classes(), options, std::log(shift + negatives * positives), "zero rows");
+      const double far = std::isinf(epsilon) ? std::log(negatives * positives) - 400 : std::log(shift);
+      expect_edge(opposite, classes(), options, far, "antipodal classes");
+      expect_edge(row.expand({2, 1, 6}), integers({0, 1}), options, 0, "no positives");
+      expect_edge(row, integers({0}), options, 0, "one row");
+      const bool over_negatives = form == EpsForm::kB || form == EpsForm::kD;
+      expect_edge(same, integers({5, 5, 5, 5}), options,
+                  over_negatives || std::isinf(epsilon) ? 0 : -epsilon - (form == EpsForm::kIn ? std::log(7) : 0), "no negatives");
+    }
+    // Positives at cosine 1 (the other view) and -1 (twice), negatives at 1 (twice) and -1 (twice).
+    const double hardest = form == EpsForm::kA    ? 400 + std::log(4)
+                           : form == EpsForm::kIn ? std::log(std::exp(-0.25) / 3 + 2)
+                           : form == EpsForm::kB  ? (2 * (400 + std::log(2)) + 2 * std::log(std::exp(-0.25) + 2)) / 4
+                           : form == EpsForm::kC  ? (2 * (400 + std::log(2)) + std::log(std::exp(-0.25) + 2)) / 3
+                                                  : 0;
+    if (form != EpsForm::kD) expect_edge(mixed, classes(), Options().form(form), hardest, "positives at cosine -1");
+    expect_edge(random_embeddings(4, 1, 3, 1), none, Options().form(form), 0, "no positives");
+  }
+  expect_edge(same, integers({5, 5, 5, 5}), Options().epsilon(kInfinity).log_eps(1e-6), std::log(1e-6), "no negatives but a constant");
+}
+
+TEST(EpsSupInfoNce, BadOptionsAreRefused) {
+  EXPECT_THROW(golden(Options().epsilon(-1)), Error);
+  EXPECT_THROW(golden(Options().log_eps(-1e-6)), Error);
+  EXPECT_THROW(golden(Options().log_eps(kInfinity)), Error);
+  EXPECT_THROW(eps_supinfonce(two_views(), {}), Error);
+}
+
+TEST(EpsSupInfoNce, ModuleIsTheFunction) {
+  EpsSupInfoNce module(Options().form(EpsForm::kIn));
+  EXPECT_NEAR(value(module(two_views(), classes())), -1.307723828, 6e-10);
+}
+
+}  // namespace
+}  // namespace debias
