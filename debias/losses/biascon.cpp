@@ -1,0 +1,68 @@
+#include "debias/losses/biascon.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/error.h"
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/class_rows.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "biascon";
+
+at::Tensor numbered(const at::Tensor& keys) { return std::get<1>(at::_unique(keys, true, true)); }
+
+// One group for each pair of a known label and a known bias, one for each other sample.
+at::Tensor aligned_groups(const PairKeys& keys) {
+  const at::Tensor bias = numbered(keys.bias), both = numbered(keys.label) * (bias.max() + 1) + bias;
+  return class_groups(both.where(keys.label.ge(0).logical_and(keys.bias.ge(0)), -1), keys.sample);
+}
+
+at::Tensor equal_sums(const PairRows& rows) { return equal_means(rows) * set_sizes(rows, PairSet::kEqual); }
+
+}  // namespace
+
+const OptionTable<BiasConOptions>& BiasConOptions::table() {
+  static const auto table = table_with_temperatures<BiasConOptions>().with_variants();
+  return table;
+}
+
+ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options) {
+  BiasConOptions::table().verify(options, kName);
+  require_labels(input, kName, "the choice of positives");
+  if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kName);
+  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
+  PairRows same_class = rows.pairs;
+  same_class.z = rows.pairs.z.to(at::kDouble);
+  PairRows aligned = same_class;
+  aligned.group = aligned_groups(rows.keys);
+  const at::Tensor count = rows.positives - set_sizes(aligned, PairSet::kEqual);
+  const at::Tensor mean = (equal_sums(same_class) - equal_sums(aligned)) / count.clamp_min(1);
+
+  const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
+  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(count.gt(0), 0);
+  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  result.fused = rows.pairs.fused();
+  return result;
+}
+
+ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const BiasConOptions& options) {
+  return biascon(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
+}
+
+ObjectiveEntry biascon_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "SupCon with bias-conflicting rows of the anchor's class as its only positives (Hong and Yang 2021)";
+  entry.needs_labels = true;
+  entry.needs_bias = true;
+  entry.fused = true;
+  return with_options<BiasConOptions>(std::move(entry), biascon);
+}
+
+}  // namespace debias

@@ -1,0 +1,101 @@
+#include "debias/losses/softcon.h"
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/losses/anchor_losses.h"
+#include "debias/losses/class_rows.h"
+#include "debias/losses/objective_entry.h"
+#include "debias/losses/temperature_options.h"
+#include "debias/losses/two_view.h"
+
+namespace debias {
+namespace {
+
+constexpr char kName[] = "softcon";
+constexpr double kRounding = 1e-10;  // of a weight: far above double's, far below a difference that features in single precision show
+
+// [B, F] in double, rows of unit norm.
+at::Tensor unit_features(const ObjectiveInput& input) {
+  const at::Tensor& g = input.weights;
+  if (!g.defined()) throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kName);
+  if (g.dim() != 2 || g.size(0) != input.z.size(0) || !g.is_floating_point()) {
+    throw data_error("{}: weights: expected floating-point features of shape [{}, F], one row per sample, found {} of shape {}", kName,
+                     input.z.size(0), c10::toString(g.scalar_type()), c10::str(g.sizes()));
+  }
+  const at::Tensor wide = g.detach().to(input.z.device(), at::kDouble), norms = at::linalg_vector_norm(wide, 2, at::IntArrayRef{-1}, true);
+  if (const at::Tensor bad = norms.gt(0).logical_and(norms.isfinite()).logical_not().flatten().nonzero(); bad.size(0) > 0) {
+    throw data_error("{}: weights: the row of sample {} is zero or not finite and has no direction", kName, bad[0][0].item<int64_t>());
+  }
+  return wide / norms;
+}
+
+struct WeightedPositives {
+  at::Tensor sum;     // [B, D] sum over p of m_ap z_p
+  at::Tensor weight;  // [B] sum over p of m_ap; 0 where it is no more than rounding
+};
+
+// The same for all views of a sample. The anchor's own rows need no care: their weight is 1 - cos(g_a, g_a) = 0.
+WeightedPositives weighted_positives(const at::Tensor& z, const at::Tensor& label, const at::Tensor& g) {
+  const at::Tensor per_sample = z.to(at::kDouble).sum(1);
+  const auto views = static_cast<double>(z.size(1));
+  const at::Tensor classes = std::get<0>(at::_unique(label));
+  std::vector<at::Tensor> members, sums, weights;
+  for (int64_t c = 0; c < classes.size(0); ++c) {
+    if (classes[c].item<int64_t>() < 0) continue;
+    const at::Tensor index = label.eq(classes[c]).nonzero().squeeze(1);
+    const at::Tensor own = g.index_select(0, index), rows = per_sample.index_select(0, index);
+    const auto size = static_cast<double>(index.size(0));
+    const at::Tensor weight = views * (size - own.mv(own.sum(0)));
+    members.push_back(index);
+    sums.push_back(rows.sum(0) - own.mm(own.t().mm(rows)));
+    weights.push_back(weight.where(weight.gt(kRounding * views * size), 0));
+  }
+  WeightedPositives all = {at::zeros_like(per_sample), at::zeros({z.size(0)}, g.options())};
+  if (members.empty()) return all;
+  const at::Tensor index = at::cat(members);
+  all.sum = all.sum.index_copy(0, index, at::cat(sums));
+  all.weight = all.weight.index_copy(0, index, at::cat(weights));
+  return all;
+}
+
+}  // namespace
+
+const OptionTable<SoftConOptions>& SoftConOptions::table() {
+  static const auto table = table_with_temperatures<SoftConOptions>().with_variants();
+  return table;
+}
+
+ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options) {
+  SoftConOptions::table().verify(options, kName);
+  require_labels(input, kName, "the choice of positives");
+  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
+  const WeightedPositives positives = weighted_positives(input.z, label, unit_features(input));
+
+  const int64_t views = input.z.size(1);
+  const at::Tensor used = positives.weight.gt(0), directions = positives.sum / positives.weight.where(used, 1).unsqueeze(1);
+  const at::Tensor mean = (rows.pairs.z * directions.repeat({views, 1})).sum(1) / options.temperature();
+  const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
+  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat({views}), 0);
+  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  result.fused = rows.pairs.fused();
+  return result;
+}
+
+ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& features, const SoftConOptions& options) {
+  return softcon(ObjectiveInput{.z = z, .labels = labels, .weights = features}, options);
+}
+
+ObjectiveEntry softcon_entry() {
+  ObjectiveEntry entry;
+  entry.name = kName;
+  entry.summary = "SupCon with positives weighted by how unlike their bias features are (Hong and Yang 2021); reads weights [B, F]";
+  entry.needs_labels = true;
+  entry.fused = true;
+  return with_options<SoftConOptions>(std::move(entry), softcon);
+}
+
+}  // namespace debias

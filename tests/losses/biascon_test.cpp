@@ -1,0 +1,120 @@
+// BiasCon against golden values (computed independently in double precision, see golden_test.cpp), loops over rows, and at its edges.
+#include "debias/losses/biascon.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/losses/supcon.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+using Options = BiasConOptions;
+at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
+at::Tensor classes() { return integers({0, 0, 1, 1}); }
+at::Tensor biases() { return integers({0, 1, 0, 1}); }
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+
+std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const std::vector<int64_t>& bias, double t) {
+  const int64_t samples = z.size(0), n = samples * z.size(1);
+  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / t;
+  const auto s = all.accessor<double, 2>();
+  std::vector<double> losses;
+  for (int64_t a = 0; a < n; ++a) {
+    double count = 0, sum = 0, denominator = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      if (k == a) continue;
+      denominator += std::exp(s[a][k]);
+      const int64_t i = a % samples, j = k % samples;
+      const bool same_class = labels[i] >= 0 && labels[i] == labels[j], same_bias = i == j || (bias[i] >= 0 && bias[i] == bias[j]);
+      if (same_class && !same_bias) count += 1, sum += s[a][k];
+    }
+    losses.push_back(count == 0 ? 0 : std::log(denominator) - sum / count);
+  }
+  return losses;
+}
+
+TEST(BiasCon, GoldenValues) {
+  EXPECT_NEAR(value(biascon(two_views(), classes(), biases())), 9.348632186, 6e-10);
+  EXPECT_NEAR(value(biascon(two_views(), classes(), biases(), Options().temperature(0.1))), 6.624614383, 6e-10);
+}
+
+TEST(BiasCon, AgreesWithLoopsOverRows) {
+  const std::vector<int64_t> y = {0, 1, 0, -1, 2, -1, 1, 0, 9000000000, 9000000000, 1}, b = {0, 3, 1, 1, -1, 0, 3, -1, 5000000000, 7, 2};
+  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {3, 1}, {11, 1}, {3, 2}, {11, 2}, {8, 4}}) {
+    const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
+    const std::vector<int64_t> labels(y.begin(), y.begin() + samples), bias(b.begin(), b.begin() + samples);
+    for (double t : {0.07, 0.5}) {
+      const auto found = biascon(z, integers(labels), integers(bias), Options().temperature(t));
+      const auto expected = naive(z, labels, bias, t);
+      ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
+      EXPECT_EQ(found.anchors_used, found.anchors);
+      for (int64_t a = 0; a < found.anchors; ++a) {
+        EXPECT_NEAR(found.per_anchor[a].item<double>(), expected[a], 1e-12 * std::max(1.0, expected[a]))
+            << "B " << samples << " V " << views << " t " << t << " row " << a;
+      }
+    }
+  }
+}
+
+TEST(BiasCon, OfOneViewAndOwnBiasesItIsSupCon) {
+  const at::Tensor z = random_embeddings(8, 1, 4, 2), labels = integers({0, 1, 0, 1, 2, 2, 2, 3}), own = at::arange(8);
+  const double expected = value(supcon(z, labels, SupConOptions().temperature(0.07)));
+  EXPECT_NEAR(value(biascon(z, labels, own)), expected, 1e-12);
+  EXPECT_NEAR(value(biascon(z, labels, at::full({8}, -1, at::kLong))), expected, 1e-12);  // unknown biases differ from each other
+  EXPECT_NEAR(value(biascon(z, labels, own, Options().base_temperature(0.7))), expected / 10, 1e-12);
+}
+
+TEST(BiasCon, OneConflictingSampleAmongManyKeepsSinglePrecision) {
+  const at::Tensor z = random_embeddings(800, 1, 16, 2), labels = at::zeros({800}, at::kLong), bias = at::zeros({800}, at::kLong);
+  bias[7] = 1;
+  const double exact = value(biascon(z, labels, bias, Options().temperature(0.005)));
+  EXPECT_NEAR(value(biascon(z.to(at::kFloat), labels, bias, Options().temperature(0.005))), exact, 1e-6 * exact);
+}
+
+void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, double expected, const std::string& what) {
+  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
+    const ObjectiveResult found = biascon(leaf, labels, bias, Options().temperature(0.005));
+    found.value.backward();
+    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, expected)) << what;
+    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
+  }
+}
+
+TEST(BiasCon, EdgesAreFiniteAndRight) {
+  const at::Tensor row = random_embeddings(1, 1, 6, 2), same = row.expand({4, 2, 6});
+  expect_edge(same, classes(), biases(), std::log(7), "identical rows");
+  expect_edge(at::zeros({4, 2, 6}), classes(), biases(), std::log(7), "zero rows");
+  expect_edge(at::cat({row, row, -row, -row}).expand({4, 2, 6}), classes(), biases(), std::log(3), "antipodal classes");
+  expect_edge(at::cat({row, -row, row, -row}).expand({4, 2, 6}), classes(), biases(), 400 + std::log(3), "antipodal biases");
+  expect_edge(same, classes(), integers({0, 0, 1, 1}), 0, "bias that tells the class");
+  expect_edge(same, integers({0, 1, 2, 3}), biases(), 0, "no positives");
+  expect_edge(same, integers({-1, -1, -1, -1}), biases(), 0, "unknown labels");
+  expect_edge(row, integers({0}), integers({0}), 0, "one row");
+}
+
+TEST(BiasCon, MissingLabelsAndBiasAreRefused) {
+  for (const auto& [labels, bias] : {std::pair{at::Tensor(), biases()}, std::pair{classes(), at::Tensor()}}) {
+    try {
+      biascon(two_views(), labels, bias);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_TRUE(std::string(error.what()).starts_with("biascon: "));
+    }
+  }
+  EXPECT_THROW(biascon(two_views(), classes(), integers({0, 1})), Error);
+}
+
+TEST(BiasCon, ModuleIsTheFunction) {
+  BiasCon module(Options().temperature(0.1));
+  EXPECT_NEAR(value(module(two_views(), classes(), biases())), 6.624614383, 6e-10);
+}
+
+}  // namespace
+}  // namespace debias

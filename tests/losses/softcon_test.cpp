@@ -1,0 +1,152 @@
+// SoftCon against BiasCon (its case of one-hot features) and that one's golden value, loops over rows, finite differences, and at its
+// edges.
+#include "debias/losses/softcon.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/losses/biascon.h"
+#include "debias/losses/supcon.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+using Options = SoftConOptions;
+at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
+at::Tensor classes() { return integers({0, 0, 1, 1}); }
+at::Tensor one_hot(const std::vector<int64_t>& bias) { return at::one_hot(integers(bias)).to(at::kDouble); }
+double value(const ObjectiveResult& result) { return result.value.item<double>(); }
+
+at::Tensor features(int64_t samples, int64_t seed) { return random_embeddings(samples, 1, 3, seed).squeeze(1) * 7; }
+
+std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const at::Tensor& g, double t) {
+  const int64_t samples = z.size(0), n = samples * z.size(1);
+  const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / t;
+  const auto s = all.accessor<double, 2>();
+  const auto cosine = [&](int64_t i, int64_t j) { return (g[i].dot(g[j]) / (g[i].norm() * g[j].norm())).item<double>(); };
+  std::vector<double> losses;
+  for (int64_t a = 0; a < n; ++a) {
+    double weight = 0, sum = 0, denominator = 0;
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t i = a % samples, j = k % samples;
+      if (k != a) denominator += std::exp(s[a][k]);
+      if (i == j || labels[i] < 0 || labels[i] != labels[j]) continue;
+      weight += 1 - cosine(i, j), sum += (1 - cosine(i, j)) * s[a][k];
+    }
+    losses.push_back(weight < 1e-9 ? 0 : std::log(denominator) - sum / weight);
+  }
+  return losses;
+}
+
+TEST(SoftCon, WithOneHotFeaturesItIsBiasCon) {
+  EXPECT_NEAR(value(softcon(two_views(), classes(), one_hot({0, 1, 0, 1}))), 9.348632186, 6e-10);
+  const at::Tensor z = random_embeddings(9, 2, 4, 2), labels = integers({0, 1, 0, 1, 0, 0, 2, 2, 0});
+  const std::vector<int64_t> bias = {0, 1, 1, 1, 0, 2, 1, 0, 2};
+  EXPECT_NEAR(value(softcon(z, labels, one_hot(bias))), value(biascon(z, labels, integers(bias))), 1e-12);
+  EXPECT_NEAR(value(softcon(z, labels, one_hot(bias), Options().base_temperature(0.7))), value(biascon(z, labels, integers(bias))) / 10,
+              1e-12);
+}
+
+TEST(SoftCon, AgreesWithLoopsOverRows) {
+  const std::vector<int64_t> y = {0, 1, 0, -1, 2, -1, 1, 0, 9, 9, 1};
+  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {3, 1}, {11, 1}, {3, 2}, {11, 2}, {8, 4}}) {
+    const at::Tensor z = random_embeddings(samples, views, 5, samples + views), g = features(samples, views);
+    const std::vector<int64_t> labels(y.begin(), y.begin() + samples);
+    for (double t : {0.07, 0.5}) {
+      const auto found = softcon(z, integers(labels), g, Options().temperature(t));
+      const auto expected = naive(z, labels, g, t);
+      ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
+      EXPECT_EQ(found.anchors_used, found.anchors);
+      for (int64_t a = 0; a < found.anchors; ++a) {
+        EXPECT_NEAR(found.per_anchor[a].item<double>(), expected[a], 1e-11 * std::max(1.0, expected[a]))
+            << "B " << samples << " V " << views << " t " << t << " row " << a;
+      }
+    }
+  }
+}
+
+TEST(SoftCon, GradientAgreesWithFiniteDifferences) {
+  for (int64_t views : {1, 3}) {
+    const at::Tensor leaf = random_embeddings(6, views, 4, 3).requires_grad_(true), labels = integers({0, 1, 0, -1, 0, 1}),
+                     g = features(6, 1);
+    softcon(leaf, labels, g).value.backward();
+    const auto at_point = [&](const at::Tensor& z) { return value(softcon(z, labels, g)); };
+    EXPECT_LT(largest_difference(leaf.grad(), numeric_gradient(at_point, leaf)), 1e-6);
+    EXPECT_GT(leaf.grad().abs().max().item<double>(), 1e-2);
+  }
+}
+
+TEST(SoftCon, LengthAndPrecisionOfFeaturesDoNotMatter) {
+  const at::Tensor z = random_embeddings(6, 2, 4, 3), labels = integers({0, 1, 0, 0, 0, 1}), g = features(6, 1);
+  const double expected = value(softcon(z, labels, g));
+  EXPECT_NEAR(value(softcon(z, labels, g * at::arange(1, 7).unsqueeze(1))), expected, 1e-12);
+  EXPECT_NEAR(value(softcon(z, labels, g.to(at::kFloat))), expected, 1e-5);
+  const auto single = softcon(z.to(at::kFloat), labels, g);
+  EXPECT_EQ(single.value.scalar_type(), at::kFloat);
+  EXPECT_NEAR(value(single), expected, 1e-5 * expected);
+}
+
+TEST(SoftCon, FeaturesThatAreNearlyAlikeStillWeigh) {
+  const at::Tensor z = random_embeddings(3, 1, 4, 3), labels = integers({0, 0, 0});
+  const at::Tensor g = angles({{0, 0.01, 0.02}}).squeeze(1);  // weights of 1.5e-8 and 6.1e-8
+  const auto expected = naive(z, {0, 0, 0}, g, 0.07);
+  const at::Tensor found = softcon(z, labels, g).per_anchor;
+  for (int64_t a = 0; a < 3; ++a) EXPECT_NEAR(found[a].item<double>(), expected[a], 1e-6);
+}
+
+void expect_edge(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& g, double expected, const std::string& what) {
+  for (at::ScalarType type : {at::kDouble, at::kFloat}) {
+    const at::Tensor leaf = z.to(type).detach().clone().requires_grad_(true);
+    const ObjectiveResult found = softcon(leaf, labels, g, Options().temperature(0.005));
+    found.value.backward();
+    EXPECT_NEAR(value(found), expected, (type == at::kDouble ? 1e-10 : 1e-5) * std::max(1.0, expected)) << what;
+    EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>()) << what;
+  }
+}
+
+TEST(SoftCon, EdgesAreFiniteAndRight) {
+  const at::Tensor row = random_embeddings(1, 1, 6, 2), same = row.expand({4, 2, 6}), g = features(4, 5);
+  expect_edge(same, classes(), g, std::log(7), "identical rows");
+  expect_edge(at::zeros({4, 2, 6}), classes(), g, std::log(7), "zero rows");
+  expect_edge(at::cat({row, row, -row, -row}).expand({4, 2, 6}), classes(), g, std::log(3), "antipodal classes");
+  expect_edge(at::cat({row, -row, row, -row}).expand({4, 2, 6}), classes(), g, 400 + std::log(3), "antipodal positives");
+  expect_edge(same, classes(), g.slice(0, 0, 1).expand({4, 3}), 0, "features all alike");
+  expect_edge(same, classes(), at::cat({g.slice(0, 0, 1), -g.slice(0, 0, 1), g.slice(0, 0, 2)}), std::log(7), "opposite features");
+  expect_edge(same, integers({0, 1, 2, 3}), g, 0, "no positives");
+  expect_edge(same, integers({-1, -1, -1, -1}), g, 0, "unknown labels");
+  expect_edge(row, integers({0}), g.slice(0, 0, 1), 0, "one row");
+}
+
+ErrorKind refusal(const at::Tensor& labels, const at::Tensor& g) {
+  try {
+    softcon(two_views(), labels, g);
+  } catch (const Error& error) {
+    EXPECT_TRUE(std::string(error.what()).starts_with("softcon: ")) << error.what();
+    return error.kind();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return ErrorKind::kFailure;
+}
+
+TEST(SoftCon, BadInputIsRefused) {
+  EXPECT_EQ(refusal({}, features(4, 1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(classes(), {}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal(classes(), features(3, 1)), ErrorKind::kData);
+  EXPECT_EQ(refusal(classes(), features(4, 1).flatten()), ErrorKind::kData);
+  EXPECT_EQ(refusal(classes(), features(4, 1).to(at::kLong)), ErrorKind::kData);
+  const at::Tensor g = features(4, 1);
+  g[2].zero_();
+  EXPECT_EQ(refusal(classes(), g), ErrorKind::kData);
+}
+
+TEST(SoftCon, ModuleIsTheFunction) {
+  SoftCon module(Options().temperature(0.1));
+  EXPECT_NEAR(value(module(two_views(), classes(), one_hot({0, 1, 0, 1}))), 6.624614383, 6e-10);
+}
+
+}  // namespace
+}  // namespace debias
