@@ -31,6 +31,11 @@ struct EnumNames<Engine> {
       {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"dense", Engine::kDense}}};
 };
 
+// What `engine` comes to for rows z: the tile engine takes float32 on the CPU (and bfloat16, which objectives read as float32).
+inline bool takes_fused(Engine engine, const at::Tensor& z) {
+  return engine != Engine::kDense && z.is_cpu() && (z.scalar_type() == at::kFloat || z.scalar_type() == at::kBFloat16);
+}
+
 inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
 
 // The input of an objective. Undefined tensors are absent.

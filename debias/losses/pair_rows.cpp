@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "debias/losses/fused_pairs.h"
 #include "debias/losses/two_view.h"
 
 namespace debias {
@@ -36,11 +37,21 @@ at::Tensor ranks(const at::Tensor& s, const at::Tensor& out) {
   return at::searchsorted(sorted, values, false, true).masked_fill(out, 0);
 }
 
+// log_add_sums at epsilon = inf, sum of c_i + sign s_ij, from the groups' sums of rows.
+at::Tensor linear_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term) {
+  const at::Tensor equal = equal_means(rows) * set_sizes(rows, PairSet::kEqual);
+  at::Tensor similarity = equal;
+  if (term.set != PairSet::kEqual) {
+    const at::Tensor others = ((rows.z.sum(0, true) - rows.z) * rows.z).sum(1) / rows.temperature;
+    similarity = term.set == PairSet::kOthers ? others : others - equal;
+  }
+  return c * set_sizes(rows, term.set) + term.sign * similarity;
+}
+
 }  // namespace
 
-bool PairRows::fused() const { return false; }
-
 std::vector<at::Tensor> log_sums(const PairRows& rows, const std::vector<PairSum>& requests) {
+  if (rows.fused()) return fused_log_sums(rows, requests);
   const at::Tensor s = similarities(rows);
   std::vector<at::Tensor> results;
   for (const auto& request : requests) results.push_back(log_sum(s * request.multiplier, excluded(rows, request.set)));
@@ -48,6 +59,7 @@ std::vector<at::Tensor> log_sums(const PairRows& rows, const std::vector<PairSum
 }
 
 std::vector<at::Tensor> ranked_log_sums(const PairRows& rows, const std::vector<RankedSum>& requests) {
+  if (rows.fused()) return fused_ranked_log_sums(rows, requests);
   const at::Tensor s = similarities(rows), out = excluded(rows, PairSet::kUnequal), rank = ranks(s, out);
   std::vector<at::Tensor> results;
   for (const auto& request : requests) {
@@ -59,6 +71,8 @@ std::vector<at::Tensor> ranked_log_sums(const PairRows& rows, const std::vector<
 }
 
 at::Tensor log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term) {
+  if (rows.fused() && std::isfinite(term.epsilon)) return fused_log_add_sums(rows, c, term);
+  if (rows.fused()) return linear_sums(rows, c, term);
   const at::Tensor x = c.unsqueeze(1) + term.sign * similarities(rows), out = excluded(rows, term.set);
   if (std::isinf(term.epsilon)) return x.masked_fill(out, 0).sum(1);
   return (log_one_plus_exp(x.masked_fill(out, 0) + term.epsilon) - term.epsilon).masked_fill(out, 0).sum(1);

@@ -16,11 +16,14 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "debias/losses/objective.h"
 
 namespace debias {
+
+struct SortedBatch;
 
 struct PairRows {
   at::Tensor z;            // [n, D] float32 or float64
@@ -29,7 +32,8 @@ struct PairRows {
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;
 
-  bool fused() const;  // what `engine` comes to for these rows
+  bool fused() const { return takes_fused(engine, z); }
+  mutable std::shared_ptr<const SortedBatch> sorted{};  // made by the first fused sum, shared by the others
 };
 
 enum class PairSet { kOthers, kUnequal, kEqual };  // all j != i; other groups; the own group without i

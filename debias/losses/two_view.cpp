@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/losses/pair_keys.h"
+#include "debias/losses/pair_rows.h"
 
 namespace debias {
 namespace {
@@ -48,26 +49,63 @@ void require_labels(const ObjectiveInput& input, const char* objective, const ch
   if (!input.labels.defined()) throw usage_error("{}: {} needs labels; none were given", objective, reason);
 }
 
-TwoViewSums two_view_sums(const ObjectiveInput& input, const TwoViewRequest& request, const char* objective) {
+namespace {
+
+// The dense composition: the definition.
+TwoViewSums dense_sums(const ObjectiveInput& input, const TwoViewRequest& request, const PairKeys& keys) {
   const int64_t samples = input.z.size(0);
   const at::Tensor rows = at::cat({input.z.select(1, request.first), input.z.select(1, request.second)});
   const at::Tensor scaled = rows / request.temperature;
-  const PairKeys keys = pair_keys(input, 2, objective);
   const at::Tensor similarities = at::addmm(negatives_only(samples, rows.options()), scaled, rows.t());
-
   TwoViewSums sums;
-  sums.negatives = 2 * samples - 2;
   sums.positive = row_dot(scaled, rows.roll(samples, 0));
   sums.mean_positive = request.group_positives ? log_mean_positive(input.z, scaled, sums.positive, request) : sums.positive;
   sums.self = row_dot(scaled, rows);
   sums.log_negatives = at::logsumexp(similarities, 1);
   sums.log_kept = sums.log_negatives;
-  sums.kept = at::full({2 * samples}, sums.negatives, rows.options());
-  if (request.drop_false_negatives) {
-    const at::Tensor dropped = keys.false_negatives();
-    sums.log_kept = at::logsumexp(similarities.masked_fill(dropped, kLogOfNothing), 1);
-    sums.kept = sums.kept - dropped.sum(1);
+  if (request.drop_false_negatives) sums.log_kept = at::logsumexp(similarities.masked_fill(keys.false_negatives(), kLogOfNothing), 1);
+  return sums;
+}
+
+// By the tile engine. Rows stay in the order of the input, view within sample, which is the order of their groups: nothing is copied.
+TwoViewSums fused_sums(const ObjectiveInput& input, const TwoViewRequest& request, const PairKeys& keys) {
+  const int64_t samples = input.z.size(0);
+  const bool all_views = input.z.size(1) == 2 && request.first == 0;
+  const at::Tensor pair = all_views ? input.z : at::stack({input.z.select(1, request.first), input.z.select(1, request.second)}, 1);
+  const auto by_sample = [&](const at::Tensor& view_major) { return view_major.view({2, samples}).t().reshape(-1); };
+  const auto by_view = [&](const at::Tensor& sample_major) { return sample_major.view({samples, 2}).t().reshape(-1); };
+  PairRows rows = {.z = pair.reshape({2 * samples, -1}),
+                   .group = by_sample(keys.sample),
+                   .temperature = request.temperature,
+                   .engine = input.engine,
+                   .memory_budget = input.memory_budget};
+  const auto all = log_sums(rows, {{PairSet::kUnequal, 1}, {PairSet::kEqual, 1}});
+  TwoViewSums sums;
+  sums.log_negatives = by_view(all[0]);
+  sums.positive = by_view(all[1]);  // the one equal row is the partner
+  sums.mean_positive = sums.positive;
+  if (request.group_positives) {
+    const at::Tensor scaled = pair.transpose(0, 1).reshape({2 * samples, -1}) / request.temperature;
+    sums.mean_positive = log_mean_positive(input.z, scaled, sums.positive, request);
   }
+  sums.self = by_view(at::linalg_vector_norm(rows.z, 2, at::IntArrayRef{1}).square() / request.temperature);
+  sums.log_kept = sums.log_negatives;
+  if (request.drop_false_negatives) {
+    rows.group = class_groups(by_sample(keys.label), by_sample(keys.sample));
+    sums.log_kept = by_view(log_sums(rows, {{PairSet::kUnequal, 1}})[0]);
+  }
+  return sums;
+}
+
+}  // namespace
+
+TwoViewSums two_view_sums(const ObjectiveInput& input, const TwoViewRequest& request, const char* objective) {
+  const PairKeys keys = pair_keys(input, 2, objective);
+  TwoViewSums sums = takes_fused(input.engine, input.z) ? fused_sums(input, request, keys) : dense_sums(input, request, keys);
+  sums.negatives = 2 * input.z.size(0) - 2;
+  sums.kept = at::full({2 * input.z.size(0)}, sums.negatives, input.z.options().requires_grad(false));
+  if (request.drop_false_negatives)
+    sums.kept = set_sizes({.z = sums.kept.unsqueeze(1), .group = class_groups(keys.label, keys.sample)}, PairSet::kUnequal);
   return sums;
 }
 

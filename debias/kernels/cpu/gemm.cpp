@@ -1,0 +1,31 @@
+#include "debias/kernels/cpu/gemm.h"
+
+extern "C" void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const float* alpha,
+                       const float* a, const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
+
+namespace debias::kernels::cpu {
+namespace {
+
+// Column-major, as Fortran has it: a row-major panel is its own transpose.
+void gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
+          int64_t ldb, float beta, float* c, int64_t ldc) {
+  const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+  const int ia = static_cast<int>(lda), ib = static_cast<int>(ldb), ic = static_cast<int>(ldc);
+  sgemm_(&trans_a, &trans_b, &im, &in, &ik, &alpha, a, &ia, b, &ib, &beta, c, &ic);
+}
+
+}  // namespace
+
+void product_nt(int64_t m, int64_t n, int64_t k, float alpha, const float* a, const float* b, float* out, int64_t ld) {
+  gemm('T', 'N', n, m, k, alpha, b, k, a, k, 0, out, ld);
+}
+
+void add_product_nn(int64_t m, int64_t n, int64_t d, const float* w, int64_t ld, const float* b, float* out) {
+  gemm('N', 'N', d, m, n, 1, b, d, w, ld, 1, out, d);
+}
+
+void add_product_tn(int64_t m, int64_t n, int64_t d, const float* w, int64_t ld, const float* a, float* out) {
+  gemm('N', 'T', d, n, m, 1, a, d, w, ld, 1, out, d);
+}
+
+}  // namespace debias::kernels::cpu

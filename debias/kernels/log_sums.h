@@ -1,0 +1,33 @@
+// Row sums of exponentials over sets of pairs, and their gradient.
+//
+//   log_sums[r][i] = log sum over j in set_r(i) of e^{k_r s_ij},  -1e30 where the set is empty
+//
+// The n x n scores are walked in square tiles of one triangle, each tile serving its rows and its columns; only tiles that hold a pair of a
+// set are formed. Where all |k_r s_ij| are small (k/t <= 41) one shift serves all rows, else each row has its maximum as shift, which costs
+// a second walk. State is O(n); `kept`, if given, receives the tiles' scores, which then need no second product in the backward pass.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/kernels/sorted_rows.h"
+
+namespace debias::kernels {
+
+struct ExpSum {
+  PairSet set = PairSet::kUnequal;
+  float multiplier = 1;  // k
+};
+
+// Floats that `kept` must hold to keep all tiles of one triangle.
+int64_t kept_scores_size(int64_t n);
+
+// log_sums: [requests, n].
+void log_sums_forward(const SortedRows& rows, const std::vector<ExpSum>& requests, double* log_sums, float* kept);
+
+// dz[i] += sum over r, j of grads[r][i] d log_sums[r][i] / d z: dz [n, dim] is added to. `log_sums` and `kept` from the forward pass; grads
+// [requests, n].
+void log_sums_backward(const SortedRows& rows, const std::vector<ExpSum>& requests, const double* log_sums, const float* kept,
+                       const double* grads, float* dz);
+
+}  // namespace debias::kernels

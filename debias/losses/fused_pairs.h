@@ -1,0 +1,19 @@
+// The sums of pair_rows.h by the tile engine (debias/kernels): float32 on the CPU, O(n) memory beyond the budget, deterministic.
+//
+// Rows are sorted by group once for each PairRows, and their gradient goes back through that permutation. Scores of the forward pass are
+// kept for the backward pass where they fit the memory budget, else computed again. Differentiating twice is refused.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <vector>
+
+#include "debias/losses/pair_rows.h"
+
+namespace debias {
+
+std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<PairSum>& requests);
+std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::vector<RankedSum>& requests);
+at::Tensor fused_log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term);  // epsilon finite
+
+}  // namespace debias
