@@ -59,6 +59,59 @@ class OuterProducts : public torch::autograd::Function<OuterProducts> {
   }
 };
 
+// Of each row, the sum of its partners' rows: pairs of one label whose later row has the smaller bias value.
+class HalfPairs {
+ public:
+  HalfPairs(const at::Tensor& label, const at::Tensor& bias)
+      : order_(label.argsort(true, 0, false).cpu()),
+        label_(label.cpu().index_select(0, order_)),
+        bias_(std::get<1>(at::_unique(bias.cpu(), true, true)).index_select(0, order_)) {}
+
+  at::Tensor partner_sums(const at::Tensor& rows) const {
+    const at::Tensor z = rows.detach().to(at::kCPU, at::kDouble).index_select(0, order_).contiguous(), sums = at::zeros_like(z);
+    sweep(z, sums, false);
+    sweep(z, sums, true);
+    return at::zeros_like(z).index_copy_(0, order_, sums).to(rows.device(), rows.scalar_type());
+  }
+
+ private:
+  // Walks the rows of each label in turn; a row is added to the running sums of the bias values that may meet it later on: those below its
+  // own on the way forward (partners come later and have less), above it on the way back.
+  void sweep(const at::Tensor& z, const at::Tensor& sums, bool back) const {
+    const int64_t n = z.size(0), d = z.size(1), biases = bias_.numel() == 0 ? 0 : bias_.max().item<int64_t>() + 1;
+    const int64_t* label = label_.data_ptr<int64_t>();
+    const int64_t* bias = bias_.data_ptr<int64_t>();
+    const double* rows = z.data_ptr<double>();
+    double* out = sums.data_ptr<double>();
+    std::vector<double> met(biases * d);
+    for (int64_t step = 0; step < n; ++step) {
+      const int64_t i = back ? n - 1 - step : step;
+      if (step > 0 && label[i] != label[back ? i + 1 : i - 1]) std::fill(met.begin(), met.end(), 0.0);
+      const double* row = rows + i * d;
+      for (int64_t k = 0; k < d; ++k) out[i * d + k] += met[bias[i] * d + k];
+      for (int64_t b = back ? bias[i] + 1 : 0; b < (back ? biases : bias[i]); ++b) {
+        for (int64_t k = 0; k < d; ++k) met[b * d + k] += row[k];
+      }
+    }
+  }
+
+  at::Tensor order_, label_, bias_;  // by label, in the order given within one
+};
+
+// The sums as an operation of autograd: linear and symmetric, so its gradient is itself.
+class PartnerSums : public torch::autograd::Function<PartnerSums> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& label,
+                            const at::Tensor& bias) {
+    context->save_for_backward({label, bias});
+    return HalfPairs(label, bias).partner_sums(z);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    return {apply(gradients[0], saved[0], saved[1]), at::Tensor(), at::Tensor()};
+  }
+};
+
 }  // namespace
 
 KeyedRows KeyedRows::picked(const at::Tensor& rows) const {
@@ -110,6 +163,10 @@ at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged i
 
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes) {
   return OuterProducts::apply(rows.contiguous(), sizes);
+}
+
+at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias) {
+  return PartnerSums::apply(rows, label, bias);
 }
 
 }  // namespace debias
