@@ -1,0 +1,129 @@
+// Bias-balanced cross-entropy with a prior given and one counted from the batch.
+#include "debias/losses/bias_balanced.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/losses/cross_entropy.h"
+#include "tests/support/embeddings.h"
+
+namespace debias {
+namespace {
+
+at::Tensor row() { return at::tensor({1.0, -0.5, 0.25}, at::kDouble).unsqueeze(0); }
+at::Tensor prior() { return at::tensor({0.7, 0.2, 0.1}, at::kDouble).unsqueeze(1); }  // [3 labels, 1 bias value]
+
+TEST(BiasBalancedGolden, OfOneRow) {
+  const double expected[] = {0.123307668, 2.876070633, 2.819217808};
+  for (int64_t y : {0, 1, 2}) {
+    EXPECT_NEAR(bias_balanced(row(), integers({y}), integers({0}), prior()).value.item<double>(), expected[y], 6e-10);
+  }
+}
+
+struct Batch {
+  at::Tensor z, labels, bias;
+};
+
+Batch batch() {
+  at::manual_seed(2);
+  return {at::randn({9, 3}, at::kDouble), integers({0, 1, 0, 2, -1, 0, 1, 2, 0}), integers({4, 4, 7, 7, 4, -1, 7, 4, 4})};
+}
+
+TEST(BiasBalancedOracle, LoopsOverACountedPriorGiveTheSame) {
+  const Batch b = batch();
+  double sum = 0, used = 0;
+  for (int64_t i = 0; i < 9; ++i) {
+    const int64_t y = b.labels[i].item<int64_t>(), bias = b.bias[i].item<int64_t>();
+    if (y < 0 || bias < 0) continue;
+    double counts[3] = {}, all = 0;
+    for (int64_t j = 0; j < 9; ++j) {
+      if (b.labels[j].item<int64_t>() >= 0 && b.bias[j].item<int64_t>() == bias) counts[b.labels[j].item<int64_t>()] += 1, all += 1;
+    }
+    double total = 0, own = 0;
+    for (int64_t c = 0; c < 3; ++c) {
+      const double weight = (counts[c] / all + 1e-9) * std::exp(b.z[i][c].item<double>());
+      total += weight;
+      if (c == y) own = weight;
+    }
+    sum -= std::log(own / total), used += 1;
+  }
+  const auto found = bias_balanced(b.z, b.labels, b.bias);
+  EXPECT_NEAR(found.value.item<double>(), sum / used, 1e-12);
+  EXPECT_EQ(found.anchors_used, 7);
+  EXPECT_TRUE(std::isnan(found.per_anchor[4].item<double>()));
+  EXPECT_TRUE(std::isnan(found.per_anchor[5].item<double>()));
+}
+
+TEST(BiasBalancedLaws, ACountedPriorIsThatTableGiven) {
+  const Batch b = batch();
+  const at::Tensor table = at::tensor({2.0 / 4, 1.0 / 3, 1.0 / 4, 1.0 / 3, 1.0 / 4, 1.0 / 3}, at::kDouble).view({3, 2});
+  const at::Tensor columns = b.bias.eq(7).to(at::kLong).masked_fill(b.bias.lt(0), -1);
+  const auto counted = bias_balanced(b.z, b.labels, b.bias), given = bias_balanced(b.z, b.labels, columns, table);
+  EXPECT_NEAR(counted.value.item<double>(), given.value.item<double>(), 1e-12);
+  EXPECT_EQ(counted.anchors_used, given.anchors_used);
+}
+
+TEST(BiasBalancedLaws, AUniformPriorIsPlainCrossEntropy) {
+  const Batch b = batch();
+  const at::Tensor uniform = at::full({3, 8}, 1.0 / 3, at::kDouble), bias = b.bias.clamp_min(0);
+  EXPECT_NEAR(bias_balanced(b.z, b.labels, bias, uniform).value.item<double>(), cross_entropy(b.z, b.labels).value.item<double>(), 1e-12);
+}
+
+TEST(BiasBalancedEdges, LabelsThatThePriorRulesOutStayFinite) {
+  const at::Tensor certain = at::tensor({1.0, 0.0, 0.0}, at::kFloat).unsqueeze(1), z = row().to(at::kFloat).requires_grad_(true);
+  const auto found = bias_balanced(z, integers({1}), integers({0}), certain);
+  found.value.backward();
+  EXPECT_NEAR(found.value.item<double>(), std::log(1e9) + 1.5, 1e-4);
+  EXPECT_TRUE(z.grad().isfinite().all().item<bool>());
+}
+
+TEST(BiasBalancedEdges, NoRowLeftIsZero) {
+  for (const auto& table : {at::Tensor(), prior()}) {
+    const auto found = bias_balanced(row(), integers({0}), integers({-1}), table);
+    EXPECT_EQ(found.value.item<double>(), 0);
+    EXPECT_EQ(found.anchors_used, 0);
+  }
+}
+
+ErrorKind refusal(const ObjectiveInput& input) {
+  try {
+    bias_balanced(input, {});
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("bias_balanced: ", 0), 0u) << error.what();
+    return error.kind();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return ErrorKind::kFailure;
+}
+
+TEST(BiasBalancedErrors, AreNamed) {
+  const ObjectiveInput good = {.z = row(), .labels = integers({0}), .bias = integers({0}), .prior = prior()};
+  const auto changed = [&](auto change) {
+    ObjectiveInput bad = good;
+    change(bad);
+    return refusal(bad);
+  };
+  EXPECT_EQ(changed([](auto& bad) { bad.labels = at::Tensor(); }), ErrorKind::kUsage);
+  EXPECT_EQ(changed([](auto& bad) { bad.bias = at::Tensor(); }), ErrorKind::kUsage);
+  EXPECT_EQ(changed([](auto& bad) { bad.bias = integers({1}); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.bias = integers({-2}); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.bias = integers({-2}), bad.prior = at::Tensor(); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.bias = integers({0, 0}); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.prior = prior().t(); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.prior = prior() * 2; }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.prior = prior() / 2; }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.prior = prior().to(at::kLong); }), ErrorKind::kData);
+  EXPECT_EQ(changed([](auto& bad) { bad.prior = prior() - 0.2; }), ErrorKind::kData);
+}
+
+TEST(BiasBalancedModule, ComputesWhatTheFunctionDoes) {
+  BiasBalanced module;
+  module->prior = prior();
+  EXPECT_EQ(module(row(), integers({1}), integers({0})).value.item<double>(),
+            bias_balanced(row(), integers({1}), integers({0}), prior()).value.item<double>());
+}
+
+}  // namespace
+}  // namespace debias

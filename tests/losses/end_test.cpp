@@ -1,0 +1,220 @@
+// EnD against printed values and loops over pairs; the half pairs of the released code and all of them.
+#include "debias/losses/end.h"
+
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <cmath>
+#include <map>
+
+#include "debias/core/error.h"
+#include "tests/support/embeddings.h"
+#include "tests/support/finite_differences.h"
+
+namespace debias {
+namespace {
+
+constexpr double kPrinted = 6e-10;
+constexpr Engine kEngines[] = {Engine::kDense, Engine::kFused, Engine::kAuto};
+
+at::Tensor classes() { return integers({0, 0, 1, 1}); }
+at::Tensor colours() { return integers({0, 1, 0, 1}); }
+EndOptions perpendicular() { return EndOptions().alpha(1).beta(0); }
+EndOptions parallel(bool full) { return EndOptions().alpha(0).beta(1).full_pairs(full); }
+
+ObjectiveResult with_engine(Engine engine, const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias,
+                            const EndOptions& options) {
+  return end(ObjectiveInput{.z = z, .labels = labels, .bias = bias, .engine = engine}, options);
+}
+
+TEST(EndGolden, OneViewAndTwo) {
+  const at::Tensor one = angles({{0, 41, 133, 205}}), two = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
+  for (Engine engine : kEngines) {
+    const auto value = [&](const at::Tensor& z, const EndOptions& o) {
+      return with_engine(engine, z, classes(), colours(), o).value.item<double>();
+    };
+    EXPECT_NEAR(value(one, perpendicular()), 0.821630028, kPrinted);
+    EXPECT_EQ(value(one, parallel(false)), 0);  // no pair is counted
+    EXPECT_NEAR(value(one, parallel(true)), 0.234068356, kPrinted);
+    EXPECT_NEAR(value(two, perpendicular()), 0.161039999, kPrinted);
+    EXPECT_NEAR(value(two, parallel(false)), 0.268261084, kPrinted);
+    EXPECT_NEAR(value(two, parallel(true)), 0.364817927, kPrinted);
+    EXPECT_NEAR(value(two, {}), 0.1 * 0.161039999 + 0.1 * 0.268261084, kPrinted);
+  }
+}
+
+double naive(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options) {
+  const int64_t samples = z.size(0), n = samples * z.size(1);
+  const at::Tensor rows = z.transpose(0, 1).reshape({n, -1});
+  const auto label = [&](int64_t i) { return labels[i % samples].item<int64_t>(); };
+  const auto colour = [&](int64_t i) { return bias[i % samples].item<int64_t>(); };
+  std::map<int64_t, double> by_bias;
+  double all = 0, parallel_sum = 0, parallel_pairs = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < i; ++j) {
+      if (colour(i) < 0 || colour(j) < 0) continue;
+      const double c = rows[i].dot(rows[j]).item<double>();
+      if (colour(i) == colour(j)) by_bias[colour(i)] += c, all += 1;
+      if (label(i) < 0 || label(i) != label(j) || colour(i) == colour(j)) continue;
+      if (options.full_pairs() || colour(i) < colour(j)) parallel_sum += (1 + c) / 2, parallel_pairs += 1;
+    }
+  }
+  double value = 0;
+  for (const auto& [b, sum] : by_bias) value += options.alpha() * std::abs(sum) / std::max(all, 1.0);
+  if (parallel_pairs > 0) value += options.beta() * (1 - parallel_sum / parallel_pairs);
+  return value;
+}
+
+struct Batch {
+  at::Tensor z, labels, bias;
+};
+
+Batch batch(int64_t samples, int64_t views, int64_t seed) {
+  Batch made = {random_embeddings(samples, views, 5, seed), {}, {}};
+  made.labels = at::randint(-1, 3, {samples}, at::kLong);
+  made.bias = at::randint(-1, 4, {samples}, at::kLong) * 3;
+  made.bias.masked_fill_(made.bias.lt(0), -1);
+  return made;
+}
+
+std::vector<EndOptions> all_options() {
+  return {EndOptions(), EndOptions().full_pairs(true), perpendicular(), parallel(false), parallel(true), EndOptions().alpha(50).beta(3)};
+}
+
+TEST(EndOracle, LoopsOverPairsGiveTheSame) {
+  for (int64_t samples : {1, 2, 3, 9, 20}) {
+    for (int64_t views : {1, 2, 3}) {
+      const Batch b = batch(samples, views, 10 * samples + views);
+      for (const auto& options : all_options()) {
+        for (Engine engine : kEngines) {
+          EXPECT_NEAR(with_engine(engine, b.z, b.labels, b.bias, options).value.item<double>(), naive(b.z, b.labels, b.bias, options),
+                      1e-12);
+        }
+      }
+    }
+  }
+}
+
+TEST(EndEngines, SumsAndPairsAgreeInGradientAndEvidence) {
+  for (int64_t samples : {1, 3, 17, 70}) {
+    const Batch b = batch(samples, 2, samples);
+    for (const auto& options : all_options()) {
+      const auto evaluated = [&](Engine engine) {
+        const at::Tensor leaf = b.z.clone().requires_grad_(true);
+        const auto result = with_engine(engine, leaf, b.labels, b.bias, options);
+        result.value.backward();
+        return std::pair{result, leaf.grad()};
+      };
+      const auto [pairs, pairs_gradient] = evaluated(Engine::kDense);
+      const auto [sums, sums_gradient] = evaluated(Engine::kFused);
+      EXPECT_LT(largest_difference(pairs_gradient, sums_gradient), 1e-12);
+      EXPECT_TRUE(at::allclose(pairs.per_anchor, sums.per_anchor, 0, 1e-12, true));
+      EXPECT_EQ(pairs.clamped, sums.clamped);
+      EXPECT_EQ(pairs.anchors_used, sums.anchors_used);
+      EXPECT_FALSE(pairs.fused);
+      EXPECT_TRUE(sums.fused);
+    }
+  }
+}
+
+TEST(EndEngines, GradientsAreThoseOfFiniteDifferences) {
+  const Batch b = batch(8, 2, 4);
+  for (const auto& options : all_options()) {
+    const auto value_at = [&](const at::Tensor& z) { return end(z, b.labels, b.bias, options).value.item<double>(); };
+    const at::Tensor leaf = b.z.clone().requires_grad_(true);
+    end(leaf, b.labels, b.bias, options).value.backward();
+    EXPECT_LT(largest_difference(leaf.grad(), numeric_gradient(value_at, b.z)), 1e-6);
+  }
+}
+
+TEST(EndEngines, SecondDerivativesOfTheHalfPairsAreThoseOfAllPairsDense) {
+  const Batch b = batch(8, 1, 4);
+  const auto curvature = [&](Engine engine) {
+    const at::Tensor leaf = b.z.clone().requires_grad_(true);
+    const auto first =
+        torch::autograd::grad({with_engine(engine, leaf, b.labels, b.bias, parallel(false)).value}, {leaf}, {}, true, true)[0];
+    return torch::autograd::grad({(first * at::arange(5, at::kDouble)).sum()}, {leaf})[0];
+  };
+  EXPECT_LT(largest_difference(curvature(Engine::kDense), curvature(Engine::kFused)), 1e-12);
+}
+
+TEST(EndLaws, OnlyFullPairsAreFreeOfTheOrderOfRows) {
+  const at::Tensor z = angles({{0, 40, 100}}), labels = integers({0, 0, 0}), bias = integers({0, 1, 2}), back = integers({2, 1, 0});
+  const auto reversed = [&](bool full) {
+    return end(z.index_select(0, back), labels, bias.index_select(0, back), parallel(full)).value.item<double>();
+  };
+  EXPECT_NEAR(reversed(true), end(z, labels, bias, parallel(true)).value.item<double>(), 1e-12);
+  EXPECT_EQ(end(z, labels, bias, parallel(false)).value.item<double>(), 0);  // bias values rise: no pair counts
+  EXPECT_NEAR(reversed(false), reversed(true), 1e-12);                       // they fall: all do
+}
+
+TEST(EndLaws, SpreadRowsAndGatheredRowsAreLeast) {
+  // Opposite rows of one bias value, equal rows of one label.
+  const auto found = end(angles({{0, 0, 180, 180}}), classes(), colours(), EndOptions().full_pairs(true));
+  EXPECT_NEAR(found.value.item<double>(), 0.1, 1e-12);  // R_perp = 1: pairs at cosine -1 add up within a bias value
+  EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), colours(), EndOptions().full_pairs(true)).value.item<double>(), 0, 1e-12);
+}
+
+TEST(EndEdges, WithoutPairsItIsZeroAndUsesNothing) {
+  for (Engine engine : kEngines) {
+    const at::Tensor z = random_embeddings(2, 1, 3, 1).requires_grad_(true);
+    const auto found = with_engine(engine, z, integers({0, 1}), integers({0, 1}), {});
+    EXPECT_EQ(found.value.item<double>(), 0);
+    EXPECT_EQ(found.clamped, 2);
+    EXPECT_EQ(found.anchors, 2);
+    EXPECT_EQ(found.anchors_used, 0);
+    EXPECT_TRUE(found.per_anchor.isnan().all().item<bool>());
+    found.value.backward();
+    EXPECT_EQ(z.grad().abs().max().item<double>(), 0);
+    const auto unknown = with_engine(engine, z, integers({-1, -1}), integers({-1, -1}), {});
+    EXPECT_EQ(unknown.value.item<double>(), 0);
+    unknown.value.backward();
+  }
+}
+
+TEST(EndEdges, EverythingIsFinite) {
+  for (const auto& z : {angles({{30, 30, 30, 30}, {30, 30, 30, 30}}), angles({{30, 210, 30, 210}, {210, 30, 210, 30}}),
+                        at::zeros({4, 2, 3}, at::kDouble)}) {
+    for (const auto& options : all_options()) {
+      for (Engine engine : kEngines) {
+        for (auto type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+          const at::Tensor leaf = z.detach().clone().to(type).requires_grad_(true);
+          const auto found = with_engine(engine, leaf, classes(), colours(), options);
+          found.value.backward();
+          EXPECT_TRUE(std::isfinite(found.value.item<double>()));
+          EXPECT_TRUE(leaf.grad().isfinite().all().item<bool>());
+        }
+      }
+    }
+  }
+}
+
+ErrorKind refusal(const ObjectiveInput& input, const EndOptions& options = {}) {
+  try {
+    end(input, options);
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()).rfind("end: ", 0), 0u) << error.what();
+    return error.kind();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return ErrorKind::kFailure;
+}
+
+TEST(EndErrors, AreNamed) {
+  const at::Tensor z = random_embeddings(4, 1, 3, 1);
+  EXPECT_EQ(refusal({.z = z, .bias = colours()}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes()}), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z.select(1, 0), .labels = classes(), .bias = colours()}), ErrorKind::kData);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = integers({0, 1})}), ErrorKind::kData);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = colours()}, EndOptions().alpha(-1)), ErrorKind::kUsage);
+  EXPECT_EQ(refusal({.z = z, .labels = classes(), .bias = colours()}, EndOptions().beta(-1)), ErrorKind::kUsage);
+}
+
+TEST(EndModule, ComputesWhatTheFunctionDoes) {
+  const at::Tensor z = random_embeddings(4, 2, 3, 1);
+  EXPECT_EQ(End(EndOptions().alpha(2))(z, classes(), colours()).value.item<double>(),
+            end(z, classes(), colours(), EndOptions().alpha(2)).value.item<double>());
+}
+
+}  // namespace
+}  // namespace debias
