@@ -22,8 +22,11 @@ AggregatedViews::AggregatedViews(const ObjectiveInput& input, const Request& req
 }
 
 ObjectiveResult AggregatedViews::mean(double scale, const std::function<AnchorLosses(const TwoViewSums&)>& losses) const {
-  if (aggregation_ == Aggregation::kGrouping) return mean_over_anchors(losses(sums_.at({0, 1})), scale);
-  return mean_over_view_pairs(input_, scale, [&](int64_t first, int64_t second) { return losses(sums_.at({first, second})); });
+  const auto pair_losses = [&](int64_t first, int64_t second) { return losses(sums_.at({first, second})); };
+  ObjectiveResult result = aggregation_ == Aggregation::kGrouping ? mean_over_anchors(pair_losses(0, 1), scale)
+                                                                  : mean_over_view_pairs(input_, scale, pair_losses);
+  result.fused = takes_fused(input_.engine, input_.z);
+  return result;
 }
 
 }  // namespace debias

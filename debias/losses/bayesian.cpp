@@ -20,7 +20,7 @@ double exponent(const BayesianOptions& options) { return by_rank_alone(options) 
 double effective_size(const WeightedRows& rows, const at::Tensor& log_rank, const BayesianOptions& options) {
   const at::NoGradGuard no_grad;
   const double beta = exponent(options);
-  const auto sums = ranked_log_sums(rows.detached(), {{log_rank, beta}, {2 * log_rank, 2 * beta}});
+  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, beta}, {2 * log_rank, 2 * beta}});
   return effective_sample_size(sums[0], sums[1], rows.negatives);
 }
 
@@ -91,6 +91,7 @@ ObjectiveEntry bayesian_entry() {
   entry.aliases = {"bcl"};
   entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
+  entry.fused = true;
   return with_options<BayesianOptions>(std::move(entry), bayesian);
 }
 

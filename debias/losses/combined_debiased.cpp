@@ -92,6 +92,7 @@ ObjectiveEntry combined_debiased_entry() {
   entry.name = kName;
   entry.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)";
   entry.min_views = 2;
+  entry.fused = true;
   return with_options<CombinedDebiasedOptions>(std::move(entry), combined_debiased);
 }
 

@@ -16,7 +16,7 @@ PairSum negatives_to(double exponent) { return {PairSet::kUnequal, exponent}; }
 
 double effective_size(const WeightedRows& rows, const at::Tensor& log_weights, double beta) {
   const at::NoGradGuard no_grad;
-  return effective_sample_size(log_weights, log_sums(rows.detached(), {negatives_to(2 * beta)})[0], rows.negatives);
+  return effective_sample_size(log_weights, log_sums(rows.pairs, {negatives_to(2 * beta)})[0], rows.negatives);
 }
 
 WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& options) {
@@ -63,6 +63,7 @@ ObjectiveEntry hard_negatives_entry() {
   entry.aliases = {"hcl"};
   entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
   entry.min_views = 2;
+  entry.fused = true;
   return with_options<HardNegativesOptions>(std::move(entry), hard_negatives);
 }
 

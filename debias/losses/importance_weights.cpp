@@ -24,12 +24,6 @@ WeightedRows weighted_rows(const ObjectiveInput& input, int64_t first, int64_t s
 
 }  // namespace
 
-PairRows WeightedRows::detached() const {
-  PairRows rows = pairs;
-  rows.z = rows.z.detach();
-  return rows;
-}
-
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
                                         const std::function<WeightedLosses(const WeightedRows&)>& losses) {
   double sample_sizes = 0;
@@ -37,11 +31,11 @@ ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temp
   bool fused = false;
   const auto pair_losses = [&](int64_t first, int64_t second) {
     const WeightedRows rows = weighted_rows(input, first, second, temperature, objective);
+    fused = rows.pairs.fused();
     if (rows.negatives == 0) return no_negatives(rows.positive);
     WeightedLosses own = losses(rows);
     sample_sizes += own.effective_sample_size;
     ++pairs;
-    fused = rows.pairs.fused();
     return std::move(own.losses);
   };
   ObjectiveResult result = mean_over_view_pairs(input, scale, pair_losses);

@@ -18,8 +18,6 @@ struct WeightedRows {
   PairRows pairs;         // the 2B rows of two views, grouped by sample: unequal rows are negatives
   at::Tensor positive;    // [2B] s_ap
   int64_t negatives = 0;  // N = 2B - 2
-
-  PairRows detached() const;
 };
 
 struct WeightedLosses {

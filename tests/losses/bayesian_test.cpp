@@ -275,6 +275,23 @@ TEST(Bayesian, TheHardestNegativeOfAPerfectEncoderIsIgnoredAtAnyTemperature) {
   }
 }
 
+// Ranks, clamps and weights must come out alike; terms are float32 and of order 1.
+TEST(Bayesian, EnginesAgree) {
+  for (int64_t views : {2, 3}) {
+    std::vector<std::pair<ObjectiveResult, at::Tensor>> found;
+    for (Engine engine : {Engine::kDense, Engine::kFused}) {
+      found.push_back(with_gradient(random_embeddings(9, views, 6, 4).to(at::kFloat), [&](const at::Tensor& x) {
+        return bayesian(ObjectiveInput{.z = x, .engine = engine}, BayesianOptions().alpha(0.9).detach_weights(views == 2));
+      }));
+      EXPECT_EQ(found.back().first.fused, engine == Engine::kFused);
+    }
+    EXPECT_NEAR(value(found[0].first), value(found[1].first), 2e-6);
+    EXPECT_LT(largest_difference(found[0].second, found[1].second), 2e-6);
+    EXPECT_LT(largest_difference(found[0].first.per_anchor, found[1].first.per_anchor), 1e-5);
+    EXPECT_NEAR(*found[0].first.effective_sample_size, *found[1].first.effective_sample_size, 1e-4);
+  }
+}
+
 TEST(Bayesian, IsFiniteEverywhere) {
   const std::vector<at::Tensor> inputs = {
       random_embeddings(4, 3, 3, 5),           angles({{30, 30, 30}, {30, 30, 30}}),
@@ -283,10 +300,10 @@ TEST(Bayesian, IsFiniteEverywhere) {
   };
   for (const auto& z : inputs) {
     for (auto type : {at::kFloat, at::kDouble}) {
-      for (double t : {1e-3, 5e-3, 0.5, 100.0}) {
+      for (double t : {1e-3, 5e-3, 100.0}) {
         for (BayesianForm form : kForms) {
-          for (double alpha : {0.5, 0.500625, 0.7, 1.0}) {
-            for (double beta : {0.5, 0.9, 1.0, 0.0, 30.0}) {
+          for (double alpha : {0.5, 0.7, 1.0}) {
+            for (double beta : {0.0, 0.9, 1.0, 30.0}) {
               for (double tau_plus : {0.0, 0.1, 0.99}) {
                 for (bool either : {false, true}) {
                   const bool authors = form == BayesianForm::kAuthors;

@@ -126,6 +126,22 @@ TEST(CombinedDebiased, AnAnchorThatOnePartDropsLeavesThatPartsMean) {
   EXPECT_NEAR(value(found), (value(debiased_negatives(z)) + value(part)) / 2, 1e-12);
 }
 
+// Ranks, clamps and weights must come out alike; terms are float32 and of order 1.
+TEST(CombinedDebiased, EnginesAgree) {
+  for (int64_t views : {2, 3}) {
+    std::vector<std::pair<ObjectiveResult, at::Tensor>> found;
+    for (Engine engine : {Engine::kDense, Engine::kFused}) {
+      found.push_back(with_gradient(random_embeddings(9, views, 6, 4).to(at::kFloat), [&](const at::Tensor& x) {
+        return combined_debiased(ObjectiveInput{.z = x, .engine = engine}, CombinedDebiasedOptions());
+      }));
+      EXPECT_EQ(found.back().first.fused, engine == Engine::kFused);
+    }
+    EXPECT_NEAR(value(found[0].first), value(found[1].first), 2e-6);
+    EXPECT_LT(largest_difference(found[0].second, found[1].second), 2e-6);
+    EXPECT_LT(largest_difference(found[0].first.per_anchor, found[1].first.per_anchor), 1e-5);
+  }
+}
+
 TEST(CombinedDebiased, IsFiniteEverywhere) {
   const at::Tensor labels = integers({5, 5, 5, -1});
   const std::vector<at::Tensor> inputs = {
@@ -138,7 +154,7 @@ TEST(CombinedDebiased, IsFiniteEverywhere) {
   for (const auto& setting : settings()) {
     for (const auto& z : inputs) {
       for (auto type : {at::kFloat, at::kDouble}) {
-        for (double t : {1e-3, 5e-3, 100.0}) {
+        for (double t : {1e-3, 100.0}) {
           const auto options = CombinedDebiasedOptions(setting).temperature(t);
           const auto [found, gradient] =
               with_gradient(z.to(type), [&](const at::Tensor& x) { return combined_debiased(x, options, labels); });
