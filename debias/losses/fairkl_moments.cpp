@@ -57,14 +57,15 @@ class GroupSums {
   GroupSums(const KeyedRows& rows, const RowGroups& groups, bool by_anchor) : groups_(groups), by_anchor_(by_anchor) {
     z_ = rows.z.index_select(0, groups_.order).to(at::kDouble);
     sums_ = at::zeros({groups_.label.size(0), z_.size(1)}, z_.options()).index_add(0, groups_.group_of, z_);
-    products_ = outer_products(z_, groups_.sizes);
+    products_ = by_anchor ? outer_products(z_, groups_.sizes) : squared_products(z_, groups_);
   }
 
   // Over the pairs of rows, self pairs with them, that `into` puts together.
   PairSums together(Merged into) const {
-    const at::Tensor counts = merged(groups_.counts, groups_, into), sums = merged(sums_, groups_, into),
-                     products = merged(products_, groups_, into);
-    if (!by_anchor_) return {counts.square().sum().view({1}), sums.square().sum().view({1}), products.square().sum().view({1})};
+    const at::Tensor counts = merged(groups_.counts, groups_, into), sums = merged(sums_, groups_, into);
+    if (!by_anchor_)
+      return {counts.square().sum().view({1}), sums.square().sum().view({1}), products_.narrow(0, static_cast<int64_t>(into), 1)};
+    const at::Tensor products = merged(products_, groups_, into);
     const at::Tensor place = place_of(groups_, into).index_select(0, groups_.group_of);
     return {counts.index_select(0, place), (z_ * sums.index_select(0, place)).sum(1), quadratic_forms(z_, products, groups_, into)};
   }
@@ -84,7 +85,7 @@ class GroupSums {
  private:
   const RowGroups& groups_;
   bool by_anchor_;
-  at::Tensor z_, sums_, products_;
+  at::Tensor z_, sums_, products_;  // products_: M of each group by anchor, else squared_products
 };
 
 }  // namespace

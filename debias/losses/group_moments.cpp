@@ -28,6 +28,11 @@ void for_each_run(const std::vector<int64_t>& sizes, const Function& function) {
   });
 }
 
+void refuse_second_derivatives() {
+  if (!at::GradMode::is_enabled()) return;
+  throw usage_error("the fused engine of this regulariser has no second derivative; compute it with engine dense");
+}
+
 // Written out because autograd would form the backward product of z^T z once for each of its two factors.
 class OuterProducts : public torch::autograd::Function<OuterProducts> {
  public:
@@ -45,15 +50,44 @@ class OuterProducts : public torch::autograd::Function<OuterProducts> {
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
-    if (at::GradMode::is_enabled()) {
-      throw usage_error("the fused engine of this regulariser has no second derivative; compute it with engine dense");
-    }
+    refuse_second_derivatives();
     const at::Tensor z = context->get_saved_variables()[0].detach(), gradient = gradients[0];
     const at::Tensor result = at::empty_like(z);
     for_each_run(context->saved_data["sizes"].toIntVector(), [&](int64_t g, int64_t begin, int64_t end) {
       const at::Tensor slope = gradient.select(0, g);
       at::Tensor out = result.slice(0, begin, end);
       at::mm_out(out, z.slice(0, begin, end), slope + slope.t());
+    });
+    return {result, at::Tensor()};
+  }
+};
+
+// <M, M> summed over what groups are merged into, of all four at once: backward, the four products of a run with its M, its label's, its
+// bias value's and that of all rows are one product with their weighted sum, formed where the cache holds it.
+class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, const RowGroups& groups) {
+    const at::Tensor own = outer_products(rows.detach(), groups.sizes), label = merged(own, groups, Merged::kLabels),
+                     bias = merged(own, groups, Merged::kBiases), all = merged(label, groups, Merged::kAll);
+    context->save_for_backward({rows, own, label, bias, all, groups.label.cpu(), groups.bias.cpu()});
+    context->saved_data["sizes"] = groups.sizes;
+    const auto squares = [](const at::Tensor& products) { return products.flatten().dot(products.flatten()); };
+    return at::stack({squares(own), squares(label), squares(bias), squares(all)});
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
+    refuse_second_derivatives();
+    const auto saved = context->get_saved_variables();
+    const at::Tensor z = saved[0].detach(), weights = (4 * gradients[0]).cpu(), result = at::empty_like(z);
+    const double* w = weights.data_ptr<double>();
+    const int64_t* label = saved[5].data_ptr<int64_t>();
+    const int64_t* bias = saved[6].data_ptr<int64_t>();
+    const at::Tensor of_all = saved[4].select(0, 0) * w[3];
+    for_each_run(context->saved_data["sizes"].toIntVector(), [&](int64_t g, int64_t begin, int64_t end) {
+      at::Tensor slope = at::add(of_all, saved[1].select(0, g), w[0]);
+      slope.add_(saved[2].select(0, label[g]), w[1]).add_(saved[3].select(0, bias[g]), w[2]);
+      at::Tensor out = result.slice(0, begin, end);
+      at::mm_out(out, z.slice(0, begin, end), slope);
     });
     return {result, at::Tensor()};
   }
@@ -164,6 +198,8 @@ at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged i
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes) {
   return OuterProducts::apply(rows.contiguous(), sizes);
 }
+
+at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups) { return SquaredProducts::apply(rows.contiguous(), groups); }
 
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias) {
   return PartnerSums::apply(rows, label, bias);

@@ -46,6 +46,10 @@ at::Tensor place_of(const RowGroups& groups, Merged into);                      
 // [G, D, D]: M of consecutive runs of rows. Differentiable once; a second derivative is refused (usage error).
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes);
 
+// double [4]: sum of <M, M> over the groups, labels, biases and all rows (in the order of Merged), of double rows in the groups' order.
+// Differentiable once.
+at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups);
+
 // Of each row, the sum of the rows [n, D] it pairs with, where two rows of one label are a pair if the later one has the smaller bias
 // value. In double, on the CPU, O(n D) times the number of bias values; differentiable any number of times.
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias);
