@@ -207,8 +207,10 @@ TEST(HardNegatives, EdgesWorkedByHand) {
 TEST(HardNegatives, WithoutAPriorRoundingIsNoClamp) {
   for (int64_t direction = 0; direction < 20; ++direction) {
     const at::Tensor row = random_embeddings(1, 1, 7, direction).to(at::kFloat).expand({1, 2, 7}), z = at::cat({row, -row});
-    for (double t : {0.5, 0.05}) {
-      EXPECT_EQ(hard_negatives(z, HardNegativesOptions().tau_plus(0).temperature(t).beta(3)).clamped, 0) << t;
+    for (double t : {0.5, 0.07}) {  // 1 / 0.07 is no float: rounding the two logs of e^{beta s} does not cancel
+      for (double beta : {3.0, 100.0}) {
+        EXPECT_EQ(hard_negatives(z, HardNegativesOptions().tau_plus(0).temperature(t).beta(beta)).clamped, 0) << t << " " << beta;
+      }
     }
   }
 }
