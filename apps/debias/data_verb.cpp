@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -12,6 +11,7 @@
 #include "debias/core/npy.h"
 #include "debias/core/registry.h"
 #include "debias/data/data_check.h"
+#include "debias/data/data_make.h"
 #include "debias/data/dataset.h"
 #include "debias/data/file_error.h"
 
@@ -37,7 +37,7 @@ Config section_of(const DataArguments& arguments) {
 
 int run_list(const DataArguments& arguments) {
   if (!arguments.json) {
-    for (const auto& entry : dataset_registry()) fmt::print("{:<14} {}\n", entry.name, entry.summary);
+    for (const auto& entry : dataset_registry()) fmt::print("{:<18} {}\n", entry.name, entry.summary);
     return 0;
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
@@ -118,17 +118,6 @@ int run_check(const DataArguments& arguments) {
                    check.bad_files[0].path, check.bad_files[0].reason);
 }
 
-// Data folders are never written to.
-void refuse_inside(const Config& section, const std::string& out) {
-  const Config* root = section.find("root");
-  if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) return;
-  const auto data = std::filesystem::weakly_canonical(root->text());
-  const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
-  const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
-  if (end == data.end() || end->empty())
-    throw usage_error("data export: {} lies inside the data folder {}; choose another place", out, root->text());
-}
-
 std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vector<int64_t>& shape) {
   std::vector<uint8_t> pixels;
   const auto progress = terminal_progress();
@@ -154,7 +143,7 @@ std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vecto
 
 int run_export(const DataArguments& arguments) {
   const Config section = section_of(arguments);
-  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside(section, out);
+  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside_root(section, out, "data export");
   const auto dataset = make_dataset(section);
   if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {
     throw usage_error("data export: data set '{}' has no bias attribute; leave out --bias", dataset->info().name);
@@ -180,6 +169,22 @@ int run_export(const DataArguments& arguments) {
   return 0;
 }
 
+int run_make(const DataArguments& arguments) {
+  const MadeCounts made = make_data_folder(section_of(arguments), arguments.out, *terminal_progress());
+  if (arguments.json) {
+    nlohmann::ordered_json json = {{"name", arguments.name}, {"out", arguments.out}};
+    for (const auto& part : made.parts) json[part.split] = {{"aligned", part.aligned}, {"conflicting", part.conflicting}};
+    fmt::print("{}\n", json_text(json));
+    return 0;
+  }
+  fmt::print("{}: {}\n", arguments.out, arguments.name);
+  for (const auto& part : made.parts) {
+    fmt::print("  {:<6} {:>7} images: {} aligned, {} conflicting\n", part.split, part.aligned + part.conflicting, part.aligned,
+               part.conflicting);
+  }
+  return 0;
+}
+
 CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArguments& arguments) {
   auto* sub = verb->add_subcommand(name, help);
   sub->add_option("NAME", arguments.name, "data set (debias data list)")->required();
@@ -191,7 +196,7 @@ CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArg
 }  // namespace
 
 void add_data_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("data", "lists, checks and exports data sets");
+  auto* verb = root.add_subcommand("data", "lists, checks, builds and exports data sets");
   verb->require_subcommand(1);
   const auto arguments = std::make_shared<DataArguments>();
   const auto runs = [&action, arguments](CLI::App* sub, int (*run)(const DataArguments&)) {
@@ -207,6 +212,12 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   check->add_flag("--json", arguments->json, "one JSON object on standard output");
   check->footer("Example: debias data check glyphs correlation=0.95 --json");
   runs(check, run_check);
+
+  auto* make = add_reader(verb, "make", "builds biased_mnist or glyphs on disk: PNG files in align, conflict, valid and test", *arguments);
+  make->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
+  make->add_flag("--json", arguments->json, "one JSON object on standard output: images made");
+  make->footer("Example: debias data make glyphs correlation=0.95 train_count=1000 --out glyphs95");
+  runs(make, run_make);
 
   auto* exported = add_reader(verb, "export", "pixels, labels and biases as .npy files, in the data set's order", *arguments);
   exported->add_option("--out", arguments->out, "uint8 [N, H, W, C]")->required();

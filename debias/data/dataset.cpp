@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "debias/core/registry.h"
+#include "debias/data/biased_mnist.h"
 #include "debias/data/cifar.h"
 #include "debias/data/glyphs.h"
 #include "debias/data/image_folder.h"
@@ -25,6 +26,11 @@ const std::vector<DatasetEntry>& dataset_registry() {
        GlyphsOptions::table().specs(),
        glyphs_from_config},
       {"mnist", {}, "handwritten digits, 28x28 grey; IDX files, plain or .gz", MnistOptions::table().specs(), mnist_from_config},
+      {"biased_mnist",
+       {},
+       "MNIST on background colours that go with the digit; IDX files, or a folder of data make",
+       BiasedMnistOptions::table().specs(),
+       biased_mnist_from_config},
       {"cifar10",
        {},
        "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",

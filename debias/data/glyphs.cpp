@@ -7,7 +7,9 @@
 
 #include "debias/core/philox.h"
 #include "debias/data/data_stream.h"
+#include "debias/data/file_bytes.h"
 #include "debias/data/glyph_shapes.h"
+#include "debias/data/made_folder.h"
 
 namespace debias {
 namespace {
@@ -125,19 +127,23 @@ Image paint(const Drawing& drawing, int size, Random& random) {
   return image;
 }
 
+DatasetInfo info_of(const GlyphsOptions& options, FolderSplit split) {
+  DatasetInfo info;
+  info.name = "glyphs";
+  info.split = enum_name(split);
+  for (int64_t i = 0; i < options.classes(); ++i) info.class_names.push_back(glyph_shapes()[static_cast<size_t>(i)].name);
+  for (const Colour& colour : kPalette) info.bias_names.emplace_back(colour.name);
+  info.height = info.width = static_cast<int>(options.size());
+  info.mean = info.std = {0.5, 0.5, 0.5};
+  return info;
+}
+
 class Glyphs : public Dataset {
  public:
-  explicit Glyphs(const GlyphsOptions& options, Split split) : options_(options), split_(split) {
-    info_.name = "glyphs";
-    info_.split = enum_name(split);
-    for (int64_t i = 0; i < options.classes(); ++i) info_.class_names.push_back(glyph_shapes()[static_cast<size_t>(i)].name);
-    for (const Colour& colour : kPalette) info_.bias_names.emplace_back(colour.name);
-    info_.height = info_.width = static_cast<int>(options.size());
-    info_.mean = info_.std = {0.5, 0.5, 0.5};
-  }
+  Glyphs(const GlyphsOptions& options, FolderSplit split) : options_(options), split_(split), info_(info_of(options, split)) {}
 
   const DatasetInfo& info() const override { return info_; }
-  int64_t size() const override { return split_ == Split::kTest ? options_.test_count() : options_.train_count(); }
+  int64_t size() const override { return split_ == FolderSplit::kTest ? options_.test_count() : options_.train_count(); }
 
   int64_t label(int64_t index) const override {
     require_index(*this, index);
@@ -161,7 +167,7 @@ class Glyphs : public Dataset {
     RngKey key;
     key.domain = RngDomain::kData;
     key.seed = static_cast<uint64_t>(options_.seed());
-    key.epoch = split_ == Split::kTest ? 1 : 0;
+    key.epoch = split_ == FolderSplit::kTest ? 1 : 0;
     key.sample = static_cast<uint64_t>(index);
     key.step = static_cast<uint16_t>(DataStream::kGlyph);
     Random random(key);
@@ -173,7 +179,7 @@ class Glyphs : public Dataset {
 
   std::string source(int64_t index) const override {
     require_index(*this, index);
-    return fmt::format("{}/{}", split_ == Split::kTest ? "test" : "train", index);
+    return fmt::format("{}/{}", split_ == FolderSplit::kTest ? "test" : "train", index);
   }
 
  private:
@@ -182,7 +188,7 @@ class Glyphs : public Dataset {
   }
 
   GlyphsOptions options_;
-  Split split_;
+  FolderSplit split_;
   DatasetInfo info_;
 };
 
@@ -190,7 +196,8 @@ class Glyphs : public Dataset {
 
 const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
   static const auto table = OptionTable<GlyphsOptions>()
-                                .add("split", &GlyphsOptions::split_, "which images")
+                                .add("root", &GlyphsOptions::root_, "folder that data make wrote; without one, images are drawn")
+                                .add("split", &GlyphsOptions::split_, "which images; valid is that of a made folder")
                                 .add("classes", &GlyphsOptions::classes_, Range::closed(2, 10), "number of shapes")
                                 .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
                                 .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
@@ -202,9 +209,17 @@ const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
 }
 
 std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options) {
-  if (options.split() == Split::kTest) return std::make_unique<Glyphs>(options, Split::kTest);
-  return take_hold_out_part(std::make_unique<Glyphs>(options, Split::kTrain), options,
-                            options.split() == Split::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+  const FolderSplit split = options.split();
+  if (!options.root().empty()) {
+    require_root(options.root(), "data set 'glyphs'", "a folder that data make wrote");
+    return read_made_folder(info_of(options, split), options.root(), split, options);
+  }
+  if (split == FolderSplit::kValid) {
+    throw usage_error("data set 'glyphs': split valid is that of a folder written by data make; without a root, write split: held_out");
+  }
+  if (split == FolderSplit::kTest) return std::make_unique<Glyphs>(options, split);
+  return take_hold_out_part(std::make_unique<Glyphs>(options, FolderSplit::kTrain), options,
+                            split == FolderSplit::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
 }
 
 std::unique_ptr<Dataset> glyphs_from_config(const Config& section) {

@@ -7,20 +7,24 @@
 //
 // Membership is low-discrepancy, not drawn: the k-th image of a class is aligned iff floor((k+1) c) > floor(k c), so that every
 // prefix has the asked share up to one image.
+//
+// With a `root`, a folder that `debias data make glyphs` wrote is read instead, and the options of drawing have no effect.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
-#include "debias/data/split.h"
+#include "debias/data/named_images.h"
 
 namespace debias {
 
 class GlyphsOptions : public HoldOutOptions {
  public:
-  DEBIAS_OPTION(GlyphsOptions, Split, split, Split::kTrain)
+  DEBIAS_OPTION(GlyphsOptions, std::string, root, "")
+  DEBIAS_OPTION(GlyphsOptions, FolderSplit, split, FolderSplit::kTrain)
   DEBIAS_OPTION(GlyphsOptions, int64_t, classes, 10)
   DEBIAS_OPTION(GlyphsOptions, int64_t, size, 32)
   DEBIAS_OPTION(GlyphsOptions, double, correlation, 0.1)
@@ -29,6 +33,7 @@ class GlyphsOptions : public HoldOutOptions {
   static const OptionTable<GlyphsOptions>& table();
 };
 
+// A usage error for split valid without a root; with one, errors are those of made_folder.h.
 std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options);
 std::unique_ptr<Dataset> glyphs_from_config(const Config& section);
 

@@ -16,10 +16,15 @@ const ImageFile& ImageFiles::at(int64_t index) const {
   return files_[static_cast<size_t>(index)];
 }
 
+int64_t ImageFiles::id(int64_t index) const {
+  const int64_t id = at(index).id;
+  return id == kUnknown ? index : id;
+}
+
 Sample ImageFiles::get(int64_t index) const {
   const ImageFile& file = at(index);
   const std::string path = (std::filesystem::path(root_) / file.path).string();
-  Sample sample{read_image(path), index, file.label, file.bias};
+  Sample sample{read_image(path), id(index), file.label, file.bias};
   const bool sized = info_.height > 0 && info_.width > 0;
   if (sized && (sample.image.height != info_.height || sample.image.width != info_.width)) {
     throw FileError(path,

@@ -13,6 +13,7 @@ struct ImageFile {
   std::string path;  // relative to the root, with '/'
   int64_t label = kUnknown;
   int64_t bias = kUnknown;
+  int64_t id = kUnknown;  // where unknown, its place in the list
 };
 
 class ImageFiles : public Dataset {
@@ -23,6 +24,7 @@ class ImageFiles : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   Sample get(int64_t index) const override;
+  int64_t id(int64_t index) const override;
   int64_t label(int64_t index) const override { return at(index).label; }
   int64_t bias(int64_t index) const override { return at(index).bias; }
   std::string source(int64_t index) const override { return at(index).path; }

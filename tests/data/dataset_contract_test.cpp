@@ -25,6 +25,10 @@ std::string prepare(const std::string& name, const TemporaryFolder& folder) {
     write_mnist(folder.path(), kTrainImages, 10);
     return section;
   }
+  if (name == "biased_mnist") {
+    write_mnist(folder.path(), kTrainImages, 10);
+    return section + ", correlation: 1";  // held out before colouring: only then is a held-out image that of the whole
+  }
   if (name == "cifar10") {
     constexpr int kBatch = kTrainImages / 5;
     for (int batch = 0; batch < 5; ++batch) {

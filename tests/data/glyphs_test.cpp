@@ -51,7 +51,7 @@ TEST(Glyphs, ImagesDependOnSeedSplitAndIndexAlone) {
   GlyphsOptions other_seed;
   other_seed.seed(1);
   const auto reseeded = make_glyphs(other_seed);
-  const auto test = make_glyphs(GlyphsOptions().split(Split::kTest));
+  const auto test = make_glyphs(GlyphsOptions().split(FolderSplit::kTest));
   for (int64_t i : {0, 7, 49}) {
     const auto pixels = data->get(i).image.pixels;
     EXPECT_EQ(pixels, longer->get(i).image.pixels);
@@ -61,7 +61,7 @@ TEST(Glyphs, ImagesDependOnSeedSplitAndIndexAlone) {
 }
 
 TEST(Glyphs, OptionsShapeTheSet) {
-  const auto data = make_glyphs(GlyphsOptions().classes(3).size(48).test_count(7).split(Split::kTest));
+  const auto data = make_glyphs(GlyphsOptions().classes(3).size(48).test_count(7).split(FolderSplit::kTest));
   EXPECT_EQ(data->size(), 7);
   EXPECT_EQ(data->info().class_names.size(), 3u);
   EXPECT_EQ(data->info().bias_names.size(), 10u);
@@ -123,7 +123,7 @@ TEST(Glyphs, RawPixelsDoNotGiveTheClassAway) {
     return result;
   };
   const auto train = make_glyphs(GlyphsOptions().train_count(1500));
-  const auto test = make_glyphs(GlyphsOptions().test_count(200).split(Split::kTest));
+  const auto test = make_glyphs(GlyphsOptions().test_count(200).split(FolderSplit::kTest));
   const auto bank = features(*train);
   const auto queries = features(*test);
   int right = 0;
