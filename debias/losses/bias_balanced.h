@@ -8,7 +8,8 @@
 // Use the plain logits at test time. Throws: usage error on missing labels or bias; data error on shapes, dtypes, keys out of range, a
 // prior with entries outside [0, 1] or a column in use that does not sum to 1 within 1e-3.
 //
-// Source: Hong & Yang 2021 (NeurIPS), eq. 5 and code, which take the prior from the training set's table of counts, as `prior` should.
+// Source: Hong & Yang 2021 (NeurIPS) and their released code, which takes the prior from the training set's table of counts, as `prior`
+// should.
 #pragma once
 
 #include "debias/core/options.h"

@@ -7,7 +7,7 @@
 // normalised. q in (0, 1]. The gradient of lff is q times that of standard. Powers are formed from log p: nothing overflows, p = 0 has
 // gradient 0. Throws: usage error on options out of range, missing labels; data error on shapes, dtypes, labels outside -1..C-1.
 //
-// Sources: Zhang & Sabuncu 2018 (NeurIPS) eq. 6; lff is the released code of Nam et al. 2020 (LfF), used by Lee et al. 2021 (DFA) as well.
+// Sources: Zhang & Sabuncu 2018 (NeurIPS); lff is the released code of Nam et al. 2020 (LfF), used by Lee et al. 2021 (DFA) as well.
 #pragma once
 
 #include "debias/core/options.h"
