@@ -5,11 +5,13 @@
 #include <stdexcept>
 
 #include "debias/core/registry.h"
+#include "debias/data/bffhq.h"
 #include "debias/data/biased_mnist.h"
 #include "debias/data/cifar.h"
 #include "debias/data/glyphs.h"
 #include "debias/data/image_folder.h"
 #include "debias/data/mnist.h"
+#include "debias/data/stl10.h"
 
 namespace debias {
 
@@ -37,6 +39,12 @@ const std::vector<DatasetEntry>& dataset_registry() {
        CifarOptions::table().specs(),
        cifar10_from_config},
       {"cifar100", {}, "a hundred classes (fine labels), 32x32 RGB; binary version", CifarOptions::table().specs(), cifar100_from_config},
+      {"stl10",
+       {},
+       "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version",
+       Stl10Options::table().specs(),
+       stl10_from_config},
+      {"bffhq", {}, "faces: age with gender as the bias; folders 0.5pct, valid and test", BffhqOptions::table().specs(), bffhq_from_config},
       {"image_folder",
        {},
        "JPEG and PNG files in one folder per class, or with a CSV of labels and biases",
