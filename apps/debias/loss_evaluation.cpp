@@ -28,10 +28,12 @@ LossEvaluation evaluate_once(const Objective& objective, const ObjectiveInput& i
   const at::Tensor leaf = input.z.detach().requires_grad_(true);
   const PeakMemory memory;
   const auto start = Clock::now();
-  ObjectiveInput rows = input;
-  rows.z = options.normalize ? normalized_rows(leaf) : leaf;
-  if (options.precision == Precision::kBf16) rows.z = rows.z.to(at::kBFloat16);
-  evaluation.result = objective(rows);
+  {  // the graph alone keeps what the way back needs
+    ObjectiveInput rows = input;
+    rows.z = options.normalize ? normalized_rows(leaf) : leaf;
+    if (options.precision == Precision::kBf16) rows.z = rows.z.to(at::kBFloat16);
+    evaluation.result = objective(rows);
+  }
   const double value = evaluation.result.value.item<double>();
   evaluation.seconds_forward = seconds_since(start);
 

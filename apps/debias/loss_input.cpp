@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
+#include <torch/csrc/autograd/custom_function.h>
 
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
@@ -63,6 +64,32 @@ at::Tensor read_weights(const std::string& path, const at::Tensor& z) {
   return weights;
 }
 
+at::Tensor read_prior(const std::string& path) {
+  if (path.empty()) return {};
+  const at::Tensor prior = read_floats(path, "the prior");
+  if (prior.dim() != 2) throw data_error("{}: the prior P(y|b) must have shape [C, G], found ({})", path, fmt::join(prior.sizes(), ", "));
+  if (!prior.ge(0).logical_and(prior.le(1)).all().item<bool>()) throw data_error("{}: the prior P(y|b) must lie in [0, 1]", path);
+  return prior;
+}
+
+// Rows divided by their norms. What is kept for the way back is the input, which the caller holds anyway; the gradient
+// (g - y (y . g)) / |z| overwrites the one that came in where nobody else holds it.
+class NormalizedRows : public torch::autograd::Function<NormalizedRows> {
+ public:
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z) {
+    const at::Tensor norms = at::linalg_vector_norm(z, 2, at::IntArrayRef{-1}, true, at::kDouble).clamp_min(1e-12);
+    context->save_for_backward({z, norms});
+    return z / norms.to(z.scalar_type());
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& grads) {
+    const auto saved = context->get_saved_variables();
+    const at::Tensor along = (at::linalg_vecdot(saved[0], grads[0]).unsqueeze(-1) / saved[1].square()).to(saved[0].scalar_type());
+    const bool sole = grads[0].use_count() == 1 && grads[0].storage().use_count() == 1 && grads[0].is_contiguous();
+    at::Tensor gradient = sole ? grads[0] : grads[0].contiguous().clone();
+    return {gradient.addcmul_(saved[0], along, -1).div_(saved[1].to(saved[0].scalar_type()))};
+  }
+};
+
 }  // namespace
 
 LossInput read_loss_input(const LossFiles& files, InputKind kind) {
@@ -77,6 +104,7 @@ LossInput read_loss_input(const LossFiles& files, InputKind kind) {
   input.labels = read_keys(files.labels, input.z, "labels");
   input.bias = read_keys(files.bias, input.z, "bias values");
   input.weights = read_weights(files.weights, input.z);
+  input.prior = read_prior(files.prior);
   return read;
 }
 
@@ -88,9 +116,6 @@ void assert_unit_rows(const at::Tensor& z, const std::string& path) {
                    row_name(z, row), norms.flatten()[row].item<double>());
 }
 
-at::Tensor normalized_rows(const at::Tensor& z) {
-  const at::Tensor rows = z.to(at::kDouble);
-  return (rows / at::linalg_vector_norm(rows, 2, at::IntArrayRef{-1}, true).clamp_min(1e-12)).to(z.scalar_type());
-}
+at::Tensor normalized_rows(const at::Tensor& z) { return NormalizedRows::apply(z); }
 
 }  // namespace debias

@@ -24,7 +24,6 @@ namespace {
 struct LossArguments {
   std::string objective;
   LossFiles files;
-  std::string prior;
   std::vector<std::string> words;  // of --set
   std::string normalize = "true", engine = "auto", device = "cpu";
   std::string precision, variant, memory_budget, gradient_out, per_anchor_out;
@@ -45,10 +44,12 @@ std::unique_ptr<Objective> configured(const ObjectiveEntry& entry, const LossArg
 }
 
 void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
-  if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused) {
+  if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused && !entry.fused) {
     throw usage_error("loss: '{}' has no fused engine, only the dense composition; give --engine dense or auto", entry.name);
   }
-  if (!arguments.prior.empty()) throw usage_error("loss: --prior: '{}' takes no prior; leave it out", entry.name);
+  if (!arguments.files.prior.empty() && entry.name != "bias_balanced") {
+    throw usage_error("loss: --prior: '{}' takes no prior, only bias_balanced does; leave it out", entry.name);
+  }
   if (entry.needs_labels && arguments.files.labels.empty()) {
     throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
   }
@@ -91,30 +92,37 @@ void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluat
   }
 }
 
-void print_json(const LossEvaluation& evaluation, const std::string& name, Precision precision, const std::string& device) {
+struct Printed {
+  std::string name, engine, device;
+  Precision precision;
+};
+
+void print_json(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
-  nlohmann::ordered_json out = {{"objective", name},
+  nlohmann::ordered_json out = {{"objective", run.name},
                                 {"loss", result.value.item<double>()},
                                 {"anchors", result.anchors},
                                 {"anchors_used", result.anchors_used},
                                 {"clamped", result.clamped},
                                 {"min_estimate", nullptr},
-                                {"engine", "dense"},
-                                {"precision", enum_name(precision)},
-                                {"device", device},
+                                {"engine", run.engine},
+                                {"precision", enum_name(run.precision)},
+                                {"device", run.device},
                                 {"seconds_forward", evaluation.seconds_forward},
                                 {"seconds_backward", evaluation.seconds_backward},
                                 {"peak_bytes", evaluation.peak_bytes}};
   if (result.min_estimate) out["min_estimate"] = *result.min_estimate;
+  if (result.effective_sample_size) out["effective_sample_size"] = *result.effective_sample_size;
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_lines(const LossEvaluation& evaluation, const std::string& name, Precision precision, const std::string& device) {
+void print_lines(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
-  fmt::print("objective       {} (dense, {}, {})\n", name, enum_name(precision), device);
+  fmt::print("objective       {} ({}, {}, {})\n", run.name, run.engine, enum_name(run.precision), run.device);
   fmt::print("loss            {:.9g}\n", result.value.item<double>());
   fmt::print("anchors         {}, {} used, {} clamped\n", result.anchors, result.anchors_used, result.clamped);
   if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", *result.min_estimate);
+  if (result.effective_sample_size) fmt::print("effective N     {:.6g}\n", *result.effective_sample_size);
   fmt::print("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);
   fmt::print("peak memory     {:.3g} MB beyond the input\n", static_cast<double>(evaluation.peak_bytes) / 1e6);
 }
@@ -136,12 +144,18 @@ int run_loss(const LossArguments& arguments) {
   options.normalize = normalize == Normalize::kTrue && entry.kind != InputKind::kLogits;
   options.repeat = arguments.repeat;
   input.z = input.z.to(device, options.precision == Precision::kFp64 ? at::kDouble : at::kFloat);
-  check_dense_memory(input.z, budget);
+  input.engine = parsed<Engine>("--engine", arguments.engine);
+  if (budget) input.memory_budget = *budget;
+  // Regularisers by group moments take any dtype.
+  const bool moments = entry.kind == InputKind::kRegulariser && input.engine != Engine::kDense;
+  const bool fused = entry.fused && (moments || takes_fused(input.engine, input.z));
+  if (!fused && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
   write_outputs(arguments, evaluation, file_shape);
-  (arguments.json ? print_json : print_lines)(evaluation, entry.name, options.precision, arguments.device);
+  (arguments.json ? print_json : print_lines)(
+      evaluation, {entry.name, evaluation.result.fused ? "fused" : "dense", arguments.device, options.precision});
   return 0;
 }
 
@@ -158,14 +172,14 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--labels", arguments->files.labels, "integers [B], -1 = unknown", "NPY");
   text("--bias", arguments->files.bias, "integers [B]", "NPY");
   text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
-  text("--prior", arguments->prior, "P(y|b), [C,G]", "NPY");
+  text("--prior", arguments->files.prior, "P(y|b), [C,G]", "NPY");
   verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
   text("--variant", arguments->variant, "whose defaults", "stable|paper|authors");
   text("--normalize", arguments->normalize, "L2-normalise the rows", "true|assert|false");
   text("--engine", arguments->engine, "how it is computed", "auto|fused|dense");
   text("--precision", arguments->precision, "as the file by default", "fp32|bf16|fp64");
   text("--device", arguments->device, "where", "cpu|cuda");
-  text("--memory-budget", arguments->memory_budget, "warn beyond it", "SIZE");
+  text("--memory-budget", arguments->memory_budget, "of the fused engine (256MB)", "SIZE");
   text("--grad-out", arguments->gradient_out, "gradient, shape of the embeddings", "NPY");
   text("--per-anchor-out", arguments->per_anchor_out, "loss of each anchor", "NPY");
   verb->add_option("--repeat", arguments->repeat, "time R more, report medians")->option_text("R")->check(CLI::Range(0, 1000000));

@@ -1,6 +1,6 @@
 // Row sums of log(e^{-epsilon} + e^{c_i + sign s_ij}) over a set of pairs, and their gradient.
 //
-//   sums[i]   = sum over j in set(i) of x - epsilon's softplus: log(e^{-epsilon} + e^x), x = c_i + sign s_ij
+//   sums[i]   = sum over j in set(i) of log(e^{-epsilon} + e^x), x = c_i + sign s_ij
 //   slopes[i] = sum over j in set(i) of d/dx of it = 1 / (1 + e^{-x - epsilon}), which is d sums[i] / d c_i
 //
 // Walked as in log_sums.h; with PairSet::kEqual only the blocks of the groups are visited.

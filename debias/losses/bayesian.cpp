@@ -17,13 +17,6 @@ bool by_rank_alone(const BayesianOptions& options) { return options.form() == Ba
 
 double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta(); }
 
-double effective_size(const WeightedRows& rows, const at::Tensor& log_rank, const BayesianOptions& options) {
-  const at::NoGradGuard no_grad;
-  const double beta = exponent(options);
-  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, beta}, {2 * log_rank, 2 * beta}});
-  return effective_sample_size(sums[0], sums[1], rows.negatives);
-}
-
 // Rows all of whose negatives are tied at a rank of weight zero have the sum of equal weights, the limit of alpha -> 1.
 at::Tensor with_tied_rows(const WeightedRows& rows, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
   const at::Tensor weightless = log_sum.detach().le(kLogOfNothing / 2);
@@ -31,19 +24,19 @@ at::Tensor with_tied_rows(const WeightedRows& rows, const at::Tensor& log_sum, c
   return log_sums(rows.pairs, {{PairSet::kUnequal, 1}})[0].where(weightless, log_weighted);
 }
 
-at::Tensor log_negatives(const WeightedRows& rows, const at::Tensor& log_rank, const BayesianOptions& options) {
-  if (by_rank_alone(options)) return ranked_log_sums(rows.pairs, {{log_rank, 1}})[0];
-  const double beta = options.beta();
-  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta}});
-  const at::Tensor weighted = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);
-  return options.alpha() < 1 ? weighted : with_tied_rows(rows, sums[0], weighted);
-}
-
 WeightedLosses losses_of(const WeightedRows& rows, const BayesianOptions& options) {
   const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
-  const at::Tensor log_rank = log_rank_weights(weighting, rows.negatives);
-  const at::Tensor loss = log_one_plus_exp(log_negatives(rows, log_rank, options) - rows.positive);
-  return {{.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, effective_size(rows, log_rank, options)};
+  const at::Tensor log_rank = log_rank_weights(weighting, rows.negatives), log_square = 2 * log_rank;
+  const double beta = exponent(options);
+  // The weighted sum, the weights' sum, and for the evidence that of their squares.
+  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta}, {log_square, 2 * beta}});
+  at::Tensor log_negatives = sums[0];
+  if (!by_rank_alone(options)) {
+    log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);
+    if (options.alpha() == 1) log_negatives = with_tied_rows(rows, sums[0], log_negatives);
+  }
+  return {{.loss = log_one_plus_exp(log_negatives - rows.positive), .used = {}, .clamped = 0, .min_estimate = {}},
+          effective_sample_size(sums[1], sums[2], rows.negatives)};
 }
 
 void check_form(const BayesianOptions& options, const std::string& what) {

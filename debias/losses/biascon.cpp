@@ -22,8 +22,6 @@ at::Tensor aligned_groups(const PairKeys& keys) {
   return class_groups(both.where(keys.label.ge(0).logical_and(keys.bias.ge(0)), -1), keys.sample);
 }
 
-at::Tensor equal_sums(const PairRows& rows) { return equal_means(rows) * set_sizes(rows, PairSet::kEqual); }
-
 }  // namespace
 
 const OptionTable<BiasConOptions>& BiasConOptions::table() {
@@ -46,7 +44,8 @@ ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& optio
 
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
   const at::Tensor loss = (others - mean.to(others.scalar_type())).where(count.gt(0), 0);
-  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  ObjectiveResult result =
+      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
   result.fused = rows.pairs.fused();
   return result;
 }

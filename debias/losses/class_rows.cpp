@@ -96,8 +96,11 @@ ClassRows class_rows(const ObjectiveInput& input, double temperature, const char
                      z.defined() ? fmt::format("{} of shape {}", c10::toString(z.scalar_type()), c10::str(z.sizes())) : "none");
   }
   ClassRows rows;
-  rows.keys = pair_keys(input, z.size(1), objective);
-  const at::Tensor flat = z.transpose(0, 1).reshape({-1, z.size(2)});
+  rows.views = z.size(1);
+  const PairKeys one_view = pair_keys(input, 1, objective);
+  const auto of_all = [&](const at::Tensor& keys) { return keys.defined() ? keys.repeat_interleave(rows.views) : keys; };
+  rows.keys = {of_all(one_view.sample), of_all(one_view.label), of_all(one_view.bias)};
+  const at::Tensor flat = z.reshape({-1, z.size(2)});
   rows.pairs = {.z = z.scalar_type() == at::kDouble ? flat : flat.to(at::kFloat),
                 .group = rows.keys.label.defined() ? class_groups(rows.keys.label, rows.keys.sample) : rows.keys.sample,
                 .temperature = temperature,
@@ -108,6 +111,8 @@ ClassRows class_rows(const ObjectiveInput& input, double temperature, const char
   rows.is_attracted = rows.positives.gt(0);
   return rows;
 }
+
+at::Tensor ClassRows::by_view(const at::Tensor& per_row) const { return per_row.view({-1, views}).t().reshape(-1); }
 
 at::Tensor log_add(const at::Tensor& x, double epsilon) { return at::logaddexp(at::full({}, -epsilon, x.options()), x); }
 

@@ -1,4 +1,4 @@
-// The rows of objectives over classes: n = V*B rows, view-major, all of them anchors.
+// The rows of objectives over classes: n = V*B rows, all of them anchors, in the order of the input: view v of sample i is row i*V + v.
 //
 // The positives P(a) of anchor a are the other rows of its class, its own other views among them; its negatives are the rows of other
 // classes. A sample of unknown label (-1) has its own other views as positives and every other sample as a negative.
@@ -24,6 +24,9 @@ struct ClassRows {
   at::Tensor positives;     // [n] |P(a)|, in the dtype of z
   at::Tensor negatives;     // [n]
   at::Tensor is_attracted;  // bool [n]: P(a) is not empty
+  int64_t views = 1;
+
+  at::Tensor by_view(const at::Tensor& per_row) const;  // [n] in the order of results, view-major
 };
 
 // Throws a data error unless z is [B, V, D], floating point and not empty, and the keys fit. Half precision is computed in float32.

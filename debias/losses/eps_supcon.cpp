@@ -52,7 +52,8 @@ ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& 
   const ClassRows rows = class_rows(input, options.temperature(), kName);
   at::Tensor loss = losses_of(rows, options);
   if (options.over_positives() == OverPositives::kSum) loss = loss * rows.positives;
-  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  ObjectiveResult result =
+      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
   result.fused = rows.pairs.fused();
   return result;
 }

@@ -83,7 +83,8 @@ ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceO
   const Terms terms = terms_of(rows, options);
   at::Tensor loss = terms.sum.where(has_loss(rows, options), 0);
   if (options.over_positives() == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
-  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  ObjectiveResult result =
+      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
   result.fused = rows.pairs.fused();
   return result;
 }

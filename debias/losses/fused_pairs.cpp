@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "debias/core/error.h"
+#include "debias/kernels/equal_sums.h"
 #include "debias/kernels/log_add_sums.h"
 #include "debias/kernels/log_sums.h"
 #include "debias/kernels/ranked_log_sums.h"
@@ -21,7 +22,7 @@ using torch::autograd::variable_list;
 // Beyond what a call needs at least: two tiles a thread and the chunks' parts of a row block.
 constexpr int64_t kLeastBudget = int64_t{4} << 20;
 
-const SortedBatch& batch_of(const PairRows& rows) {
+SortedBatch& batch_of(const PairRows& rows) {
   if (rows.memory_budget < kLeastBudget) {
     throw resource_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
                          rows.memory_budget, kLeastBudget >> 20);
@@ -37,6 +38,33 @@ void refuse_second_derivative(const char* op) {
   if (at::GradMode::is_enabled()) throw usage_error("{}: the fused engine has no second derivative; give the dense engine", op);
 }
 
+// What the later sums of the chain left, to be added to: in place where nobody else holds it.
+at::Tensor gathered(const at::Tensor& later, const at::Tensor& z) {
+  if (!later.defined()) return at::zeros_like(z);
+  const bool sole = later.use_count() == 1 && later.storage().use_count() == 1 && later.is_contiguous();
+  return sole ? later : later.contiguous().clone();
+}
+
+void remember(AutogradContext* context, const SortedBatch& batch, double temperature) {
+  context->set_materialize_grads(false);
+  context->saved_data["temperature"] = temperature;
+  context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
+  context->saved_data["first"] = batch.first;
+  context->saved_data["last"] = batch.last;
+}
+
+struct Remembered {
+  Remembered(AutogradContext* context, const at::Tensor& z) {
+    batch.z = z;
+    batch.first = context->saved_data["first"].toTensor();
+    batch.last = context->saved_data["last"].toTensor();
+    batch.largest_norm2 = static_cast<float>(context->saved_data["norm"].toDouble());
+    rows = batch.rows(context->saved_data["temperature"].toDouble());
+  }
+  SortedBatch batch;
+  kernels::SortedRows rows;
+};
+
 kernels::PairSet kernel_set(PairSet set) {
   if (set == PairSet::kOthers) return kernels::PairSet::kOthers;
   return set == PairSet::kUnequal ? kernels::PairSet::kUnequal : kernels::PairSet::kEqual;
@@ -46,20 +74,18 @@ std::vector<at::Tensor> by_request(const SortedBatch& batch, const at::Tensor& s
   return batch.unsorted(sums).to(at::kFloat).unbind(0);
 }
 
+// Each function returns its sums and the sorted rows as it got them.
 class LogSums : public Function<LogSums> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature,
-                            const std::vector<PairSum>& requests, int64_t budget) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature,
+                               const std::vector<PairSum>& requests, int64_t budget) {
     const int64_t kept_size = kernels::kept_scores_size(z.size(0));
     const bool keep = z.requires_grad() && kept_size <= budget / static_cast<int64_t>(sizeof(float));
     const at::Tensor kept = keep ? at::empty({kept_size}, z.options().requires_grad(false)) : at::Tensor();
     at::Tensor sums = at::empty({static_cast<int64_t>(requests.size()), z.size(0)}, at::kDouble);
     kernels::log_sums_forward(batch.rows(temperature), kernel_requests(requests), sums.data_ptr<double>(), pointer(kept));
     context->save_for_backward({z, sums, kept});
-    context->saved_data["temperature"] = temperature;
-    context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
-    context->saved_data["first"] = batch.first;
-    context->saved_data["last"] = batch.last;
+    remember(context, batch, temperature);
     std::vector<double> multipliers;
     std::vector<int64_t> sets;
     for (const auto& request : requests) {
@@ -68,7 +94,7 @@ class LogSums : public Function<LogSums> {
     }
     context->saved_data["multipliers"] = multipliers;
     context->saved_data["sets"] = sets;
-    return sums;
+    return {sums, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -76,33 +102,23 @@ class LogSums : public Function<LogSums> {
     const auto saved = context->get_saved_variables();
     const auto multipliers = context->saved_data["multipliers"].toDoubleVector();
     const auto sets = context->saved_data["sets"].toIntVector();
-    const SortedBatch batch = restored(context, saved[0]);
     // A request whose gradient is nothing (evidence, a clamped estimate) costs nothing.
     std::vector<PairSum> requests;
     std::vector<at::Tensor> used_sums, used_grads;
-    for (size_t r = 0; r < sets.size(); ++r) {
+    for (size_t r = 0; grads[0].defined() && r < sets.size(); ++r) {
       const at::Tensor grad = grads[0][static_cast<int64_t>(r)];
       if (!grad.count_nonzero().item<int64_t>()) continue;
       requests.push_back({static_cast<PairSet>(sets[r]), multipliers[r]});
       used_sums.push_back(saved[1][static_cast<int64_t>(r)]);
       used_grads.push_back(grad);
     }
-    at::Tensor dz = at::zeros_like(saved[0]);
+    at::Tensor dz = gathered(grads[1], saved[0]);
     if (!requests.empty()) {
       const at::Tensor sums = at::stack(used_sums), weights = at::stack(used_grads);
-      kernels::log_sums_backward(batch.rows(context->saved_data["temperature"].toDouble()), kernel_requests(requests),
-                                 sums.const_data_ptr<double>(), pointer(saved[2]), weights.const_data_ptr<double>(), dz.data_ptr<float>());
+      kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), sums.const_data_ptr<double>(),
+                                 pointer(saved[2]), weights.const_data_ptr<double>(), dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
-  }
-
-  static SortedBatch restored(AutogradContext* context, const at::Tensor& z) {
-    SortedBatch batch;
-    batch.z = z;
-    batch.first = context->saved_data["first"].toTensor();
-    batch.last = context->saved_data["last"].toTensor();
-    batch.largest_norm2 = static_cast<float>(context->saved_data["norm"].toDouble());
-    return batch;
   }
 
  private:
@@ -116,33 +132,32 @@ class LogSums : public Function<LogSums> {
 
 class LogAddSums : public Function<LogAddSums> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& c, const SortedBatch& batch,
-                            double temperature, const LogAdd& term) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& c, const SortedBatch& batch,
+                               double temperature, const LogAdd& term) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble), slopes = at::empty_like(sums);
     kernels::log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
                                   slopes.data_ptr<double>());
     context->save_for_backward({z, c, slopes});
-    context->saved_data["temperature"] = temperature;
-    context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
-    context->saved_data["first"] = batch.first;
-    context->saved_data["last"] = batch.last;
+    remember(context, batch, temperature);
     context->saved_data["set"] = static_cast<int64_t>(term.set);
     context->saved_data["sign"] = term.sign;
     context->saved_data["epsilon"] = term.epsilon;
-    return sums;
+    return {sums, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     refuse_second_derivative("log_add_sums");
     const auto saved = context->get_saved_variables();
-    const SortedBatch batch = LogSums::restored(context, saved[0]);
     const LogAdd term{static_cast<PairSet>(context->saved_data["set"].toInt()), context->saved_data["sign"].toDouble(),
                       context->saved_data["epsilon"].toDouble()};
-    const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
-    at::Tensor dz = at::zeros_like(saved[0]);
-    kernels::log_add_sums_backward(batch.rows(context->saved_data["temperature"].toDouble()), kernel_term(term),
-                                   saved[1].const_data_ptr<float>(), weights.const_data_ptr<float>(), dz.data_ptr<float>());
-    return {dz, (grads[0] * saved[2]).to(at::kFloat), at::Tensor(), at::Tensor(), at::Tensor()};
+    at::Tensor dz = gathered(grads[1], saved[0]), dc;
+    if (grads[0].defined()) {
+      const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
+      kernels::log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
+                                     weights.const_data_ptr<float>(), dz.data_ptr<float>());
+      dc = (grads[0] * saved[2]).to(at::kFloat);
+    }
+    return {dz, dc, at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -153,28 +168,26 @@ class LogAddSums : public Function<LogAddSums> {
 
 class RankedLogSums : public Function<RankedLogSums> {
  public:
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& log_weights, const SortedBatch& batch,
-                            double temperature, const std::vector<double>& multipliers) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& log_weights, const SortedBatch& batch,
+                               double temperature, const std::vector<double>& multipliers) {
     at::Tensor sums = at::empty({log_weights.size(0), z.size(0)}, at::kDouble);
     kernels::ranked_log_sums_forward(batch.rows(temperature), kernel_requests(log_weights, multipliers), sums.data_ptr<double>());
     context->save_for_backward({z, sums, log_weights});
-    context->saved_data["temperature"] = temperature;
-    context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
-    context->saved_data["first"] = batch.first;
-    context->saved_data["last"] = batch.last;
+    remember(context, batch, temperature);
     context->saved_data["multipliers"] = multipliers;
-    return sums;
+    return {sums, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     refuse_second_derivative("ranked_log_sums");
     const auto saved = context->get_saved_variables();
-    const SortedBatch batch = LogSums::restored(context, saved[0]);
-    const at::Tensor weights = grads[0].contiguous();
-    at::Tensor dz = at::zeros_like(saved[0]);
-    kernels::ranked_log_sums_backward(batch.rows(context->saved_data["temperature"].toDouble()),
-                                      kernel_requests(saved[2], context->saved_data["multipliers"].toDoubleVector()),
-                                      saved[1].const_data_ptr<double>(), weights.const_data_ptr<double>(), dz.data_ptr<float>());
+    at::Tensor dz = gathered(grads[1], saved[0]);
+    if (grads[0].defined()) {
+      const at::Tensor weights = grads[0].contiguous();
+      kernels::ranked_log_sums_backward(Remembered(context, saved[0]).rows,
+                                        kernel_requests(saved[2], context->saved_data["multipliers"].toDoubleVector()),
+                                        saved[1].const_data_ptr<double>(), weights.const_data_ptr<double>(), dz.data_ptr<float>());
+    }
     return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
@@ -189,10 +202,38 @@ class RankedLogSums : public Function<RankedLogSums> {
   }
 };
 
+class EqualSums : public Function<EqualSums> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature) {
+    at::Tensor sums = at::empty({z.size(0)}, at::kDouble);
+    kernels::equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
+    context->save_for_backward({z});
+    remember(context, batch, temperature);
+    return {sums, z};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    refuse_second_derivative("equal_sums");
+    const at::Tensor z = context->get_saved_variables()[0];
+    at::Tensor dz = gathered(grads[1], z);
+    if (grads[0].defined()) {
+      const at::Tensor weights = grads[0].contiguous();
+      kernels::equal_sums_backward(Remembered(context, z).rows, weights.const_data_ptr<double>(), dz.data_ptr<float>());
+    }
+    return {dz, at::Tensor(), at::Tensor()};
+  }
+};
+
+// The sums; the sorted rows go on to the next function of the chain.
+at::Tensor taken(SortedBatch& batch, const variable_list& outputs) {
+  batch.z = outputs[1];
+  return outputs[0];
+}
+
 }  // namespace
 
 std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<PairSum>& requests) {
-  const SortedBatch& batch = batch_of(rows);
+  SortedBatch& batch = batch_of(rows);
   std::vector<PairSum> distinct;
   std::vector<size_t> index;
   for (const auto& request : requests) {
@@ -202,14 +243,14 @@ std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<P
     index.push_back(static_cast<size_t>(found - distinct.begin()));
     if (found == distinct.end()) distinct.push_back(request);
   }
-  const auto sums = by_request(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.memory_budget));
+  const auto sums = by_request(batch, taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.memory_budget)));
   std::vector<at::Tensor> results;
   for (const size_t of : index) results.push_back(sums[of]);
   return results;
 }
 
 std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::vector<RankedSum>& requests) {
-  const SortedBatch& batch = batch_of(rows);
+  SortedBatch& batch = batch_of(rows);
   std::vector<at::Tensor> log_weights;
   std::vector<double> multipliers;
   for (const auto& request : requests) {
@@ -217,13 +258,18 @@ std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::v
     multipliers.push_back(request.multiplier);
   }
   const at::Tensor table = at::stack(log_weights).contiguous();
-  return by_request(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers));
+  return by_request(batch, taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers)));
+}
+
+at::Tensor fused_equal_sums(const PairRows& rows) {
+  SortedBatch& batch = batch_of(rows);
+  return batch.unsorted(taken(batch, EqualSums::apply(batch.z, batch, rows.temperature))).to(at::kFloat);
 }
 
 at::Tensor fused_log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term) {
-  const SortedBatch& batch = batch_of(rows);
+  SortedBatch& batch = batch_of(rows);
   const at::Tensor sorted_c = batch.sorted(c).contiguous();
-  return batch.unsorted(LogAddSums::apply(batch.z, sorted_c, batch, rows.temperature, term)).to(at::kFloat);
+  return batch.unsorted(taken(batch, LogAddSums::apply(batch.z, sorted_c, batch, rows.temperature, term))).to(at::kFloat);
 }
 
 }  // namespace debias

@@ -14,14 +14,9 @@ constexpr char kName[] = "hard_negatives";
 
 PairSum negatives_to(double exponent) { return {PairSet::kUnequal, exponent}; }
 
-double effective_size(const WeightedRows& rows, const at::Tensor& log_weights, double beta) {
-  const at::NoGradGuard no_grad;
-  return effective_sample_size(log_weights, log_sums(rows.pairs, {negatives_to(2 * beta)})[0], rows.negatives);
-}
-
 WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& options) {
   const double beta = options.beta();
-  const auto sums = log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta)});
+  const auto sums = log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta), negatives_to(2 * beta)});  // the last: evidence
   const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
   return {estimate_losses({.log_sum = log_normalised(weighted, rows.negatives),
                            .mean_positive = rows.positive,
@@ -31,7 +26,7 @@ WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& o
                            .temperature = options.temperature(),
                            .clamp = options.clamp(),
                            .multiplier = 1 + 2 * beta}),
-          effective_size(rows, sums[1], beta)};
+          effective_sample_size(sums[1], sums[2], rows.negatives)};
 }
 
 }  // namespace

@@ -9,15 +9,18 @@
 namespace debias {
 namespace {
 
+// Rows in the order of the input, view within sample: sorted by group as they are.
 WeightedRows weighted_rows(const ObjectiveInput& input, int64_t first, int64_t second, double temperature, const char* objective) {
   const int64_t samples = input.z.size(0);
+  const bool all_views = input.z.size(1) == 2 && first == 0;
+  const at::Tensor pair = all_views ? input.z : at::stack({input.z.select(1, first), input.z.select(1, second)}, 1);
   WeightedRows rows;
-  rows.pairs = {.z = at::cat({input.z.select(1, first), input.z.select(1, second)}),
-                .group = pair_keys(input, 2, objective).sample,
+  rows.pairs = {.z = pair.reshape({2 * samples, -1}),
+                .group = pair_keys(input, 1, objective).sample.repeat_interleave(2),
                 .temperature = temperature,
                 .engine = input.engine,
                 .memory_budget = input.memory_budget};
-  rows.positive = (rows.pairs.z / temperature * rows.pairs.z.roll(samples, 0)).sum(1);
+  rows.positive = log_sums(rows.pairs, {{.set = PairSet::kEqual}})[0];  // the one equal row is the partner
   rows.negatives = 2 * samples - 2;
   return rows;
 }
@@ -29,6 +32,7 @@ ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temp
   double sample_sizes = 0;
   int64_t pairs = 0;
   bool fused = false;
+  const auto by_view = [&](const at::Tensor& per_row) { return per_row.view({-1, 2}).t().reshape(-1); };
   const auto pair_losses = [&](int64_t first, int64_t second) {
     const WeightedRows rows = weighted_rows(input, first, second, temperature, objective);
     fused = rows.pairs.fused();
@@ -36,6 +40,8 @@ ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temp
     WeightedLosses own = losses(rows);
     sample_sizes += own.effective_sample_size;
     ++pairs;
+    own.losses.loss = by_view(own.losses.loss);
+    if (own.losses.used.defined()) own.losses.used = by_view(own.losses.used);
     return std::move(own.losses);
   };
   ObjectiveResult result = mean_over_view_pairs(input, scale, pair_losses);

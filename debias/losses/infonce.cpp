@@ -24,7 +24,7 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
   InfoNceOptions::table().verify(options, kName);
   const ObjectiveInput input = checked_views(given, kName);
   if (options.drop_false_negatives()) require_labels(input, kName, "drop_false_negatives");
-  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
+  ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
     const auto sums = two_view_sums(
         input,
         {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
@@ -32,6 +32,8 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
   });
+  result.fused = takes_fused(input.engine, input.z);
+  return result;
 }
 
 ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, const at::Tensor& labels) {
@@ -44,6 +46,7 @@ ObjectiveEntry infonce_entry() {
   entry.aliases = {"simclr", "ntxent"};
   entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;
+  entry.fused = true;
   return with_options<InfoNceOptions>(std::move(entry), infonce);
 }
 

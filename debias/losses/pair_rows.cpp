@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "debias/losses/class_rows.h"
 #include "debias/losses/fused_pairs.h"
 #include "debias/losses/two_view.h"
 
@@ -39,7 +40,7 @@ at::Tensor ranks(const at::Tensor& s, const at::Tensor& out) {
 
 // log_add_sums at epsilon = inf, sum of c_i + sign s_ij, from the groups' sums of rows.
 at::Tensor linear_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term) {
-  const at::Tensor equal = equal_means(rows) * set_sizes(rows, PairSet::kEqual);
+  const at::Tensor equal = equal_sums(rows);
   at::Tensor similarity = equal;
   if (term.set != PairSet::kEqual) {
     const at::Tensor others = ((rows.z.sum(0, true) - rows.z) * rows.z).sum(1) / rows.temperature;
@@ -75,16 +76,19 @@ at::Tensor log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd&
   if (rows.fused()) return linear_sums(rows, c, term);
   const at::Tensor x = c.unsqueeze(1) + term.sign * similarities(rows), out = excluded(rows, term.set);
   if (std::isinf(term.epsilon)) return x.masked_fill(out, 0).sum(1);
-  return (log_one_plus_exp(x.masked_fill(out, 0) + term.epsilon) - term.epsilon).masked_fill(out, 0).sum(1);
+  return log_add(x.masked_fill(out, 0), term.epsilon).masked_fill(out, 0).sum(1);
 }
 
-at::Tensor equal_means(const PairRows& rows) {
+at::Tensor equal_sums(const PairRows& rows) {
+  if (rows.fused()) return fused_equal_sums(rows);
   const at::Tensor index = std::get<1>(at::_unique(rows.group, true, true));
   const int64_t groups = rows.z.size(0) == 0 ? 0 : index.max().item<int64_t>() + 1;
   const at::Tensor sums = at::zeros({groups, rows.z.size(1)}, rows.z.options()).index_add(0, index, rows.z);
   const at::Tensor others = sums.index_select(0, index) - rows.z;
-  return (rows.z * others).sum(1) / (rows.temperature * set_sizes(rows, PairSet::kEqual).clamp_min(1));
+  return (rows.z * others).sum(1) / rows.temperature;
 }
+
+at::Tensor equal_means(const PairRows& rows) { return equal_sums(rows) / set_sizes(rows, PairSet::kEqual).clamp_min(1); }
 
 at::Tensor set_sizes(const PairRows& rows, PairSet set) {
   const int64_t n = rows.z.size(0);

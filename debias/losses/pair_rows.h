@@ -33,7 +33,7 @@ struct PairRows {
   int64_t memory_budget = kDefaultMemoryBudget;
 
   bool fused() const { return takes_fused(engine, z); }
-  mutable std::shared_ptr<const SortedBatch> sorted{};  // made by the first fused sum, shared by the others
+  mutable std::shared_ptr<SortedBatch> sorted{};  // made by the first fused sum, shared by the others
 };
 
 enum class PairSet { kOthers, kUnequal, kEqual };  // all j != i; other groups; the own group without i
@@ -63,6 +63,7 @@ struct LogAdd {
 at::Tensor log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term);
 
 at::Tensor equal_means(const PairRows& rows);  // 0 where a row has no equal
+at::Tensor equal_sums(const PairRows& rows);   // the sums of s_ij over equal j
 
 at::Tensor set_sizes(const PairRows& rows, PairSet set);  // how many j, [n] in the dtype of z, no gradient
 

@@ -14,6 +14,7 @@
 #include "debias/losses/hard_negatives.h"
 #include "debias/losses/infonce.h"
 #include "debias/losses/objective.h"
+#include "debias/losses/softcon.h"
 #include "debias/losses/supcon.h"
 #include "debias/losses/unbiased.h"
 
@@ -33,6 +34,7 @@ const std::vector<ObjectiveEntry>& objective_registry() {
       eps_supinfonce_entry(),
       eps_supcon_entry(),
       biascon_entry(),
+      softcon_entry(),
       fairkl_entry(),
       end_entry(),
       cross_entropy_entry(),

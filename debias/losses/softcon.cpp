@@ -72,15 +72,16 @@ ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& optio
   SoftConOptions::table().verify(options, kName);
   require_labels(input, kName, "the choice of positives");
   const ClassRows rows = class_rows(input, options.temperature(), kName);
-  const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
+  const at::Tensor label = rows.keys.label.view({input.z.size(0), -1}).select(1, 0);
   const WeightedPositives positives = weighted_positives(input.z, label, unit_features(input));
 
   const int64_t views = input.z.size(1);
   const at::Tensor used = positives.weight.gt(0), directions = positives.sum / positives.weight.where(used, 1).unsqueeze(1);
-  const at::Tensor mean = (rows.pairs.z * directions.repeat({views, 1})).sum(1) / options.temperature();
+  const at::Tensor mean = (rows.pairs.z * directions.repeat_interleave(views, 0)).sum(1) / options.temperature();
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
-  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat({views}), 0);
-  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat_interleave(views), 0);
+  ObjectiveResult result =
+      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
   result.fused = rows.pairs.fused();
   return result;
 }

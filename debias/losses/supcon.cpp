@@ -36,7 +36,8 @@ ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options
     throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kName);
   }
   const at::Tensor loss = losses_of(rows, options.form()).where(rows.is_attracted, 0);
-  ObjectiveResult result = mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
+  ObjectiveResult result =
+      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
   result.fused = rows.pairs.fused();
   return result;
 }

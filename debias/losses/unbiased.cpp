@@ -28,7 +28,7 @@ ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& opt
   UnbiasedOptions::table().verify(options, kName);
   const ObjectiveInput input = checked_views(given, kName);
   require_labels(input, kName, "the choice of true negatives");
-  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
+  ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
     const auto sums =
         two_view_sums(input, {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = true}, kName);
     at::Tensor log_weight = sums.log_kept;
@@ -37,6 +37,8 @@ ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& opt
     }
     return {.loss = log_one_plus_exp(log_weight - sums.positive), .used = sums.kept.gt(0), .clamped = 0, .min_estimate = {}};
   });
+  result.fused = takes_fused(input.engine, input.z);
+  return result;
 }
 
 ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options) {
@@ -48,6 +50,7 @@ ObjectiveEntry unbiased_entry() {
   entry.name = kName;
   entry.summary = "InfoNCE with negatives of other classes only, chosen by label (Chuang et al. 2020 eq. 2)";
   entry.min_views = 2;
+  entry.fused = true;
   entry.needs_labels = true;
   return with_options<UnbiasedOptions>(std::move(entry), unbiased);
 }

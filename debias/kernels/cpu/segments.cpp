@@ -130,12 +130,12 @@ struct Pair {
   V value, slope;
 };
 
-// y = x + epsilon: log(e^{-epsilon} + e^x) = softplus(y) - epsilon, both halves from one e^{-|y|}.
+// y = x + epsilon: log(e^{-epsilon} + e^x) = max(x, -epsilon) + log(1 + e^{-|y|}), exact for large epsilon too.
 HWY_INLINE Pair log_add(V x, V epsilon) {
   const D d;
   const V y = hn::Add(x, epsilon), one = hn::Set(d, 1.0f);
   const V e = exp_of(hn::Neg(hn::Abs(y))), inverse = hn::Div(one, hn::Add(one, e));
-  const V value = hn::Sub(hn::Add(hn::Max(y, hn::Zero(d)), hn::Log1p(d, e)), epsilon);
+  const V value = hn::Add(hn::Max(x, hn::Neg(epsilon)), hn::Log1p(d, e));
   return {value, hn::IfThenElse(hn::Ge(y, hn::Zero(d)), inverse, hn::Mul(e, inverse))};
 }
 
