@@ -86,6 +86,25 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
   return sorted;
 }
 
+Config options_by_name(const std::vector<AskedProtocol>& asked) {
+  Config options = Config::map();
+  for (const auto& protocol : asked) options.set(protocol.entry->name, protocol.options);
+  return options;
+}
+
+// Fractions in percent, with their intervals.
+std::string table_lines(const std::string& protocol, const EvaluationResult& result) {
+  std::string lines;
+  for (const auto& [name, value] : result.metrics) {
+    lines += fmt::format("  {:<14} {:<36} {:6.2f} %", protocol, name, 100 * value);
+    if (const auto interval = result.intervals.find(name); interval != result.intervals.end()) {
+      lines += fmt::format("  [{:.2f}, {:.2f}]", 100 * interval->second.first, 100 * interval->second.second);
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
 // Results on another data set than the run's own stand beside those on its own.
 std::string result_path(const LoadedRun& run, const AskedProtocol& protocol, const DataWords& data) {
   return fmt::format("{}/evaluation/{}{}.json", run.folder, protocol.entry->name, data.name.empty() ? "" : "-" + data.name);
@@ -124,17 +143,17 @@ int run_eval(const EvalArguments& arguments) {
   run.encoder->to(device);
 
   const auto progress = terminal_progress();
-  FeatureCache features(input, *progress);
+  const auto log = terminal_log();
+  EvaluationCache cache(input, *progress, options_by_name(asked));
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}};
   std::string table = fmt::format("{} (epoch {})\n", run.checkpoint, run.epoch);
   for (const auto& protocol : asked) {
-    const EvaluationResult result = protocol.entry->run(input, features, protocol.options, *progress);
+    const EvaluationResult& result = cache.judge(protocol.entry->name, protocol.options);
     out["protocols"][protocol.entry->name] = details_of(result, run, data);
-    for (const auto& [name, value] : result.metrics) {
-      metrics.emplace_back(name, value);
-      table += fmt::format("  {:<14} {:<24} {:6.2f} %\n", protocol.entry->name, name, 100 * value);
-    }
+    append_metrics(protocol.entry->name, result, metrics);
+    table += table_lines(protocol.entry->name, result);
+    for (const auto& note : result.notes) log->warn(note);
     if (run.folder.empty()) continue;
     fs::create_directories(run.folder + "/evaluation");
     write_file_atomically(result_path(run, protocol, named), out["protocols"][protocol.entry->name].dump(2) + "\n");
@@ -144,12 +163,18 @@ int run_eval(const EvalArguments& arguments) {
   return 0;
 }
 
+std::string protocol_names() {
+  std::string names;
+  for (const auto& entry : protocol_registry()) names += (names.empty() ? "one or several, with commas: " : ", ") + entry.name;
+  return names;
+}
+
 }  // namespace
 
 void add_eval_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("eval", "judges a frozen encoder");
   auto arguments = std::make_shared<EvalArguments>();
-  verb->add_option("protocols", arguments->protocols, "one or several, with commas: knn, linear_dcl (linear), linear_supcon")->required();
+  verb->add_option("protocols", arguments->protocols, protocol_names())->required();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
   verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");

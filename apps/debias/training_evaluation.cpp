@@ -10,18 +10,20 @@ namespace {
 class TrainingEvaluation : public TrainObserver {
  public:
   TrainingEvaluation(const Recipe& recipe, EvaluationInput input, Progress& progress)
-      : recipe_(recipe), input_(std::move(input)), progress_(progress) {}
+      : recipe_(recipe), input_(std::move(input)), progress_(progress) {
+    for (const auto& [name, section] : recipe.protocol_options.entries()) {
+      options_.set(find_entry(protocol_registry(), name, "protocol").name, section);
+    }
+  }
 
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
     if (end.epoch % recipe_.evaluate.every() != 0 && end.epoch != end.epochs) return {};
     input_.encoder = end.model.encoder;
-    FeatureCache features(input_, progress_);
-    std::vector<std::pair<std::string, double>> metrics;
+    EvaluationCache cache(input_, progress_, options_);
+    NamedMetrics metrics;
     for (const auto& name : recipe_.evaluate.protocols()) {
-      const auto& protocol = find_entry(protocol_registry(), name, "protocol");
-      const Config* options = recipe_.protocol_options.find(name);
-      const auto result = protocol.run(input_, features, options == nullptr ? Config() : *options, progress_);
-      for (const auto& metric : result.metrics) metrics.push_back(metric);
+      const std::string& protocol = find_entry(protocol_registry(), name, "protocol").name;
+      append_metrics(protocol, cache.judge(protocol), metrics);
     }
     return metrics;
   }
@@ -29,6 +31,7 @@ class TrainingEvaluation : public TrainObserver {
  private:
   Recipe recipe_;
   EvaluationInput input_;
+  Config options_ = Config::map();  // by the protocols' registered names
   Progress& progress_;
 };
 
@@ -43,6 +46,7 @@ void check_protocol_options(const Recipe& recipe) {
         throw usage_error("{}evaluate: {}: unknown option '{}'{}", value.prefix(), name, key, suggestion(key, known));
       }
     }
+    entry.check(section);
   }
 }
 

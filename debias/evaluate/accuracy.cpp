@@ -45,6 +45,15 @@ std::vector<int64_t> label_ranks(const at::Tensor& scores, const std::vector<int
   return ranks;
 }
 
+std::vector<int64_t> predicted_classes(const at::Tensor& scores) {
+  const at::Tensor rows = scores.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* row = rows.const_data_ptr<double>();
+  const int64_t C = rows.size(1);
+  std::vector<int64_t> classes(static_cast<size_t>(rows.size(0)));
+  for (size_t i = 0; i < classes.size(); ++i, row += C) classes[i] = std::max_element(row, row + C) - row;
+  return classes;
+}
+
 double accuracy_within(const std::vector<int64_t>& ranks, int64_t k) {
   int64_t count = 0, hits = 0;
   for (const int64_t rank : ranks) {

@@ -23,6 +23,9 @@ int64_t label_rank(std::span<const double> scores, int64_t label);
 // Row by row of scores [N, C].
 std::vector<int64_t> label_ranks(const at::Tensor& scores, const std::vector<int64_t>& labels);
 
+// The class of the highest score of each row of scores [N, C]; of equal scores the lower class.
+std::vector<int64_t> predicted_classes(const at::Tensor& scores);
+
 // Share of the ranked samples with rank < k. NaN when none is ranked.
 double accuracy_within(const std::vector<int64_t>& ranks, int64_t k);
 

@@ -84,7 +84,7 @@ struct ProbeTraining {
 double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const ProbeTraining& training,
                    const std::function<void(int64_t epoch)>& after_epoch, Progress& progress);
 
-EvaluationResult run_linear_dcl(const EvaluationInput& input, FeatureCache& features, const Config& options, Progress& progress);
-EvaluationResult run_linear_supcon(const EvaluationInput& input, FeatureCache& features, const Config& options, Progress& progress);
+EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
+EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 
 }  // namespace debias

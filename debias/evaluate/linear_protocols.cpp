@@ -74,7 +74,7 @@ Config step_schedule(int64_t epochs, double gamma) {
 
 }  // namespace
 
-EvaluationResult run_linear_dcl(const EvaluationInput& input, FeatureCache& features, const Config& section, Progress& progress) {
+EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
   const std::string name = "linear_dcl";
   LinearDclOptions options = LinearDclOptions::table().read(section, name);
   const int64_t classes = check_data(input, name);
@@ -91,17 +91,19 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, FeatureCache& feat
   const double loss =
       train_probe(model, batches, {name, optimizer_section("adam", options), Config(), options.epochs()}, nullptr, progress);
 
-  FeatureCache altered(input, progress);  // with the averages that the probe left behind
+  EvaluationCache altered(input, progress);  // with the averages that the probe left behind
   EvaluationResult result;
   for (const auto& judged : judged_splits(input)) {
-    report(judged.name + ".linear", judge(model, (alters ? altered : features).split(judged.name)), result.metrics);
+    const Features& judged_features = (alters ? altered : features).split(judged.name);
+    report(judged.name + ".linear", judge(model, judged_features), result.metrics);
+    result.predictions[judged.name] = predicted_classes(model.logits(judged_features.values));
   }
   result.details = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
   result.details["train_loss"] = loss;
   return result;
 }
 
-EvaluationResult run_linear_supcon(const EvaluationInput& input, FeatureCache& features, const Config& section, Progress& progress) {
+EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
   const std::string name = "linear_supcon";
   LinearSupconOptions options = LinearSupconOptions::table().read(section, name);
   const int64_t classes = check_data(input, name);

@@ -1,15 +1,19 @@
 #include "debias/evaluate/protocol.h"
 
+#include <algorithm>
+
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/groups.h"
 #include "debias/evaluate/knn.h"
 #include "debias/evaluate/linear_probe.h"
 
 namespace debias {
 namespace {
 
-EvaluationResult run_knn(const EvaluationInput& input, FeatureCache& features, const Config& section, Progress&) {
+EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress&) {
   KnnOptions options = KnnOptions::table().read(section, "knn");
   const int64_t classes = count_classes(*input.train, "knn");
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
@@ -24,6 +28,7 @@ EvaluationResult run_knn(const EvaluationInput& input, FeatureCache& features, c
     const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
     result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
     result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
+    result.predictions[judged.name] = found.predictions;
     add_group_accuracy(judged.name, found.ranks, queries.labels, queries.biases, result.metrics);
   }
   result.details = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
@@ -32,22 +37,35 @@ EvaluationResult run_knn(const EvaluationInput& input, FeatureCache& features, c
 
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
-                    EvaluationResult (*run)(const EvaluationInput&, FeatureCache&, const Config&, Progress&)) {
+                    EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Config&, Progress&)) {
   const auto check = [name](const Config& section) { Options::table().read(section, name); };
   return {name, std::move(aliases), summary, Options::table().specs(), run, check};
 }
 
 }  // namespace
 
-const Features& FeatureCache::of(const std::string& name, const std::shared_ptr<const Dataset>& dataset) {
-  if (const auto found = cache_.find(name); found != cache_.end()) return found->second;
+const Features& EvaluationCache::of(const std::string& name, const std::shared_ptr<const Dataset>& dataset) {
+  if (const auto found = features_.find(name); found != features_.end()) return found->second;
   if (dataset == nullptr) throw usage_error("evaluate: there is no {} set; give data.{}", name, name);
   const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision);
   Features features = extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_);
-  return cache_.emplace(name, std::move(features)).first->second;
+  return features_.emplace(name, std::move(features)).first->second;
 }
 
-const Features& FeatureCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
+const Features& EvaluationCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
+
+const EvaluationResult& EvaluationCache::judge(const std::string& protocol, const Config& options) {
+  const auto& entry = find_entry(protocol_registry(), protocol, "protocol");
+  const std::string key = entry.name + " " + options.to_json().dump();
+  if (const auto found = results_.find(key); found != results_.end()) return found->second;
+  EvaluationResult result = entry.run(input_, *this, options, progress_);
+  return results_.emplace(key, std::move(result)).first->second;
+}
+
+const EvaluationResult& EvaluationCache::judge(const std::string& protocol) {
+  const Config* options = protocol_options_.find(find_entry(protocol_registry(), protocol, "protocol").name);
+  return judge(protocol, options == nullptr ? Config::map() : *options);
+}
 
 std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
   std::vector<JudgedSplit> splits;
@@ -74,8 +92,20 @@ const std::vector<ProtocolEntry>& protocol_registry() {
       entry<LinearDclOptions>("linear_dcl", {"linear"}, "linear classifier on the frozen encoder, Adam, last epoch (DCL)", run_linear_dcl),
       entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
                                  run_linear_supcon),
+      entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
   };
   return registry;
+}
+
+void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all) {
+  for (const auto& metric : result.metrics) {
+    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.first == metric.first; });
+    if (same == all.end()) {
+      all.push_back(metric);
+    } else if (protocol == "groups") {
+      same->second = metric.second;
+    }
+  }
 }
 
 }  // namespace debias

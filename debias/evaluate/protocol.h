@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/augment/view_pipeline.h"
@@ -14,6 +15,7 @@
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/encoder.h"
+#include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
 
 namespace debias {
@@ -26,17 +28,28 @@ struct EvaluationInput {
   uint64_t seed = 1;
   int64_t workers = 1;
   std::string precision = "fp32";  // of the encoder: fp32 | bf16
+  // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
+  std::function<at::Tensor(const at::Tensor& features)> classifier;
 };
 
 struct EvaluationResult {
-  std::map<std::string, double> metrics;  // "test.knn_acc1" -> fraction
-  nlohmann::ordered_json details;         // whole JSON for RUN/evaluation/<protocol>.json: metrics, options, counts
+  std::map<std::string, double> metrics;                       // "test.knn_acc1" -> fraction; what is undefined has no entry
+  std::map<std::string, std::pair<double, double>> intervals;  // of metrics that have one
+  std::map<std::string, std::vector<int64_t>> predictions;     // split -> predicted class of each image, where the protocol classifies
+  std::vector<std::string> notes;                              // one line each: what was left out, and why
+  nlohmann::ordered_json details;                              // whole JSON for RUN/evaluation/<protocol>.json
 };
 
-// Features are extracted once per data set and shared by the protocols of one call. `input` and `progress` must outlive it.
-class FeatureCache {
+// What the protocols of one call share: features, extracted once per data set, and each other's results. `input` and `progress` must
+// outlive it.
+class EvaluationCache {
  public:
-  explicit FeatureCache(const EvaluationInput& input, Progress& progress) : input_(input), progress_(progress) {}
+  // `protocol_options`: options by the protocols' registered names, for protocols that others ask for.
+  EvaluationCache(const EvaluationInput& input, Progress& progress, Config protocol_options = Config::map())
+      : input_(input), progress_(progress), protocol_options_(std::move(protocol_options)) {}
+  // Runs a registered protocol once per set of options. The second form takes the options of this call.
+  const EvaluationResult& judge(const std::string& protocol, const Config& options);
+  const EvaluationResult& judge(const std::string& protocol);
   const Features& train() { return of("train", input_.train); }
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
@@ -47,7 +60,9 @@ class FeatureCache {
 
   const EvaluationInput& input_;
   Progress& progress_;
-  std::map<std::string, Features> cache_;
+  Config protocol_options_;
+  std::map<std::string, Features> features_;
+  std::map<std::string, EvaluationResult> results_;  // by protocol and options
 };
 
 // The sets that are judged: valid where there is one, and test.
@@ -66,9 +81,12 @@ struct ProtocolEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<EvaluationResult(const EvaluationInput&, FeatureCache&, const Config& options, Progress&)> run;
+  std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
   std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
 };
 const std::vector<ProtocolEntry>& protocol_registry();
+
+// Appends a protocol's metrics to those of others. Of equal names (`aligned_acc` of kNN and of `groups`) that of `groups` counts.
+void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

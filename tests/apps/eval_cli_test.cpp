@@ -80,6 +80,23 @@ TEST_F(Judging, EvalPrintsPercentAndWritesFractions) {
   EXPECT_EQ(linear["options"]["views"], "eval");
 }
 
+TEST_F(Judging, EvalJudgesGroupsWithIntervalsOnThePredictionsOfTheSameCall) {
+  const ProcessResult result =
+      debias_command({"eval", "knn,groups", run_folder(), "knn.k=7", "groups.bootstrap=50", "--fail-if", "worst_group_acc<0"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  EXPECT_NE(result.out.find("test.demographic_parity_difference"), std::string::npos);
+  EXPECT_NE(result.out.find(" %  ["), std::string::npos);
+  EXPECT_NE(result.err.find("of 100 groups have no members"), std::string::npos);  // 40 images
+  const auto groups = nlohmann::json::parse(file_text(run_folder() + "/evaluation/groups.json"));
+  const auto knn = nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json"));
+  EXPECT_EQ(groups["metrics"]["test.acc1"], knn["metrics"]["test.knn_acc1"]);
+  EXPECT_EQ(groups["metrics"]["test.conflicting_acc"], knn["metrics"]["test.conflicting_acc"]);
+  EXPECT_EQ(groups["options"]["predictions"], "knn");
+  EXPECT_EQ(groups["intervals"]["test.acc1"].size(), 2u);
+  EXPECT_EQ(debias_command({"eval", "groups", run_folder(), "bootstrap=0", "--fail-if", "worst_group_acc<0.7"}).exit, 1);
+  EXPECT_EQ(debias_command({"eval", "groups", run_folder(), "predictions=classifier"}).exit, 2);
+}
+
 TEST_F(Judging, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
   const auto json = json_of(debias_command({"eval", "knn", run_folder(), "k=9", "--json"}));
   EXPECT_EQ(json["protocols"]["knn"], nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json")));

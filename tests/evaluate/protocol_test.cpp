@@ -10,7 +10,7 @@
 namespace debias {
 
 EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml) {
-  FeatureCache features(input, Progress::silent());
+  EvaluationCache features(input, Progress::silent());
   return find_entry(protocol_registry(), protocol, "protocol").run(input, features, options(yaml), Progress::silent());
 }
 
@@ -181,7 +181,7 @@ TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
   EXPECT_NE(loss("{epochs: 1, views: eval}"), own);
 }
 
-TEST(FeatureCache, ExtractsEachSetOnce) {
+TEST(EvaluationCache, ExtractsEachSetOnce) {
   class CountingEncoder : public ToyEncoder {
    public:
     torch::Tensor forward(const torch::Tensor& images) override {
@@ -193,7 +193,7 @@ TEST(FeatureCache, ExtractsEachSetOnce) {
   EvaluationInput input = toy_input();
   const auto encoder = std::make_shared<CountingEncoder>();
   input.encoder = encoder;
-  FeatureCache features(input, Progress::silent());
+  EvaluationCache features(input, Progress::silent());
   features.train();
   features.test();
   EXPECT_EQ(&features.train(), &features.split("train"));

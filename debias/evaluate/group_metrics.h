@@ -1,0 +1,83 @@
+// Accuracy and fairness by group: a group (cell) is the samples of one label y and one bias value b.
+//
+// With n[y,b] samples of the cell, of which r[y,b] are predicted right, and m[c,b] samples of bias value b predicted as c:
+//
+//   acc1                right predictions / labelled samples, whatever their bias value
+//   aligned_acc         the same over samples whose bias value equals their label; conflicting_acc: over those where it differs
+//   worst_group_acc     min over cells of r / n (Sagawa et al. 2020, "Distributionally robust neural networks", section 3)
+//   unbiased_acc        mean over cells of r / n, each cell counting alike (Bahng et al. 2020, "Learning de-biased representations with
+//                       biased representations", section 4.1; Hong & Yang 2021)
+//   demographic_parity_difference   max over b - min over b of the selection rate m[c,b] / n[.,b]
+//   equal_opportunity_difference    the same of the true positive rate r[c,b] / n[c,b]
+//   equalized_odds_difference       the larger of that and the same of the false positive rate (m[c,b] - r[c,b]) / (n[.,b] - n[c,b])
+//
+// The differences are fairlearn's metrics of the same names (0.15; method between_groups, agg worst_case) with the bias value as sensitive
+// feature. With two classes class 1 is the positive one, as there; with more, each class c stands against the others and the largest
+// difference over classes counts.
+//
+// Empty groups. A cell with fewer than min_count samples is left out of worst_group_acc and unbiased_acc. A rate without samples to count
+// is left out of its difference (EmptyRate::kSkip), where fairlearn takes it for 0 (kZero). A class whose rates are known for fewer than
+// two bias values has no difference. What is left without anything to count is NaN.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+struct GroupSamples {
+  std::vector<int64_t> labels, biases, predictions;  // [N] each; kUnknown: not known
+  int64_t classes = 0;                               // labels and predictions are below
+  int64_t groups = 0;                                // bias values are below
+};
+
+enum class EmptyRate { kSkip, kZero };
+template <>
+struct EnumNames<EmptyRate> {
+  static constexpr std::array<std::pair<std::string_view, EmptyRate>, 2> values = {
+      {{"skip", EmptyRate::kSkip}, {"zero", EmptyRate::kZero}}};
+};
+
+struct GroupMetricOptions {
+  bool aligned_is_label = true;  // bias value b is aligned with label y = b; false: no aligned_acc and conflicting_acc
+  int64_t min_count = 1;         // >= 1
+  EmptyRate empty = EmptyRate::kSkip;
+};
+
+// Tables [classes x groups], row-major. Samples whose label or bias value is unknown are in none of them.
+struct GroupCounts {
+  int64_t classes = 0, groups = 0;
+  std::vector<int64_t> count;                          // n[y,b]
+  std::vector<int64_t> correct;                        // r[y,b]
+  std::vector<int64_t> predicted;                      // m[c,b]
+  int64_t labelled = 0, right = 0;                     // of acc1
+  double accuracy(int64_t label, int64_t bias) const;  // NaN in an empty cell
+};
+
+// Data error when the lists differ in length or hold a value out of range.
+GroupCounts count_groups(const GroupSamples& samples);
+
+using GroupMetrics = std::map<std::string, double>;  // by the names above, all of them (two fewer without aligned values)
+GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& options);
+
+struct Bootstrap {
+  int64_t replicates = 1000;
+  double level = 0.95;  // in (0, 1)
+  uint64_t seed = 1;
+};
+
+// Percentile intervals (Efron 1979): the samples are drawn anew, as many with replacement, and the quantiles (1 -+ level)/2 of the
+// replicates' metrics are taken, interpolated linearly. Cells that min_count leaves out stay out; replicates in which a metric is undefined
+// are left out of its interval; a metric undefined in all, or zero replicates, has none. The minimum over small cells is biased downwards
+// in replicates: the interval of worst_group_acc need not be centred at its value. The same for any number of threads.
+std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
+                                                                 const Bootstrap& bootstrap);
+
+}  // namespace debias

@@ -1,0 +1,169 @@
+#include "debias/evaluate/groups.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/evaluate/accuracy.h"
+
+namespace debias {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 4> kAlignedByLabel = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
+constexpr size_t kNamedCells = 5;  // of a note
+
+struct BiasedSplit {
+  std::string name;
+  std::shared_ptr<const Dataset> dataset;
+  GroupSamples samples;
+  GroupMetricOptions options;
+};
+
+BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const GroupsOptions& options) {
+  const Dataset& dataset = *judged.dataset;
+  BiasedSplit split{judged.name, judged.dataset, {}, {true, options.min_count(), options.empty()}};
+  GroupSamples& samples = split.samples;
+  samples.classes = classes;
+  samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
+  bool known = false;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    samples.labels.push_back(dataset.label(i));
+    samples.biases.push_back(dataset.bias(i));
+    known = known || dataset.bias(i) != kUnknown;
+    samples.groups = std::max(samples.groups, dataset.bias(i) + 1);
+  }
+  if (!known) {
+    throw usage_error(
+        "groups: split '{}' of {} has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
+        "labels=FILE.csv (path,label,bias)",
+        dataset.info().split, dataset.info().name);
+  }
+  const bool by_label = std::find(kAlignedByLabel.begin(), kAlignedByLabel.end(), dataset.info().name) != kAlignedByLabel.end();
+  split.options.aligned_is_label = options.aligned() == AlignedBias::kLabel || (options.aligned() == AlignedBias::kAuto && by_label);
+  return split;
+}
+
+std::string name_or_number(const std::vector<std::string>& names, int64_t i) {
+  return i < static_cast<int64_t>(names.size()) ? names[i] : fmt::format("{}", i);
+}
+
+Json name_list(const std::vector<std::string>& names, int64_t count) {
+  Json list = Json::array();
+  for (int64_t i = 0; i < count; ++i) list.push_back(name_or_number(names, i));
+  return list;
+}
+
+Json number_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
+
+Json tables(const BiasedSplit& split, const GroupCounts& counts) {
+  const DatasetInfo& info = split.dataset->info();
+  Json json = {{"labels", name_list(info.class_names, counts.classes)}, {"biases", name_list(info.bias_names, counts.groups)}};
+  for (int64_t y = 0; y < counts.classes; ++y) {
+    Json count = Json::array(), accuracy = Json::array();
+    for (int64_t b = 0; b < counts.groups; ++b) {
+      count.push_back(counts.count[y * counts.groups + b]);
+      accuracy.push_back(number_or_null(counts.accuracy(y, b)));
+    }
+    json["count"].push_back(count);
+    json["accuracy"].push_back(accuracy);
+  }
+  return json;
+}
+
+// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have.
+std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& counts) {
+  const DatasetInfo& info = split.dataset->info();
+  std::string named;
+  size_t small = 0;
+  for (size_t cell = 0; cell < counts.count.size(); ++cell) {
+    if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
+    const auto y = static_cast<int64_t>(cell) / counts.groups, b = static_cast<int64_t>(cell) % counts.groups;
+    named += fmt::format("{}{} x {}", named.empty() ? "" : ", ", name_or_number(info.class_names, y), name_or_number(info.bias_names, b));
+  }
+  if (small == 0) return "";
+  const std::string lack = split.options.min_count == 1 ? "no members" : fmt::format("fewer than {} members", split.options.min_count);
+  return fmt::format("groups: {}: {} of {} groups have {} ({}{}): left out of worst_group_acc and unbiased_acc", split.name, small,
+                     counts.count.size(), lack, named, small > kNamedCells ? ", ..." : "");
+}
+
+void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, Json& undefined) {
+  const GroupCounts counts = count_groups(split.samples);
+  for (const auto& [name, value] : group_metrics(counts, split.options)) {
+    const std::string full = split.name + "." + name;
+    if (std::isnan(value)) {
+      undefined[full] = nullptr;
+      result.notes.push_back(fmt::format("groups: {} is undefined: no groups to compute it from", full));
+    } else {
+      result.metrics[full] = value;
+    }
+  }
+  const Bootstrap bootstrap{options.bootstrap(), options.level(), static_cast<uint64_t>(*options.seed())};
+  for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
+    if (result.metrics.contains(split.name + "." + name)) result.intervals[split.name + "." + name] = interval;
+  }
+  if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
+  result.details["groups"][split.name] = tables(split, counts);
+}
+
+PredictionSource chosen(const EvaluationInput& input, const GroupsOptions& options) {
+  if (options.predictions() == PredictionSource::kAuto) return input.classifier ? PredictionSource::kClassifier : PredictionSource::kKnn;
+  if (options.predictions() == PredictionSource::kClassifier && !input.classifier) {
+    throw usage_error("groups: predictions: the run has no classifier; give knn or linear, or train with a `classifier`");
+  }
+  return options.predictions();
+}
+
+std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
+                                    const std::string& split) {
+  if (source != PredictionSource::kClassifier) {
+    return cache.judge(source == PredictionSource::kKnn ? "knn" : "linear_dcl").predictions.at(split);
+  }
+  return predicted_classes(input.classifier(cache.split(split).values));
+}
+
+}  // namespace
+
+[[gnu::noinline]] GroupsOptions::GroupsOptions() = default;
+
+const OptionTable<GroupsOptions>& GroupsOptions::table() {
+  static const auto table =
+      OptionTable<GroupsOptions>()
+          .add("predictions", &GroupsOptions::predictions_, "whose are judged; auto: the run's classifier, else kNN")
+          .add("aligned", &GroupsOptions::aligned_, "bias value of a class: label, the one of its number; auto: where the data set says so")
+          .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9), "smaller groups are left out of worst and unbiased")
+          .add("empty", &GroupsOptions::empty_, "rates without samples, in differences: left out, or 0 as in fairlearn")
+          .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6), "replicates of the intervals; 0: no intervals")
+          .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "of the intervals")
+          .add("seed", &GroupsOptions::seed_, Range::at_least(0), "of the replicates; auto: the run's");
+  return table;
+}
+
+EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
+  GroupsOptions options = GroupsOptions::table().read(section, "groups");
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  options.predictions(chosen(input, options));
+  const int64_t classes = count_classes(*input.train, "groups");
+  std::vector<BiasedSplit> splits;
+  for (const auto& judged : judged_splits(input)) {
+    require_labels(*judged.dataset, classes, "groups");
+    splits.push_back(read_split(judged, classes, options));
+  }
+  EvaluationResult result;
+  Json undefined = Json::object();
+  for (BiasedSplit& split : splits) {
+    split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
+    add_split(split, options, result, undefined);
+    result.predictions[split.name] = std::move(split.samples.predictions);
+  }
+  Json details = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
+  details["metrics"].update(undefined);
+  for (const auto& [name, interval] : result.intervals) details["intervals"][name] = {interval.first, interval.second};
+  details["groups"] = std::move(result.details["groups"]);
+  details["notes"] = result.notes;
+  result.details = std::move(details);
+  return result;
+}
+
+}  // namespace debias
