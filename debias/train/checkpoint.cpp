@@ -8,7 +8,6 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
-#include "debias/optim/optimizer.h"
 
 namespace debias {
 namespace {
@@ -16,7 +15,6 @@ namespace {
 constexpr int kFormat = 1;
 constexpr const char* kStateKey = "debias.state";
 constexpr const char* kRecipeKey = "debias.recipe";
-constexpr const char* kOptimizerPrefix = "optimizer.";
 
 nlohmann::ordered_json optional_json(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
@@ -36,9 +34,7 @@ nlohmann::ordered_json TrainingState::to_json() const {
           {"metrics_bytes", metrics_bytes},
           {"loss_sum", loss_sum},
           {"grad_norm_sum", grad_norm_sum},
-          {"anchors", anchors},
-          {"clamped", clamped},
-          {"min_estimate", optional_json(min_estimate)},
+          {"evidence", evidence.to_json()},
           {"best_value", optional_json(best_value)},
           {"best_epoch", best_epoch},
           {"finished", finished},
@@ -54,9 +50,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   state.metrics_bytes = json.at("metrics_bytes").get<int64_t>();
   state.loss_sum = json.at("loss_sum").get<double>();
   state.grad_norm_sum = json.at("grad_norm_sum").get<double>();
-  state.anchors = json.at("anchors").get<int64_t>();
-  state.clamped = json.at("clamped").get<int64_t>();
-  state.min_estimate = optional_value(json.at("min_estimate"));
+  if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));  // older files have totals only
   state.best_value = optional_value(json.at("best_value"));
   state.best_epoch = json.at("best_epoch").get<int64_t>();
   state.finished = json.at("finished").get<bool>();
@@ -67,10 +61,10 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
 
 std::string instruction_set() { return at::get_cpu_capability(); }
 
-void save_checkpoint(const std::string& path, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const TrainingState& state,
                      const std::string& recipe_yaml) {
   std::vector<std::pair<std::string, torch::Tensor>> named = model.state();
-  for (auto& [name, tensor] : optimizer_state(optimizer)) named.emplace_back(kOptimizerPrefix + name, tensor);
+  for (auto& entry : optimizers.state()) named.push_back(std::move(entry));
   std::vector<TensorBytes> tensors;
   for (auto& [name, tensor] : named) {
     tensor = tensor.detach().cpu().contiguous();
@@ -79,10 +73,10 @@ void save_checkpoint(const std::string& path, const Model& model, const torch::o
   write_safetensors(path, tensors, {{"format", "pt"}, {kStateKey, state.to_json().dump()}, {kRecipeKey, recipe_yaml}});
 }
 
-void save_generation(const std::string& folder, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const TrainingState& state,
                      const std::string& recipe_yaml) {
   const std::string last = folder + "/last.safetensors", next = folder + "/next.safetensors";
-  save_checkpoint(next, model, optimizer, state, recipe_yaml);
+  save_checkpoint(next, model, optimizers, state, recipe_yaml);
   if (std::filesystem::exists(last)) rename_durably(last, folder + "/previous.safetensors");
   rename_durably(next, last);
 }
@@ -131,16 +125,11 @@ std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log) {
   return std::nullopt;
 }
 
-void restore(const OpenCheckpoint& checkpoint, const Model& model, torch::optim::Optimizer& optimizer) {
+void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers) {
   load_state(*model.encoder, checkpoint.file, "encoder.");
   load_state(*model.head, checkpoint.file, "head.");
-  std::vector<std::pair<std::string, torch::Tensor>> state;
-  for (const auto& entry : checkpoint.file.tensors()) {
-    if (entry.name.starts_with(kOptimizerPrefix)) {
-      state.emplace_back(entry.name.substr(std::string(kOptimizerPrefix).size()), read_tensor(checkpoint.file, entry));
-    }
-  }
-  load_optimizer_state(optimizer, state);
+  if (model.classifier != nullptr) load_state(*model.classifier->linear(), checkpoint.file, "classifier.");
+  optimizers.load(checkpoint.file);
 }
 
 }  // namespace debias

@@ -1,11 +1,9 @@
-// A checkpoint: one safetensors file, weights and optimizer as tensors, the training state as JSON in its metadata.
+// A checkpoint: one safetensors file, weights and optimizers as tensors, the training state as JSON in its metadata.
 //
 // metadata["debias.state"] holds TrainingState, metadata["debias.recipe"] the resolved recipe as YAML; a checksum covers header and
 // tensors. Two generations are kept: `last` is renamed to `previous` before the new file takes its name, so that a reader finds a whole
 // file at every moment.
 #pragma once
-
-#include <torch/optim/optimizer.h>
 
 #include <cstdint>
 #include <optional>
@@ -13,7 +11,9 @@
 
 #include "debias/core/progress.h"
 #include "debias/core/safetensors.h"
+#include "debias/train/evidence.h"
 #include "debias/train/model.h"
+#include "debias/train/optimizers.h"
 
 namespace debias {
 
@@ -24,8 +24,7 @@ struct TrainingState {
   int64_t metrics_bytes = 0;
   double loss_sum = 0;  // over the epoch under way
   double grad_norm_sum = 0;
-  int64_t anchors = 0, clamped = 0;
-  std::optional<double> min_estimate;
+  Evidence evidence;
   std::optional<double> best_value;
   int64_t best_epoch = 0;
   bool finished = false;
@@ -36,11 +35,11 @@ struct TrainingState {
   static TrainingState from_json(const nlohmann::ordered_json& json);
 };
 
-void save_checkpoint(const std::string& path, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const TrainingState& state,
                      const std::string& recipe_yaml);
 
 // Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
-void save_generation(const std::string& folder, const Model& model, const torch::optim::Optimizer& optimizer, const TrainingState& state,
+void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const TrainingState& state,
                      const std::string& recipe_yaml);
 
 struct OpenCheckpoint {
@@ -56,7 +55,7 @@ OpenCheckpoint open_checkpoint(const std::string& path);
 // exists is damaged.
 std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log);
 
-void restore(const OpenCheckpoint& checkpoint, const Model& model, torch::optim::Optimizer& optimizer);
+void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers);
 
 std::string instruction_set();  // what the tensor library dispatches to on this machine
 

@@ -39,6 +39,8 @@ std::vector<torch::Tensor> Model::parameters() const {
 std::vector<std::pair<std::string, torch::Tensor>> Model::state() const {
   auto all = named_state(*encoder, "encoder.");
   for (auto& entry : named_state(*head, "head.")) all.push_back(std::move(entry));
+  if (classifier == nullptr) return all;
+  for (auto& entry : named_state(*classifier->linear(), "classifier.")) all.push_back(std::move(entry));
   return all;
 }
 
@@ -46,6 +48,8 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() con
   std::vector<std::pair<std::string, torch::Tensor>> all;
   for (const auto& item : encoder->named_parameters()) all.emplace_back("encoder." + item.key(), item.value());
   for (const auto& item : head->named_parameters()) all.emplace_back("head." + item.key(), item.value());
+  if (classifier == nullptr || !classifier->flows()) return all;
+  for (const auto& item : classifier->linear()->named_parameters()) all.emplace_back("classifier." + item.key(), item.value());
   return all;
 }
 
@@ -54,10 +58,18 @@ void Model::train(bool on) const {
   head->train(on);
 }
 
-Model make_model(const Recipe& recipe, int64_t in_channels) {
+void Model::to(c10::Device device) const {
+  encoder->to(device);
+  head->to(device);
+  if (classifier != nullptr) classifier->linear()->to(device);
+}
+
+Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes) {
   Model model;
   model.encoder = make_encoder(recipe.encoder, in_channels, recipe.seed);
-  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  const int64_t D = model.encoder->feature_dim();
+  model.head = make_head(recipe.head, D, recipe.seed);
+  if (recipe.classifier && classes > 0) model.classifier = std::make_shared<Classifier>(*recipe.classifier, D, classes, recipe.seed);
   return model;
 }
 

@@ -1,4 +1,4 @@
-// The network of a run: encoder and head, and how a batch of views passes them.
+// The network of a run: encoder, head and classifier, and how a batch of views passes the first two.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "debias/encoders/encoder.h"
+#include "debias/train/classifier.h"
 #include "debias/train/recipe.h"
 
 namespace debias {
@@ -15,14 +16,18 @@ namespace debias {
 struct Model {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
+  std::shared_ptr<Classifier> classifier = nullptr;  // null where the run has none
 
   std::vector<torch::Tensor> parameters() const;                     // encoder's, then head's
-  std::vector<std::pair<std::string, torch::Tensor>> state() const;  // parameters and buffers, "encoder." and "head." names
+  std::vector<std::pair<std::string, torch::Tensor>> state() const;  // parameters and buffers: "encoder.", "head.", "classifier." names
+  // Those that the objective trains: encoder's, head's, and the classifier's where its gradient flows.
   std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
   void train(bool on) const;
+  void to(c10::Device device) const;
 };
 
-Model make_model(const Recipe& recipe, int64_t in_channels);
+// With the recipe's classifier where `classes` says how many it tells apart; 0: without, as evaluation of an encoder wants it.
+Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes = 0);
 
 // What one batch becomes: float32 [B, V, D], rows not yet normalised.
 struct ModelOutput {

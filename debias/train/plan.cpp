@@ -4,7 +4,6 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
-#include "debias/optim/optimizer.h"
 #include "debias/train/run_parts.h"
 #include "debias/train/trainer.h"
 
@@ -36,7 +35,7 @@ double timed(const Work& work) {
 int64_t state_bytes(const RunParts& parts) {
   int64_t bytes = 0;
   for (const auto& [name, tensor] : parts.model.state()) bytes += static_cast<int64_t>(tensor.nbytes());
-  for (const auto& [name, tensor] : optimizer_state(*parts.optimizer)) bytes += static_cast<int64_t>(tensor.nbytes());
+  for (const auto& [name, tensor] : parts.optimizers->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   return bytes;
 }
 
@@ -49,6 +48,9 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.steps_per_epoch = parts.loader->batches_per_epoch();
   plan.epochs = input.recipe.train.epochs();
   for (const auto& parameter : parts.model.parameters()) plan.parameters += parameter.numel();
+  if (parts.model.classifier != nullptr) {
+    for (const auto& parameter : parts.model.classifier->linear()->parameters()) plan.parameters += parameter.numel();
+  }
 
   parts.model.train(true);
   int64_t epoch = 0, step = 0;

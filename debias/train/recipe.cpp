@@ -2,12 +2,13 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/losses/objective.h"
 
 namespace debias {
 namespace {
 
-const std::vector<std::string> kSections = {"name",      "seed",     "data",  "views",    "encoder", "head",    "objective",
-                                            "optimizer", "schedule", "train", "evaluate", "output",  "expected"};
+const std::vector<std::string> kSections = {"name",       "seed",      "data",     "views", "encoder",  "head",   "objective",
+                                            "classifier", "optimizer", "schedule", "train", "evaluate", "output", "expected"};
 
 const Config& required(const Config& root, const std::string& key) {
   const Config* node = root.find(key);
@@ -61,20 +62,46 @@ void read_views(const Config& views, Recipe& recipe) {
   }
 }
 
+TermRecipe read_term(const Config& item, const Recipe& recipe) {
+  TermRecipe term;
+  term.section = section_map(item);
+  term.name = section_name(term.section, "objective");
+  const auto& entry = find_entry(objective_registry(), term.name, "objective", term.section.prefix());
+  for (const auto& [key, value] : term.section.entries()) {
+    if (!value.is_map()) continue;
+    term.schedules.push_back({key, make_value_schedule(value, fmt::format("objective '{}': {}", entry.name, key), recipe.train.epochs())});
+  }
+  const bool reads_logits = entry.kind == InputKind::kLogits;
+  if (reads_logits && term.section.find("on") == nullptr)
+    term.section.set("on", options_detail::Field<TermInput>::emit(TermInput::kLogits));
+  term.options = term.options_at(0);
+  const std::string prefix = term.section.prefix();
+  if (reads_logits && term.options.on() != TermInput::kLogits) {
+    throw usage_error("{}objective '{}' works on logits; write on: logits, or leave `on` out", prefix, entry.name);
+  }
+  if (term.options.on() == TermInput::kLogits && (!recipe.classifier || recipe.classifier->gradient() != ClassifierGradient::kFlow)) {
+    throw usage_error("{}objective '{}' reads logits; add classifier: {{name: linear, gradient: flow}}{}", prefix, entry.name,
+                      recipe.classifier ? " (it is gradient: stop)" : "");
+  }
+  return term;
+}
+
 void read_objective(const Config& node, Recipe& recipe) {
   const std::vector<Config> terms = node.is_sequence() ? node.items() : std::vector<Config>{node};
   if (terms.empty()) throw usage_error("{}objective: the list is empty; give at least one term", node.prefix());
-  for (const auto& item : terms) {
-    TermRecipe term;
-    term.section = section_map(item);
-    term.name = section_name(term.section, "objective");
-    Config own = Config::map();
-    for (const auto& key : TermOptions::table().names()) {
-      if (const Config* value = term.section.find(key)) own.set(key, *value);
-    }
-    term.options = TermOptions::table().read(own, "objective '" + term.name + "'");
-    recipe.objective.push_back(std::move(term));
-  }
+  for (const auto& item : terms) recipe.objective.push_back(read_term(item, recipe));
+}
+
+void read_classifier(const Config& node, Recipe& recipe) {
+  if (node.is_null()) return;
+  const Config section = section_map(node);
+  const std::string name = section_name(section, "classifier");
+  if (name != "linear") throw usage_error("{}unknown classifier '{}'{}", section.prefix(), name, suggestion(name, {"linear"}));
+  ClassifierOptions options = ClassifierOptions::table().read(section, "classifier 'linear'", {"name"});
+  const bool headless = recipe.head.is_null() || section_name(recipe.head, "head") == "none";
+  if (!options.normalize()) options.normalize(headless);
+  if (!options.learning_rate() && options.gradient() == ClassifierGradient::kStop) options.learning_rate(1e-3);
+  recipe.classifier = options;
 }
 
 void read_evaluate(const Config& node, Recipe& recipe) {
@@ -94,62 +121,6 @@ void read_evaluate(const Config& node, Recipe& recipe) {
 }
 
 }  // namespace
-
-const OptionTable<ViewsOptions>& ViewsOptions::table() {
-  static const auto table =
-      OptionTable<ViewsOptions>()
-          .add("count", &ViewsOptions::count_, Range::closed(1, 64), "views of each image in a batch")
-          .add("forward", &ViewsOptions::forward_, "views through the network together or one by one (BatchNorm statistics differ)")
-          .add("noise", &ViewsOptions::noise_, Range::closed(0, 1), "share of second views taken from an image of another class");
-  return table;
-}
-
-const OptionTable<TrainOptions>& TrainOptions::table() {
-  static const auto table =
-      OptionTable<TrainOptions>()
-          .add("epochs", &TrainOptions::epochs_, Range::closed(1, 1e6), "passes over the training set")
-          .add("batch_size", &TrainOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step, before views")
-          .add("drop_last", &TrainOptions::drop_last_, "leave out the last batch when it is short")
-          .add("micro_batch", &TrainOptions::micro_batch_, Range::closed(1, 1 << 20),
-               "images a forward pass holds; the loss still sees the whole batch, BatchNorm only the part")
-          .add("precision", &TrainOptions::precision_, "of the network; losses are computed in fp32")
-          .add("device", &TrainOptions::device_, "auto, cpu or cuda")
-          .add("threads", &TrainOptions::threads_, Range::closed(1, 4096), "of the tensor library")
-          .add("workers", &TrainOptions::workers_, Range::closed(0, 1024), "threads that make views; 0: none of their own")
-          .add("prefetch", &TrainOptions::prefetch_, Range::closed(1, 64), "batches ready ahead")
-          .add("channels_last", &TrainOptions::channels_last_, "memory format of images in the network")
-          .add("checkpoint_every", &TrainOptions::checkpoint_every_, Range::at_least(0),
-               "seconds between checkpoints inside an epoch; 0: none")
-          .add("log_every", &TrainOptions::log_every_, Range::closed(1, 1e9), "steps between lines of metrics.jsonl")
-          .check([](const TrainOptions& options, const std::string& what) {
-            const std::string& device = options.device();
-            if (device != "auto" && device != "cpu" && device != "cuda") {
-              throw usage_error("{}: device: unknown value '{}'{}", what, device, suggestion(device, {"auto", "cpu", "cuda"}));
-            }
-          });
-  return table;
-}
-
-const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
-  static const auto table =
-      OptionTable<EvaluateOptions>()
-          .add("every", &EvaluateOptions::every_, Range::closed(1, 1e6), "epochs between evaluations")
-          .add("protocols", &EvaluateOptions::protocols_, "what to run, such as [knn]")
-          .add("select", &EvaluateOptions::select_, "metric on valid whose best epoch is kept as `best`")
-          .check([](const EvaluateOptions& options, const std::string& what) {
-            if (!options.select().empty() && !options.select().starts_with("valid.")) {
-              throw usage_error("{}: select: '{}' is not a metric on valid; use valid.knn_acc1 or the like", what, options.select());
-            }
-          });
-  return table;
-}
-
-const OptionTable<TermOptions>& TermOptions::table() {
-  static const auto table = OptionTable<TermOptions>()
-                                .add("weight", &TermOptions::weight_, Range::any(), "factor of the term in the sum")
-                                .add("on", &TermOptions::on_, "what the term reads");
-  return table;
-}
 
 const std::vector<std::string>& views_keys() {
   static const std::vector<std::string> keys = {"count", "forward", "noise", "eval"};
@@ -173,11 +144,12 @@ Recipe read_recipe(const Config& root) {
   read_views(optional(root, "views"), recipe);
   recipe.encoder = section_map(required(root, "encoder"));
   recipe.head = section_map(optional(root, "head"));
+  recipe.train = TrainOptions::table().read(optional(root, "train"), "train");
+  read_classifier(optional(root, "classifier"), recipe);
   read_objective(required(root, "objective"), recipe);
   recipe.optimizer = section_map(optional(root, "optimizer"));
   if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
   recipe.schedule = section_map(optional(root, "schedule"));
-  recipe.train = TrainOptions::table().read(optional(root, "train"), "train");
   read_evaluate(optional(root, "evaluate"), recipe);
   recipe.output = optional(root, "output").text();
   recipe.expected = optional(root, "expected");
@@ -185,6 +157,25 @@ Recipe read_recipe(const Config& root) {
     throw usage_error("train: micro_batch: {} is larger than batch_size {}", *recipe.train.micro_batch(), recipe.train.batch_size());
   }
   return recipe;
+}
+
+Config TermRecipe::section_at(int64_t epoch) const {
+  Config at_epoch = section;
+  for (const auto& [option, schedule] : schedules) {
+    Config value = Config::number(schedule->value(epoch));
+    value.set_where(section.find(option)->where());
+    at_epoch.set(option, std::move(value));
+  }
+  return at_epoch;
+}
+
+TermOptions TermRecipe::options_at(int64_t epoch) const {
+  const Config at_epoch = section_at(epoch);
+  Config own = Config::map();
+  for (const auto& key : TermOptions::table().names()) {
+    if (const Config* value = at_epoch.find(key)) own.set(key, *value);
+  }
+  return TermOptions::table().read(own, "objective '" + name + "'");
 }
 
 Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {

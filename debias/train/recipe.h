@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/optim/value_schedule.h"
 
 namespace debias {
 
@@ -28,12 +31,20 @@ struct EnumNames<Forward> {
       {{"joint", Forward::kJoint}, {"per_view", Forward::kPerView}}};
 };
 
-// What an objective term reads: the L2-normalised projection, or the L2-normalised pooled output of the encoder.
-enum class TermInput { kProjection, kEncoder };
+// What an objective term reads: the L2-normalised projection, the L2-normalised pooled output of the encoder, or the classifier's logits
+// (as they are by the objectives on logits, else L2-normalised).
+enum class TermInput { kProjection, kEncoder, kLogits };
 template <>
 struct EnumNames<TermInput> {
-  static constexpr std::array<std::pair<std::string_view, TermInput>, 2> values = {
-      {{"projection", TermInput::kProjection}, {"encoder", TermInput::kEncoder}}};
+  static constexpr std::array<std::pair<std::string_view, TermInput>, 3> values = {
+      {{"projection", TermInput::kProjection}, {"encoder", TermInput::kEncoder}, {"logits", TermInput::kLogits}}};
+};
+
+enum class ClassifierGradient { kStop, kFlow };
+template <>
+struct EnumNames<ClassifierGradient> {
+  static constexpr std::array<std::pair<std::string_view, ClassifierGradient>, 2> values = {
+      {{"stop", ClassifierGradient::kStop}, {"flow", ClassifierGradient::kFlow}}};
 };
 
 // The part of `views:` that is not the pipeline.
@@ -74,13 +85,32 @@ class TermOptions {
  public:
   DEBIAS_OPTION(TermOptions, double, weight, 1.0)
   DEBIAS_OPTION(TermOptions, TermInput, on, TermInput::kProjection)
+  DEBIAS_OPTION(TermOptions, std::string, bias_features, "")
   static const OptionTable<TermOptions>& table();
+};
+
+struct ScheduledOption {
+  std::string option;
+  std::shared_ptr<const ValueSchedule> schedule;
 };
 
 struct TermRecipe {
   std::string name;
-  TermOptions options;
-  Config section;  // as written: options of the objective, with name, weight, on
+  TermOptions options;  // those of epoch 0
+  Config section;       // as written: options of the objective, with name, weight, on
+  std::vector<ScheduledOption> schedules;
+
+  Config section_at(int64_t epoch) const;  // the section with the values that schedules have at an epoch, from 0
+  TermOptions options_at(int64_t epoch) const;
+};
+
+// classifier.h says what they mean.
+class ClassifierOptions {
+ public:
+  DEBIAS_OPTION(ClassifierOptions, ClassifierGradient, gradient, ClassifierGradient::kStop)
+  DEBIAS_OPTION(ClassifierOptions, Auto<double>, learning_rate, {})
+  DEBIAS_OPTION(ClassifierOptions, Auto<bool>, normalize, {})
+  static const OptionTable<ClassifierOptions>& table();
 };
 
 struct Recipe {
@@ -92,6 +122,7 @@ struct Recipe {
   Config eval_views;     // `views.eval`, null where absent
   Config encoder, head;
   std::vector<TermRecipe> objective;
+  std::optional<ClassifierOptions> classifier;  // with `auto` resolved where it is not the recipe's optimizer
   Config optimizer, schedule;
   TrainOptions train;
   EvaluateOptions evaluate;

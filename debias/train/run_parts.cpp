@@ -18,19 +18,27 @@ int64_t worker_count(const Recipe& recipe) {
   return std::clamp<int64_t>(std::thread::hardware_concurrency() / 2, 1, 16);
 }
 
+int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
+  if (!recipe.classifier) return 0;
+  const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
+  if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
+  return classes;
+}
+
 }  // namespace
 
 RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
   if (recipe.train.threads()) at::set_num_threads(static_cast<int>(*recipe.train.threads()));
   RunParts parts;
-  parts.model = make_model(recipe, dataset->info().channels);
-  parts.model.encoder->to(device);
-  parts.model.head->to(device);
-  parts.optimizer = make_optimizer(recipe.optimizer, parts.model.parameters());
+  parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
+  parts.model.to(device);
+  parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
+  std::vector<Term> terms = make_terms(recipe, *dataset);
+  for (auto& term : terms) term.load(*dataset);
   parts.step =
-      std::make_unique<Step>(parts.model, make_terms(recipe), *parts.optimizer,
+      std::make_unique<Step>(parts.model, std::move(terms), *parts.optimizers,
                              ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
                              recipe.train.micro_batch() ? std::optional<int64_t>(*recipe.train.micro_batch()) : std::nullopt);
   const auto& info = dataset->info();
@@ -76,16 +84,13 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
   if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
   root.set("head", std::move(resolved_head));
   Config objective = Config::sequence();
-  const auto terms = make_terms(recipe);
-  for (size_t i = 0; i < terms.size(); ++i) {
-    Config term = Config::map();
-    term.set("name", Config::string(terms[i].name));
-    term.overlay(TermOptions::table().write(terms[i].options));
-    if (const Config* variant = recipe.objective[i].section.find("variant")) term.set("variant", *variant);
-    term.overlay(terms[i].objective->config());
-    objective.items().push_back(std::move(term));
-  }
+  for (const auto& term : make_terms(recipe, dataset)) objective.items().push_back(term.config());
   root.set("objective", std::move(objective));
+  if (class_count(recipe, dataset) > 0) {
+    Config classifier = Config::map({{"name", Config::string("linear")}});
+    classifier.overlay(ClassifierOptions::table().write(*recipe.classifier));
+    root.set("classifier", std::move(classifier));
+  }
   root.set("optimizer", resolved_optimizer(recipe.optimizer));
   root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
   root.set("train", TrainOptions::table().write(recipe.train));

@@ -1,12 +1,11 @@
 // What a run is made of, built from a recipe and an opened data set; shared by training and by its dry run.
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <memory>
 
 #include "debias/loader/loader.h"
 #include "debias/optim/schedule.h"
+#include "debias/train/optimizers.h"
 #include "debias/train/step.h"
 #include "debias/train/trainer.h"
 
@@ -14,7 +13,7 @@ namespace debias {
 
 struct RunParts {
   Model model;
-  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  std::unique_ptr<Optimizers> optimizers;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Loader> loader;
   std::unique_ptr<Step> step;

@@ -2,18 +2,16 @@
 
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
-#include <torch/types.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/core/registry.h"
+#include "debias/losses/cross_entropy.h"
+#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
-
-at::Tensor normalized(const at::Tensor& rows) { return rows / at::clamp_min(at::linalg_vector_norm(rows, 2, {-1}, true), 1e-12); }
 
 at::Tensor integers(const std::vector<int64_t>& values, const c10::Device& device) {
   return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(device);
@@ -53,6 +51,11 @@ class BufferGuard {
   bool kept_ = false;
 };
 
+// A batch without a pair to compare can leave a constant.
+void backward(const at::Tensor& loss) {
+  if (loss.requires_grad()) loss.backward();
+}
+
 std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids) {  // rows: [B, ...]
   const at::Tensor bad = at::logical_not(at::isfinite(rows.detach()).flatten(1).all(1)).nonzero().flatten().cpu();
   std::vector<int64_t> names;
@@ -62,57 +65,100 @@ std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids)
 
 }  // namespace
 
+// `total` is what the backward pass starts from: the loss, and beside it the cross-entropy of a probe.
 struct Step::Evaluated {
-  at::Tensor loss;
+  at::Tensor total;
+  at::Tensor logits;  // [V*B, C], undefined without a classifier
   StepReport report;
+
+  void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
 };
 
-std::vector<Term> make_terms(const Recipe& recipe) {
-  std::vector<std::string> others = TermOptions::table().names();
-  others.push_back("name");
-  std::vector<Term> terms;
-  for (const auto& written : recipe.objective) {
-    const auto& entry = find_entry(objective_registry(), written.name, "objective", written.section.prefix());
-    if (recipe.views.count() < entry.min_views) {
-      throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", written.section.prefix(), entry.name,
-                        entry.min_views, recipe.views.count());
-    }
-    terms.push_back({entry.name, written.options, std::shared_ptr<Objective>(entry.make(written.section, others))});
-  }
-  return terms;
+Step::Step(Model model, std::vector<Term> terms, const Optimizers& optimizers, ForwardOptions forward_options,
+           std::optional<int64_t> micro_batch)
+    : model_(std::move(model)), terms_(std::move(terms)), optimizers_(optimizers), forward_(forward_options), micro_batch_(micro_batch) {}
+
+void Step::begin_epoch(int64_t epoch) {
+  for (auto& term : terms_) term.begin_epoch(epoch);
 }
 
-Step::Step(Model model, std::vector<Term> terms, torch::optim::Optimizer& optimizer, ForwardOptions forward_options,
-           std::optional<int64_t> micro_batch)
-    : model_(std::move(model)), terms_(std::move(terms)), optimizer_(optimizer), forward_(forward_options), micro_batch_(micro_batch) {}
+std::vector<std::string> Step::labels() const {
+  std::vector<std::string> labels;
+  for (const auto& term : terms_) labels.push_back(term.label());
+  return labels;
+}
+
+Metrics Step::scheduled() const {
+  Metrics values;
+  for (const auto& term : terms_) {
+    for (const auto& [option, value] : term.scheduled()) values.emplace_back(term.label() + "." + option, value);
+  }
+  return values;
+}
 
 Step::Evaluated Step::evaluate(const ModelOutput& output, const Batch& batch) const {
+  const int64_t B = output.features.size(0), V = output.features.size(1);
+  const at::Tensor labels = integers(batch.labels, forward_.device), bias = integers(batch.biases, forward_.device);
+  const at::Tensor samples = integers(sample_keys(batch), forward_.device);
   Evaluated result;
-  ObjectiveInput input;
-  input.labels = integers(batch.labels, forward_.device);
-  input.bias = integers(batch.biases, forward_.device);
-  input.samples = integers(sample_keys(batch), forward_.device);
+  if (model_.classifier != nullptr) result.logits = model_.classifier->logits(output.features);
   for (const auto& term : terms_) {
-    input.z = normalized(term.options.on() == TermInput::kProjection ? output.projection : output.features);
-    const ObjectiveResult term_result = (*term.objective)(input);
-    const at::Tensor weighted = term_result.value * term.options.weight();
-    result.loss = result.loss.defined() ? result.loss + weighted : weighted;
-    result.report.anchors += term_result.anchors;
-    result.report.clamped += term_result.clamped;
-    if (term_result.min_estimate) {
-      result.report.min_estimate = std::min(result.report.min_estimate.value_or(INFINITY), *term_result.min_estimate);
+    const int64_t repeats = term.on_logits_as_they_are() ? V : 1;  // every view is a row of its own there
+    ObjectiveInput input;
+    if (term.has_labels()) input.labels = labels.repeat({repeats});
+    if (term.has_bias()) input.bias = bias.repeat({repeats});
+    if (term.on_logits_as_they_are()) {
+      input.z = result.logits;
+    } else {
+      input.z = unit_rows(term.on() == TermInput::kProjection ? output.projection
+                          : term.on() == TermInput::kEncoder  ? output.features
+                                                              : result.logits.view({V, B, -1}).transpose(0, 1));
+      input.samples = samples;
     }
+    if (term.bias_features().defined()) {
+      input.weights = term.bias_features().index_select(0, integers(batch.ids, c10::kCPU)).to(forward_.device);
+    }
+    input.prior = term.prior();
+    const ObjectiveResult found = term.objective()(input);
+    result.add(found.value * term.weight());
+    const auto size = found.effective_sample_size;
+    result.report.evidence.terms.push_back({.steps = 1,
+                                            .loss_sum = found.value.item<double>(),
+                                            .anchors = found.anchors,
+                                            .clamped = found.clamped,
+                                            .min_estimate = found.min_estimate,
+                                            .sample_size_steps = size ? 1 : 0,
+                                            .sample_size_sum = size.value_or(0)});
   }
-  result.report.loss = result.loss.item<double>();
+  result.report.loss = result.total.item<double>();
+  if (model_.classifier != nullptr) train_classifier(labels.repeat({V}), result);
   return result;
 }
 
-void Step::check_finite(const ModelOutput& output, const Batch& batch, double loss) const {
-  if (std::isfinite(loss)) return;
-  for (const auto& [name, rows] : {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
-                                   {"features", output.features},
-                                   {"projection", output.projection}}) {
-    if (at::isfinite(rows).all().item<bool>()) continue;
+void Step::train_classifier(const torch::Tensor& labels, Evaluated& result) const {
+  ClassifierEvidence& evidence = result.report.evidence.classifier;
+  const at::Tensor known = labels.ge(0);
+  evidence.rows = known.sum().item<int64_t>();
+  evidence.correct = result.logits.detach().argmax(1).eq(labels).logical_and(known).sum().item<int64_t>();
+  const bool has_term = std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.on() == TermInput::kLogits; });
+  if (has_term) return;
+  const at::Tensor loss = cross_entropy(result.logits, labels).value;
+  evidence.loss_steps = 1;
+  evidence.loss_sum = loss.item<double>();
+  if (model_.classifier->flows()) result.report.loss += evidence.loss_sum;
+  result.add(loss);
+}
+
+void Step::check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated) const {
+  const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
+  if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
+  const int64_t V = output.features.size(1);
+  for (const auto& [name, rows] :
+       {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
+        {"features", output.features},
+        {"projection", output.projection},
+        {"logits", evaluated.logits.defined() ? evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1) : at::Tensor()}}) {
+    if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
     throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));
   }
   throw numeric_error("the loss is {}: tensor 'loss' is not finite though the projection is, for samples {}{}", loss,
@@ -140,8 +186,8 @@ void Step::backward_in_parts(const Batch& batch, StepReport& report) {
   whole.projection = at::cat(projections, 0).requires_grad_();
   const Evaluated evaluated = evaluate(whole, batch);
   report = evaluated.report;
-  check_finite(whole, batch, report.loss);
-  evaluated.loss.backward();
+  check_finite(whole, batch, evaluated);
+  backward(evaluated.total);
   buffers.restore();
   for (int64_t begin = 0; begin < B; begin += *micro_batch_) {
     const int64_t end = std::min(begin + *micro_batch_, B);
@@ -159,7 +205,7 @@ void Step::backward_in_parts(const Batch& batch, StepReport& report) {
       const at::Tensor sum = (outputs[i] * gradients[i]).sum();
       surrogate = surrogate.defined() ? surrogate + sum : sum;
     }
-    surrogate.backward();
+    if (surrogate.defined()) surrogate.backward();
   }
   buffers.keep();
 }
@@ -168,15 +214,15 @@ StepReport Step::run(const Batch& batch, int64_t step) {
   StepReport report;
   BufferGuard buffers(model_);
   try {
-    optimizer_.zero_grad();
+    optimizers_.zero_grad();
     if (micro_batch_ && *micro_batch_ < batch.images.size(1)) {
       backward_in_parts(batch, report);
     } else {
       const ModelOutput output = forward(model_, batch.images, forward_);
       const Evaluated evaluated = evaluate(output, batch);
       report = evaluated.report;
-      check_finite(output, batch, report.loss);
-      evaluated.loss.backward();
+      check_finite(output, batch, evaluated);
+      backward(evaluated.total);
     }
     std::vector<at::Tensor> norms;
     for (const auto& [name, parameter] : model_.named_parameters()) {
@@ -200,7 +246,7 @@ StepReport Step::run(const Batch& batch, int64_t step) {
         step, batch.epoch + 1, batch.number, error.what());
   }
   buffers.keep();
-  optimizer_.step();
+  optimizers_.step();
   return report;
 }
 

@@ -70,7 +70,7 @@ class Run {
 
  private:
   void restore_from(const OpenCheckpoint& checkpoint) {
-    restore(checkpoint, parts_.model, *parts_.optimizer);
+    restore(checkpoint, parts_.model, *parts_.optimizers);
     state_ = checkpoint.state;
     if (state_.threads != at::get_num_threads() || state_.instruction_set != instruction_set()) {
       log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
@@ -85,6 +85,7 @@ class Run {
     const int64_t batches = parts_.loader->batches_per_epoch(), first = state_.batch;
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
+    parts_.step->begin_epoch(state_.epoch);
     parts_.loader->start(state_.epoch, first);
     while (const Batch* batch = parts_.loader->next()) {
       one_step(*batch, batches);
@@ -102,20 +103,29 @@ class Run {
 
   void one_step(const Batch& batch, int64_t batches) {
     const double learning_rate = parts_.schedule->learning_rate(state_.epoch, batch.number, batches);
-    set_learning_rate(*parts_.optimizer, learning_rate);
+    set_learning_rate(*parts_.optimizers->network, learning_rate);
     const StepReport report = parts_.step->run(batch, state_.step + 1);
     ++state_.batch;
     ++state_.step;
     state_.loss_sum += report.loss;
     state_.grad_norm_sum += report.grad_norm;
-    state_.anchors += report.anchors;
-    state_.clamped += report.clamped;
-    if (report.min_estimate) state_.min_estimate = std::min(state_.min_estimate.value_or(INFINITY), *report.min_estimate);
-    if (state_.step % recipe_.train.log_every() != 0) return;
-    nlohmann::ordered_json line = {
-        {"epoch", state_.epoch + 1},      {"step", state_.step},       {"loss", report.loss},      {"grad_norm", report.grad_norm},
-        {"learning_rate", learning_rate}, {"anchors", report.anchors}, {"clamped", report.clamped}};
-    if (report.min_estimate) line["min_estimate"] = *report.min_estimate;
+    state_.evidence.add(report.evidence);
+    if (state_.step % recipe_.train.log_every() == 0) log_step(report, learning_rate);
+  }
+
+  void log_step(const StepReport& report, double learning_rate) {
+    nlohmann::ordered_json line = {{"epoch", state_.epoch + 1},
+                                   {"step", state_.step},
+                                   {"loss", report.loss},
+                                   {"grad_norm", report.grad_norm},
+                                   {"learning_rate", learning_rate}};
+    const auto labels = parts_.step->labels();
+    for (size_t i = 0; i < labels.size(); ++i) {
+      line[term_prefix(labels, i) + "anchors"] = report.evidence.terms[i].anchors;
+      line[term_prefix(labels, i) + "clamped"] = report.evidence.terms[i].clamped;
+    }
+    for (const auto& [name, value] : report.evidence.metrics(labels)) line[name] = value;
+    for (const auto& [name, value] : parts_.step->scheduled()) line[name] = value;
     metrics_->write(line, state_.step);
   }
 
@@ -132,11 +142,10 @@ class Run {
 
   std::vector<std::pair<std::string, double>> end_epoch() {
     const double batches = static_cast<double>(state_.batch);
-    std::vector<std::pair<std::string, double>> metrics = {
-        {"train_loss", state_.loss_sum / batches},
-        {"grad_norm", state_.grad_norm_sum / batches},
-        {"clamped_share", state_.anchors > 0 ? static_cast<double>(state_.clamped) / static_cast<double>(state_.anchors) : 0.0}};
-    if (state_.min_estimate) metrics.emplace_back("min_estimate", *state_.min_estimate);
+    std::vector<std::pair<std::string, double>> metrics = {{"train_loss", state_.loss_sum / batches},
+                                                           {"grad_norm", state_.grad_norm_sum / batches}};
+    for (auto& metric : state_.evidence.metrics(parts_.step->labels())) metrics.push_back(std::move(metric));
+    for (auto& metric : parts_.step->scheduled()) metrics.push_back(std::move(metric));
     for (const auto& observer : input_.observers) {
       for (auto& metric : observer->after_epoch({state_.epoch + 1, recipe_.train.epochs(), parts_.model})) metrics.push_back(metric);
     }
@@ -151,8 +160,7 @@ class Run {
     log_.info(fmt::format("epoch {}/{}{}", state_.epoch, recipe_.train.epochs(), text));
     state_.batch = 0;
     state_.loss_sum = state_.grad_norm_sum = 0;
-    state_.anchors = state_.clamped = 0;
-    state_.min_estimate.reset();
+    state_.evidence = {};
     state_.finished = state_.epoch == recipe_.train.epochs();
     keep_best(metrics);
     save();
@@ -166,7 +174,7 @@ class Run {
       state_.best_value = value;
       state_.best_epoch = state_.epoch;
       prepare_to_save();
-      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizer, state_, recipe_yaml_);
+      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, state_, recipe_yaml_);
     }
   }
 
@@ -178,7 +186,7 @@ class Run {
 
   void save() {
     prepare_to_save();
-    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizer, state_, recipe_yaml_);
+    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, state_, recipe_yaml_);
     last_checkpoint_ = Clock::now();
   }
 

@@ -4,6 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
+#include "debias/train/term.h"
 #include "debias/train/trainer.h"
 #include "tests/train/small_recipe.h"
 
@@ -45,6 +46,130 @@ TEST(Recipe, EachMistakeNamesItsSection) {
   EXPECT_EQ(refusal("train.micro_batch=17"), "train: micro_batch: 17 is larger than batch_size 16");
   EXPECT_EQ(refusal("evaluate={select: test.knn_acc1}").find("command line: evaluate: select"), 0u);
   EXPECT_NE(refusal("data.train.corelation=1").find("did you mean 'correlation'?"), std::string::npos);
+}
+
+TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
+  const auto resolved = [](const std::string& head, const std::string& classifier) {
+    Config root = small_config("out");
+    root.assign("head=" + head);
+    root.assign("classifier=" + classifier);
+    const Recipe recipe = read_recipe(root);
+    return resolve_recipe(recipe, *make_dataset(recipe.train_data)).find("classifier")->to_json().dump();
+  };
+  EXPECT_EQ(resolved("simclr", "linear"), R"({"name":"linear","learning_rate":0.001,"gradient":"stop","normalize":false})");
+  EXPECT_EQ(resolved("none", "{name: linear, gradient: flow}"),
+            R"({"name":"linear","learning_rate":"auto","gradient":"flow","normalize":true})");
+  EXPECT_EQ(resolved("none", "{name: linear, normalize: false, learning_rate: 0.5}"),
+            R"({"name":"linear","learning_rate":0.5,"gradient":"stop","normalize":false})");
+  EXPECT_EQ(refusal("classifier=liner"), "command line: unknown classifier 'liner'; did you mean 'linear'?");
+  EXPECT_EQ(refusal("classifier={name: linear, rate: 1}").find("command line: classifier: classifier 'linear': unknown option 'rate'"), 0u)
+      << refusal("classifier={name: linear, rate: 1}");
+}
+
+TEST(Recipe, TermsOnLogitsNeedAFlowingClassifier) {
+  const std::string ask = "reads logits; add classifier: {name: linear, gradient: flow}";
+  EXPECT_EQ(refusal("objective.name=cross_entropy"), "small.yaml:9: objective 'cross_entropy' " + ask);
+  Config root = small_config("out");
+  root.assign("classifier=linear");
+  root.assign("objective=[infonce, {name: ce}]");
+  EXPECT_THROW(read_recipe(root), Error);
+  root.assign("classifier.gradient=flow");
+  EXPECT_EQ(read_recipe(root).objective[0].options.on(), TermInput::kProjection);
+  EXPECT_EQ(read_recipe(root).objective[1].options.on(), TermInput::kLogits);
+  root.assign("objective=[{name: ce, 'on': encoder}]");
+  try {
+    read_recipe(root);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("objective 'cross_entropy' works on logits"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Recipe, ScheduledValuesAreCheckedAtEveryEpochAndStaySchedules) {
+  EXPECT_EQ(refusal("objective.tau_plus={schedule: steps, values: {0: 0.1, 2: 1}}"),
+            "command line: objective 'debiased_negatives': tau_plus: 1 is out of range; give a value in [0, 1) (in epoch 2 of the "
+            "schedules, counted from 0)");
+  EXPECT_EQ(refusal("objective.tau_plus={schedule: steps, values: {0: 0.1, 3: 1}}"), "no error");  // the run has three epochs
+  EXPECT_EQ(refusal("objective.clamp={schedule: linear, from: 0, to: 1}"),
+            "command line: objective 'debiased_negatives': clamp: a schedule gives numbers, this takes a word");
+  EXPECT_EQ(refusal("objective.tau_pls={schedule: linear, from: 0, to: 1}").find("command line: objective 'debiased_negatives': unknown"),
+            0u);
+  Config root = small_config("out");
+  root.assign("objective={name: bcl, alpha: {schedule: linear, from: 0.5, to: 0.7}, weight: {schedule: cosine, from: 1, to: 0}}");
+  const Recipe recipe = read_recipe(root);
+  const auto dataset = make_dataset(recipe.train_data);
+  auto terms = make_terms(recipe, *dataset);
+  terms[0].begin_epoch(1);
+  EXPECT_NEAR(terms[0].weight(), 0.5, 1e-12);
+  EXPECT_EQ(terms[0].objective().config().find("alpha")->text(), "0.6");
+  EXPECT_EQ(terms[0].label(), "bayesian");
+  ASSERT_EQ(terms[0].scheduled().size(), 2u);
+  EXPECT_NEAR(terms[0].scheduled()[0].second, 0.6, 1e-12);
+  const Config resolved = resolve_recipe(recipe, *dataset);
+  EXPECT_EQ(resolved.find("objective")->items()[0].find("weight")->find("schedule")->text(), "cosine");
+  EXPECT_EQ(resolve_recipe(read_recipe(parse_yaml(resolved.to_yaml(), "config.yaml")), *dataset).to_yaml(), resolved.to_yaml());
+}
+
+// Out of place at epoch 1 one by one, though neither is at any epoch with the other's value of then.
+TEST(Recipe, TwoSchedulesOfATermAreTakenTogether) {
+  Config root = small_config("out");
+  root.assign("train.epochs=2");
+  root.assign(
+      "objective={name: bayesian, form: authors, alpha: {schedule: steps, values: {0: 1, 1: 0.6}}, beta: {schedule: steps, values: {0: "
+      "0.6, 1: 1}}}");
+  const Recipe recipe = read_recipe(root);
+  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  for (const int64_t epoch : {0, 1, 0}) terms[0].begin_epoch(epoch);
+  EXPECT_EQ(terms[0].objective().config().find("alpha")->text(), "1");
+}
+
+class Unlabelled : public Dataset {
+ public:
+  Unlabelled(bool labels, bool bias) {
+    info_.name = "plain";
+    info_.split = "train";
+    if (labels) info_.class_names = {"a", "b"};
+    if (bias) info_.bias_names = {"red"};
+  }
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return 4; }
+  Sample get(int64_t) const override { return {}; }
+  std::string source(int64_t) const override { return ""; }
+
+ private:
+  DatasetInfo info_;
+};
+
+std::string refusal_of(const std::string& objective, const Dataset& dataset) {
+  Config root = small_config("out");
+  root.assign("classifier={name: linear, gradient: flow}");
+  root.assign("objective=" + objective);
+  try {
+    make_terms(read_recipe(root), dataset);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Recipe, ObjectivesAskTheDataSetForWhatTheyNeed) {
+  const Unlabelled none(false, false), labels(true, false);
+  EXPECT_EQ(refusal_of("{name: eps_supcon}", none),
+            "command line: objective 'eps_supcon' needs labels, data set 'plain' (split train) has none; choose a labelled set or another "
+            "objective");
+  EXPECT_NE(refusal_of("{name: infonce, drop_false_negatives: true}", none).find("'infonce' needs labels"), std::string::npos);
+  EXPECT_EQ(refusal_of("{name: infonce}", none), "no error");
+  EXPECT_NE(refusal_of("{name: biascon}", labels).find("'biascon' needs bias values, data set 'plain' (split train) has none"),
+            std::string::npos);
+  EXPECT_NE(refusal_of("{name: fairkl}", labels).find("'fairkl' needs bias values or bias_features: FILE.npy"), std::string::npos);
+  EXPECT_EQ(refusal_of("{name: fairkl, bias_features: g.npy}", labels), "no error");
+  EXPECT_NE(refusal_of("{name: supcon, bias_features: g.npy}", labels).find("'supcon': bias_features: it reads none"), std::string::npos);
+  for (const auto& entry : objective_registry()) {
+    const std::string found = refusal_of("{name: " + entry.name + "}", none);
+    EXPECT_EQ(found.find(fmt::format("'{}' needs ", entry.name)) != std::string::npos, entry.needs_labels || entry.needs_bias)
+        << entry.name << ": " << found;
+  }
 }
 
 TEST(Recipe, MissingSectionsAreNamed) {

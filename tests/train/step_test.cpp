@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
-#include <torch/optim/sgd.h>
 
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/optim/optimizer.h"
 #include "tests/train/small_recipe.h"
 
 namespace debias {
@@ -37,10 +37,20 @@ class PlainEncoder : public Encoder {  // no BatchNorm unless asked for, so that
 
 struct Fixture {
   explicit Fixture(bool batch_norm = false, std::optional<int64_t> micro_batch = std::nullopt, Forward order = Forward::kPerView)
-      : model{std::make_shared<PlainEncoder>(batch_norm), make_head(Config(), 6, 1)},
-        optimizer(model.parameters(), torch::optim::SGDOptions(0.1)),
-        step(model, make_terms(read_recipe(small_config("x"))), optimizer, ForwardOptions{order}, micro_batch) {
+      : Fixture(small_config("x"), batch_norm, micro_batch, order) {}
+
+  explicit Fixture(const Config& root, bool batch_norm = false, std::optional<int64_t> micro_batch = std::nullopt,
+                   Forward order = Forward::kPerView)
+      : recipe(read_recipe(root)),
+        model{std::make_shared<PlainEncoder>(batch_norm), make_head(Config(), 6, 1)},
+        optimizers(with_classifier()),
+        step(model, make_terms(recipe, *make_dataset(recipe.train_data)), optimizers, ForwardOptions{order}, micro_batch) {
     model.train(true);
+  }
+
+  Optimizers with_classifier() {  // three classes, as batch_of() has
+    if (recipe.classifier) model.classifier = std::make_shared<Classifier>(*recipe.classifier, 6, 3, 1);
+    return make_optimizers(recipe, model);
   }
 
   std::vector<at::Tensor> state() const {
@@ -49,10 +59,21 @@ struct Fixture {
     return all;
   }
 
+  Recipe recipe;
   Model model;
-  torch::optim::SGD optimizer;
+  Optimizers optimizers;
   Step step;
 };
+
+// The small recipe with another objective, without a head, SGD at 0.1.
+Config with_objective(const std::string& objective, const std::string& classifier = "") {
+  Config root = small_config("x");
+  root.set("head", Config::scalar("none"));
+  root.assign("objective=" + objective);
+  root.assign("optimizer={name: sgd, learning_rate: 0.1, momentum: 0}");
+  if (!classifier.empty()) root.assign("classifier=" + classifier);
+  return root;
+}
 
 Batch batch_of(int64_t B) {
   Batch batch;
@@ -129,16 +150,108 @@ TEST(Step, ANonFiniteWeightIsSeenAsFeatures) {
   }
 }
 
+double loss_of(const std::string& objective, const std::string& classifier = "") {
+  Fixture fixture(with_objective(objective, classifier));
+  return fixture.step.run(batch_of(8), 1).loss;
+}
+
 TEST(Step, TermsAreWeightedAndSummed) {
-  const auto loss_of = [](const std::string& objective) {
-    Config root = small_config("x");
-    root.assign("objective=" + objective);
-    Fixture fixture;
-    Step step(fixture.model, make_terms(read_recipe(root)), fixture.optimizer, ForwardOptions{}, std::nullopt);
-    return step.run(batch_of(8), 1).loss;
-  };
   const double a = loss_of("infonce"), b = loss_of("debiased_negatives");
   EXPECT_NEAR(loss_of("[{name: infonce, weight: 0.5}, {name: debiased_negatives, weight: 2, 'on': encoder}]"), 0.5 * a + 2 * b, 1e-5);
+}
+
+TEST(Step, AProbeLearnsAndLeavesTheEncoderAlone) {
+  Fixture without(with_objective("infonce")), with(with_objective("infonce", "{name: linear, learning_rate: 0.2}"));
+  const at::Tensor before = with.model.classifier->linear()->weight.detach().clone();
+  double first = 0, last = 0;
+  for (int64_t i = 1; i <= 20; ++i) {
+    const StepReport a = without.step.run(batch_of(8), i), b = with.step.run(batch_of(8), i);
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(a.grad_norm, b.grad_norm);
+    EXPECT_EQ(b.evidence.classifier.rows, 16);
+    (i == 1 ? first : last) = b.evidence.classifier.loss_sum;
+  }
+  EXPECT_LT(last, first - 0.05);
+  EXPECT_TRUE(at::equal(without.model.encoder->parameters()[0], with.model.encoder->parameters()[0]));
+  EXPECT_GT((with.model.classifier->linear()->weight - before).abs().max().item<double>(), 0.1);
+}
+
+TEST(Step, AFlowingClassifierJoinsTheLossUnlessATermReadsItsLogits) {
+  const std::string flow = "{name: linear, gradient: flow}";
+  Fixture joined(with_objective("{name: infonce, weight: 0}", flow)), term(with_objective("cross_entropy", flow));
+  const StepReport a = joined.step.run(batch_of(8), 1), b = term.step.run(batch_of(8), 1);
+  EXPECT_NEAR(a.loss, b.loss, 1e-6);  // the same cross-entropy, and the encoder moves the same way
+  EXPECT_NEAR(a.loss, a.evidence.classifier.loss_sum, 1e-6);
+  EXPECT_EQ(b.evidence.classifier.loss_steps, 0);
+  EXPECT_EQ(b.evidence.terms[0].anchors, 16);
+  EXPECT_TRUE(at::allclose(joined.state()[0], term.state()[0], 1e-5, 1e-7));
+  EXPECT_FALSE(at::equal(term.state()[0], Fixture().state()[0]));
+  EXPECT_NEAR(loss_of("infonce", flow), loss_of("infonce") + a.loss, 1e-5);
+}
+
+TEST(Step, PartsOfABatchCarryTheClassifiersGradient) {
+  const Config root = with_objective("[infonce, cross_entropy]", "{name: linear, gradient: flow}");
+  Fixture whole(root), parts(root, false, 3);
+  for (Fixture* fixture : {&whole, &parts}) fixture->step.run(batch_of(8), 1);
+  const auto a = whole.state(), b = parts.state();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::allclose(a[i], b[i], 1e-5, 1e-6)) << i;
+}
+
+TEST(Step, TheClassifierReadsUnitRowsAsItsOptionSays) {
+  const std::string objective = "cross_entropy";
+  const auto at_scale = [&](const std::string& classifier, double scale) {
+    Fixture fixture(with_objective(objective, classifier));
+    {
+      const at::NoGradGuard no_grad;
+      fixture.model.encoder->parameters()[0].mul_(scale);
+    }
+    return fixture.step.run(batch_of(8), 1).loss;
+  };
+  const std::string unit = "{name: linear, gradient: flow}", as_it_is = "{name: linear, gradient: flow, normalize: false}";
+  EXPECT_NEAR(at_scale(unit, 1), at_scale(unit, 7), 1e-6);  // headless: auto is true
+  EXPECT_GT(std::abs(at_scale(as_it_is, 1) - at_scale(as_it_is, 7)), 0.05);
+}
+
+TEST(Step, AFlowingClassifierHasTheRecipesOptimizerUnlessItHasARateOfItsOwn) {
+  const auto moved = [](const std::string& classifier) {
+    Fixture fixture(with_objective("cross_entropy", classifier));
+    const at::Tensor before = fixture.model.classifier->linear()->bias.detach().clone();
+    set_learning_rate(*fixture.optimizers.network, 0);
+    fixture.step.run(batch_of(8), 1);
+    return (fixture.model.classifier->linear()->bias - before).abs().max().item<double>();
+  };
+  EXPECT_EQ(moved("{name: linear, gradient: flow}"), 0);
+  EXPECT_NEAR(moved("{name: linear, gradient: flow, learning_rate: 0.02}"), 0.02, 1e-4);  // Adam's first step
+}
+
+TEST(Step, APairwiseTermMayReadLogits) {
+  Fixture fixture(with_objective("[cross_entropy, {name: supcon, 'on': logits}]", "{name: linear, gradient: flow}"));
+  const StepReport report = fixture.step.run(batch_of(8), 1);
+  EXPECT_TRUE(std::isfinite(report.loss));
+  EXPECT_EQ(report.evidence.terms[1].anchors, 16);
+}
+
+TEST(Step, ABatchWithNothingToCompareIsNoFailure) {  // biases unknown: no row has a pair
+  Fixture fixture(with_objective("end"));
+  const auto before = fixture.state();
+  const StepReport report = fixture.step.run(batch_of(8), 1);
+  EXPECT_EQ(report.loss, 0);
+  EXPECT_TRUE(equal(before, fixture.state()));
+}
+
+TEST(Step, AnInfiniteProbeIsSeenAsLogits) {
+  Fixture fixture(with_objective("infonce", "linear"));
+  {
+    const at::NoGradGuard no_grad;
+    fixture.model.classifier->linear()->weight.fill_(INFINITY);
+  }
+  try {
+    fixture.step.run(batch_of(4), 1);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("tensor 'logits'"), std::string::npos) << error.what();
+  }
 }
 
 }  // namespace

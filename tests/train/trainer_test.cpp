@@ -3,7 +3,6 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,35 +11,18 @@
 #include "debias/train/checkpoint.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/temporary_folder.h"
+#include "tests/train/training.h"
 
 namespace debias {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 class CollectingLog : public Log {
  public:
   void info(const std::string& line) override { text += line + "\n"; }
   void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
   std::string text;
-};
-
-class StopAfter : public Progress {  // raises the stop flag once, after so many steps
- public:
-  StopAfter(std::atomic<int>& flag, int64_t steps) : flag_(flag), left_(steps) {}
-  void advance(int64_t, const std::string&) override {
-    if (--left_ == 0) flag_ = SIGTERM;
-  }
-
- private:
-  std::atomic<int>& flag_;
-  int64_t left_;
 };
 
 class EpochNumber : public TrainObserver {  // a metric that peaks in the second epoch
@@ -50,46 +32,14 @@ class EpochNumber : public TrainObserver {  // a metric that peaks in the second
   }
 };
 
-TrainInput input_for(const Config& root) {
-  TrainInput input;
-  input.recipe = read_recipe(root);
-  input.dataset = make_dataset(input.recipe.train_data);
-  return input;
-}
-
 TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
   const TemporaryFolder folder;
   const std::string whole = folder.path() + "/whole";
   train(input_for(small_config(whole)));
   for (const int64_t steps : {1, 6, 7, 11, 18}) {  // 6 steps an epoch: first step, an epoch's end, its start, its middle, the very end
     const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
-    std::atomic<int> flag{0};
-    StopAfter stop(flag, steps);
-    TrainInput input = input_for(small_config(path));
-    input.stop_signal = &flag;
-    input.progress = &stop;
-    try {
-      train(input);
-      FAIL() << "not stopped after " << steps;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
-      EXPECT_NE(std::string(error.what()).find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << error.what();
-    }
-    TrainInput rest = input_for(small_config(path));
-    rest.recipe.train.workers(2);
-    rest.existing = ExistingFolder::kResume;
-    train(rest);
-    for (const char* file : {"/metrics.jsonl", "/metrics.csv"}) EXPECT_EQ(content(path + file), content(whole + file)) << steps << file;
-    const auto a = SafetensorsFile::open(whole + "/checkpoints/last.safetensors");
-    const auto b = SafetensorsFile::open(path + "/checkpoints/last.safetensors");
-    ASSERT_EQ(a.tensors().size(), b.tensors().size());
-    for (size_t i = 0; i < a.tensors().size(); ++i) {
-      const auto& entry = a.tensors()[i];
-      std::string bytes_a(entry.end - entry.begin, 0), bytes_b(entry.end - entry.begin, 0);
-      a.read(entry, bytes_a.data());
-      b.read(b.tensors()[i], bytes_b.data());
-      EXPECT_EQ(bytes_a, bytes_b) << steps << " " << entry.name;
-    }
+    train_in_two(small_config(path), path, steps);
+    expect_same_run(whole, path);
   }
 }
 

@@ -1,0 +1,20 @@
+// What objectives know of the bias beyond the batch: features of a model that sees it, and how it goes with the label.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+// A .npy file of float32 or float64 [N, F], row = sample id (the index in the source, the same under splits and held-out parts), as a
+// tensor. Data errors naming the file: another dtype or shape, no row for a sample of the data set, a row that is not finite.
+at::Tensor read_bias_features(const std::string& path, const Dataset& dataset);
+
+// P(label | bias) as double [C, G], counted from the data set: column b is the distribution of labels among the samples of bias value b,
+// zero where there are none. Samples of unknown label or bias are left out.
+at::Tensor label_given_bias(const Dataset& dataset);
+
+}  // namespace debias

@@ -1,0 +1,116 @@
+#include "debias/train/term.h"
+
+#include <algorithm>
+#include <map>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/train/bias_data.h"
+
+namespace debias {
+namespace {
+
+std::vector<std::string> keys_of_others() {
+  std::vector<std::string> keys = TermOptions::table().names();
+  keys.push_back("name");
+  return keys;
+}
+
+bool needs_bias_features(const ObjectiveEntry& entry) { return entry.name == "softcon"; }
+bool takes_bias_features(const ObjectiveEntry& entry) { return entry.name == "softcon" || entry.name == "fairkl"; }
+
+void require_data(const ObjectiveEntry& entry, const TermRecipe& term, const DatasetInfo& info) {
+  const std::string prefix = term.section.prefix();
+  const std::string of = fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));
+  const bool features = !term.options.bias_features().empty();
+  if (features && !takes_bias_features(entry)) {
+    throw usage_error("{}objective '{}': bias_features: it reads none; softcon and fairkl do", prefix, entry.name);
+  }
+  if (!features && needs_bias_features(entry)) {
+    throw usage_error("{}objective '{}' needs features of a model of the bias; add bias_features: FILE.npy, [N, F], row = sample id",
+                      prefix, entry.name);
+  }
+  const Config* drop = term.section.find("drop_false_negatives");
+  if (info.class_names.empty() && (entry.needs_labels || (drop != nullptr && drop->text() == "true"))) {
+    throw usage_error("{}objective '{}' needs labels, {} has none; choose a labelled set or another objective", prefix, entry.name, of);
+  }
+  const bool either = takes_bias_features(entry) && !needs_bias_features(entry);
+  if (info.bias_names.empty() && (entry.needs_bias || (either && !features))) {
+    throw usage_error("{}objective '{}' needs bias values{}, {} has none; choose a set with a bias attribute or another objective", prefix,
+                      entry.name, either ? " or bias_features: FILE.npy" : "", of);
+  }
+}
+
+void require_numbers(const ObjectiveEntry& entry, const TermRecipe& term) {
+  for (const auto& [option, schedule] : term.schedules) {
+    std::vector<OptionSpec> specs = entry.options;
+    for (auto& spec : TermOptions::table().specs()) specs.push_back(std::move(spec));
+    for (const auto& spec : specs) {
+      if (spec.name != option || spec.type.starts_with("number") || spec.type.starts_with("integer")) continue;
+      throw usage_error("{}objective '{}': {}: a schedule gives numbers, this takes a {}", term.section.find(option)->prefix(), entry.name,
+                        option, spec.type);
+    }
+  }
+}
+
+}  // namespace
+
+Term::Term(const ObjectiveEntry& entry, TermRecipe recipe, std::string label, const DatasetInfo& info)
+    : entry_(&entry),
+      recipe_(std::move(recipe)),
+      label_(std::move(label)),
+      has_labels_(!info.class_names.empty()),
+      has_bias_(!info.bias_names.empty()),
+      options_(recipe_.options),
+      objective_(entry.make(recipe_.section_at(0), keys_of_others())) {}
+
+// Options are read again as a whole, not set one by one: some are checked against each other, and both may be scheduled.
+void Term::begin_epoch(int64_t epoch) {
+  if (recipe_.schedules.empty()) return;
+  objective_ = entry_->make(recipe_.section_at(epoch), keys_of_others());
+  options_ = recipe_.options_at(epoch);
+  scheduled_.clear();
+  for (const auto& [option, schedule] : recipe_.schedules) scheduled_.emplace_back(option, schedule->value(epoch));
+}
+
+void Term::load(const Dataset& dataset) {
+  if (!options_.bias_features().empty()) bias_features_ = read_bias_features(options_.bias_features(), dataset);
+  if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset);
+}
+
+Config Term::config() const {
+  Config term = Config::map({{"name", Config::string(entry_->name)}});
+  term.overlay(TermOptions::table().write(options_));
+  if (options_.bias_features().empty()) term.erase("bias_features");
+  if (const Config* variant = recipe_.section.find("variant")) term.set("variant", *variant);
+  term.overlay(objective_->config());
+  for (const auto& [option, schedule] : recipe_.schedules) term.set(option, schedule->config());
+  return term;
+}
+
+std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset) {
+  std::vector<Term> terms;
+  std::map<std::string, int> uses;
+  for (const auto& written : recipe.objective) {
+    const auto& entry = find_entry(objective_registry(), written.name, "objective", written.section.prefix());
+    if (recipe.views.count() < entry.min_views) {
+      throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", written.section.prefix(), entry.name,
+                        entry.min_views, recipe.views.count());
+    }
+    require_data(entry, written, dataset.info());
+    require_numbers(entry, written);
+    const int use = ++uses[entry.name];
+    terms.emplace_back(entry, written, use == 1 ? entry.name : fmt::format("{}_{}", entry.name, use), dataset.info());
+    for (int64_t epoch = 0; epoch < recipe.train.epochs() && !written.schedules.empty(); ++epoch) {
+      try {
+        terms.back().begin_epoch(epoch);
+      } catch (const Error& error) {
+        throw usage_error("{} (in epoch {} of the schedules, counted from 0)", error.what(), epoch);
+      }
+    }
+    terms.back().begin_epoch(0);
+  }
+  return terms;
+}
+
+}  // namespace debias

@@ -1,0 +1,56 @@
+// The terms of a run's objective: what each computes, on what it reads, and its options in force at an epoch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/losses/objective.h"
+#include "debias/train/recipe.h"
+
+namespace debias {
+
+class Term {
+ public:
+  Term(const ObjectiveEntry& entry, TermRecipe recipe, std::string label, const DatasetInfo& info);
+
+  // Takes the values that the schedules have at this epoch (from 0) into force.
+  void begin_epoch(int64_t epoch);
+
+  const std::string& label() const { return label_; }  // the objective's name, "_2" appended at its second use; prefix of its metrics
+  bool on_logits_as_they_are() const { return entry_->kind == InputKind::kLogits; }  // else L2-normalised rows [B, V, D]
+  TermInput on() const { return options_.on(); }
+  double weight() const { return options_.weight(); }
+  const Objective& objective() const { return *objective_; }
+  const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }  // option or "weight": value in force
+  bool has_labels() const { return has_labels_; }                                              // of the data set
+  bool has_bias() const { return has_bias_; }
+  const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
+  const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
+
+  // Reads the bias features and counts the prior, where the term uses them. Data errors as of read_bias_features.
+  void load(const Dataset& dataset);
+
+  Config config() const;  // every option written out, schedules as schedules
+
+ private:
+  const ObjectiveEntry* entry_;
+  TermRecipe recipe_;
+  std::string label_;
+  bool has_labels_, has_bias_;
+  TermOptions options_;
+  std::shared_ptr<Objective> objective_;
+  std::vector<std::pair<std::string, double>> scheduled_;
+  at::Tensor bias_features_, prior_;
+};
+
+// Usage errors: an objective that cannot use the recipe's views, or needs labels, bias values or bias features that are not there (the data
+// set is named); an option, or a scheduled value at any epoch of the run, that is out of place. No file is read.
+std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset);
+
+}  // namespace debias

@@ -1,0 +1,42 @@
+#include "debias/train/evidence.h"
+
+#include <gtest/gtest.h>
+
+namespace debias {
+namespace {
+
+Evidence one(double loss, int64_t clamped, std::optional<double> least, double size) {
+  Evidence evidence;
+  evidence.terms.push_back({1, loss, 10, clamped, least, size > 0 ? 1 : 0, size});
+  evidence.classifier = {8, 2, 1, 1.5};
+  return evidence;
+}
+
+TEST(Evidence, IsSummedOverSteps) {
+  Evidence sum;
+  sum.add(one(2, 1, -0.5, 30));
+  sum.add(one(4, 4, -0.25, 20));
+  sum.add(one(6, 0, std::nullopt, 0));
+  const Metrics expected = {
+      {"clamped_share", 5.0 / 30}, {"min_estimate", -0.5}, {"effective_sample_size", 25}, {"acc1", 0.25}, {"classifier_loss", 1.5}};
+  EXPECT_EQ(sum.metrics({"infonce"}), expected);
+  EXPECT_EQ(Evidence::from_json(nlohmann::ordered_json::parse(sum.to_json().dump())).metrics({"infonce"}), expected);
+}
+
+TEST(Evidence, OfSeveralTermsCarriesTheirLabels) {
+  Evidence both;
+  both.terms = {{2, 3, 10, 0, std::nullopt, 0, 0}, {2, 5, 10, 10, 0.5, 0, 0}};
+  const Metrics expected = {
+      {"infonce.loss", 1.5}, {"infonce.clamped_share", 0}, {"end.loss", 2.5}, {"end.clamped_share", 1}, {"end.min_estimate", 0.5}};
+  EXPECT_EQ(both.metrics({"infonce", "end"}), expected);
+  EXPECT_EQ(Evidence::from_json(both.to_json()).metrics({"infonce", "end"}), expected);
+}
+
+TEST(Evidence, OfNothingIsZeroOrAbsent) {
+  Evidence empty;
+  empty.terms.resize(1);
+  EXPECT_EQ(empty.metrics({"infonce"}), (Metrics{{"clamped_share", 0}}));
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,89 @@
+// Runs in temporary folders: how to start, stop and compare them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/core/safetensors.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+
+inline std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+inline TrainInput input_for(const Config& root) {
+  TrainInput input;
+  input.recipe = read_recipe(root);
+  input.dataset = make_dataset(input.recipe.train_data);
+  return input;
+}
+
+class StopAfter : public Progress {  // raises the stop flag once, after so many steps
+ public:
+  StopAfter(std::atomic<int>& flag, int64_t steps) : flag_(flag), left_(steps) {}
+  void advance(int64_t, const std::string&) override {
+    if (--left_ == 0) flag_ = SIGTERM;
+  }
+
+ private:
+  std::atomic<int>& flag_;
+  int64_t left_;
+};
+
+// Trains in `path`, stopped once after so many steps and resumed with two workers.
+inline void train_in_two(Config root, const std::string& path, int64_t steps) {
+  root.set("output", Config::string(path));
+  std::atomic<int> flag{0};
+  StopAfter stop(flag, steps);
+  TrainInput input = input_for(root);
+  input.stop_signal = &flag;
+  input.progress = &stop;
+  try {
+    train(input);
+    FAIL() << "not stopped after " << steps;
+  } catch (const Error& error) {
+    ASSERT_EQ(error.kind(), ErrorKind::kInterrupted) << error.what();
+    EXPECT_NE(std::string(error.what()).find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << error.what();
+  }
+  TrainInput rest = input_for(root);
+  rest.recipe.train.workers(2);
+  rest.existing = ExistingFolder::kResume;
+  train(rest);
+}
+
+inline std::vector<std::pair<std::string, std::string>> tensors_of(const std::string& checkpoint) {
+  const auto file = SafetensorsFile::open(checkpoint);
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& entry : file.tensors()) {
+    std::string bytes(entry.end - entry.begin, 0);
+    file.read(entry, bytes.data());
+    all.emplace_back(entry.name, std::move(bytes));
+  }
+  return all;
+}
+
+inline void expect_same_run(const std::string& a, const std::string& b) {
+  for (const char* file : {"/metrics.jsonl", "/metrics.csv"}) EXPECT_EQ(content(a + file), content(b + file)) << b << file;
+  const auto in_a = tensors_of(a + "/checkpoints/last.safetensors"), in_b = tensors_of(b + "/checkpoints/last.safetensors");
+  ASSERT_EQ(in_a.size(), in_b.size());
+  for (size_t i = 0; i < in_a.size(); ++i) EXPECT_TRUE(in_a[i] == in_b[i]) << b << " " << in_a[i].first;
+}
+
+inline std::vector<nlohmann::json> metric_lines(const std::string& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(content(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+}  // namespace debias
