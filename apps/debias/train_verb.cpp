@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "apps/debias/online_accuracy.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
 #include "apps/debias/verbs.h"
@@ -107,7 +108,9 @@ int run_train(const TrainArguments& arguments) {
     print_plan(plan_training(input), resolved, arguments.json);
     return 0;
   }
-  if (evaluation != nullptr) input.observers.push_back(evaluation);
+  for (const auto& observer : {evaluation, make_online_accuracy(input.recipe, input.dataset, *progress)}) {
+    if (observer != nullptr) input.observers.push_back(observer);
+  }
   input.data_roots = data_roots(input.recipe);
   input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
   watch_signals();

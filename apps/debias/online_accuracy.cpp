@@ -1,0 +1,53 @@
+#include "apps/debias/online_accuracy.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+namespace {
+
+class OnlineAccuracy : public TrainObserver {
+ public:
+  OnlineAccuracy(int64_t every, EvaluationInput input, Progress& progress) : every_(every), input_(std::move(input)), progress_(progress) {}
+
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    if (end.epoch % every_ != 0 && end.epoch != end.epochs) return {};
+    const at::NoGradGuard no_grad;
+    const Classifier& classifier = *end.model.classifier;
+    input_.encoder = end.model.encoder;
+    FeatureCache features(input_, progress_);
+    std::vector<std::pair<std::string, double>> metrics;
+    for (const auto& split : judged_splits(input_)) {
+      const Features& found = features.split(split.name);
+      const at::Tensor logits = classifier.logits(found.values.unsqueeze(1).to(end.model.encoder->parameters()[0].device()));
+      metrics.emplace_back(split.name + ".online_acc1", accuracy_within(label_ranks(logits.cpu(), found.labels), 1));
+    }
+    return metrics;
+  }
+
+ private:
+  int64_t every_;
+  EvaluationInput input_;
+  Progress& progress_;
+};
+
+}  // namespace
+
+std::shared_ptr<TrainObserver> make_online_accuracy(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress) {
+  if (!recipe.classifier || recipe.test_data.is_null()) return nullptr;
+  EvaluationInput input;
+  const int64_t classes = count_classes(*train, "classifier");
+  input.train = std::move(train);
+  if (!recipe.valid_data.is_null()) input.valid = make_dataset(recipe.valid_data);
+  input.test = make_dataset(recipe.test_data);
+  for (const auto& split : judged_splits(input)) require_labels(*split.dataset, classes, "classifier");
+  input.train_views = recipe.views_section;
+  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  input.seed = recipe.seed;
+  if (recipe.train.workers()) input.workers = *recipe.train.workers();
+  return std::make_shared<OnlineAccuracy>(recipe.evaluate.every(), std::move(input), progress);
+}
+
+}  // namespace debias
