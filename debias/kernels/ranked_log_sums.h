@@ -18,10 +18,11 @@ struct RankedSum {
   float multiplier = 1;
 };
 
-void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum>& requests, double* log_sums);
+// `order` [n, n], if given, receives each row's unequal columns by rising score, which then need no second sort in the backward pass.
+void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum>& requests, double* log_sums, int32_t* order);
 
 // dz += the gradient, weights and ranks held constant. grads [requests, n].
-void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSum>& requests, const double* log_sums, const double* grads,
-                              float* dz);
+void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSum>& requests, const double* log_sums, const int32_t* order,
+                              const double* grads, float* dz);
 
 }  // namespace debias::kernels

@@ -169,10 +169,14 @@ class LogAddSums : public Function<LogAddSums> {
 class RankedLogSums : public Function<RankedLogSums> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& log_weights, const SortedBatch& batch,
-                               double temperature, const std::vector<double>& multipliers) {
-    at::Tensor sums = at::empty({log_weights.size(0), z.size(0)}, at::kDouble);
-    kernels::ranked_log_sums_forward(batch.rows(temperature), kernel_requests(log_weights, multipliers), sums.data_ptr<double>());
-    context->save_for_backward({z, sums, log_weights});
+                               double temperature, const std::vector<double>& multipliers, int64_t budget) {
+    const int64_t n = z.size(0);
+    const bool keep = z.requires_grad() && n <= budget / (n * static_cast<int64_t>(sizeof(int32_t)));
+    const at::Tensor order = keep ? at::empty({n, n}, at::kInt) : at::Tensor();
+    at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
+    kernels::ranked_log_sums_forward(batch.rows(temperature), kernel_requests(log_weights, multipliers), sums.data_ptr<double>(),
+                                     keep ? order.data_ptr<int32_t>() : nullptr);
+    context->save_for_backward({z, sums, log_weights, order});
     remember(context, batch, temperature);
     context->saved_data["multipliers"] = multipliers;
     return {sums, z};
@@ -184,11 +188,12 @@ class RankedLogSums : public Function<RankedLogSums> {
     at::Tensor dz = gathered(grads[1], saved[0]);
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
-      kernels::ranked_log_sums_backward(Remembered(context, saved[0]).rows,
-                                        kernel_requests(saved[2], context->saved_data["multipliers"].toDoubleVector()),
-                                        saved[1].const_data_ptr<double>(), weights.const_data_ptr<double>(), dz.data_ptr<float>());
+      kernels::ranked_log_sums_backward(
+          Remembered(context, saved[0]).rows, kernel_requests(saved[2], context->saved_data["multipliers"].toDoubleVector()),
+          saved[1].const_data_ptr<double>(), saved[3].defined() ? saved[3].const_data_ptr<int32_t>() : nullptr,
+          weights.const_data_ptr<double>(), dz.data_ptr<float>());
     }
-    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -258,7 +263,7 @@ std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::v
     multipliers.push_back(request.multiplier);
   }
   const at::Tensor table = at::stack(log_weights).contiguous();
-  return by_request(batch, taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers)));
+  return by_request(batch, taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, rows.memory_budget)));
 }
 
 at::Tensor fused_equal_sums(const PairRows& rows) {

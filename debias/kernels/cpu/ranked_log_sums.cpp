@@ -2,6 +2,7 @@
 
 #include <hwy/contrib/sort/vqsort.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <deque>
@@ -38,7 +39,7 @@ RankWeights rank_weights(const RankedSum& request) {
 // Unequal columns of a row, ordered by score. Scores become integers of the same order, with the column below them: one sort does both.
 class Ordered {
  public:
-  explicit Ordered(int64_t n) : keys_(static_cast<size_t>(n)), scores_(n), weights_(n) {}
+  explicit Ordered(int64_t n) : keys_(static_cast<size_t>(n)), columns_(static_cast<size_t>(n)), scores_(n), weights_(n) {}
 
   void sort(const SortedRows& rows, int64_t row, const float* s) {
     count_ = 0;
@@ -50,27 +51,46 @@ class Ordered {
       }
     }
     sorter_(keys_.data(), static_cast<size_t>(count_), hwy::SortAscending());
-    for (int64_t p = 0; p < count_; ++p) scores_.data()[p] = s[column(p)] + 0.0f;
+    for (int64_t p = 0; p < count_; ++p)
+      columns_[static_cast<size_t>(p)] = static_cast<int32_t>(keys_[static_cast<size_t>(p)] & 0xffffffffu);
+    gather(columns_.data(), s);
+  }
+
+  // The order as an earlier sort of the same scores left it.
+  void restore(const SortedRows& rows, int64_t row, const float* s, const int32_t* columns) {
+    count_ = rows.n - (rows.last[row] - rows.first[row]);
+    gather(columns, s);
   }
 
   // The weights in order of scores; ties share the largest rank.
-  const float* weigh(const std::vector<float>& by_rank) {
+  const float* weigh(const RankWeights& weights) {
+    if (weighed_ == &weights) return weights_.data();
+    weighed_ = &weights;
     float shared = 0;
     for (int64_t p = count_ - 1; p >= 0; --p) {
-      if (p + 1 == count_ || scores_.data()[p] != scores_.data()[p + 1]) shared = by_rank[static_cast<size_t>(p)];
+      if (p + 1 == count_ || scores_.data()[p] != scores_.data()[p + 1]) shared = weights.relative[static_cast<size_t>(p)];
       weights_.data()[p] = shared;
     }
     return weights_.data();
   }
 
   int64_t count() const { return count_; }
-  int64_t column(int64_t p) const { return static_cast<int64_t>(keys_[static_cast<size_t>(p)] & 0xffffffffu); }
+  const int32_t* columns() const { return used_; }
   const float* scores() const { return scores_.data(); }
   float top(float k) const { return count_ == 0 ? 0 : std::max(k * scores_.data()[0], k * scores_.data()[count_ - 1]); }
 
  private:
+  void gather(const int32_t* columns, const float* s) {
+    used_ = columns;
+    weighed_ = nullptr;
+    for (int64_t p = 0; p < count_; ++p) scores_.data()[p] = s[columns[p]] + 0.0f;
+  }
+
   std::vector<uint64_t> keys_;
+  std::vector<int32_t> columns_;
   Floats scores_, weights_;
+  const int32_t* used_ = nullptr;
+  const RankWeights* weighed_ = nullptr;  // whose weights weights_ holds
   int64_t count_ = 0;
   hwy::Sorter sorter_;
 };
@@ -91,17 +111,33 @@ void piece_scores(const SortedRows& rows, const Block& piece, float* out) {
   product_nt(piece.size(), rows.n, rows.dim, rows.scale, rows.z + piece.begin * rows.dim, rows.z, out, rows.n);
 }
 
-std::vector<RankWeights> all_rank_weights(const std::vector<RankedSum>& requests) {
-  std::vector<RankWeights> weights;
-  for (const auto& request : requests) weights.push_back(rank_weights(request));
-  return weights;
-}
+// One for each distinct table, and which of them a request takes.
+struct AllWeights {
+  explicit AllWeights(const std::vector<RankedSum>& requests) {
+    for (const auto& request : requests) {
+      const auto same = [&](const RankedSum* other) {
+        return other->ranks == request.ranks && std::equal(request.log_weight, request.log_weight + request.ranks, other->log_weight);
+      };
+      const auto found = std::find_if(tables_.begin(), tables_.end(), same);
+      of_.push_back(static_cast<size_t>(found - tables_.begin()));
+      if (found != tables_.end()) continue;
+      tables_.push_back(&request);
+      weights_.push_back(rank_weights(request));
+    }
+  }
+  const RankWeights& operator[](size_t request) const { return weights_[of_[request]]; }
+
+ private:
+  std::vector<const RankedSum*> tables_;
+  std::deque<RankWeights> weights_;
+  std::vector<size_t> of_;
+};
 
 }  // namespace
 
-void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum>& requests, double* log_sums) {
+void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum>& requests, double* log_sums, int32_t* order) {
   const int64_t n = rows.n, pieces = (n + kPiece - 1) / kPiece;
-  const std::vector<RankWeights> weights = all_rank_weights(requests);
+  const AllWeights weights(requests);
   std::deque<Thread> threads = threads_for(n);
   const Floats panels(omp_get_max_threads() * kPiece * n);
 #pragma omp parallel for schedule(dynamic)
@@ -112,10 +148,11 @@ void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum
     piece_scores(rows, piece, s);
     for (int64_t i = piece.begin; i < piece.end; ++i) {
       ordered.sort(rows, i, s + (i - piece.begin) * n);
+      if (order != nullptr) std::copy_n(ordered.columns(), ordered.count(), order + i * n);
       for (size_t r = 0; r < requests.size(); ++r) {
         const float k = requests[r].multiplier, top = ordered.top(k);
         double sum = 0;
-        const float* by_order = ordered.weigh(weights[r].relative);
+        const float* by_order = ordered.weigh(weights[r]);
         for (int64_t p = 0; p < ordered.count(); p += kTile) {  // long sums go on in double
           sum += weighted_exp_sum(ordered.scores() + p, std::min(kTile, ordered.count() - p), k, top, by_order + p);
         }
@@ -125,16 +162,20 @@ void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum
   }
 }
 
-void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSum>& requests, const double* log_sums, const double* grads,
-                              float* dz) {
+void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSum>& requests, const double* log_sums, const int32_t* order,
+                              const double* grads, float* dz) {
   const int64_t n = rows.n, dim = rows.dim;
-  const std::vector<RankWeights> weights = all_rank_weights(requests);
+  const AllWeights weights(requests);
   std::deque<Thread> threads = threads_for(n);
   const int64_t panel = std::clamp(kPanelFloats / n / kPiece * kPiece, kPiece, kTile), blocks = block_count(n);
   const Floats panels(panel * n);
 
   const auto row_weights = [&](int64_t i, float* s, Thread& own) {  // turns the row's scores into its pairs' weights
-    own.ordered.sort(rows, i, s);
+    if (order != nullptr) {
+      own.ordered.restore(rows, i, s, order + i * n);
+    } else {
+      own.ordered.sort(rows, i, s);
+    }
     float* values = own.values.data();
     std::fill_n(values, own.ordered.count(), 0.0f);
     for (size_t r = 0; r < requests.size(); ++r) {
@@ -142,10 +183,10 @@ void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSu
       if (log_sum <= kEmpty / 2 || grad == 0) continue;
       const float k = requests[r].multiplier, top = own.ordered.top(k);
       const auto a = static_cast<float>(static_cast<double>(k) * rows.scale * grad * std::exp(top + weights[r].shift - log_sum));
-      add_weighted_exps(own.ordered.scores(), own.ordered.count(), k, top, a, own.ordered.weigh(weights[r].relative), values);
+      add_weighted_exps(own.ordered.scores(), own.ordered.count(), k, top, a, own.ordered.weigh(weights[r]), values);
     }
     std::fill_n(s, n, 0.0f);
-    for (int64_t p = 0; p < own.ordered.count(); ++p) s[own.ordered.column(p)] = values[p];
+    for (int64_t p = 0; p < own.ordered.count(); ++p) s[own.ordered.columns()[p]] = values[p];
   };
 
   for (int64_t begin = 0; begin < n; begin += panel) {
