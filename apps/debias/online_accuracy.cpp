@@ -17,11 +17,11 @@ class OnlineAccuracy : public TrainObserver {
     const at::NoGradGuard no_grad;
     const Classifier& classifier = *end.model.classifier;
     input_.encoder = end.model.encoder;
-    FeatureCache features(input_, progress_);
+    EvaluationCache cache(input_, progress_);
     std::vector<std::pair<std::string, double>> metrics;
     for (const auto& split : judged_splits(input_)) {
-      const Features& found = features.split(split.name);
-      const at::Tensor logits = classifier.logits(found.values.unsqueeze(1).to(end.model.encoder->parameters()[0].device()));
+      const Features& found = cache.split(split.name);
+      const at::Tensor logits = classifier.logits(found.values.unsqueeze(1));
       metrics.emplace_back(split.name + ".online_acc1", accuracy_within(label_ranks(logits.cpu(), found.labels), 1));
     }
     return metrics;

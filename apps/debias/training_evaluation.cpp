@@ -19,6 +19,9 @@ class TrainingEvaluation : public TrainObserver {
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
     if (end.epoch % recipe_.evaluate.every() != 0 && end.epoch != end.epochs) return {};
     input_.encoder = end.model.encoder;
+    if (const auto classifier = end.model.classifier) {
+      input_.classifier = [classifier](const at::Tensor& features) { return classifier->logits(features.unsqueeze(1)).detach().cpu(); };
+    }
     EvaluationCache cache(input_, progress_, options_);
     NamedMetrics metrics;
     for (const auto& name : recipe_.evaluate.protocols()) {

@@ -13,7 +13,7 @@ Classifier::Classifier(const ClassifierOptions& options, int64_t feature_dim, in
 }
 
 at::Tensor Classifier::logits(const at::Tensor& features) const {
-  const at::Tensor rows = (flows() ? features : features.detach()).transpose(0, 1).flatten(0, 1);
+  const at::Tensor rows = (flows() ? features : features.detach()).transpose(0, 1).flatten(0, 1).to(linear_->weight.device());
   return linear_->forward(*options_.normalize() ? unit_rows(rows) : rows);
 }
 

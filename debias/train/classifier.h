@@ -28,7 +28,7 @@ class Classifier {
   // Initialised from `seed` alone. `options` are resolved (read_recipe).
   Classifier(const ClassifierOptions& options, int64_t feature_dim, int64_t classes, uint64_t seed);
 
-  // features [B, V, D] to logits [V*B, C], view-major; with gradient stop nothing flows back to the features.
+  // features [B, V, D] to logits [V*B, C], view-major, on the classifier's device; with gradient stop nothing flows back to the features.
   at::Tensor logits(const at::Tensor& features) const;
 
   bool flows() const { return options_.gradient() == ClassifierGradient::kFlow; }
