@@ -1,5 +1,6 @@
 JOBS ?= $(shell nproc)
-.PHONY: build test demo bench asan lint format docs install-check bootstrap clean
+PYTHON_ENV ?= build/python-env
+.PHONY: build test test-python demo bench asan lint format docs install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -7,6 +8,11 @@ build: bootstrap
 
 test: build
 	@scripts/run_tests.sh release
+
+test-python: bootstrap
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target debias_torch
+	@scripts/test_python.sh $(PYTHON_ENV)
 
 demo: bootstrap
 	@cmake --preset release

@@ -1,0 +1,48 @@
+// One call of an objective as an operator of torch makes it: what was asked for, and what it comes to.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+struct ObjectiveCall : torch::CustomClassHolder {
+  std::string name;
+  std::string options;   // a JSON object; "inf" is a number
+  ObjectiveInput input;  // z is left out: it is the tensor that is differentiated
+  bool normalize = true;
+};
+
+struct ObjectiveValue {
+  at::Tensor value;       // 0-d
+  at::Tensor per_anchor;  // [anchors]
+  at::Tensor evidence;    // double [6]: anchors, anchors used, clamped, least estimate, effective sample size (inf: none), fused
+};
+
+// The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it
+// takes logits, rows are divided by their norms first where `normalize` asks for it. bfloat16 and float16 are computed in float32.
+ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call);
+
+struct ObjectiveGradient {
+  ObjectiveValue result;  // outside any graph
+  at::Tensor gradient;    // of the value with respect to z, in the dtype of the value; empty unless asked for
+};
+
+// The same with the gradient formed at once: a graph is built and consumed inside.
+ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient);
+
+// What evaluated_with_gradient returns, as tensors without data.
+ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient);
+
+// Every objective with its options: a JSON array, for signatures and documentation.
+std::string objective_table();
+// The options in force, as a JSON object; a usage error where they are refused.
+std::string resolved_options(std::string_view name, std::string_view options);
+
+}  // namespace debias

@@ -1,0 +1,141 @@
+"""What the losses are as modules: signatures, refusals, copies, use in a training loop, and the operators below."""
+
+import copy
+import inspect
+import io
+import pickle
+
+import pytest
+import torch
+
+import debias
+from test_values import NAMES, arguments_of, called, loss_of
+
+
+def test_every_objective_is_a_class_with_its_options_as_keywords():
+    for entry in debias.objectives():
+        loss = loss_of(entry["name"])
+        known = list(inspect.signature(type(loss)).parameters)
+        assert known[: len(entry["options"])] == [option["name"] for option in entry["options"]]
+        assert {"normalize", "engine", "memory_budget", "variant"} <= set(known)
+        assert type(loss).__name__ in debias.__all__
+        for option in entry["options"]:
+            assert option["help"] in type(loss).__doc__
+
+
+def test_an_unknown_keyword_is_a_type_error_with_the_nearest_name():
+    with pytest.raises(TypeError, match="did you mean 'tau_plus'"):
+        debias.DebiasedNegativesLoss(tau_pluss=0.1)
+    with pytest.raises(TypeError, match="unknown option 'gamma'"):
+        debias.InfoNCELoss().set(gamma=1)
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"temperature": 0}, r"temperature.*\[0\.001, 100\]"),
+    ({"temperature": float("nan")}, "temperature.*number"),
+    ({"tau_plus": 1.0}, r"tau_plus.*\[0, 1\)"),
+    ({"clamp": "flor"}, "did you mean 'floor'"),
+    ({"variant": "mine"}, "variant.*mine"),
+    ({"engine": "tile"}, "engine.*tile"),
+])
+def test_what_is_out_of_range_is_a_value_error_in_the_words_of_the_library(options, words):
+    with pytest.raises(ValueError, match=words) as caught:
+        debias.DebiasedNegativesLoss(**options)
+    assert "\n" not in str(caught.value)
+
+
+def test_refusals_of_a_call():
+    z = torch.randn(4, 3)
+    with pytest.raises(ValueError, match="infonce.*2 views"):
+        debias.InfoNCELoss()(z)
+    with pytest.raises(ValueError, match="one shape"):
+        debias.InfoNCELoss()(z, torch.zeros(4))
+    with pytest.raises(TypeError, match="none were given"):
+        debias.InfoNCELoss()()
+    with pytest.raises(ValueError, match="labels"):
+        debias.SupConLoss()(z, torch.zeros(5, dtype=torch.int64))
+    with pytest.raises(ValueError, match="expected integers"):
+        debias.SupConLoss()(z, torch.zeros(4))
+    with pytest.raises(ValueError, match="bias"):
+        debias.BiasConLoss()(z, torch.zeros(4, dtype=torch.int64))
+    with pytest.raises(ValueError, match="needs labels"):
+        debias.InfoNCELoss(drop_false_negatives=True)(z, z)
+    with pytest.raises(ValueError, match="no fused engine"):
+        debias.CrossEntropyLoss(engine="fused")(z, torch.zeros(4, dtype=torch.int64))
+    with pytest.raises(ValueError, match="floating-point"):
+        debias.InfoNCELoss()(torch.ones(4, 2, 3, dtype=torch.int64))
+
+
+def test_variants_and_schedules():
+    assert debias.FairKLLoss(variant="authors").options["mode"] == "authors"
+    assert debias.FairKLLoss().options["mode"] == "kl"
+    loss = debias.HardNegativesLoss(beta=2)
+    z, *_ = arguments_of("hard_negatives")
+    before = loss(z).item()
+    assert loss.set(beta=0).options["beta"] == 0
+    assert loss(z).item() == pytest.approx(debias.DebiasedNegativesLoss()(z).item(), abs=1e-12) != before
+    with pytest.raises(ValueError, match="beta"):
+        loss.set(beta=-1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_copies_and_pickles_compute_the_same(name):
+    z, *rest = arguments_of(name)
+    loss = loss_of(name)
+    value = called(loss, name, z, *rest).item()
+    stored = io.BytesIO()
+    torch.save(loss, stored)
+    stored.seek(0)
+    for other in (copy.deepcopy(loss), pickle.loads(pickle.dumps(loss)), torch.load(stored, weights_only=False)):
+        assert called(other, name, z, *rest).item() == value and repr(other) == repr(loss)
+    assert not loss.state_dict() and not list(loss.parameters())
+
+
+def test_a_training_loop_in_which_the_loss_falls():
+    torch.manual_seed(0)
+    images = torch.randn(64, 20)
+    encoder = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16))
+    criterion = debias.DebiasedNegativesLoss(temperature=0.5, tau_plus=0.1)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-2)
+    history = []
+    for _ in range(30):
+        z0, z1 = (encoder(images + 0.3 * torch.randn_like(images)) for _ in range(2))
+        loss = criterion(z0, z1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        history.append(loss.item())
+    assert history[-1] < history[0] - 0.5
+
+
+def test_nothing_is_recorded_without_grad():
+    z, *_ = arguments_of("infonce")
+    with torch.no_grad():
+        assert not debias.InfoNCELoss()(z).requires_grad
+    with torch.inference_mode():
+        value = debias.InfoNCELoss()(torch.randn(4, 2, 3))
+    assert not value.requires_grad
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_operators_pass_opcheck(name, dtype):
+    z, labels, bias, weights = arguments_of(name, dtype)
+    given = (z, name, "{}", labels, bias, weights)
+    torch.library.opcheck(torch.ops.debias.objective.default, given)
+    torch.library.opcheck(torch.ops.debias.objective_with_gradient.default, (z.detach(), *given[1:]))
+
+
+@pytest.mark.parametrize("name, options", [("debiased_negatives", "{}"), ("debiased_negatives", '{"aggregation": "pairs"}'), ("infonce", "{}")])
+def test_shapes_are_known_beforehand_for_three_views(name, options):
+    z = torch.randn(5, 3, 4, requires_grad=True)
+    torch.library.opcheck(torch.ops.debias.objective.default, (z, name, options))
+
+
+def test_a_compiled_step_is_the_eager_one():
+    z, *_ = arguments_of("debiased_negatives", torch.float32)
+    loss = debias.DebiasedNegativesLoss()
+    step = torch.compile(lambda z: 2 * loss(z), backend="aot_eager", fullgraph=True)
+    expected, = torch.autograd.grad(2 * loss(z), z)
+    found, = torch.autograd.grad(step(z), z)
+    torch.testing.assert_close(found, expected)

@@ -1,0 +1,153 @@
+"""Values and gradients of the modules, against printed references and finite differences."""
+
+import math
+
+import pytest
+import torch
+
+import debias
+
+
+def unit(*degrees):
+    radians = torch.tensor(degrees, dtype=torch.float64) * math.pi / 180
+    return torch.stack([radians.cos(), radians.sin()], dim=1)
+
+
+Z0, Z1, Z2 = unit(0, 41, 133, 205), unit(12, 66, 118, 240), unit(23, 52, 146, 214)
+LABELS, BIAS = torch.tensor([0, 0, 1, 1]), torch.tensor([0, 1, 0, 1])
+PRINTED = 6e-10  # half a unit of the last of nine decimals, and some rounding
+
+
+@pytest.mark.parametrize("loss, views, expected", [
+    (debias.InfoNCELoss(temperature=0.5), (Z0, Z1), 0.756893864),
+    (debias.InfoNCELoss(temperature=0.07), (Z0, Z1), 0.105501200),
+    (debias.DebiasedNegativesLoss(temperature=0.5, tau_plus=0.1), (Z0, Z1), 0.500208463),
+    (debias.DebiasedNegativesLoss(tau_plus=0.5, clamp="fallback"), (Z0, Z1), 0.756893864),
+    (debias.DebiasedNegativesLoss(tau_plus=0.1), (Z0, Z1, Z2), 0.501546925),
+    (debias.DebiasedPositivesLoss(tau_plus=0.1), (Z0, Z1), 0.401999982),
+    (debias.HardNegativesLoss(beta=1), (Z0, Z1), 0.986783941),
+    (debias.BayesianLoss(form="paper", alpha=0.9, beta=1), (Z0, Z1), 1.063618590),
+])
+def test_label_free_values_are_the_printed_ones(loss, views, expected):
+    assert abs(loss(*views).item() - expected) < PRINTED
+    assert abs(loss(torch.stack(views, dim=1)).item() - expected) < PRINTED
+    assert abs(loss(*(3 * view for view in views)).item() - expected) < PRINTED  # rows are normalised
+
+
+@pytest.mark.parametrize("loss, expected", [
+    (debias.SupConLoss(temperature=0.1), 4.467883819),
+    (debias.EpsSupInfoNCELoss(temperature=0.5, epsilon=0.25), 0.620409864),
+    (debias.EpsSupInfoNCELoss(temperature=0.1, epsilon=math.inf), -4.863990576),
+    (debias.BiasConLoss(temperature=0.1), 6.624614383),
+    (debias.FairKLLoss(), 2.479111290 + 0.769683533),
+])
+def test_supervised_values_are_the_printed_ones(loss, expected):
+    features = torch.stack([Z0, Z1], dim=1)
+    assert abs(loss(features, LABELS, BIAS).item() - expected) < 2 * PRINTED
+    assert loss([Z0, Z1], LABELS, BIAS).item() == loss(features, LABELS, BIAS).item()
+
+
+def test_bias_balanced_with_a_given_prior():
+    logits = torch.tensor([[1, -0.5, 0.25]] * 3, dtype=torch.float64)
+    prior = torch.tensor([[0.7], [0.2], [0.1]], dtype=torch.float64)
+    value = debias.BiasBalancedLoss()(logits, torch.arange(3), torch.zeros(3, dtype=torch.int64), prior=prior)
+    assert abs(value.item() - (0.123307668 + 2.876070633 + 2.819217808) / 3) < PRINTED
+
+
+def test_rows_are_taken_as_given_without_normalize():
+    z0, z1 = 2 * Z0, 2 * Z1
+    scaled = debias.InfoNCELoss(normalize=False)(z0, z1)
+    assert abs(scaled.item() - debias.InfoNCELoss(temperature=0.125)(Z0, Z1).item()) < 1e-12
+
+
+def test_evidence_of_the_last_call():
+    loss = debias.DebiasedNegativesLoss(tau_plus=0.1)
+    assert loss.evidence is None and loss.clamped is None
+    loss(Z0, Z1)
+    assert (loss.evidence.anchors, loss.anchors_used, loss.clamped, loss.fused) == (8, 8, 2, False)
+    assert loss.min_estimate < math.exp(-2) and loss.effective_sample_size is None
+    assert loss.per_anchor.shape == (8,) and not loss.per_anchor.requires_grad
+    loss(Z0.float(), Z1.float())
+    assert loss.fused
+    hard = debias.HardNegativesLoss()
+    hard(Z0, Z1)
+    assert 1 <= hard.effective_sample_size <= 6
+
+
+def arguments_of(name, dtype=torch.float64):
+    """A module's input, first of it what is differentiated."""
+    generator = torch.Generator().manual_seed(3)
+    labels, bias = torch.tensor([0, 1, 2, 0, 1, 0]), torch.tensor([0, 0, 1, 1, 0, 1])
+    entry = next(entry for entry in debias.objectives() if entry["name"] == name)
+    shape = (6, 4) if entry["kind"] == "logits" else (6, 2, 5)
+    z = torch.randn(shape, generator=generator, dtype=dtype, requires_grad=True)
+    weights = torch.randn(6, 3, generator=generator, dtype=dtype) if name == "softcon" else None
+    return z, labels, bias, weights
+
+
+def called(loss, name, z, labels, bias, weights):
+    kind = type(loss).__mro__[1].__name__
+    if kind == "_LabelFree":
+        return loss(z, labels=labels)
+    return loss(z, labels, bias) if weights is None else loss(z, labels, bias, weights)
+
+
+def loss_of(name, **options):
+    from debias._losses import class_name
+    return getattr(debias, class_name(name))(**options)
+
+
+NAMES = [entry["name"] for entry in debias.objectives()]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_agree_with_finite_differences(name):
+    z, *rest = arguments_of(name)
+    options = {"detach_weights": False} if name == "bayesian" else {}
+    loss = loss_of(name, engine="dense", **options)
+    assert torch.autograd.gradcheck(lambda z: called(loss, name, z, *rest), (z,))
+
+
+@pytest.mark.parametrize("name", ["infonce", "debiased_negatives", "hard_negatives", "supcon", "cross_entropy"])
+def test_the_dense_engine_may_be_differentiated_twice(name):
+    z, *rest = arguments_of(name)
+    loss = loss_of(name, engine="dense")
+    assert torch.autograd.gradgradcheck(lambda z: called(loss, name, z, *rest), (z,))
+
+
+def test_the_fused_engine_refuses_to_be_differentiated_twice():
+    z, *_ = arguments_of("infonce", torch.float32)
+    with pytest.raises(RuntimeError, match="second derivative.*dense"):
+        gradient, = torch.autograd.grad(debias.InfoNCELoss(engine="fused")(z), z, create_graph=True)
+        gradient.square().sum().backward()
+
+
+@pytest.mark.parametrize("name", [entry["name"] for entry in debias.objectives() if entry["fused"]])
+def test_fused_and_dense_agree(name):
+    z, *rest = arguments_of(name, torch.float32)
+    values, gradients = [], []
+    for engine in ("fused", "dense"):
+        value = called(loss_of(name, engine=engine), name, z, *rest)
+        values.append(value.item())
+        gradients.append(torch.autograd.grad(3 * value, z)[0])
+    assert values[0] == pytest.approx(values[1], rel=1e-5, abs=1e-6)
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5 * gradients[1].abs().max().item() + 1e-7)
+
+
+def test_half_precision_is_computed_in_single():
+    z, *_ = arguments_of("infonce", torch.float32)
+    loss = debias.InfoNCELoss()
+    for dtype in (torch.bfloat16, torch.float16):
+        half = z.detach().to(dtype).requires_grad_()
+        value = loss(half)
+        value.backward()
+        assert value.dtype == torch.float32 and half.grad.dtype == dtype
+        assert value.item() == loss(half.detach().float()).item()
+
+
+def test_autocast_changes_nothing():
+    z, *_ = arguments_of("infonce", torch.float32)
+    loss = debias.InfoNCELoss(engine="dense")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        inside = loss(z)
+    assert inside.dtype == torch.float32 and inside.item() == loss(z).item()
