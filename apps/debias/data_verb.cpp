@@ -171,6 +171,8 @@ int run_export(const DataArguments& arguments) {
 
 int run_make(const DataArguments& arguments) {
   const MadeCounts made = make_data_folder(section_of(arguments), arguments.out, *terminal_progress());
+  const auto log = terminal_log();
+  for (const std::string& remark : made.remarks) log->info("data make: " + remark);
   if (arguments.json) {
     nlohmann::ordered_json json = {{"name", arguments.name}, {"out", arguments.out}};
     for (const auto& part : made.parts) json[part.split] = {{"aligned", part.aligned}, {"conflicting", part.conflicting}};
@@ -213,7 +215,8 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   check->footer("Example: debias data check glyphs correlation=0.95 --json");
   runs(check, run_check);
 
-  auto* make = add_reader(verb, "make", "builds biased_mnist or glyphs on disk: PNG files in align, conflict, valid and test", *arguments);
+  auto* make = add_reader(
+      verb, "make", "builds biased_mnist, corrupted_cifar10 or glyphs on disk: PNG files in align, conflict, valid and test", *arguments);
   make->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
   make->add_flag("--json", arguments->json, "one JSON object on standard output: images made");
   make->footer("Example: debias data make glyphs correlation=0.95 train_count=1000 --out glyphs95");

@@ -5,6 +5,7 @@
 
 #include "debias/core/registry.h"
 #include "debias/data/biased_mnist.h"
+#include "debias/data/corrupted_cifar10.h"
 #include "debias/data/glyphs.h"
 
 namespace debias {
@@ -48,11 +49,38 @@ MadeCounts make_glyphs_folder(const Config& section, const std::string& out, Pro
   return write_made_folder(out, parts_of(options, make_glyphs), kept_options(options), progress);
 }
 
+// `corruptions` may be a list, which is written as one text.
+Config with_joined_corruptions(const Config& section) {
+  const Config* list = section.find("corruptions");
+  if (list == nullptr || !list->is_sequence()) return section;
+  std::string joined;
+  for (const Config& item : list->items()) {
+    if (!item.is_scalar()) throw usage_error("{}corruptions: expected names", item.prefix());
+    joined += (joined.empty() ? "" : ",") + item.text();
+  }
+  Config text = Config::string(joined);
+  text.set_where(list->where());
+  Config changed = section;
+  changed.set("corruptions", std::move(text));
+  return changed;
+}
+
+MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::string& out, Progress& progress) {
+  const auto recipe = CorruptedCifar10Recipe::table().read(with_joined_corruptions(section), "data make corrupted_cifar10", {"name"});
+  nlohmann::ordered_json options = kept_options(recipe);
+  options["frost"] = recipe.frost().empty() ? "procedural" : "files";
+  MadeCounts counts = write_made_folder(out, corrupted_cifar10_parts(recipe), options, progress);
+  const bool uses_frost = recipe.corruptions() == "type0" || recipe.corruptions().find("frost") != std::string::npos;
+  if (uses_frost && recipe.frost().empty()) counts.remarks.push_back("frost is laid over from drawn textures, not the published ones");
+  return counts;
+}
+
 }  // namespace
 
 const std::vector<DataMakeEntry>& data_make_registry() {
   static const std::vector<DataMakeEntry> registry = {
       {"biased_mnist", {}, "from MNIST's IDX files", BiasedMnistOptions::table().specs(), make_biased_mnist_folder},
+      {"corrupted_cifar10", {}, "from CIFAR-10", CorruptedCifar10Recipe::table().specs(), make_corrupted_cifar10_folder},
       {"glyphs", {}, "drawn", GlyphsOptions::table().specs(), make_glyphs_folder},
   };
   return registry;

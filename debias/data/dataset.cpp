@@ -8,6 +8,7 @@
 #include "debias/data/bffhq.h"
 #include "debias/data/biased_mnist.h"
 #include "debias/data/cifar.h"
+#include "debias/data/corrupted_cifar10.h"
 #include "debias/data/glyphs.h"
 #include "debias/data/image_folder.h"
 #include "debias/data/mnist.h"
@@ -39,6 +40,11 @@ const std::vector<DatasetEntry>& dataset_registry() {
        CifarOptions::table().specs(),
        cifar10_from_config},
       {"cifar100", {}, "a hundred classes (fine labels), 32x32 RGB; binary version", CifarOptions::table().specs(), cifar100_from_config},
+      {"corrupted_cifar10",
+       {},
+       "CIFAR-10 under corruptions that go with the class; a folder of data make, or the published archive",
+       CorruptedCifar10Options::table().specs(),
+       corrupted_cifar10_from_config},
       {"stl10",
        {},
        "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version",

@@ -31,6 +31,7 @@ struct MadeCounts {
     int64_t aligned = 0, conflicting = 0;
   };
   std::vector<Part> parts;
+  std::vector<std::string> remarks;  // what a user should know of how it was made
 };
 
 // `out` must not exist (usage error); it appears when all of it is written, and not otherwise. Every image needs a label and a bias.

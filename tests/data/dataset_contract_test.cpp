@@ -47,6 +47,16 @@ std::string prepare(const std::string& name, const TemporaryFolder& folder) {
     write(folder / "test.bin", Bytes(train.begin(), train.begin() + 3074 * 10));
     return section;
   }
+  if (name == "corrupted_cifar10") {
+    for (const auto& [part, count] : {std::pair{std::string("align"), 30}, {"conflict", 10}, {"test", 10}}) {
+      for (int i = 0; i < count; ++i) {
+        const int id = i + (part == "conflict" ? 30 : 0), label = i % 10, bias = part == "align" ? label : (label + 1) % 10;
+        write(folder / fmt::format("{}/{}/{}_{}_{}.png", part, label, id, label, bias),
+              encode_png(solid(32, 32, static_cast<uint8_t>(id), 2, 3)));
+      }
+    }
+    return section;
+  }
   if (name == "stl10") {
     for (const auto& [part, count] : {std::pair{std::string("train"), kTrainImages}, std::pair{std::string("test"), 10}}) {
       Bytes labels = cyclic_labels(static_cast<size_t>(count));
