@@ -76,6 +76,7 @@ int run(int argc, char** argv) {
   add_embed_verb(root, action);
   add_loss_verb(root, action);
   add_data_verb(root, action);
+  add_views_verb(root, action);
   add_list_verb(root, action);
   add_checkpoint_verb(root, action);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);

@@ -17,6 +17,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action);
 void add_embed_verb(CLI::App& root, VerbAction& action);
 void add_loss_verb(CLI::App& root, VerbAction& action);
 void add_data_verb(CLI::App& root, VerbAction& action);
+void add_views_verb(CLI::App& root, VerbAction& action);
 void add_list_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);
 

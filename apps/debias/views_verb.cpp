@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "apps/debias/verbs.h"
+#include "debias/augment/fixed_step.h"
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/data/image_decode.h"
+#include "debias/data/png_encode.h"
+
+namespace debias {
+namespace {
+
+struct ViewsArguments {
+  std::string image, out = "views.png", preset = "sim32", data = "glyphs", root;
+  std::vector<std::string> images, words, steps;
+  int64_t count = 6, rows = 8, seed = 1;
+};
+
+void write_png(const std::string& path, const Image& image) {
+  const std::vector<uint8_t> bytes = encode_png(image);
+  AtomicFile file(path);
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+int run_apply(const ViewsArguments& arguments) {
+  std::vector<std::function<void(Image&)>> steps;
+  for (const auto& word : arguments.steps) steps.push_back(fixed_step(parse_yaml(word, "views apply"), "views apply"));
+  Image image = read_image(arguments.image);
+  for (const auto& step : steps) step(image);
+  write_png(arguments.out, image);
+  return 0;
+}
+
+// The `views:` section of a recipe, or a preset by name.
+Config views_section(const std::string& word) {
+  if (!std::filesystem::is_regular_file(word)) return Config::map({{"preset", Config::string(word)}});
+  const Config recipe = read_yaml_file(word);
+  const Config* views = recipe.find("views");
+  if (views == nullptr) throw usage_error("views show: {}: the recipe has no `views:` section", word);
+  return *views;
+}
+
+std::vector<Image> originals(const ViewsArguments& arguments) {
+  std::vector<Image> images;
+  for (const auto& path : arguments.images) images.push_back(read_image(path));
+  if (!images.empty()) return images;
+  Config section = Config::map();
+  section.set("name", Config::string(arguments.data));
+  for (const auto& word : arguments.words) section.assign(word);
+  if (!arguments.root.empty()) section.set("root", Config::string(arguments.root));
+  const auto dataset = make_dataset(section);
+  const int64_t rows = std::min(arguments.rows, dataset->size());
+  for (int64_t r = 0; r < rows; ++r) images.push_back(dataset->get(r * (dataset->size() / rows)).image);
+  return images;
+}
+
+Image as_rgb(const Image& image) {
+  if (image.channels == 3) return image;
+  Image rgb{image.height, image.width, 3, {}};
+  for (const uint8_t value : image.pixels) rgb.pixels.insert(rgb.pixels.end(), 3, value);
+  return rgb;
+}
+
+// Cells of the largest image's size on mid-grey, two pixels apart; images keep their size.
+Image contact_sheet(const std::vector<std::vector<Image>>& rows) {
+  constexpr int kGap = 2;
+  int height = 0, width = 0;
+  for (const auto& row : rows) {
+    for (const auto& image : row) height = std::max(height, image.height), width = std::max(width, image.width);
+  }
+  const int columns = static_cast<int>(rows.front().size());
+  Image sheet{static_cast<int>(rows.size()) * (height + kGap) + kGap, columns * (width + kGap) + kGap, 3, {}};
+  if (int64_t{sheet.height} * sheet.width > kLargestImage)
+    throw usage_error("views show: the sheet would have {} x {} pixels; show fewer", sheet.height, sheet.width);
+  sheet.pixels.assign(static_cast<size_t>(sheet.height) * sheet.width * 3, 128);
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (size_t c = 0; c < rows[r].size(); ++c) {
+      const Image cell = as_rgb(rows[r][c]);
+      const int top = kGap + static_cast<int>(r) * (height + kGap), left = kGap + static_cast<int>(c) * (width + kGap);
+      for (int y = 0; y < cell.height; ++y) {
+        std::copy_n(cell.row(y), cell.width * 3, sheet.pixels.begin() + (static_cast<ptrdiff_t>(top + y) * sheet.width + left) * 3);
+      }
+    }
+  }
+  return sheet;
+}
+
+int run_show(const ViewsArguments& arguments) {
+  const std::vector<std::string> others = {"count", "forward", "noise", "eval"};
+  const ViewPipeline pipeline = ViewPipeline::from_config(views_section(arguments.preset), {0.5}, {0.5}, others);
+  std::vector<std::vector<Image>> rows;
+  for (const Image& image : originals(arguments)) {
+    std::vector<Image> row = {image};
+    for (int64_t v = 0; v < arguments.count; ++v) {
+      RngKey key;
+      key.domain = RngDomain::kViews;
+      key.seed = static_cast<uint64_t>(arguments.seed);
+      key.sample = rows.size();
+      key.view = static_cast<uint16_t>(v);
+      row.push_back(pipeline.apply(image, key));
+    }
+    rows.push_back(std::move(row));
+  }
+  const Image sheet = contact_sheet(rows);
+  write_png(arguments.out, sheet);
+  fmt::print("{}: {} images, {} views each, {} x {} pixels\n", arguments.out, rows.size(), arguments.count, sheet.height, sheet.width);
+  return 0;
+}
+
+}  // namespace
+
+void add_views_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("views", "shows what views are made, or applies fixed steps to an image");
+  verb->require_subcommand(1);
+  const auto arguments = std::make_shared<ViewsArguments>();
+
+  auto* show = verb->add_subcommand("show", "a contact sheet: each image, then what the views make of it");
+  show->add_option("views", arguments->preset, "a preset (debias list views), or a recipe");
+  show->add_option("words", arguments->words, "key=value: options of the data set");
+  show->add_option("--out", arguments->out, "the PNG to write (views.png)");
+  show->add_option("--image", arguments->images, "JPEG or PNG files to show instead of a data set's images");
+  show->add_option("--data", arguments->data, "a data set (glyphs)");
+  show->add_option("--root", arguments->root, "its folder");
+  show->add_option("--count", arguments->count, "views of each image (6)")->check(CLI::Range(1, 64));
+  show->add_option("--rows", arguments->rows, "images (8)")->check(CLI::Range(1, 256));
+  show->add_option("--seed", arguments->seed, "of the views (1)")->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  show->footer("Example: debias views show sim32 --out sim32.png");
+  show->callback([=, &action] { action = [=] { return run_show(*arguments); }; });
+
+  auto* apply = verb->add_subcommand("apply", "fixed steps, in order, without randomness");
+  apply->add_option("--image", arguments->image, "JPEG or PNG")->required();
+  apply->add_option("--out", arguments->out, "the PNG to write")->required();
+  apply->add_option("steps", arguments->steps, "such as 'hue: {factor: 0.1}' 'resize: {size: 32}'")->required();
+  apply->footer("Example: debias views apply --image in.png --out out.png 'hue: {factor: 0.1}' 'resize: {size: 32}'");
+  apply->callback([=, &action] { action = [=] { return run_apply(*arguments); }; });
+
+  verb->footer("Example: debias views show sim32 --out sim32.png");
+}
+
+}  // namespace debias

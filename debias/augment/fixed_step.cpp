@@ -1,0 +1,193 @@
+#include "debias/augment/fixed_step.h"
+
+#include <memory>
+
+#include "debias/augment/blur.h"
+#include "debias/augment/colour.h"
+#include "debias/augment/geometry.h"
+#include "debias/augment/lab.h"
+#include "debias/augment/resize.h"
+#include "debias/augment/step_options.h"
+#include "debias/augment/view_pipeline.h"
+#include "debias/augment/view_steps.h"
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+
+namespace debias {
+namespace {
+
+using Step = std::function<void(Image&)>;
+
+std::string what_of(const std::string& name) { return "view step '" + name + "'"; }
+
+template <class Options>
+FixedStepEntry entry(std::string name, std::vector<std::string> aliases, std::string summary, void (*act)(Image&, const Options&)) {
+  auto make = [name, act](const Config& given) -> Step {
+    const Options options = Options::table().read(given, what_of(name));
+    return [options, act](Image& image) { act(image, options); };
+  };
+  return {std::move(name), std::move(aliases), std::move(summary), Options::table().specs(), std::move(make)};
+}
+
+// A step of a recipe that draws nothing.
+FixedStepEntry from_view_step(const ViewStepEntry& step) {
+  auto make = [make_step = step.make](const Config& given) -> Step {
+    return [made = std::shared_ptr<const ViewStep>(make_step(given))](Image& image) { made->apply(image, RngKey()); };
+  };
+  return {step.name, step.aliases, step.summary, step.options, std::move(make)};
+}
+
+class NoOptions {
+ public:
+  static const OptionTable<NoOptions>& table() {
+    static const OptionTable<NoOptions> table;
+    return table;
+  }
+};
+
+class BoxOptions {
+ public:
+  DEBIAS_OPTION(BoxOptions, int64_t, top, 0)
+  DEBIAS_OPTION(BoxOptions, int64_t, left, 0)
+  DEBIAS_OPTION(BoxOptions, int64_t, height, 1)
+  DEBIAS_OPTION(BoxOptions, int64_t, width, 1)
+  Box box() const { return {static_cast<int>(top_), static_cast<int>(left_), static_cast<int>(height_), static_cast<int>(width_)}; }
+  static const OptionTable<BoxOptions>& table() {
+    static const auto table = OptionTable<BoxOptions>()
+                                  .add("top", &BoxOptions::top_, Range::closed(0, 1e6), "first row")
+                                  .add("left", &BoxOptions::left_, Range::closed(0, 1e6), "first column")
+                                  .add("height", &BoxOptions::height_, Range::closed(1, 1e6), "rows")
+                                  .add("width", &BoxOptions::width_, Range::closed(1, 1e6), "columns");
+    return table;
+  }
+};
+
+void check_inside(const Image& image, const Box& box, const char* step) {
+  const bool inside = box.top + box.height <= image.height && box.left + box.width <= image.width;
+  if (inside) return;
+  throw usage_error("{}: rows {}..{} and columns {}..{} are not inside the image of {} x {} pixels; give a box inside it, or pad first",
+                    step, box.top, box.top + box.height, box.left, box.left + box.width, image.height, image.width);
+}
+
+void crop(Image& image, const BoxOptions& options) {
+  check_inside(image, options.box(), "crop");
+  image = padded_crop(image, options.box());
+}
+
+class ResizedCropOptions : public BoxOptions {
+ public:
+  DEBIAS_OPTION(ResizedCropOptions, Extent, size, {32, 0})
+  static const OptionTable<ResizedCropOptions>& table() {
+    static const auto table =
+        OptionTable<ResizedCropOptions>()
+            .include(BoxOptions::table())
+            .add("size", &ResizedCropOptions::size_, Range::closed(1, kLargestExtent), "of the result, square or [height, width]");
+    return table;
+  }
+};
+
+void resized_crop_to(Image& image, const ResizedCropOptions& options) {
+  check_inside(image, options.box(), "resized_crop");
+  const Extent& size = options.size();
+  image = resized_crop(image, options.box(), size.height, size.square() ? size.height : size.width);
+}
+
+class PadOptions {
+ public:
+  DEBIAS_OPTION(PadOptions, int64_t, padding, 0)
+  static const OptionTable<PadOptions>& table() {
+    static const auto table =
+        OptionTable<PadOptions>().add("padding", &PadOptions::padding_, Range::closed(0, kLargestExtent), "black pixels on every side");
+    return table;
+  }
+};
+
+void pad(Image& image, const PadOptions& options) {
+  const int padding = static_cast<int>(options.padding());
+  image = padded_crop(image, {-padding, -padding, image.height + 2 * padding, image.width + 2 * padding});
+}
+
+class FactorOptions {
+ public:
+  DEBIAS_OPTION(FactorOptions, double, factor, 1)
+  static const OptionTable<FactorOptions>& table() {
+    static const auto table =
+        OptionTable<FactorOptions>().add("factor", &FactorOptions::factor_, Range::closed(0, 1e6), "1 changes nothing");
+    return table;
+  }
+};
+
+class HueOptions {
+ public:
+  DEBIAS_OPTION(HueOptions, double, factor, 0)
+  static const OptionTable<HueOptions>& table() {
+    static const auto table = OptionTable<HueOptions>().add("factor", &HueOptions::factor_, Range::closed(-0.5, 0.5), "in turns");
+    return table;
+  }
+};
+
+class BlurOptions {
+ public:
+  DEBIAS_OPTION(BlurOptions, int64_t, kernel, 3)
+  DEBIAS_OPTION(BlurOptions, double, sigma, 1)
+  static const OptionTable<BlurOptions>& table() {
+    static const auto table = OptionTable<BlurOptions>()
+                                  .add("kernel", &BlurOptions::kernel_, Range::closed(1, 999), "taps per direction, odd")
+                                  .add("sigma", &BlurOptions::sigma_, Range::closed(1e-3, 1e3), "in pixels");
+    return table;
+  }
+};
+
+class RotateOptions {
+ public:
+  DEBIAS_OPTION(RotateOptions, double, degrees, 0)
+  static const OptionTable<RotateOptions>& table() {
+    static const auto table =
+        OptionTable<RotateOptions>().add("degrees", &RotateOptions::degrees_, Range::closed(-360, 360), "counter-clockwise");
+    return table;
+  }
+};
+
+std::vector<FixedStepEntry> all_steps() {
+  return {
+      from_view_step(resize_entry()),
+      entry<BoxOptions>("crop", {}, "a part of the image", crop),
+      entry<ResizedCropOptions>("resized_crop", {}, "a part of the image, resized", resized_crop_to),
+      from_view_step(center_crop_entry()),
+      entry<PadOptions>("pad", {}, "black pixels around the image", pad),
+      entry<NoOptions>("hflip", {"horizontal_flip"}, "mirrors left and right",
+                       [](Image& image, const NoOptions&) { mirror_horizontally(image); }),
+      entry<FactorOptions>("brightness", {}, "blend with black",
+                           [](Image& image, const FactorOptions& o) { adjust_brightness(image, o.factor()); }),
+      entry<FactorOptions>("contrast", {}, "blend with the mean luma",
+                           [](Image& image, const FactorOptions& o) { adjust_contrast(image, o.factor()); }),
+      entry<FactorOptions>("saturation", {}, "blend with the luma",
+                           [](Image& image, const FactorOptions& o) { adjust_saturation(image, o.factor()); }),
+      entry<HueOptions>("hue", {}, "turns the hue, through HSV bytes",
+                        [](Image& image, const HueOptions& o) { adjust_hue(image, o.factor()); }),
+      entry<NoOptions>("grayscale", {}, "luma in all channels", [](Image& image, const NoOptions&) { make_grayscale(image); }),
+      entry<BlurOptions>("gaussian_blur", {"blur"}, "Gaussian blur, borders mirrored",
+                         [](Image& image, const BlurOptions& o) { gaussian_blur(image, static_cast<int>(o.kernel()), o.sigma()); }),
+      entry<RotateOptions>("rotate", {}, "turns about the centre: nearest pixel, black outside",
+                           [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees()); }),
+      entry<NoOptions>("rgb_to_lab", {}, "sRGB to L*a*b* bytes", [](Image& image, const NoOptions&) { convert_to_lab(image); }),
+  };
+}
+
+}  // namespace
+
+const std::vector<FixedStepEntry>& fixed_step_registry() {
+  static const std::vector<FixedStepEntry> registry = all_steps();
+  return registry;
+}
+
+std::function<void(Image&)> fixed_step(const Config& item, const std::string& what) {
+  if (item.is_scalar()) return find_entry(fixed_step_registry(), item.text(), "view step", what + ": ").make(Config::map());
+  if (!item.is_map() || item.entries().size() != 1) {
+    throw usage_error("{}: expected one step such as 'hue: {{factor: 0.1}}', found {}", what, options_detail::shown(item));
+  }
+  const auto& [name, options] = item.entries().front();
+  return find_entry(fixed_step_registry(), name, "view step", what + ": ").make(options);
+}
+
+}  // namespace debias
