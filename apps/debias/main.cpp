@@ -51,6 +51,9 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
     for (const auto& verb : verbs) known = known || verb == argv[1];
     if (!known) return fmt::format("unknown verb '{}'{}", argv[1], suggestion(argv[1], verbs));
     app = root.get_subcommand(argv[1]);
+    for (const auto* part : app->get_subcommands([](const CLI::App*) { return true; })) {
+      if (argc > 2 && part->get_name() == argv[2]) app = part;  // debias data make
+    }
   }
   for (const auto* option : app->get_options()) {
     for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
@@ -77,6 +80,7 @@ int run(int argc, char** argv) {
   add_loss_verb(root, action);
   add_data_verb(root, action);
   add_views_verb(root, action);
+  add_study_verb(root, action);
   add_list_verb(root, action);
   add_checkpoint_verb(root, action);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);

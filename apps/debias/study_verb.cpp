@@ -1,0 +1,250 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apps/debias/verbs.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/error.h"
+#include "debias/core/npy.h"
+#include "debias/study/study_records.h"
+
+namespace debias {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct StudyArguments {
+  StudyRun run;
+  std::string out, interval = "text", embeddings, labels, command;
+  BclSetting base;
+  EmbeddingStudyOptions embedding;
+  bool json = false;
+};
+
+struct OutputFile {
+  std::string name, text;
+};
+
+void refuse_existing(const std::string& out) {
+  if (!out.empty() && std::filesystem::exists(out)) throw usage_error("study: --out {} exists already; give a new folder", out);
+}
+
+void write(const StudyArguments& arguments, const Json& json, std::vector<OutputFile> files) {
+  if (arguments.out.empty()) return;
+  std::error_code failure;
+  std::filesystem::create_directories(arguments.out, failure);
+  if (failure) throw resource_error("study: --out {}: {}; give a folder that can be written", arguments.out, failure.message());
+  files.push_back({"study.json", json.dump(2) + "\n"});
+  for (const auto& file : files) write_file_atomically(arguments.out + "/" + file.name, file.text);
+}
+
+Json header(const StudyArguments& arguments) {
+  return {{"command", arguments.command}, {"seed", arguments.run.seed}, {"repetitions", arguments.run.repetitions}};
+}
+
+void print_reference(const BclResults& results) {
+  constexpr Estimator columns[] = {Estimator::kBiased,        Estimator::kDebiased,          Estimator::kDebiasedFloor,  Estimator::kHard,
+                                   Estimator::kBayesianPaper, Estimator::kBayesianCorrected, Estimator::kBayesianAuthors};
+  fmt::print("mean squared error against the anchor's true negatives\n{:<40}", "setting (base, or what changes)");
+  for (const auto column : columns) fmt::print(" {:>18}", enum_name(column));
+  fmt::print(" {:>10}\n", "mean truth");
+  for (size_t i = 0; i < results.rows.size(); ++i) {
+    fmt::print("{:<40}", results.rows[i].change);
+    for (const auto column : columns) fmt::print(" {:>18.4g}", results.row_figures[i].of[static_cast<size_t>(column)].mse.mean);
+    fmt::print(" {:>10.4g}\n", results.row_figures[i].of[static_cast<size_t>(Estimator::kOracle)].target);
+  }
+  fmt::print("\nmean of the estimates at the base\n");
+  for (const auto& [name, estimator] : EnumNames<Estimator>::values) {
+    const auto& of = results.row_figures[0].of[static_cast<size_t>(estimator)];
+    fmt::print("{:<20} {:>10.4g}   target {:>8.4g}   bias {:>10.3g}   variance {:>9.3g}\n", name, of.mean, of.target, of.bias, of.variance);
+  }
+  fmt::print("\nsamplers: accept-reject against inversion, Kolmogorov-Smirnov\n");
+  for (const auto& check : results.samplers) {
+    fmt::print("alpha {:<4} true negatives D {:.4f} (p {:.2f}), false negatives D {:.4f} (p {:.2f})\n", check.alpha,
+               check.true_negatives.distance, check.true_negatives.p_value, check.false_negatives.distance, check.false_negatives.p_value);
+  }
+}
+
+int run_bcl(StudyArguments arguments) {
+  refuse_existing(arguments.out);
+  arguments.base.population.reading =
+      options_detail::Field<ProposalReading>::parse(Config::scalar(arguments.interval), Range::any(), "study: --interval");
+  verify(arguments.base);
+  BclResults results{
+      .rows = reference_rows(arguments.base), .row_figures = {}, .panels = panels(arguments.base), .panel_figures = {}, .samplers = {}};
+  std::vector<BclSetting> settings;
+  for (const auto& row : results.rows) settings.push_back(row.setting);
+  for (const auto& panel : results.panels) settings.insert(settings.end(), panel.settings.begin(), panel.settings.end());
+  const std::vector<BclFigures> all = measure(settings, arguments.run);
+  auto next = all.begin() + std::ssize(results.rows);
+  results.row_figures.assign(all.begin(), next);
+  for (const auto& panel : results.panels) {
+    results.panel_figures.emplace_back(next, next + std::ssize(panel.settings));
+    next += std::ssize(panel.settings);
+  }
+  constexpr int64_t kFigure4Samples = 20000;
+  results.samplers = check_samplers(kFigure4Samples, arguments.run);
+
+  Json json = header(arguments);
+  json.update(to_json(results));
+  write(arguments, json,
+        {{"reference.csv", reference_csv(results)},
+         {"panels.csv", panels_csv(results)},
+         {"densities.csv", densities_csv()},
+         {"samples.csv", samples_csv(results)}});
+  arguments.json ? fmt::print("{}\n", json.dump(2)) : print_reference(results);
+  return 0;
+}
+
+int run_theorems(const StudyArguments& arguments) {
+  refuse_existing(arguments.out);
+  const auto checks = check_theorems(arguments.run);
+  Json json = header(arguments);
+  json.erase("repetitions");
+  json["statements"] = to_json(checks);
+  write(arguments, json, {{"theorems.csv", theorems_csv(checks)}});
+  if (arguments.json) {
+    fmt::print("{}\n", json.dump(2));
+    return 0;
+  }
+  for (const auto& check : checks) {
+    fmt::print("{}: {}\n", check.statement, check.claim);
+    if (!check.setting.empty()) fmt::print("    {}\n", check.setting);
+    if (check.verdict != Verdict::kOrderOnly) {
+      fmt::print("    {:.6g} {} {:.6g}", check.left, check.relation, check.right);
+      if (check.error > 0) fmt::print("  (+- {:.2g})", check.error);
+      fmt::print("\n");
+    }
+    fmt::print("    {}\n", enum_name(check.verdict));
+  }
+  return 0;
+}
+
+LabelledEmbeddings read_embeddings(const StudyArguments& arguments) {
+  const NpyArray z = read_npy(arguments.embeddings);
+  if (z.shape.size() != 2)
+    throw data_error("{}: embeddings must have shape [N, D], found {} dimensions; flatten the views", arguments.embeddings, z.shape.size());
+  LabelledEmbeddings out{.rows = z.shape[0], .dimensions = z.shape[1], .values = {}, .labels = {}};
+  if (z.dtype == DType::kFloat32) {
+    const auto values = z.as<float>();
+    out.values.assign(values.begin(), values.end());
+  } else if (z.dtype == DType::kFloat64) {
+    for (const double value : z.as<double>()) out.values.push_back(static_cast<float>(value));
+  } else {
+    throw data_error("{}: embeddings must be float32 or float64, found {}; convert them", arguments.embeddings, name_of(z.dtype));
+  }
+  const NpyArray y = read_npy(arguments.labels);
+  out.labels = npy_integers(y, arguments.labels);
+  if (y.shape.size() != 1 || std::ssize(out.labels) != out.rows) {
+    throw data_error("{}: {} labels for {} rows of embeddings; give one for each, shape [N]", arguments.labels, out.labels.size(),
+                     out.rows);
+  }
+  return out;
+}
+
+void print_embeddings(const EmbeddingStudy& study) {
+  constexpr Estimator columns[] = {Estimator::kBiased,        Estimator::kDebiasedFloor,     Estimator::kHard,
+                                   Estimator::kBayesianPaper, Estimator::kBayesianCorrected, Estimator::kBayesianAuthors,
+                                   Estimator::kOracle};
+  fmt::print("{} rows, {} classes, {} anchors; by the labels tau_plus = {:.4g}, alpha = {:.4g}\n", study.rows, study.classes, study.anchors,
+             study.tau_plus, study.alpha);
+  fmt::print("mean squared error against the mean over all rows of other classes\n{:<20}", "setting");
+  for (const auto column : columns) fmt::print(" {:>18}", enum_name(column));
+  fmt::print("\n");
+  for (const auto& [setting, of] : study.settings) {
+    fmt::print("{:<20}", setting.parameter == "base" ? fmt::format("base, N = {}", setting.negatives)
+                                                     : fmt::format("{} = {:.4g}", setting.parameter, setting.value));
+    for (const auto column : columns) fmt::print(" {:>18.4g}", of[static_cast<size_t>(column)].mse.mean);
+    fmt::print("\n");
+  }
+  fmt::print("\nat the base\n");
+  for (const auto& [name, estimator] : EnumNames<Estimator>::values) {
+    const auto& of = study.settings[0].of[static_cast<size_t>(estimator)];
+    fmt::print("{:<20} mean {:>9.4g}   target {:>9.4g}   bias {:>10.3g}   variance {:>9.3g}   mse {:>9.3g}\n", name, of.mean, of.target,
+               of.bias, of.variance, of.mse.mean);
+  }
+  fmt::print("\n{}\n", study.recommendation);
+}
+
+int run_embeddings(const StudyArguments& arguments) {
+  refuse_existing(arguments.out);
+  const EmbeddingStudy study = study_embeddings(read_embeddings(arguments), arguments.embedding, arguments.run);
+  Json json = header(arguments);
+  json.update(to_json(study));
+  write(arguments, json, {{"estimators.csv", embeddings_csv(study)}});
+  arguments.json ? fmt::print("{}\n", json.dump(2)) : print_embeddings(study);
+  return 0;
+}
+
+// The words that give the same figures again.
+std::string spelled(const CLI::App& verb) {
+  std::string command = "debias study " + verb.get_name();
+  for (const auto* option : verb.get_options()) {
+    if (option->count() == 0 || option->get_name() == "--json" || option->get_name() == "--out") continue;
+    command += fmt::format(" {} {}", option->get_name(), option->results().front());
+  }
+  return command;
+}
+
+}  // namespace
+
+void add_study_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("study", "what each estimator really does, from known truth, and which theorems hold");
+  verb->require_subcommand(1);
+  const auto part = [&](const char* name, const char* meaning, int (*run)(StudyArguments)) {
+    auto* sub = verb->add_subcommand(name, meaning);
+    auto arguments = std::make_shared<StudyArguments>();
+    arguments->run.threads = std::max(1U, std::thread::hardware_concurrency());
+    sub->add_option("--out", arguments->out, "a new folder for JSON and CSV")->option_text("DIR");
+    sub->add_option("--seed", arguments->run.seed, "of all random numbers (1)")->option_text("S");
+    sub->add_option("--threads", arguments->run.threads, "figures do not depend on it")->option_text("T")->check(CLI::Range(1, 4096));
+    sub->add_flag("--json", arguments->json, "one JSON object on standard output");
+    sub->callback([arguments, sub, run, &action] {
+      arguments->command = spelled(*sub);
+      action = [arguments, run] { return run(*arguments); };
+    });
+    return std::pair(sub, arguments);
+  };
+  const auto number = [](CLI::App* sub, const char* flag, auto& target, const char* meaning, const char* type) {
+    sub->add_option(flag, target, meaning)->option_text(type);
+  };
+
+  auto [bcl, base] = part("bcl", "Bayesian contrastive learning, figures 3, 4, 5 and 8", run_bcl);
+  Population& population = base->base.population;
+  bcl->add_option("--repetitions", base->run.repetitions, "of every setting (20)")->option_text("R")->check(CLI::Range(1, 100000));
+  number(bcl, "--interval", base->interval, "of the base setting (text)", "text|code");
+  number(bcl, "--alpha", population.alpha, "[0.5, 1] (0.9)", "A");
+  number(bcl, "--gamma", population.gamma, "slide of the interval (0.1)", "G");
+  number(bcl, "--tau-plus", population.tau_plus, "[0, 1) (0.1)", "TAU");
+  number(bcl, "--temperature", population.temperature, "(0.5)", "t");
+  number(bcl, "--negatives", base->base.negatives, "N (64)", "N");
+  number(bcl, "--positives", base->base.positives, "K (10)", "K");
+  number(bcl, "--anchors", base->base.anchors, "M (1000)", "M");
+  number(bcl, "--beta", base->base.beta, "of forms paper and corrected (0)", "B");
+
+  part("theorems", "both sides of every statement, and whether it holds", [](StudyArguments arguments) { return run_theorems(arguments); });
+
+  auto [estimators, given] =
+      part("estimators", "every estimator on your embeddings", [](StudyArguments arguments) { return run_embeddings(arguments); });
+  number(estimators, "--embeddings", given->embeddings, "float [N, D]", "NPY");
+  number(estimators, "--labels", given->labels, "integers [N], -1 = unknown", "NPY");
+  estimators->get_option("--embeddings")->required();
+  estimators->get_option("--labels")->required();
+  given->run.repetitions = 10;
+  estimators->add_option("--repetitions", given->run.repetitions, "draws for each anchor (10)")
+      ->option_text("R")
+      ->check(CLI::Range(1, 100000));
+  number(estimators, "--temperature", given->embedding.temperature, "(0.5)", "t");
+  number(estimators, "--tau-plus", given->embedding.tau_plus, "[0, 1); by the labels", "TAU");
+  number(estimators, "--alpha", given->embedding.alpha, "[0.5, 1]; by the labels", "A");
+  number(estimators, "--beta", given->embedding.beta, "of hard (1)", "B");
+  number(estimators, "--negatives", given->embedding.negatives, "N (256)", "N");
+  number(estimators, "--positives", given->embedding.positives, "K (1)", "K");
+  number(estimators, "--anchors", given->embedding.anchors, "rows taken as anchors (500)", "A");
+  verb->footer("Example: debias study bcl --repetitions 5 --out bcl");
+}
+
+}  // namespace debias

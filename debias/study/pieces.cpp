@@ -1,0 +1,32 @@
+#include "debias/study/pieces.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace debias {
+
+void for_each_piece(int64_t count, int64_t threads, const std::function<void(int64_t)>& work) {
+  std::atomic<int64_t> next{0};
+  std::exception_ptr failure;
+  std::mutex failing;
+  const auto take = [&] {
+    try {
+      for (int64_t piece = next++; piece < count; piece = next++) work(piece);
+    } catch (...) {
+      const std::lock_guard lock(failing);
+      if (!failure) failure = std::current_exception();
+      next = count;
+    }
+  };
+  std::vector<std::thread> others;
+  for (int64_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take);
+  take();
+  for (auto& thread : others) thread.join();
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace debias

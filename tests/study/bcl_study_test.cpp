@@ -1,0 +1,111 @@
+#include "debias/study/bcl_study.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "debias/study/study_records.h"
+
+namespace debias {
+namespace {
+
+double mse(const BclFigures& figures, Estimator estimator) { return figures.of[static_cast<size_t>(estimator)].mse.mean; }
+
+// Mean squared errors computed independently with 20 repetitions; 0 where there is none.
+struct Expected {
+  double biased, debiased, paper, corrected;
+};
+constexpr Expected kReference[] = {{4.84e-3, 2.03e-3, 1.49e-3, 1.11e-3}, {8.6e-3, 6.6e-3, 4.9e-3, 4.5e-3},
+                                   {3.9e-3, 9.3e-4, 6.6e-4, 2.8e-4},     {3.6e-3, 6.6e-4, 4.5e-4, 7.0e-5},
+                                   {3.6e-3, 5.7e-4, 4.0e-4, 1.7e-5},     {7.9e-4, 1.44e-3, 7.9e-4, 7.9e-4},
+                                   {1.84e-3, 1.67e-3, 9.1e-4, 9.1e-4},   {6.9e-3, 2.26e-3, 5.0e-3, 1.20e-3},
+                                   {3.6e-2, 1.5e-2, 3.3e-3, 3.0e-3},     {1135, 898, 325, 321}};
+
+void expect_reference(size_t first, size_t last) {
+  const auto rows = reference_rows({});
+  ASSERT_EQ(rows.size(), std::size(kReference));
+  std::vector<BclSetting> settings;
+  for (size_t i = first; i < last; ++i) settings.push_back(rows[i].setting);
+  const auto measured = measure(settings, {});
+  for (size_t i = first; i < last; ++i) {
+    const auto& row = measured[i - first];
+    const auto near = [&](Estimator estimator, double expected) {
+      EXPECT_NEAR(mse(row, estimator) / expected, 1, 0.1) << rows[i].change << ", " << enum_name(estimator);
+    };
+    near(Estimator::kBiased, kReference[i].biased);
+    near(Estimator::kDebiasedFloor, kReference[i].debiased);
+    near(Estimator::kBayesianPaper, kReference[i].paper);
+    near(Estimator::kBayesianCorrected, kReference[i].corrected);
+  }
+}
+
+TEST(BclStudy, ReferenceAtFewNegatives) {
+  expect_reference(0, 3);
+  expect_reference(5, 10);
+}
+TEST(BclStudy, SlowReferenceAtManyNegatives) { expect_reference(3, 5); }
+
+TEST(BclStudy, ReferenceMeansAndFloor) {
+  const auto rows = reference_rows({});
+  const auto measured = measure({rows[0].setting, rows[9].setting}, {});
+  const auto mean = [&](Estimator estimator) { return measured[0].of[static_cast<size_t>(estimator)].mean; };
+  EXPECT_NEAR(mean(Estimator::kOracle), 0.884, 2e-3);
+  EXPECT_NEAR(mean(Estimator::kBiased), 0.944, 2e-3);
+  EXPECT_NEAR(mean(Estimator::kDebiased), 0.885, 2e-3);
+  EXPECT_NEAR(mean(Estimator::kBayesianPaper), 0.864, 2e-3);
+  EXPECT_NEAR(mean(Estimator::kBayesianCorrected), 0.882, 2e-3);
+  EXPECT_NEAR(mse(measured[1], Estimator::kDebiased) / 1013, 1, 0.1);
+  EXPECT_LT(mse(measured[1], Estimator::kDebiasedFloor), mse(measured[1], Estimator::kDebiased));
+}
+
+TEST(BclStudy, ThreeEstimatorsCoincideWithoutKnowledge) {
+  BclSetting setting{.population = {.alpha = 0.5}, .anchors = 50};
+  const auto row = measure({setting}, {.repetitions = 2})[0];
+  EXPECT_NEAR(mse(row, Estimator::kBayesianPaper), mse(row, Estimator::kBiased), 1e-14);
+  EXPECT_NEAR(mse(row, Estimator::kBayesianCorrected), mse(row, Estimator::kBiased), 1e-14);
+}
+
+TEST(BclStudy, ErrorsAreBiasAndVariance) {
+  const auto row = measure({BclSetting{.anchors = 200}}, {.repetitions = 3})[0];
+  for (const auto& of : row.of) EXPECT_NEAR(of.bias * of.bias + of.variance, of.mse.mean, 1e-12 + 1e-9 * of.mse.mean);
+  EXPECT_LT(row.of[0].mse.low, row.of[0].mse.mean);
+  EXPECT_GT(row.of[0].mse.high, row.of[0].mse.mean);
+}
+
+TEST(BclStudy, SameFiguresForAnyNumberOfThreads) {
+  BclSetting small{.anchors = 40, .negatives = 16};
+  const auto results = [&](int64_t threads) {
+    const StudyRun run{.repetitions = 5, .threads = threads, .seed = 9};
+    BclResults out{
+        .rows = reference_rows(small), .row_figures = {}, .panels = {}, .panel_figures = {}, .samplers = check_samplers(500, run)};
+    std::vector<BclSetting> settings;
+    for (const auto& row : out.rows) settings.push_back(row.setting);
+    out.row_figures = measure(settings, run);
+    return to_json(out).dump();
+  };
+  EXPECT_EQ(results(1), results(3));
+  EXPECT_EQ(results(3), results(16));
+}
+
+TEST(BclStudy, SeedsDiffer) {
+  BclSetting small{.anchors = 10};
+  EXPECT_NE(mse(measure({small}, {.repetitions = 1, .seed = 1})[0], Estimator::kBiased),
+            mse(measure({small}, {.repetitions = 1, .seed = 2})[0], Estimator::kBiased));
+}
+
+TEST(BclStudy, PanelsCoverTheFiguresByBothReadings) {
+  const auto all = panels({});
+  for (const auto reading : {ProposalReading::kText, ProposalReading::kCode}) {
+    for (const std::string parameter : {"alpha", "gamma", "tau_plus", "negatives", "positives", "temperature", "beta"}) {
+      const auto found = std::count_if(
+          all.begin(), all.end(), [&](const BclPanel& p) { return p.figure == "5" && p.reading == reading && p.parameter == parameter; });
+      EXPECT_EQ(found, 1) << parameter;
+    }
+  }
+  for (const auto& panel : all) {
+    for (const auto& setting : panel.settings) EXPECT_NO_THROW(verify(setting));
+  }
+}
+
+}  // namespace
+}  // namespace debias
