@@ -66,14 +66,14 @@ TEST(BclStudy, ThreeEstimatorsCoincideWithoutKnowledge) {
 }
 
 TEST(BclStudy, ErrorsAreBiasAndVariance) {
-  const auto row = measure({BclSetting{.anchors = 200}}, {.repetitions = 3})[0];
+  const auto row = measure({BclSetting{.population = {}, .anchors = 200}}, {.repetitions = 3})[0];
   for (const auto& of : row.of) EXPECT_NEAR(of.bias * of.bias + of.variance, of.mse.mean, 1e-12 + 1e-9 * of.mse.mean);
   EXPECT_LT(row.of[0].mse.low, row.of[0].mse.mean);
   EXPECT_GT(row.of[0].mse.high, row.of[0].mse.mean);
 }
 
 TEST(BclStudy, SameFiguresForAnyNumberOfThreads) {
-  BclSetting small{.anchors = 40, .negatives = 16};
+  BclSetting small{.population = {}, .anchors = 40, .negatives = 16};
   const auto results = [&](int64_t threads) {
     const StudyRun run{.repetitions = 5, .threads = threads, .seed = 9};
     BclResults out{
@@ -88,7 +88,7 @@ TEST(BclStudy, SameFiguresForAnyNumberOfThreads) {
 }
 
 TEST(BclStudy, SeedsDiffer) {
-  BclSetting small{.anchors = 10};
+  BclSetting small{.population = {}, .anchors = 10};
   EXPECT_NE(mse(measure({small}, {.repetitions = 1, .seed = 1})[0], Estimator::kBiased),
             mse(measure({small}, {.repetitions = 1, .seed = 2})[0], Estimator::kBiased));
 }
