@@ -101,7 +101,7 @@ TEST_F(DataVerb, ChecksWithTheAgreedKeys) {
 }
 
 TEST_F(DataVerb, ABadFileIsListedAndExits3) {
-  ASSERT_EQ(data(glyphs("make", {"--out", folder_ / "made"})).exit, 0);
+  ASSERT_EQ(data(glyphs("make", {"--out", folder_ / "made", "correlation=1"})).exit, 0);
   std::string victim;
   for (const auto& entry : fs::recursive_directory_iterator(folder_ / "made/align")) {
     if (entry.is_regular_file()) victim = entry.path().string();
@@ -136,6 +136,7 @@ TEST_F(DataVerb, RefusesWrongOptions) {
   expect_error(data({"check", "glyphs", "correlation=1.5"}), 2, "[0, 1]");
   expect_error(data({"check", "mnist"}), 2, "no root is given");
   expect_error(data({"check"}), 2, "NAME");
+  expect_error(data({"check", "glyphs", "--jsno"}), 2, "did you mean '--json'");
   EXPECT_EQ(data({}).exit, 2);
 }
 
