@@ -229,8 +229,9 @@ TEST(Fog, LiesBetweenTheImageAndWhite) {
 }
 
 TEST(Spatter, IsWaterThenMud) {
-  for (uint64_t sample = 0; sample < 5; ++sample) {
-    const Image water = damaged(grey(60), "spatter", 2, sample), mud = damaged(grey(60), "spatter", 5, sample);
+  for (uint64_t sample = 0; sample < 10; ++sample) {
+    const bool lower = sample < 5;
+    const Image water = damaged(grey(60), "spatter", lower ? 2 : 3, sample), mud = damaged(grey(60), "spatter", lower ? 4 : 5, sample);
     int wet = 0, muddy = 0;
     for (size_t i = 0; i < water.pixels.size(); i += 3) {
       EXPECT_GE(water.pixels[i], 60);
