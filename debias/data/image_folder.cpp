@@ -1,9 +1,11 @@
 #include "debias/data/image_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "debias/data/class_selection.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
 #include "debias/data/image_files.h"
@@ -31,16 +33,38 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}", split));
 }
 
+void add_class(const std::string& root, const std::string& class_path, int64_t label, Listing& listing) {
+  const std::string full = (fs::path(root) / class_path).string();
+  const std::vector<std::string> images = list_images(full, root);
+  if (images.empty()) throw FileError(full, "is a class folder without .jpg, .jpeg or .png files");
+  for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, label, kUnknown});
+}
+
+Listing list_selected(const std::string& root, const std::string& prefix, const std::string& choice) {
+  const ClassSelection selection = read_class_selection(choice);
+  const std::string folder = (fs::path(root) / prefix).string();
+  Listing listing;
+  listing.class_names = selection.class_names;
+  for (const std::string& name : list_folders(folder)) {
+    const auto found = selection.label_of.find(name);
+    if (found != selection.label_of.end()) add_class(root, prefix + name, found->second, listing);
+  }
+  std::stable_sort(listing.files.begin(), listing.files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
+  std::set<int64_t> seen;
+  for (const ImageFile& file : listing.files) seen.insert(file.label);
+  for (size_t label = 0; label < listing.class_names.size(); ++label) {
+    if (seen.count(static_cast<int64_t>(label)) != 0) continue;
+    throw FileError(folder, fmt::format("holds no folder of class {} (classes: {})", listing.class_names[label], choice));
+  }
+  return listing;
+}
+
 Listing list_files(const std::string& root, const std::string& prefix) {
   const std::string folder = (fs::path(root) / prefix).string();
   Listing listing;
   listing.class_names = list_folders(folder);
   for (size_t label = 0; label < listing.class_names.size(); ++label) {
-    const std::string class_path = prefix + listing.class_names[label];
-    const std::string full = (fs::path(root) / class_path).string();
-    const std::vector<std::string> images = list_images(full, root);
-    if (images.empty()) throw FileError(full, "is a class folder without .jpg, .jpeg or .png files");
-    for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, static_cast<int64_t>(label), kUnknown});
+    add_class(root, prefix + listing.class_names[label], static_cast<int64_t>(label), listing);
   }
   if (!listing.class_names.empty()) return listing;
   for (const std::string& image : list_images_directly_in(folder)) listing.files.push_back({prefix + image, kUnknown, kUnknown});
@@ -70,7 +94,8 @@ void join_labels(const std::string& root, const std::string& prefix, const std::
 std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
   require_root(options.root(), "data set 'image_folder'", "one folder of images per class");
   const std::string prefix = split_prefix(options.root(), split);
-  Listing listing = list_files(options.root(), prefix);
+  Listing listing =
+      options.classes().empty() ? list_files(options.root(), prefix) : list_selected(options.root(), prefix, options.classes());
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;
@@ -94,6 +119,7 @@ const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
           .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
           .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
           .add("labels", &ImageFolderOptions::labels_, "CSV with the header path,label,bias")
+          .add("classes", &ImageFolderOptions::classes_, "imagenet9, imagenet100 or a file of lines CLASS: FOLDER ...; all where empty")
           .include(HoldOutOptions::table());
   return table;
 }

@@ -7,6 +7,9 @@
 // `labels: FILE.csv` (label_file.h) gives labels and biases by path, relative to the root or to the split's folder; a label column replaces
 // the folders' labels. Every image needs a row, every row an image.
 //
+// `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are passed over. Every class
+// needs one of its folders.
+//
 // Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
 #pragma once
 
@@ -23,6 +26,7 @@ class ImageFolderOptions : public HoldOutOptions {
   DEBIAS_OPTION(ImageFolderOptions, std::string, root, "")
   DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
   DEBIAS_OPTION(ImageFolderOptions, std::string, labels, "")
+  DEBIAS_OPTION(ImageFolderOptions, std::string, classes, "")
   static const OptionTable<ImageFolderOptions>& table();
 };
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "debias/data/class_selection.h"
 #include "debias/data/label_file.h"
 #include "tests/data/fixture_files.h"
 
@@ -145,6 +146,36 @@ TEST_F(ImageFolder, ACsvMustMatchTheImages) {
   EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("no row for the image x/2.png"));
   write(folder_ / "l.csv", "path,label\nx/1.png,0\nx/2.png,0\nx/3.png,1\n");
   EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("line 4: no image x/3.png"));
+}
+
+TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
+  for (const std::string name : {"beagle", "oak", "pug", "tabby"}) add(name + "/1.png");
+  write(folder_ / "classes.txt", "# mine\ndog: pug beagle poodle\n\ntabby\n");
+  const auto data = open(ImageFolderOptions().classes(folder_ / "classes.txt"));
+  EXPECT_THAT(data->info().class_names, ElementsAre("dog", "tabby"));
+  EXPECT_THAT(sources(*data), ElementsAre("beagle/1.png", "pug/1.png", "tabby/1.png"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 0, 1));
+  const auto fails = [&](const std::string& text, const std::string& expected) {
+    write(folder_ / "classes.txt", text);
+    EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr(expected)) << text;
+  };
+  fails("cat: persian\n", "holds no folder of class cat");
+  fails("pug\ndog: pug\n", "folder pug is given twice");
+  fails("dog: pug\ndog: beagle\n", "class dog is given twice");
+  fails("# none\n", "names no class");
+  fails("big dog: pug\n", "expected CLASS: FOLDER");
+  EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "nowhere.txt")), HasSubstr("nowhere.txt"));
+}
+
+TEST(ClassSelection, KnowsImageNetsSubsets) {
+  const ClassSelection nine = read_class_selection("imagenet9");
+  EXPECT_THAT(nine.class_names, ElementsAre("dog", "cat", "frog", "turtle", "bird", "monkey", "fish", "crab", "insect"));
+  EXPECT_EQ(nine.label_of.size(), 42u);
+  EXPECT_EQ(nine.label_of.at("n02655020"), 6);
+  const ClassSelection hundred = read_class_selection("imagenet100");
+  EXPECT_EQ(hundred.class_names.size(), 100u);
+  EXPECT_EQ(hundred.label_of.at("n01558993"), 0);
+  EXPECT_EQ(hundred.label_of.at("n13040303"), 99);
 }
 
 class LabelCsv : public testing::Test {
