@@ -1,7 +1,6 @@
 #include "debias/evaluate/knn.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,56 +14,41 @@ namespace {
 
 constexpr int64_t kUsualNeighbours = 200;
 
-struct Neighbour {
-  float cosine;
-  int64_t row;
-};
-
-bool nearer(const Neighbour& a, const Neighbour& b) { return a.cosine > b.cosine || (a.cosine == b.cosine && a.row < b.row); }
-
-at::Tensor normalized(const at::Tensor& rows, const char* name) {
-  const at::Tensor norm = at::linalg_vector_norm(rows, 2, {1}, true);
-  if (!at::isfinite(norm).all().item<bool>()) throw numeric_error("knn: a row of the {} is not finite; check the encoder's weights", name);
-  return rows / at::clamp_min(norm, 1e-12);
+// The rows that have a label, or all of them.
+UnitRows scaled_rows(const at::Tensor& values, const std::vector<int64_t>* labels, const char* name) {
+  const at::Tensor norms = at::linalg_vector_norm(values, 2, {1});
+  if (!at::isfinite(norms).all().item<bool>()) throw numeric_error("knn: a row of the {} is not finite; check the encoder's weights", name);
+  const float* norm = norms.const_data_ptr<float>();
+  UnitRows unit{values.const_data_ptr<float>(), values.size(1), {}, {}};
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    if (labels != nullptr && (*labels)[i] == kUnknown) continue;
+    unit.rows.push_back(i);
+    unit.scale.push_back(1 / std::max(norm[i], 1e-12f));
+  }
+  return unit;
 }
 
-// A heap whose front is the farthest of the k nearest so far. Rows come in ascending order, so an equal cosine never displaces.
-void offer(std::vector<Neighbour>& nearest, int64_t k, const float* cosines, int64_t count, int64_t first_row) {
-  for (int64_t j = 0; j < count; ++j) {
-    if (static_cast<int64_t>(nearest.size()) == k) {
-      if (!(cosines[j] > nearest.front().cosine)) continue;
-      std::pop_heap(nearest.begin(), nearest.end(), nearer);
-      nearest.pop_back();
+void check(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels) {
+  const auto refuse = [](const char* name, const at::Tensor& rows, size_t count) {
+    if (rows.size(0) != static_cast<int64_t>(count)) {
+      throw data_error("knn: {} rows and {} labels of the {}; give one label per row", rows.size(0), count, name);
     }
-    nearest.push_back({cosines[j], first_row + j});
-    std::push_heap(nearest.begin(), nearest.end(), nearer);
+  };
+  refuse("gallery", gallery.values, gallery.labels.size());
+  refuse("queries", queries, labels.size());
+  if (gallery.values.size(1) != queries.size(1)) {
+    throw data_error("knn: queries of width {} and a gallery of width {}; use one encoder for both", queries.size(1),
+                     gallery.values.size(1));
   }
 }
 
-std::vector<double> votes(std::vector<Neighbour>& nearest, const std::vector<int64_t>& labels, int64_t classes, double temperature) {
-  std::sort(nearest.begin(), nearest.end(), nearer);
-  std::vector<double> scores(static_cast<size_t>(classes));
-  const double top = nearest.front().cosine;
-  for (const Neighbour& neighbour : nearest) scores[labels[neighbour.row]] += std::exp((neighbour.cosine - top) / temperature);
+std::vector<double> votes(const std::vector<Neighbour>& nearest, const KnnGallery& gallery, const UnitRows& voters, double temperature) {
+  std::vector<double> scores(static_cast<size_t>(gallery.classes));
+  const double top = std::min_element(nearest.begin(), nearest.end(), nearer)->cosine;  // the nearest
+  for (const Neighbour& neighbour : nearest) {
+    scores[gallery.labels[voters.rows[neighbour.row]]] += std::exp((neighbour.cosine - top) / temperature);
+  }
   return scores;
-}
-
-struct Voters {
-  at::Tensor values;
-  std::vector<int64_t> labels;
-};
-
-Voters labelled(const KnnGallery& gallery) {
-  std::vector<int64_t> rows;
-  Voters voters;
-  for (size_t i = 0; i < gallery.labels.size(); ++i) {
-    if (gallery.labels[i] == kUnknown) continue;
-    rows.push_back(static_cast<int64_t>(i));
-    voters.labels.push_back(gallery.labels[i]);
-  }
-  voters.values = rows.size() == gallery.labels.size() ? gallery.values : gallery.values.index_select(0, at::tensor(rows, at::kLong));
-  voters.values = normalized(voters.values, "gallery");
-  return voters;
 }
 
 }  // namespace
@@ -92,29 +76,20 @@ int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
               const KnnBlock& block) {
   const at::NoGradGuard no_grad;
-  const Voters voters = labelled(gallery);
-  const int64_t N = voters.values.size(0), Q = queries.size(0);
+  check(gallery, queries, labels);
+  const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
+  const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
+  const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
+  if (k < 1 || k > voters.count())
+    throw data_error("knn: k is {}, the gallery has {} labelled rows; give k of 1 to that", k, voters.count());
   KnnResult result;
-  result.predictions.resize(static_cast<size_t>(Q));
-  result.ranks.resize(static_cast<size_t>(Q));
-  for (int64_t begin = 0; begin < Q; begin += block.queries) {
-    const int64_t count = std::min(block.queries, Q - begin);
-    const at::Tensor rows = normalized(queries.narrow(0, begin, count), "queries");
-    std::vector<std::vector<Neighbour>> nearest(static_cast<size_t>(count));
-    for (int64_t first = 0; first < N; first += block.gallery) {
-      const int64_t width = std::min(block.gallery, N - first);
-      const at::Tensor cosines = at::mm(rows, voters.values.narrow(0, first, width).t()).contiguous();
-      const float* cosine = cosines.const_data_ptr<float>();
-      at::parallel_for(0, count, 1, [&](int64_t low, int64_t high) {
-        for (int64_t i = low; i < high; ++i) offer(nearest[i], k, cosine + i * width, width, first);
-      });
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      const std::vector<double> scores = votes(nearest[i], voters.labels, gallery.classes, temperature);
-      result.predictions[begin + i] = std::max_element(scores.begin(), scores.end()) - scores.begin();
-      result.ranks[begin + i] = label_rank(scores, labels[begin + i]);
-    }
-  }
+  result.predictions.resize(labels.size());
+  result.ranks.resize(labels.size());
+  nearest_rows(voters, rows, k, block, [&](int64_t query, const std::vector<Neighbour>& nearest) {
+    const std::vector<double> scores = votes(nearest, gallery, voters, temperature);
+    result.predictions[query] = std::max_element(scores.begin(), scores.end()) - scores.begin();
+    result.ranks[query] = label_rank(scores, labels[query]);
+  });
   return result;
 }
 

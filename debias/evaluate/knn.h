@@ -6,8 +6,8 @@
 // (Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination", section 3.4; Chuang et al. 2020, main.py).
 // Equal cosines: the lower gallery row is nearer; equal scores: the lower class wins. A class without a neighbour scores 0.
 //
-// The scores are computed up to a factor per query, exp(-nearest cos / t), so that no temperature overflows. Memory: one block of queries x
-// gallery rows at a time, k neighbours per query of the block.
+// The scores are computed up to a factor per query, exp(-nearest cos / t), so that no temperature overflows. Memory: nearest_rows.h; no
+// table of queries x gallery is ever held.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "debias/core/options.h"
+#include "debias/evaluate/nearest_rows.h"
 
 namespace debias {
 
@@ -33,11 +34,6 @@ struct KnnGallery {
   int64_t classes = 0;          // every label is below
 };
 
-struct KnnBlock {
-  int64_t queries = 256;
-  int64_t gallery = 32768;
-};
-
 struct KnnResult {
   std::vector<int64_t> predictions;  // [Q] the class of the highest score
   std::vector<int64_t> ranks;        // [Q] of the true label (accuracy.h)
@@ -46,8 +42,8 @@ struct KnnResult {
 // k that the options ask for: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
 
-// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery. Numeric error on a row
-// that is not finite.
+// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery. Data errors:
+// lists and rows of different lengths, widths that differ, k above the labelled rows. Numeric error on a row that is not finite.
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
               const KnnBlock& block = {});
 

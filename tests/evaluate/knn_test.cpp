@@ -58,6 +58,8 @@ std::vector<double> naive_scores(const Rows& gallery, const KnnGallery& labelled
   return scores;
 }
 
+KnnBlock screened() { return {.search = KnnSearch::kScreened}; }
+
 void expect_naive(const KnnGallery& gallery, int64_t k, double t, const std::vector<KnnBlock>& blocks) {
   const at::Tensor queries = random_rows(61, gallery.values.size(1), 5);
   const Rows gallery_rows = in_double(gallery.values), query_rows = in_double(queries);
@@ -75,21 +77,67 @@ void expect_naive(const KnnGallery& gallery, int64_t k, double t, const std::vec
 
 TEST(Knn, EqualsANaiveDoubleLoopWhateverTheBlocks) {
   const KnnGallery gallery{random_rows(137, 9, 1), random_labels(137, 7, 2), 7};
-  const std::vector<KnnBlock> blocks = {{1, 137}, {61, 1}, {7, 13}, {60, 136}, {61, 137}, {62, 138}, {}};
+  const std::vector<KnnBlock> blocks = {{1, 137}, {61, 1}, {7, 13}, {60, 136}, {61, 137}, {62, 138}, {}, screened()};
   for (const int64_t k : {1, 2, 20, 136, 137}) expect_naive(gallery, k, 0.5, blocks);
+}
+
+// Widths and gallery sizes on both sides of the screen's groups of 16 rows and 16 dimensions; 193 queries do not fill its last three.
+TEST(Knn, ScreeningKeepsTheExactNeighbours) {
+  if (!screening_supported()) GTEST_SKIP() << "this processor has no AVX2";
+  for (const int64_t dim : {4, 15, 16, 17, 48, 130}) {
+    for (const int64_t count : {15, 16, 17, 333}) {
+      const KnnGallery gallery{random_rows(count, dim, 11) + 1, random_labels(count, 5, 2), 5};
+      const at::Tensor queries = random_rows(193, dim, 12) + 1;
+      const auto labels = random_labels(193, 5, 6);
+      for (const int64_t k : {1, 7, 15}) {
+        const KnnResult exact = knn(gallery, queries, labels, k, 0.1, {.search = KnnSearch::kExact});
+        const KnnResult found = knn(gallery, queries, labels, k, 0.1, screened());
+        EXPECT_EQ(found.predictions, exact.predictions) << "width " << dim << ", gallery " << count << ", k " << k;
+      }
+    }
+  }
+}
+
+// At this size `auto` screens; of rows in two tight clusters rounding cannot tell which is nearer, and it goes back to the exact search.
+TEST(Knn, LargeSearchesAgreeWithTheExactOne) {
+  const at::Tensor centres = random_rows(2, 64, 3) * 20;
+  const auto clustered = [&](int64_t n, uint64_t seed) {
+    return random_rows(n, 64, seed) + centres.index_select(0, at::arange(n, at::kLong).remainder(2));
+  };
+  const auto expect_equal = [](const KnnGallery& gallery, const at::Tensor& queries) {
+    const auto labels = random_labels(500, 7, 6);
+    const KnnResult exact = knn(gallery, queries, labels, 20, 0.5, {.search = KnnSearch::kExact});
+    const KnnResult found = knn(gallery, queries, labels, 20, 0.5);
+    EXPECT_EQ(found.predictions, exact.predictions);
+    EXPECT_EQ(found.ranks, exact.ranks);
+  };
+  expect_equal({random_rows(4000, 64, 1) + 1, random_labels(4000, 7, 2), 7}, random_rows(500, 64, 5) + 1);
+  expect_equal({clustered(4000, 1), random_labels(4000, 7, 2), 7}, clustered(500, 5));
+}
+
+TEST(Knn, RefusesLengthsAndWidthsThatDoNotFitAndTooManyNeighbours) {
+  const KnnGallery gallery{random_rows(10, 3, 1), random_labels(10, 2, 2), 2};
+  const auto refusal = [&](const KnnGallery& rows, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k) {
+    return error_of(ErrorKind::kData, [&] { knn(rows, queries, labels, k, 0.5); });
+  };
+  EXPECT_EQ(refusal(gallery, random_rows(2, 3, 5), {0}, 3), "knn: 2 rows and 1 labels of the queries; give one label per row");
+  EXPECT_EQ(refusal({gallery.values, random_labels(9, 2, 2), 2}, random_rows(1, 3, 5), {0}, 3),
+            "knn: 10 rows and 9 labels of the gallery; give one label per row");
+  EXPECT_EQ(refusal(gallery, random_rows(1, 4, 5), {0}, 3), "knn: queries of width 4 and a gallery of width 3; use one encoder for both");
+  EXPECT_EQ(refusal(gallery, random_rows(1, 3, 5), {0}, 11), "knn: k is 11, the gallery has 10 labelled rows; give k of 1 to that");
 }
 
 TEST(Knn, GivesTheSameOnSeveralThreads) {
   const KnnGallery gallery{random_rows(137, 9, 1), random_labels(137, 7, 2), 7};
   at::set_num_threads(3);
-  expect_naive(gallery, 20, 0.5, {{7, 13}, {}});
+  expect_naive(gallery, 20, 0.5, {{7, 13}, {}, screened()});
   at::set_num_threads(1);
 }
 
 TEST(Knn, RowsWithoutALabelDoNotVote) {
   KnnGallery gallery{random_rows(137, 9, 1), random_labels(137, 7, 2), 7};
   for (size_t i = 0; i < gallery.labels.size(); i += 3) gallery.labels[i] = kUnknown;
-  expect_naive(gallery, 11, 0.1, {{}});
+  expect_naive(gallery, 11, 0.1, {{}, screened()});
 }
 
 // Cosines with the query (2, 0): 1, 0.6, 0.8, -1. At k = 3 and t = 0.5 class 0 scores e^2 = 7.39, class 1 e^1.2 + e^1.6 = 8.27.
