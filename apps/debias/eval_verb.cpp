@@ -92,11 +92,19 @@ Config options_by_name(const std::vector<AskedProtocol>& asked) {
   return options;
 }
 
-// Fractions in percent, with their intervals.
+bool is_fraction(const std::string& name) {
+  for (const char* part : {"acc", "_auc", "_rate", "_difference"}) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Fractions in percent, with their intervals; other numbers as they are.
 std::string table_lines(const std::string& protocol, const EvaluationResult& result) {
   std::string lines;
   for (const auto& [name, value] : result.metrics) {
-    lines += fmt::format("  {:<14} {:<36} {:6.2f} %", protocol, name, 100 * value);
+    lines += fmt::format("  {:<15} {:<36} ", protocol, name);
+    lines += is_fraction(name) ? fmt::format("{:6.2f} %", 100 * value) : fmt::format("{:8.4g}", value);
     if (const auto interval = result.intervals.find(name); interval != result.intervals.end()) {
       lines += fmt::format("  [{:.2f}, {:.2f}]", 100 * interval->second.first, 100 * interval->second.second);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "debias/core/error.h"
 #include "debias/data/subset.h"
@@ -55,7 +56,24 @@ const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
   return table;
 }
 
-ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed) {
+[[gnu::noinline]] LinearFeaturesOptions::LinearFeaturesOptions() = default;
+
+const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
+  static const auto table =
+      OptionTable<LinearFeaturesOptions>()
+          .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "passes over the stored features, at most")
+          .add("batch_size", &LinearFeaturesOptions::batch_size_, Range::closed(1, 1 << 20),
+               "images of a step; a last smaller batch is dropped")
+          .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "step size")
+          .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
+          .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),
+               "epochs without a lower loss to stop after; 0: never")
+          .add("normalize", &LinearFeaturesOptions::normalize_, "divide features by their norms first")
+          .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "of initialisation and order; auto: the run's");
+  return table;
+}
+
+ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed, LastBatch last) {
   std::vector<int64_t> rows;
   for (size_t i = 0; i < features.labels.size(); ++i) {
     if (features.labels[i] != kUnknown) rows.push_back(static_cast<int64_t>(i));
@@ -67,6 +85,7 @@ ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64
     for (const Visit& visit : sampler.epoch(seed, static_cast<uint64_t>(epoch))) order.push_back(visit.index);
     const at::Tensor visited = labelled.index_select(0, integers(order));
     for (const at::Tensor& batch : visited.split(batch_size)) {
+      if (last == LastBatch::kDrop && batch.size(0) < batch_size && visited.size(0) > batch_size) break;
       step(features.values.index_select(0, batch), labels.index_select(0, batch));
     }
   };
@@ -92,7 +111,8 @@ double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const 
   const auto optimizer = make_optimizer(training.optimizer, model.parameters());
   const auto schedule = make_schedule(training.schedule, base_learning_rate(training.optimizer), training.epochs);
   progress.begin(training.name, training.epochs);
-  double mean_loss = 0;
+  double mean_loss = 0, lowest = std::numeric_limits<double>::infinity();
+  int64_t since_lowest = 0;
   for (int64_t epoch = 0; epoch < training.epochs; ++epoch) {
     set_learning_rate(*optimizer, schedule->learning_rate(epoch, 0, 1));
     double total = 0;
@@ -108,6 +128,9 @@ double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const 
     }
     if (after_epoch) after_epoch(epoch + 1);
     progress.advance(epoch + 1, fmt::format("loss {:.4f}", mean_loss));
+    since_lowest = mean_loss < lowest ? 0 : since_lowest + 1;
+    lowest = std::min(lowest, mean_loss);
+    if (training.patience > 0 && since_lowest >= training.patience) break;
   }
   progress.end();
   return mean_loss;

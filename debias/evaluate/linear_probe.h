@@ -7,6 +7,11 @@
 // Source: Khosla et al. 2020, main_linear.py. The best epoch is chosen on the valid set where there is one, else, as in their script, on
 // the test set itself: an optimistic figure, said so by `selected_on` in the details.
 //
+// linear_features: Adam with weight decay 1e-4 on stored training features under the evaluation views, batch 2048 without the last partial
+// one (a smaller set is one batch), at most 500 epochs, until the training loss has not fallen for 50; reported is the last epoch. Source:
+// the separate linear classifier of Barbano et al. 2023 (section 5), with their code's constants; which loss its patience watches is our
+// reading. `normalize` judges L2-normalised features, as their runs without a head train on.
+//
 // views: eval extracts the features once and trains on them; the others pass every epoch's views through the encoder.
 #pragma once
 
@@ -61,13 +66,27 @@ class LinearSupconOptions : public LinearProbeOptions {
   static const OptionTable<LinearSupconOptions>& table();
 };
 
+class LinearFeaturesOptions {
+ public:
+  LinearFeaturesOptions();
+  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, epochs, 500)
+  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, batch_size, 2048)
+  DEBIAS_OPTION(LinearFeaturesOptions, double, learning_rate, 1e-3)
+  DEBIAS_OPTION(LinearFeaturesOptions, double, weight_decay, 1e-4)
+  DEBIAS_OPTION(LinearFeaturesOptions, int64_t, patience, 50)
+  DEBIAS_OPTION(LinearFeaturesOptions, bool, normalize, false)
+  DEBIAS_OPTION(LinearFeaturesOptions, Auto<int64_t>, seed, {})
+  static const OptionTable<LinearFeaturesOptions>& table();
+};
+
 // One epoch's batches in order: calls back with features [B, D] and labels [B].
 using ProbeStep = std::function<void(const at::Tensor& x, const at::Tensor& y)>;
 using ProbeBatches = std::function<void(int64_t epoch, const ProbeStep& step)>;
 
-// Batches of stored features, in the order that a shuffled loader of the same seed has: a last smaller batch is kept. Rows without a label
-// are left out. `features` must outlive the result.
-ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed);
+// Batches of stored features, in the order that a shuffled loader of the same seed has: a last smaller batch is kept unless dropped
+// (the only batch never is). Rows without a label are left out. `features` must outlive the result.
+enum class LastBatch { kKeep, kDrop };
+ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed, LastBatch last = LastBatch::kKeep);
 // The same from views made anew each epoch and passed through the encoder in the mode it is in. Numeric error naming the first sample whose
 // feature is not finite. The encoder must outlive the result.
 ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
@@ -77,6 +96,7 @@ struct ProbeTraining {
   std::string name;            // of the protocol, for messages and progress
   Config optimizer, schedule;  // sections of a recipe (optim/optimizer.h, optim/schedule.h)
   int64_t epochs = 100;
+  int64_t patience = 0;  // stop after so many epochs without a lower mean loss; 0: never
 };
 
 // Trains `model`; `after_epoch` (may be empty) sees it after each epoch, counted from 1. Returns the mean loss of the last epoch. Numeric
@@ -85,6 +105,7 @@ double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const 
                    const std::function<void(int64_t epoch)>& after_epoch, Progress& progress);
 
 EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
+EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 
 }  // namespace debias

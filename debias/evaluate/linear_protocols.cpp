@@ -103,6 +103,38 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
   return result;
 }
 
+EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+  const std::string name = "linear_features";
+  LinearFeaturesOptions options = LinearFeaturesOptions::table().read(section, name);
+  const int64_t classes = check_data(input, name);
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto seed = static_cast<uint64_t>(*options.seed());
+  const auto as_judged = [&](const std::string& split) {
+    Features features = cache.split(split);
+    if (options.normalize()) features.values = unit_rows(features.values, name);
+    return features;
+  };
+  Config adam = Config::map({{"name", Config::string("adam")}});
+  adam.set("learning_rate", Config::number(options.learning_rate()));
+  adam.set("weight_decay", Config::number(options.weight_decay()));
+  const Features train = as_judged("train");
+  SoftmaxRegression model(train.values.size(1), classes, seed);
+  int64_t epochs = 0;
+  const double loss = train_probe(
+      model, stored_batches(train, options.batch_size(), seed, LastBatch::kDrop),
+      {name, adam, Config(), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; }, progress);
+  EvaluationResult result;
+  for (const auto& judged : judged_splits(input)) {
+    const Features features = as_judged(judged.name);
+    report(judged.name + ".linear_features", judge(model, features), result.metrics);
+    result.predictions[judged.name] = predicted_classes(model.logits(features.values));
+  }
+  result.details = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
+  result.details["train_loss"] = loss;
+  result.details["epochs"] = epochs;
+  return result;
+}
+
 EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
   const std::string name = "linear_supcon";
   LinearSupconOptions options = LinearSupconOptions::table().read(section, name);

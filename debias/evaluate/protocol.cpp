@@ -6,9 +6,12 @@
 #include "debias/core/registry.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/geometry.h"
 #include "debias/evaluate/groups.h"
 #include "debias/evaluate/knn.h"
 #include "debias/evaluate/linear_probe.h"
+#include "debias/evaluate/macro_auc.h"
+#include "debias/evaluate/mean_classifier.h"
 
 namespace debias {
 namespace {
@@ -92,7 +95,13 @@ const std::vector<ProtocolEntry>& protocol_registry() {
       entry<LinearDclOptions>("linear_dcl", {"linear"}, "linear classifier on the frozen encoder, Adam, last epoch (DCL)", run_linear_dcl),
       entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
                                  run_linear_supcon),
+      entry<LinearFeaturesOptions>("linear_features", {}, "linear classifier on stored features, Adam until the loss stalls (USC)",
+                                   run_linear_features),
+      entry<MeanClassifierOptions>("mean_classifier", {}, "each class by the mean of its normalised training features",
+                                   run_mean_classifier),
+      entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
+      entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
   };
   return registry;
 }

@@ -20,16 +20,20 @@ ToyEncoder& toy(const EvaluationInput& input) { return static_cast<ToyEncoder&>(
 
 class EveryProtocol : public testing::TestWithParam<std::string> {
  protected:
-  std::string yaml() const { return GetParam() == "knn" ? "{}" : "{epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}"; }
+  std::string yaml() const {
+    if (GetParam() == "linear_features") return "{epochs: 40, batch_size: 20, learning_rate: 0.3}";
+    return GetParam().starts_with("linear") ? "{epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}" : "{}";
+  }
+  std::string prefix() const { return GetParam() == "linear_dcl" || GetParam() == "linear_supcon" ? "linear" : GetParam(); }
 };
 
 TEST_P(EveryProtocol, IsRightOnASeparableToy) {
   const EvaluationResult result = judged(toy_input(), GetParam(), yaml());
-  const std::string prefix = GetParam() == "knn" ? "test.knn" : "test.linear";
-  EXPECT_EQ(result.metrics.at(prefix + "_acc1"), 1.0);
-  EXPECT_EQ(result.metrics.at(prefix + "_acc5"), 1.0);
+  const std::string name = "test." + prefix() + "_acc1";
+  EXPECT_EQ(result.metrics.at(name), 1.0);
+  EXPECT_EQ(result.metrics.at("test." + prefix() + "_acc5"), 1.0);
   EXPECT_EQ(result.details["protocol"], GetParam());
-  EXPECT_EQ(result.details["metrics"][prefix + "_acc1"], 1.0);
+  EXPECT_EQ(result.details["metrics"][name], 1.0);
   EXPECT_EQ(result.details["counts"]["train"], 60);
   EXPECT_EQ(result.details["counts"]["test"], 31);
   EXPECT_EQ(result.details["classes"], 3);
@@ -51,7 +55,7 @@ TEST_P(EveryProtocol, JudgesAValidSetToo) {
   EvaluationInput input = toy_input();
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
   const EvaluationResult result = judged(input, GetParam(), yaml());
-  EXPECT_EQ(result.metrics.count(GetParam() == "knn" ? "valid.knn_acc1" : "valid.linear_acc1"), 1u);
+  EXPECT_EQ(result.metrics.count("valid." + prefix() + "_acc1"), 1u);
   EXPECT_EQ(result.details["counts"]["valid"], 20);
 }
 
@@ -82,7 +86,8 @@ TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
   EXPECT_FALSE(entry.options.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Protocols, EveryProtocol, testing::Values("knn", "linear_dcl", "linear_supcon"),
+INSTANTIATE_TEST_SUITE_P(Protocols, EveryProtocol,
+                         testing::Values("knn", "linear_dcl", "linear_supcon", "linear_features", "mean_classifier"),
                          [](const auto& test) { return test.param; });
 
 TEST(Protocols, LinearIsShortForLinearDcl) { EXPECT_EQ(find_entry(protocol_registry(), "linear", "protocol").name, "linear_dcl"); }
@@ -179,6 +184,22 @@ TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
   EXPECT_EQ(loss("{epochs: 1, views: crop_flip}"), own);
   EXPECT_NE(loss("{epochs: 1, views: train}"), own);
   EXPECT_NE(loss("{epochs: 1, views: eval}"), own);
+}
+
+TEST(LinearFeatures, StopsWhenTheLossStallsAndDropsAPartialBatch) {
+  const EvaluationInput input = toy_input();
+  const auto details = [&](const std::string& yaml) { return judged(input, "linear_features", yaml).details; };
+  EXPECT_EQ(details("{learning_rate: 0, patience: 3}")["epochs"], 4);  // the first epoch is the lowest
+  EXPECT_EQ(details("{learning_rate: 0, patience: 0, epochs: 7}")["epochs"], 7);
+  // 60 images in batches of 59 leave one out; in batches of 61 none.
+  EXPECT_NE(details("{epochs: 1, batch_size: 59}")["train_loss"], details("{epochs: 1, batch_size: 60}")["train_loss"]);
+  EXPECT_EQ(details("{epochs: 1, batch_size: 61}")["train_loss"], details("{epochs: 1, batch_size: 60}")["train_loss"]);
+}
+
+TEST(LinearFeatures, JudgesNormalisedFeaturesWhenAsked) {
+  const EvaluationInput input = toy_input();
+  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_features", yaml).details["train_loss"].get<double>(); };
+  EXPECT_NE(loss("{epochs: 1, normalize: true}"), loss("{epochs: 1}"));
 }
 
 TEST(EvaluationCache, ExtractsEachSetOnce) {
