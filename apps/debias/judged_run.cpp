@@ -57,6 +57,12 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
   const Recipe recipe = read_recipe(run.recipe);
   EvaluationInput input;
   input.encoder = run.encoder;
+  if (run.classifier != nullptr) {
+    input.classifier = [classifier = run.classifier](const at::Tensor& features) {
+      const at::NoGradGuard no_grad;
+      return classifier->logits(features.unsqueeze(1)).cpu();
+    };
+  }
   input.seed = run.seed;
   input.training_temperature = training_temperature(recipe, input.training_temperature);
   input.workers = recipe.train.workers().value_or(input.workers);

@@ -52,12 +52,15 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   Recipe recipe = read_recipe(run.recipe);
   recipe.encoder.set("weights", Config());  // they come from the checkpoint
   run.seed = recipe.seed;
-  const Model model = make_model(recipe, channels_of(checkpoint.file));
+  const TensorEntry* classifier = checkpoint.file.find("classifier.weight");
+  const Model model = make_model(recipe, channels_of(checkpoint.file), classifier == nullptr ? 0 : classifier->shape.at(0));
   load_state(*model.encoder, checkpoint.file, "encoder.");
   load_state(*model.head, checkpoint.file, "head.");
   model.train(false);
   run.encoder = model.encoder;
   run.head = model.head;
+  if (model.classifier != nullptr) load_state(*model.classifier->linear(), checkpoint.file, "classifier.");
+  run.classifier = model.classifier;
   return run;
 }
 

@@ -7,6 +7,7 @@
 
 #include "debias/core/config.h"
 #include "debias/encoders/encoder.h"
+#include "debias/train/classifier.h"
 
 namespace debias {
 
@@ -16,6 +17,7 @@ struct LoadedRun {
   Config recipe;           // the resolved recipe: data, views, encoder, head, objective, ...
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
+  std::shared_ptr<Classifier> classifier;  // null where the run has none
   uint64_t seed = 1;
   int64_t epoch = 0;  // finished epochs
 };
