@@ -97,6 +97,14 @@ TEST_F(Judging, EvalJudgesGroupsWithIntervalsOnThePredictionsOfTheSameCall) {
   EXPECT_EQ(debias_command({"eval", "groups", run_folder(), "predictions=classifier"}).exit, 2);
 }
 
+TEST_F(Judging, EvalJudgesTheRunsClassifierAsTrainingDid) {
+  const std::string folder = path("with_classifier");
+  const auto trained = json_of(debias_command({"train", path("recipe.yaml"), "output=" + folder, "classifier={name: linear}", "--json"}));
+  const auto judged = json_of(debias_command({"eval", "groups", folder, "bootstrap=0", "--json"}));
+  EXPECT_EQ(judged["protocols"]["groups"]["options"]["predictions"], "classifier");
+  EXPECT_EQ(judged["protocols"]["groups"]["metrics"]["test.acc1"], trained["metrics"]["test.online_acc1"]);
+}
+
 TEST_F(Judging, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
   const auto json = json_of(debias_command({"eval", "knn", run_folder(), "k=9", "--json"}));
   EXPECT_EQ(json["protocols"]["knn"], nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json")));
