@@ -37,8 +37,8 @@ LossInput read_loss_input(const LossFiles& files, InputKind kind);
 // Throws a data error naming the first row whose norm is not 1 within 1e-4.
 void assert_unit_rows(const at::Tensor& z, const std::string& path);
 
-// z / max(|z|, 1e-12) by row, norms taken in double, in z's dtype and graph. A zero row stays zero and has a finite gradient. Holds one copy
-// of the rows besides what it returns.
+// z / max(|z|, 1e-12) by row, norms taken in double, in z's dtype and graph. A zero row stays zero and has a finite gradient. Holds one
+// copy of the rows besides what it returns.
 at::Tensor normalized_rows(const at::Tensor& z);
 
 }  // namespace debias

@@ -24,11 +24,12 @@ constexpr std::array<std::pair<DType, at::ScalarType>, 10> kTypes = {{{DType::kB
                                                                       {DType::kFloat32, at::kFloat},
                                                                       {DType::kFloat64, at::kDouble}}};
 
-at::ScalarType scalar_type(DType dtype) {
+at::ScalarType scalar_type(const TensorEntry& entry) {
   for (const auto& [known, type] : kTypes) {
-    if (known == dtype) return type;
+    if (known == entry.dtype) return type;
   }
-  throw std::logic_error("no tensor type for this element type");
+  throw data_error("tensor '{}' holds {}, which weights are not stored in; convert it to a signed or a floating-point type", entry.name,
+                   name_of(entry.dtype));
 }
 
 void collect(const torch::nn::Module& module, const std::string& prefix, std::vector<std::pair<std::string, torch::Tensor>>& state) {
@@ -87,7 +88,7 @@ TensorBytes bytes_of(const std::string& name, const torch::Tensor& tensor) {
 }
 
 torch::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry) {
-  torch::Tensor tensor = at::empty(entry.shape, at::TensorOptions(scalar_type(entry.dtype)));
+  torch::Tensor tensor = at::empty(entry.shape, at::TensorOptions(scalar_type(entry)));
   file.read(entry, tensor.mutable_data_ptr());
   return tensor;
 }

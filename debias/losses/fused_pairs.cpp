@@ -4,6 +4,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "debias/core/error.h"
 #include "debias/kernels/equal_sums.h"
@@ -229,10 +231,11 @@ class EqualSums : public Function<EqualSums> {
   }
 };
 
-// The sums; the sorted rows go on to the next function of the chain.
+// The sums; the sorted rows go on to the next function of the chain. Vectorised exponentials and maxima swallow NaN, so a row that is not
+// finite is told by its norm: a loss of it must not look like a number.
 at::Tensor taken(SortedBatch& batch, const variable_list& outputs) {
   batch.z = outputs[1];
-  return outputs[0];
+  return std::isfinite(batch.largest_norm2) ? outputs[0] : outputs[0] * std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace

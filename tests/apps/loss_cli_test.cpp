@@ -198,7 +198,7 @@ TEST_F(LossCli, AMemoryBudgetThatTheDenseFormExceedsIsSaid) {
 
 TEST_F(LossCli, MistakesInTheCommandAreExitTwo) {
   refused(loss("debiased_negative"), 2, "unknown objective 'debiased_negative'; did you mean 'debiased_negatives'?");
-  refused(loss("infonce", {"--engine", "fused"}), 2, "--engine dense");
+  refused(loss("cross_entropy", {"--labels", folder_ / "y.npy", "--engine", "fused"}), 2, "--engine dense");
   refused(loss("infonce", {"--set", "temperature=0"}), 2, "in [0.001, 100]");
   refused(loss("infonce", {"--set", "temprature=1"}), 2, "did you mean 'temperature'?");
   refused(loss("infonce", {"--set", "temperature"}), 2, "not of the form");

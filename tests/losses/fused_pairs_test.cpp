@@ -127,6 +127,16 @@ TEST(FusedPairsThreads, DecideNothing) {
   at::set_num_threads(before);
 }
 
+TEST(FusedPairsErrors, NotANumberStaysOne) {  // a loss of 1e30 would train on
+  for (const double temperature : {0.5, 0.005}) {
+    at::Tensor z = random_embeddings(5, 2, 3, 1).to(at::kFloat).flatten(0, 1);
+    z[3][1] = NAN;
+    PairRows rows = {.z = z, .group = integers({0, 0, 1, 1, 2, 2, 3, 3, 4, 4}), .temperature = temperature};
+    EXPECT_TRUE(log_sums(rows, {{PairSet::kUnequal, 1}})[0].isnan().any().item<bool>());
+    EXPECT_TRUE(ranked_log_sums(rows, {{at::zeros({8}, at::kDouble), 1}})[0].isnan().any().item<bool>());
+  }
+}
+
 TEST(FusedPairsErrors, BudgetAndSecondDerivative) {
   const at::Tensor leaf = random_embeddings(5, 2, 3, 1).to(at::kFloat).flatten(0, 1).requires_grad_(true);
   PairRows rows = {.z = leaf, .group = at::arange(10) / 2, .temperature = 0.5, .memory_budget = 1000};

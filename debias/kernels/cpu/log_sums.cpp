@@ -132,7 +132,7 @@ void log_sums_forward(const SortedRows& rows, const std::vector<ExpSum>& request
     for (int64_t r = 0; r < walk.count; ++r) {
       for (int64_t i = 0; i < n; ++i) {
         double& sum = log_sums[r * n + i];
-        sum = sum > 0 ? std::log(sum) + common_shift(rows, requests[r]) : kEmpty;
+        sum = sum == 0 ? kEmpty : std::log(sum) + common_shift(rows, requests[r]);  // NaN stays NaN
       }
     }
     return;
@@ -145,7 +145,7 @@ void log_sums_forward(const SortedRows& rows, const std::vector<ExpSum>& request
         return exp_sum_shifted(s, stretch.end - stretch.begin, requests[r].multiplier, own[i], own + stretch.begin, column);
       },
       Add(), kept, log_sums);
-  for (int64_t k = 0; k < walk.count * n; ++k) log_sums[k] = log_sums[k] > 0 ? std::log(log_sums[k]) + shifts[k] : kEmpty;
+  for (int64_t k = 0; k < walk.count * n; ++k) log_sums[k] = log_sums[k] == 0 ? kEmpty : std::log(log_sums[k]) + shifts[k];
 }
 
 namespace {

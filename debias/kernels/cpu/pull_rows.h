@@ -29,7 +29,7 @@ void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, f
     });
     float* target = dz + own.begin * dim;
     const int64_t size = own.size() * dim;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (size * chunks > 1 << 18)
     for (int64_t e = 0; e < size; ++e) {
       for (int64_t chunk = 0; chunk < chunks; ++chunk) target[e] += parts.data()[chunk * kTile * dim + e];
     }

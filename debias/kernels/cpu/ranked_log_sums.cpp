@@ -156,7 +156,7 @@ void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum
         for (int64_t p = 0; p < ordered.count(); p += kTile) {  // long sums go on in double
           sum += weighted_exp_sum(ordered.scores() + p, std::min(kTile, ordered.count() - p), k, top, by_order + p);
         }
-        log_sums[static_cast<int64_t>(r) * n + i] = sum > 0 ? std::log(sum) + top + weights[r].shift : kEmpty;
+        log_sums[static_cast<int64_t>(r) * n + i] = sum == 0 ? kEmpty : std::log(sum) + top + weights[r].shift;
       }
     }
   }
