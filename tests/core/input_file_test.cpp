@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "tests/core/temporary_folder.h"
+#include "tests/core/file_bytes.h"
 
 namespace debias {
 namespace {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <random>
 
-#include "tests/core/temporary_folder.h"
+#include "tests/core/file_bytes.h"
 
 namespace debias {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "debias/core/safetensors.h"
-#include "tests/core/temporary_folder.h"
+#include "tests/core/file_bytes.h"
 
 namespace debias {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/core/temporary_folder.h"
+#include "tests/core/file_bytes.h"
 
 namespace debias {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace {

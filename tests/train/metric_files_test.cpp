@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "debias/core/error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace {

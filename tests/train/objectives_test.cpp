@@ -10,8 +10,8 @@
 #include "debias/losses/objective.h"
 #include "debias/train/model.h"
 #include "debias/train/run_parts.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
-#include "tests/train/temporary_folder.h"
 #include "tests/train/training.h"
 
 namespace debias {

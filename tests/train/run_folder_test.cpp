@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "debias/core/error.h"
-#include "tests/train/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace {

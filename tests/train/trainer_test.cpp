@@ -9,8 +9,8 @@
 
 #include "debias/core/error.h"
 #include "debias/train/checkpoint.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
-#include "tests/train/temporary_folder.h"
 #include "tests/train/training.h"
 
 namespace debias {

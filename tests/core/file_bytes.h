@@ -1,8 +1,7 @@
-// A folder of one test, removed after it, and what tests of files need: bytes in and out, and an error's message.
+// What tests of files need: a folder, bytes in and out, and an error's message.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
@@ -11,28 +10,9 @@
 #include <vector>
 
 #include "debias/core/error.h"
+#include "tests/support/temporary_folder.h"
 
 namespace debias {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "debias_core_XXXXXX").string()) {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no temporary folder can be made");
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-  size_t entries() const {
-    const std::filesystem::directory_iterator folder(path_);
-    return static_cast<size_t>(std::distance(begin(folder), end(folder)));
-  }
-
- private:
-  std::string path_;
-};
 
 inline std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
