@@ -11,19 +11,10 @@
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/naive_negatives.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
-
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
-
-template <class Function>
-std::pair<ObjectiveResult, at::Tensor> with_gradient(const at::Tensor& z, const Function& function) {
-  const at::Tensor leaf = z.detach().clone().requires_grad_(true);
-  ObjectiveResult result = function(leaf);
-  result.value.backward();
-  return {result, leaf.grad()};
-}
 
 auto weighted_by(const BayesianOptions& options) {
   return [options](const at::Tensor& z) { return bayesian(z, options); };
@@ -278,17 +269,8 @@ TEST(Bayesian, TheHardestNegativeOfAPerfectEncoderIsIgnoredAtAnyTemperature) {
 // Ranks, clamps and weights must come out alike; terms are float32 and of order 1.
 TEST(Bayesian, EnginesAgree) {
   for (int64_t views : {2, 3}) {
-    std::vector<std::pair<ObjectiveResult, at::Tensor>> found;
-    for (Engine engine : {Engine::kDense, Engine::kFused}) {
-      found.push_back(with_gradient(random_embeddings(9, views, 6, 4).to(at::kFloat), [&](const at::Tensor& x) {
-        return bayesian(ObjectiveInput{.z = x, .engine = engine}, BayesianOptions().alpha(0.9).detach_weights(views == 2));
-      }));
-      EXPECT_EQ(found.back().first.fused, engine == Engine::kFused);
-    }
-    EXPECT_NEAR(value(found[0].first), value(found[1].first), 2e-6);
-    EXPECT_LT(largest_difference(found[0].second, found[1].second), 2e-6);
-    EXPECT_LT(largest_difference(found[0].first.per_anchor, found[1].first.per_anchor), 1e-5);
-    EXPECT_NEAR(*found[0].first.effective_sample_size, *found[1].first.effective_sample_size, 1e-4);
+    expect_engines_agree(
+        views, [&](const ObjectiveInput& input) { return bayesian(input, BayesianOptions().alpha(0.9).detach_weights(views == 2)); });
   }
 }
 

@@ -9,6 +9,7 @@
 #include "debias/losses/supcon.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
@@ -17,8 +18,6 @@ using Options = BiasConOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
 at::Tensor biases() { return integers({0, 1, 0, 1}); }
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
-
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const std::vector<int64_t>& bias, double t) {
   const int64_t samples = z.size(0), n = samples * z.size(1);
   const at::Tensor rows = z.transpose(0, 1).reshape({n, z.size(2)}), all = at::mm(rows, rows.t()) / t;

@@ -7,19 +7,10 @@
 #include "debias/core/error.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
-
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
-
-template <class Function>
-std::pair<ObjectiveResult, at::Tensor> with_gradient(const at::Tensor& z, const Function& function) {
-  const at::Tensor leaf = z.detach().clone().requires_grad_(true);
-  ObjectiveResult result = function(leaf);
-  result.value.backward();
-  return {result, leaf.grad()};
-}
 
 const at::Tensor kTwo = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
 const at::Tensor kThree = angles({{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}});

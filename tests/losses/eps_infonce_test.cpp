@@ -10,12 +10,12 @@
 #include "debias/losses/infonce.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
 EpsInfoNceOptions margin(double epsilon, double t = 0.1) { return EpsInfoNceOptions().temperature(t).epsilon(epsilon); }
 
 // The loss of one anchor and the mean over pairs of views, from raw exponentials.

@@ -11,6 +11,7 @@
 #include "debias/losses/supcon.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
@@ -20,7 +21,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Options = EpsSupConOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
 double golden(const Options& options) { return value(eps_supcon(two_views(), classes(), options)); }
 Options l1o() { return Options().epsilon(kInfinity).add_epsilon(false); }
 
@@ -59,24 +59,15 @@ TEST(EpsSupCon, GoldenValues) {
 }
 
 TEST(EpsSupCon, AgreesWithLoopsOverRows) {
-  const std::vector<int64_t> pattern = {0, 1, 0, -1, 2, -1, 1, 0, 3, 3, 1};
-  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {5, 1}, {11, 1}, {3, 2}, {11, 2}, {6, 4}}) {
-    const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
-    const std::vector<int64_t> labels(pattern.begin(), pattern.begin() + samples);
+  for_labelled_batches([](const at::Tensor& z, const std::vector<int64_t>& labels, const std::string& batch) {
     for (const auto& start : {Options(), Options().epsilon(0), Options().epsilon(4).add_epsilon(false), l1o()}) {
       for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
         const auto options = Options(start).temperature(0.2).over_positives(over);
-        const auto found = eps_supcon(z, integers(labels), options);
-        const auto expected = naive(z, labels, options);
-        ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
-        EXPECT_EQ(found.anchors_used, found.anchors);
-        for (int64_t a = 0; a < found.anchors; ++a) {
-          EXPECT_NEAR(found.per_anchor[a].item<double>(), expected[a], 1e-12 * std::max(1.0, std::abs(expected[a])))
-              << "B " << samples << " V " << views << " " << Options::table().write(options).to_json().dump() << " row " << a;
-        }
+        expect_per_anchor(eps_supcon(z, integers(labels), options), naive(z, labels, options),
+                          batch + " " + Options::table().write(options).to_json().dump());
       }
     }
-  }
+  });
 }
 
 TEST(EpsSupCon, ItsLimitsAreSupConAndInfoL1O) {

@@ -13,6 +13,7 @@
 #include "debias/losses/objective.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
@@ -23,7 +24,6 @@ constexpr EpsForm kForms[] = {EpsForm::kC, EpsForm::kA, EpsForm::kB, EpsForm::kD
 using Options = EpsSupInfoNceOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
 double golden(const Options& options) { return value(eps_supinfonce(two_views(), classes(), options)); }
 
 at::Tensor similarities(const at::Tensor& z, double t) {
@@ -98,26 +98,17 @@ TEST(EpsSupInfoNce, GoldenValues) {
 }
 
 TEST(EpsSupInfoNce, AgreesWithLoopsOverRows) {
-  const std::vector<int64_t> pattern = {0, 1, 0, -1, 2, -1, 1, 0, 3, 3, 1};
-  for (const auto& [samples, views] : std::vector<std::pair<int64_t, int64_t>>{{1, 2}, {2, 1}, {5, 1}, {11, 1}, {3, 2}, {11, 2}, {6, 4}}) {
-    const at::Tensor z = random_embeddings(samples, views, 5, samples + views);
-    const std::vector<int64_t> labels(pattern.begin(), pattern.begin() + samples);
+  for_labelled_batches([](const at::Tensor& z, const std::vector<int64_t>& labels, const std::string& batch) {
     for (EpsForm form : kForms) {
       for (double epsilon : {0.0, 0.25, 4.0, kInfinity}) {
         for (OverPositives over : {OverPositives::kMean, OverPositives::kSum}) {
           const auto options = Options().temperature(0.2).form(form).epsilon(epsilon).over_positives(over);
-          const auto found = eps_supinfonce(z, integers(labels), options);
-          const auto expected = naive(z, labels, options);
-          ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.size()));
-          EXPECT_EQ(found.anchors_used, found.anchors);
-          for (int64_t a = 0; a < found.anchors; ++a) {
-            EXPECT_NEAR(found.per_anchor[a].item<double>(), expected[a], 1e-12 * std::max(1.0, std::abs(expected[a])))
-                << "B " << samples << " V " << views << " " << Options::table().write(options).to_json().dump() << " row " << a;
-          }
+          expect_per_anchor(eps_supinfonce(z, integers(labels), options), naive(z, labels, options),
+                            batch + " " + Options::table().write(options).to_json().dump());
         }
       }
     }
-  }
+  });
 }
 
 TEST(EpsSupInfoNce, FormDInPanelsOfAnySizeIsTheSame) {

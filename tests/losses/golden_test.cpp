@@ -7,6 +7,7 @@
 #include "debias/losses/infonce.h"
 #include "debias/losses/unbiased.h"
 #include "tests/support/embeddings.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
@@ -16,8 +17,6 @@ constexpr double kPrinted = 6e-10;  // half a unit of the last printed decimal, 
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor three_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
-
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
 
 TEST(Golden, InfoNce) {
   EXPECT_NEAR(value(infonce(two_views())), 0.756893864, kPrinted);

@@ -88,14 +88,10 @@ TEST(Laws, NoGradientPassesThroughABoundFloor) {
   }
 }
 
-TEST(Laws, FallenBackEverywhereDebiasedPositivesIsInfoNce) {
-  at::Tensor z = angles({{0, 0, 0}, {180, 180, 180}});  // view 1 opposite to view 0: the numerators are least
-  const auto options = DebiasedPositivesOptions().tau_plus(0.01).temperature(2).guard(Guard::kFallback);
-  const auto found = evaluated(z, positives(options));
-  if (found.result.clamped == 6) expect_equal(found, evaluated(z, infonce_at(2)));
-  at::Tensor worst = angles({{0, 0, 0, 0}, {180, 0, 0, 0}});
+TEST(Laws, FallenBackAnchorsOfDebiasedPositivesHaveInfoNcesLoss) {
+  const at::Tensor worst = angles({{0, 0, 0, 0}, {180, 0, 0, 0}});
   const auto some = evaluated(worst, positives(DebiasedPositivesOptions().guard(Guard::kFallback)));
-  EXPECT_GE(some.result.clamped, 1);
+  ASSERT_GE(some.result.clamped, 1);
   EXPECT_NEAR(some.result.per_anchor[0].item<double>(), infonce(worst).per_anchor[0].item<double>(), 1e-12);
 }
 

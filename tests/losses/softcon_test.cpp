@@ -11,6 +11,7 @@
 #include "debias/losses/supcon.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
@@ -19,8 +20,6 @@ using Options = SoftConOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
 at::Tensor one_hot(const std::vector<int64_t>& bias) { return at::one_hot(integers(bias)).to(at::kDouble); }
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
-
 at::Tensor features(int64_t samples, int64_t seed) { return random_embeddings(samples, 1, 3, seed).squeeze(1) * 7; }
 
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const at::Tensor& g, double t) {

@@ -11,14 +11,13 @@
 #include "debias/losses/infonce.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/objective_checks.h"
 
 namespace debias {
 namespace {
 
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
-double value(const ObjectiveResult& result) { return result.value.item<double>(); }
-
 // The formula as loops over rows, from raw exponentials. [n], view-major.
 std::vector<double> naive(const at::Tensor& z, const std::vector<int64_t>& labels, const SupConOptions& options) {
   const int64_t samples = z.size(0), n = samples * z.size(1);
