@@ -29,7 +29,8 @@ WeightedLosses losses_of(const WeightedRows& rows, const BayesianOptions& option
   const at::Tensor log_rank = log_rank_weights(weighting, rows.negatives), log_square = 2 * log_rank;
   const double beta = exponent(options);
   // The weighted sum, the weights' sum, and for the evidence that of their squares.
-  const auto sums = ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta}, {log_square, 2 * beta}});
+  const auto sums =
+      ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights()}, {log_square, 2 * beta, true}});
   at::Tensor log_negatives = sums[0];
   if (!by_rank_alone(options)) {
     log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);

@@ -26,7 +26,7 @@ constexpr int64_t kLeastBudget = int64_t{4} << 20;
 
 SortedBatch& batch_of(const PairRows& rows) {
   if (rows.memory_budget < kLeastBudget) {
-    throw resource_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
+    throw usage_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
                          rows.memory_budget, kLeastBudget >> 20);
   }
   const auto of_these_rows = [&](const SortedBatch& batch) {  // a copy of `rows` may have been given other groups since
@@ -170,17 +170,21 @@ class LogAddSums : public Function<LogAddSums> {
 
 class RankedLogSums : public Function<RankedLogSums> {
  public:
+  // log_weights [requests, ranks]; multipliers and constant [requests].
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& log_weights, const SortedBatch& batch,
-                               double temperature, const std::vector<double>& multipliers, int64_t budget) {
+                               double temperature, const std::vector<double>& multipliers, const std::vector<int64_t>& constant,
+                               int64_t budget) {
+    const auto requests = kernel_requests(log_weights, multipliers, constant);
     const int64_t n = z.size(0);
-    const bool keep = z.requires_grad() && n <= budget / (n * static_cast<int64_t>(sizeof(int32_t)));
-    const at::Tensor order = keep ? at::empty({n, n}, at::kInt) : at::Tensor();
+    const int64_t shares = std::count_if(requests.begin(), requests.end(), [](const auto& request) { return request.has_gradient(); });
+    const bool keep = z.requires_grad() && shares > 0 && n <= budget / (n * shares * static_cast<int64_t>(sizeof(float)));
+    const at::Tensor kept = keep ? at::empty({shares, n, n}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
-    kernels::ranked_log_sums_forward(batch.rows(temperature), kernel_requests(log_weights, multipliers), sums.data_ptr<double>(),
-                                     keep ? order.data_ptr<int32_t>() : nullptr);
-    context->save_for_backward({z, sums, log_weights, order});
+    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
+    context->save_for_backward({z, log_weights, kept});
     remember(context, batch, temperature);
     context->saved_data["multipliers"] = multipliers;
+    context->saved_data["constant"] = constant;
     return {sums, z};
   }
 
@@ -191,19 +195,21 @@ class RankedLogSums : public Function<RankedLogSums> {
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
       kernels::ranked_log_sums_backward(
-          Remembered(context, saved[0]).rows, kernel_requests(saved[2], context->saved_data["multipliers"].toDoubleVector()),
-          saved[1].const_data_ptr<double>(), saved[3].defined() ? saved[3].const_data_ptr<int32_t>() : nullptr,
-          weights.const_data_ptr<double>(), dz.data_ptr<float>());
+          Remembered(context, saved[0]).rows,
+          kernel_requests(saved[1], context->saved_data["multipliers"].toDoubleVector(), context->saved_data["constant"].toIntVector()),
+          saved[2].defined() ? saved[2].const_data_ptr<float>() : nullptr, weights.const_data_ptr<double>(), dz.data_ptr<float>());
     }
-    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
-  static std::vector<kernels::RankedSum> kernel_requests(const at::Tensor& log_weights, const std::vector<double>& multipliers) {
+  static std::vector<kernels::RankedSum> kernel_requests(const at::Tensor& log_weights, const std::vector<double>& multipliers,
+                                                         const std::vector<int64_t>& constant) {
     std::vector<kernels::RankedSum> all;
     for (int64_t r = 0; r < log_weights.size(0); ++r) {
       const double* row = log_weights.const_data_ptr<double>() + r * log_weights.size(1);
-      all.push_back({row, log_weights.size(1), static_cast<float>(multipliers[static_cast<size_t>(r)])});
+      all.push_back(
+          {row, log_weights.size(1), static_cast<float>(multipliers[static_cast<size_t>(r)]), constant[static_cast<size_t>(r)] != 0});
     }
     return all;
   }
@@ -261,12 +267,15 @@ std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::v
   SortedBatch& batch = batch_of(rows);
   std::vector<at::Tensor> log_weights;
   std::vector<double> multipliers;
+  std::vector<int64_t> constant;
   for (const auto& request : requests) {
     log_weights.push_back(request.log_weight.to(at::kCPU, at::kDouble));
     multipliers.push_back(request.multiplier);
+    constant.push_back(request.constant);
   }
   const at::Tensor table = at::stack(log_weights).contiguous();
-  return by_request(batch, taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, rows.memory_budget)));
+  return by_request(batch,
+                    taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, constant, rows.memory_budget)));
 }
 
 at::Tensor fused_equal_sums(const PairRows& rows) {

@@ -66,7 +66,8 @@ std::vector<at::Tensor> ranked_log_sums(const PairRows& rows, const std::vector<
   for (const auto& request : requests) {
     const at::Tensor log_weight = at::cat({at::zeros({1}, at::kDouble), request.log_weight}).to(s.device(), s.scalar_type());
     const at::Tensor weights = log_weight.index({rank});
-    results.push_back(log_sum((s * request.multiplier + weights).masked_fill(weights.isinf(), kLogOfNothing), out));
+    const at::Tensor sum = log_sum((s * request.multiplier + weights).masked_fill(weights.isinf(), kLogOfNothing), out);
+    results.push_back(request.constant ? sum.detach() : sum);
   }
   return results;
 }

@@ -49,6 +49,7 @@ std::vector<at::Tensor> log_sums(const PairRows& rows, const std::vector<PairSum
 struct RankedSum {
   at::Tensor log_weight;  // double [N]: log w of ranks 1..N, -inf where w = 0; N at least the number of unequal rows of every row
   double multiplier = 1;  // k
+  bool constant = false;  // no gradient goes through it
 };
 
 // Rank 1 is the smallest s_ij; ties share the largest rank. Weights and ranks carry no gradient.

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <vector>
+
 namespace debias {
 
 kernels::SortedRows SortedBatch::rows(double temperature) const {
@@ -24,20 +27,28 @@ SortedBatch sort_by_group(const at::Tensor& z, const at::Tensor& group) {
   SortedBatch batch;
   batch.source_z = z;
   batch.source_group = group;
-  at::Tensor sorted_group = group.contiguous();
-  const bool as_given = n < 2 || sorted_group.slice(0, 1).ge(sorted_group.slice(0, 0, -1)).all().item<bool>();
-  if (as_given) {
+  const at::Tensor groups = group.contiguous();
+  std::vector<int64_t> sorted(groups.const_data_ptr<int64_t>(), groups.const_data_ptr<int64_t>() + n);
+  if (std::is_sorted(sorted.begin(), sorted.end())) {
     batch.z = z.contiguous();
   } else {
-    batch.order = group.argsort(true, 0, false);
-    batch.place = at::empty_like(batch.order).scatter_(0, batch.order, at::arange(n, batch.order.options()));
-    sorted_group = group.index_select(0, batch.order);
+    batch.order = at::arange(n, at::kLong);
+    batch.place = at::empty_like(batch.order);
+    auto *order = batch.order.data_ptr<int64_t>(), *place = batch.place.data_ptr<int64_t>();
+    std::stable_sort(order, order + n,
+                     [&](int64_t a, int64_t b) { return sorted[static_cast<size_t>(a)] < sorted[static_cast<size_t>(b)]; });
+    for (int64_t i = 0; i < n; ++i) place[order[i]] = i;
+    std::sort(sorted.begin(), sorted.end());
     batch.z = z.index_select(0, batch.order);
   }
-  const auto counts = std::get<2>(at::unique_consecutive(sorted_group, false, true));
-  const at::Tensor ends = counts.cumsum(0);
-  batch.first = (ends - counts).repeat_interleave(counts).to(at::kInt);
-  batch.last = ends.repeat_interleave(counts).to(at::kInt);
+  batch.first = at::empty({n}, at::kInt);
+  batch.last = at::empty({n}, at::kInt);
+  auto *first = batch.first.data_ptr<int32_t>(), *last = batch.last.data_ptr<int32_t>();
+  for (int64_t begin = 0, end = 0; begin < n; begin = end) {
+    while (end < n && sorted[static_cast<size_t>(end)] == sorted[static_cast<size_t>(begin)]) ++end;
+    std::fill(first + begin, first + end, static_cast<int32_t>(begin));
+    std::fill(last + begin, last + end, static_cast<int32_t>(end));
+  }
   const at::Tensor norms = at::linalg_vector_norm(batch.z.detach(), 2, at::IntArrayRef{1});
   batch.largest_norm2 = n == 0 ? 0.0f : norms.max().square().item<float>();
   return batch;

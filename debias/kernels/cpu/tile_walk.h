@@ -10,8 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <memory>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "debias/kernels/sorted_rows.h"
 
@@ -31,25 +32,52 @@ inline Block block(int64_t n, int64_t index) { return {index * kTile, std::min(n
 // Tiles of the triangle before row block i, with `blocks` blocks a side.
 inline int64_t tile_number(int64_t blocks, int64_t i, int64_t j) { return i * blocks - i * (i - 1) / 2 + (j - i); }
 
-// Zeroed floats on a 64-byte boundary, as the products want them.
+// Floats on a 64-byte boundary, as the products want them, not initialised. Small buffers wait for the next call on their thread: for a
+// small batch, pages fresh from the system cost as much as the arithmetic.
 class Floats {
  public:
-  explicit Floats(int64_t count = 0) : values_(count == 0 ? nullptr : allocate(count)) {
-    if (values_) std::fill_n(values_.get(), count, 0.0f);
-  }
-  float* data() const { return values_.get(); }
+  explicit Floats(int64_t count) : bytes_((static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64), values_(take(bytes_)) {}
+  ~Floats() { give_back(bytes_, values_); }
+  Floats(const Floats&) = delete;
+  Floats& operator=(const Floats&) = delete;
+  float* data() const { return values_; }
 
  private:
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
+  struct Shelf {
+    static constexpr size_t kBuffers = 8, kLargest = size_t{1} << 20;
+    std::vector<std::pair<size_t, float*>> buffers;
+    ~Shelf() {
+      for (const auto& buffer : buffers) std::free(buffer.second);
+    }
   };
-  static float* allocate(int64_t count) {
-    const size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64;
-    auto* p = static_cast<float*>(std::aligned_alloc(64, bytes));
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
+  static Shelf& shelf() {
+    static thread_local Shelf shelf;
+    return shelf;
   }
-  std::unique_ptr<float, Free> values_;
+  static float* take(size_t bytes) {
+    auto& waiting = shelf().buffers;
+    const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const auto& buffer) { return buffer.first == bytes; });
+    if (found != waiting.end()) {
+      float* values = found->second;
+      waiting.erase(found);
+      return values;
+    }
+    auto* values = static_cast<float*>(std::aligned_alloc(64, bytes));
+    if (values == nullptr && bytes > 0) throw std::bad_alloc();
+    return values;
+  }
+  static void give_back(size_t bytes, float* values) {
+    auto& waiting = shelf().buffers;
+    if (bytes > Shelf::kLargest) return std::free(values);
+    if (waiting.size() == Shelf::kBuffers) {
+      std::free(waiting.front().second);
+      waiting.erase(waiting.begin());
+    }
+    waiting.emplace_back(bytes, values);
+  }
+
+  size_t bytes_;
+  float* values_;
 };
 
 // The columns of `cols` that lie in the set of row i: up to two stretches.
