@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# scripts/bootstrap.sh [--lint]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
+# scripts/bootstrap.sh [--lint | --python]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
 #
-# Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy. libtorch is, in this order: the folder
+# Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy 14, --python
+# the means to make a virtual environment. libtorch is, in this order: the folder
 # LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
 # With nothing missing it only says so. Where it cannot go on it stops with one line that says what to do.
 set -euo pipefail
@@ -26,7 +27,7 @@ torch_fault() {
     [ -e "$1/$needed" ] || { echo "$needed is missing there"; return; }
   done
   compgen -G "$1/lib/libgomp*.so*" >/dev/null || { echo "lib/libgomp is missing there"; return; }
-  ldd "$1/lib/libtorch_cpu.so" 2>&1 | sed -nE 's/^\s*(\S+) => not found$/libtorch_cpu.so does not find \1/p; s/^.*(not a dynamic executable|error.*)$/libtorch_cpu.so cannot be loaded: \1/p' | head -n 1
+  { ldd "$1/lib/libtorch_cpu.so" 2>&1 || true; } | sed -nE 's/^\s*(\S+) => not found$/libtorch_cpu.so does not find \1/p; s/^.*(not a dynamic executable|error.*)$/libtorch_cpu.so cannot be loaded: \1/p' | head -n 1
 }
 
 find_torch() {
@@ -54,12 +55,14 @@ missing_packages() {
   for tool in g++ make cmake ninja:ninja-build ccache pkg-config python3 "$@"; do
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
-  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libspdlog-dev libfmt-dev libturbojpeg0-dev libpng-dev zlib1g-dev \
+  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libpng-dev zlib1g-dev \
     libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev; do
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
   # Debian's python3 has neither pip nor the means to make an environment with one.
-  if [ -z "$torch" ] && ! python3 -c 'import pip' 2>/dev/null && ! python3 -c 'import ensurepip' 2>/dev/null; then echo python3-venv; fi
+  if { [ -n "$python" ] || { [ -z "$torch" ] && ! python3 -c 'import pip' 2>/dev/null; }; } && ! python3 -c 'import ensurepip' 2>/dev/null; then
+    echo python3-venv
+  fi
 }
 
 install_packages() {
@@ -73,7 +76,7 @@ install_packages() {
   log=$(mktemp)
   say "installing with apt: $*"
   "${as_root[@]}" apt-get update -q >"$log" 2>&1 || { tail -n 5 "$log" >&2; stop "apt-get update failed (its last lines are above)"; }
-  size=$(apt-get install -y --no-install-recommends --print-uris "$@" 2>>"$log" | sed -nE 's/^Need to get (.*) of archives.*/\1/p')
+  size=$(apt-get install -y --no-install-recommends --print-uris "$@" 2>>"$log" | sed -nE 's/^Need to get (.*) of archives.*/\1/p' || true)
   say "downloading ${size:-an unknown amount} of packages"
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" >>"$log" 2>&1 ||
     { grep '^E:' "$log" >&2 || tail -n 5 "$log" >&2; stop "apt-get could not install: $*"; }
@@ -123,10 +126,12 @@ download_torch() {
   say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
 }
 
+tools=() python=""
 case "${1:-}" in
-  "") tools=() ;;
-  --lint) tools=(clang-format clang-tidy) ;;
-  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint]" ;;
+  "") ;;
+  --lint) tools=(clang-format-14 clang-tidy-14) ;;
+  --python) python=yes ;;
+  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint | --python]" ;;
 esac
 cache="${XDG_CACHE_HOME:-${HOME:?bootstrap: HOME is not set}/.cache}/debias"
 

@@ -28,7 +28,7 @@ TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone
 
-ROOTS = ("debias", "apps", "tests", "benchmarks", "examples", "cmake")
+ROOTS = ("debias", "apps", "tests", "benchmarks", "examples", "cmake", "python", "fuzz")
 SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

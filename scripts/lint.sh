@@ -3,9 +3,10 @@
 # (from the commit before, where that is the same). LINT_FILES (default: no limit) and LINT_SECONDS (default 3600) bound clang-tidy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+seconds=${LINT_SECONDS:-3600}
 
 python3 -B scripts/check_includes.py
-git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format --dry-run -Werror || { echo "lint: make format mends these" >&2; exit 1; }
+git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror || { echo "lint: make format mends these" >&2; exit 1; }
 echo "lint: $(git ls-files '*.h' '*.cpp' | wc -l) files are formatted"
 
 base=$(git merge-base HEAD origin/main 2>/dev/null || true)
@@ -25,13 +26,13 @@ echo "lint: clang-tidy on ${#sources[@]} of $total changed sources"
 cmake --preset lint >/dev/null
 # clang has no OpenMP runtime here, and torch's headers do without; gcc's warning options are not all clang's.
 status=0
-printf '%s\0' "${sources[@]}" | timeout "${LINT_SECONDS:-3600}" xargs -0 -n 1 -P "$(nproc)" clang-tidy -p build/lint --quiet \
+printf '%s\0' "${sources[@]}" | timeout "$seconds" xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 -p build/lint --quiet \
   --extra-arg=-fno-openmp --extra-arg=-Wno-unknown-warning-option 2>build/lint/tidy.log | tee build/lint/findings || status=$?
 if grep -q 'error:' build/lint/findings; then
   echo "lint: clang-tidy has objections (above)" >&2
   exit 1
 elif [ "$status" = 124 ]; then
-  echo "lint: nothing found in ${LINT_SECONDS} s; the files that clang-tidy did not come to are left out"
+  echo "lint: nothing found in $seconds s; the files that clang-tidy did not come to are left out"
 elif [ "$status" != 0 ]; then
   cat build/lint/tidy.log >&2
   exit 1

@@ -8,7 +8,7 @@ environment=${1:?usage: scripts/test_python.sh ENVIRONMENT [pytest arguments]}
 python=$environment/bin/python
 library=$PWD/build/release/python/libdebias_torch.so
 
-if ! "$python" -c 'import torch, numpy, pytest, setuptools' 2>/dev/null; then
+if ! "$python" -c 'import numpy, pytest, setuptools, torch; assert torch.__version__.startswith("2.11.0")' 2>/dev/null; then
   echo "test-python: making $environment; torch 2.11.0 is 4.5 GB unpacked"
   python3 -m venv "$environment" || { echo "test-python: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
   "$python" -m pip --disable-pip-version-check install -q torch==2.11.0 numpy pytest 'setuptools>=64' wheel
