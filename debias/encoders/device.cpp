@@ -34,7 +34,7 @@ c10::Device resolve_device(const std::string& name) {
   if (name != "auto" && name != "cuda") throw usage_error("device: unknown value '{}'; give auto, cpu or cuda", name);
   std::string reason;
   if (load_cuda(&reason)) return c10::Device(c10::kCUDA, 0);
-  if (name == "cuda") throw resource_error("device cuda: it cannot be had ({}); use device cpu", reason);
+  if (name == "cuda") throw usage_error("device cuda: it cannot be had ({}); use device cpu", reason);
   return c10::Device(c10::kCPU);
 }
 

@@ -59,7 +59,7 @@ const OptionTable<SimpleConvNetOptions>& SimpleConvNetOptions::table() {
       OptionTable<SimpleConvNetOptions>()
           .add("activation", &SimpleConvNetOptions::activation_, "of the last layer; tanh gives signed features for models without a head")
           .add("kernel", &SimpleConvNetOptions::kernel_, "side of every convolution; 1 sees colour but no shape")
-          .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 2), "of the second to fourth convolution; 2 suits a CPU")
+          .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3), "of the second to fourth convolution; 2 or 3 suits a CPU")
           .add("weights", &SimpleConvNetOptions::weights_, "safetensors file to start from");
   return table;
 }

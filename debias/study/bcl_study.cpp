@@ -55,7 +55,8 @@ ErrorSums measure_once(const BclSetting& setting, uint64_t seed, uint64_t repeti
 }
 
 void check_count(const char* name, int64_t value) {
-  if (value < 1) throw usage_error("study: {} must be at least 1, found {}; give a positive number", name, value);
+  constexpr int64_t kMost = 10'000'000;
+  if (value < 1 || value > kMost) throw usage_error("study: {}: {} is out of range; give a value in [1, {}]", name, value, kMost);
 }
 
 using Change = void (*)(BclSetting&, double);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -22,10 +23,14 @@ void for_each_piece(int64_t count, int64_t threads, const std::function<void(int
       next = count;
     }
   };
-  std::vector<std::thread> others;
-  for (int64_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take);
-  take();
-  for (auto& thread : others) thread.join();
+  {
+    std::vector<std::jthread> others;
+    try {
+      for (int64_t i = 1; i < std::min(threads, count); ++i) others.emplace_back(take);
+    } catch (const std::system_error&) {  // those that could be started share the work
+    }
+    take();
+  }
   if (failure) std::rethrow_exception(failure);
 }
 

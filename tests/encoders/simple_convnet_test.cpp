@@ -68,7 +68,7 @@ TEST(SimpleConvNet, KernelOneSeesNoShape) {
 TEST(SimpleConvNet, GreyImagesAndRanges) {
   EXPECT_EQ(make_simple_convnet({}, 1, 1)->forward(at::ones({2, 1, 28, 28})).size(1), 128);
   EXPECT_THROW(make_simple_convnet({}, 0, 1), Error);
-  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions().stride(3), 3, 1), Error);
+  EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions().stride(4), 3, 1), Error);
 }
 
 }  // namespace
