@@ -20,7 +20,7 @@ class SimpleConvNet final : public Encoder {
     const int64_t kernel = options.kernel() == ConvNetKernel::k7 ? 7 : 1;
     int64_t in = in_channels;
     for (size_t i = 0; i < kChannels.size(); ++i) {
-      const auto conv = torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? 1 : options.stride()).padding(kernel / 2);
+      const auto conv = torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? options.stem_stride() : options.stride()).padding(kernel / 2);
       convs_.push_back(register_module(fmt::format("conv{}", i + 1), torch::nn::Conv2d(conv)));
       norms_.push_back(register_module(fmt::format("bn{}", i + 1), torch::nn::BatchNorm2d(kChannels[i])));
       in = kChannels[i];
@@ -59,6 +59,7 @@ const OptionTable<SimpleConvNetOptions>& SimpleConvNetOptions::table() {
       OptionTable<SimpleConvNetOptions>()
           .add("activation", &SimpleConvNetOptions::activation_, "of the last layer; tanh gives signed features for models without a head")
           .add("kernel", &SimpleConvNetOptions::kernel_, "side of every convolution; 1 sees colour but no shape")
+          .add("stem_stride", &SimpleConvNetOptions::stem_stride_, Range::closed(1, 2), "of the first convolution; 2 suits a CPU")
           .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3), "of the second to fourth convolution; 2 or 3 suits a CPU")
           .add("weights", &SimpleConvNetOptions::weights_, "safetensors file to start from");
   return table;

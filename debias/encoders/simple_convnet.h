@@ -29,6 +29,7 @@ class SimpleConvNetOptions {
  public:
   DEBIAS_OPTION(SimpleConvNetOptions, Activation, activation, Activation::kRelu)
   DEBIAS_OPTION(SimpleConvNetOptions, ConvNetKernel, kernel, ConvNetKernel::k7)
+  DEBIAS_OPTION(SimpleConvNetOptions, int64_t, stem_stride, 1)
   DEBIAS_OPTION(SimpleConvNetOptions, int64_t, stride, 1)
   DEBIAS_OPTION(SimpleConvNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<SimpleConvNetOptions>& table();
