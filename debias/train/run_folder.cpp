@@ -64,9 +64,11 @@ bool holds_nothing(const std::string& path) {
 }
 
 void create(const std::string& path) {
-  std::error_code code;
-  for (const char* sub : {"checkpoints", "evaluation", "exported"}) fs::create_directories(fs::path(path) / sub, code);
-  if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
+  for (const char* sub : {"checkpoints", "evaluation", "exported"}) {
+    std::error_code code;
+    fs::create_directories(fs::path(path) / sub, code);
+    if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
+  }
 }
 
 }  // namespace
@@ -136,7 +138,9 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
   create(path);
   write_file_atomically(path + "/environment.json", environment().dump(2) + "\n");
   run.lock_ = ::open(config_path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (run.lock_ >= 0) flock(run.lock_, LOCK_EX | LOCK_NB);
+  if (run.lock_ < 0 || flock(run.lock_, LOCK_EX | LOCK_NB) != 0) {
+    throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", path);
+  }
   return run;
 }
 

@@ -2,12 +2,14 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
 
 #include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
 #include "debias/optim/optimizer.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/metric_files.h"
@@ -34,6 +36,7 @@ class Run {
   Run(const TrainInput& input, const Config& resolved)
       : input_(input),
         recipe_(input.recipe),
+        parts_(input.existing == ExistingFolder::kResume ? RunParts{} : make_run_parts(recipe_, input.dataset)),
         folder_(RunFolder::open(recipe_.output, input.existing, resolved, input.data_roots, *input.log)),
         recipe_yaml_(resolved.to_yaml()),
         log_(folder_.path() + "/train.log", *input.log) {}
@@ -49,7 +52,7 @@ class Run {
       result.already_finished = true;
       return result;
     }
-    parts_ = make_run_parts(recipe_, input_.dataset);
+    if (!parts_.step) parts_ = make_run_parts(recipe_, input_.dataset);
     if (checkpoint) {
       restore_from(*checkpoint);
     } else if (folder_.resumed()) {
@@ -168,9 +171,16 @@ class Run {
   }
 
   void keep_best(const std::vector<std::pair<std::string, double>>& metrics) {
-    if (recipe_.evaluate.select().empty()) return;
+    const std::string& select = recipe_.evaluate.select();
+    if (select.empty()) return;
+    std::vector<std::string> names;
+    for (const auto& metric : metrics) names.push_back(metric.first);
+    const bool evaluated = std::any_of(names.begin(), names.end(), [](const auto& name) { return name.starts_with("valid."); });
+    if (evaluated && std::find(names.begin(), names.end(), select) == names.end()) {
+      throw usage_error("evaluate: select '{}' is not among the metrics of the validation set{}", select, suggestion(select, names));
+    }
     for (const auto& [name, value] : metrics) {
-      if (name != recipe_.evaluate.select() || (state_.best_value && value <= *state_.best_value)) continue;
+      if (name != select || (state_.best_value && value <= *state_.best_value)) continue;
       state_.best_value = value;
       state_.best_epoch = state_.epoch;
       prepare_to_save();
@@ -178,7 +188,15 @@ class Run {
     }
   }
 
+  void require_finite_weights() const {
+    for (const auto& [name, tensor] : parts_.model.state()) {
+      if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
+      throw numeric_error("training stopped after step {}: '{}' is not finite, so it is not saved; lower the learning rate", state_.step, name);
+    }
+  }
+
   void prepare_to_save() {
+    require_finite_weights();
     state_.metrics_bytes = metrics_->commit();
     state_.threads = at::get_num_threads();
     state_.instruction_set = instruction_set();
@@ -192,10 +210,10 @@ class Run {
 
   const TrainInput& input_;
   const Recipe& recipe_;
+  RunParts parts_;  // of a new run before its folder, so that a recipe that cannot run leaves none
   RunFolder folder_;
   std::string recipe_yaml_;
   TrainLog log_;
-  RunParts parts_;
   std::unique_ptr<MetricFiles> metrics_;
   TrainingState state_;
   Clock::time_point last_checkpoint_;

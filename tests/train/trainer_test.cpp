@@ -43,6 +43,32 @@ TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
   }
 }
 
+TEST(Trainer, ARecipeThatCannotRunLeavesNoFolder) {
+  const TemporaryFolder folder;
+  for (const char* word : {"objective={name: softcon, bias_features: absent.npy}", "train.batch_size=4096"}) {
+    Config root = small_config(folder.path() + "/run");
+    root.assign(word);
+    EXPECT_THROW(train(input_for(root)), Error) << word;
+    EXPECT_EQ(folder.entries(), 0u) << word;
+  }
+}
+
+TEST(Trainer, WeightsThatAreNotFiniteAreNotSaved) {  // one step an epoch: its loss is finite, what the update leaves is not
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.batch_size=96");
+  root.assign("objective={name: infonce, weight: 1e6}");
+  root.assign("optimizer={name: sgd, learning_rate: 1e38}");
+  try {
+    train(input_for(root));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kNumeric) << error.what();
+    EXPECT_NE(std::string(error.what()).find("is not saved"), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(fs::exists(folder.path() + "/run/checkpoints/last.safetensors"));
+}
+
 TEST(Trainer, WorkersDoNotChangeTheResult) {
   const TemporaryFolder folder;
   std::string first;
@@ -118,6 +144,20 @@ TEST(Trainer, BestIsTheEpochThatSelectNames) {
   train(input);
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/best.safetensors").state.best_epoch, 2);
   EXPECT_NE(content(folder.path() + "/run/metrics.csv").find("valid.peak"), std::string::npos);
+}
+
+TEST(Trainer, ASelectThatNamesNoMetricIsRefusedAtTheFirstEvaluation) {
+  const TemporaryFolder folder;
+  TrainInput input = input_for(small_config(folder.path() + "/run"));
+  input.recipe.evaluate.select("valid.peek");
+  input.observers.push_back(std::make_shared<EpochNumber>());
+  try {
+    train(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("'valid.peek' is not among"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("did you mean 'valid.peak'?"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Trainer, LossFallsOnShapes) {

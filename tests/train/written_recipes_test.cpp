@@ -1,0 +1,57 @@
+// The recipes in recipes/: each can be built. Their data need not be there: drawn shapes stand in for them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/train/recipe.h"
+#include "debias/train/run_parts.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> written_recipes() {
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(golden_folder("../../recipes"))) {
+    if (entry.path().extension() == ".yaml") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+void expect_known_options(const Config& section, const std::string& where) {
+  if (section.is_null()) return;
+  const auto& entry = find_entry(dataset_registry(), section.find("name")->text(), "data set");
+  for (const auto& [key, value] : section.entries()) {
+    const bool known = key == "name" || std::any_of(entry.options.begin(), entry.options.end(),
+                                                    [&, &name = key](const OptionSpec& spec) { return spec.name == name; });
+    EXPECT_TRUE(known) << where << ": data: " << key;
+  }
+}
+
+TEST(WrittenRecipes, CanBeBuilt) {
+  const auto paths = written_recipes();
+  ASSERT_GE(paths.size(), 10u);
+  for (const auto& path : paths) {
+    Config root = read_yaml_file(path);
+    const Recipe written = read_recipe(root);
+    for (const Config* section : {&written.train_data, &written.valid_data, &written.test_data}) expect_known_options(*section, path);
+    root.assign("data={train: {name: glyphs, size: 32, train_count: 512}}");
+    root.erase("evaluate");
+    Recipe recipe = read_recipe(root);
+    recipe.train.workers(0);
+    const std::shared_ptr<const Dataset> dataset = make_dataset(recipe.train_data);
+    EXPECT_NO_THROW(resolve_recipe(recipe, *dataset)) << path;
+    EXPECT_NO_THROW(make_run_parts(recipe, dataset)) << path;
+  }
+}
+
+}  // namespace
+}  // namespace debias
