@@ -1,6 +1,6 @@
-JOBS ?= $(shell nproc)
+JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
-.PHONY: build test test-python demo bench asan lint format docs install-check bootstrap clean
+.PHONY: build test test-python demo bench asan fuzz lint format docs install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -9,10 +9,11 @@ build: bootstrap
 test: build
 	@scripts/run_tests.sh release
 
-test-python: bootstrap
+test-python:
+	@scripts/bootstrap.sh --python
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target debias_torch
-	@scripts/test_python.sh $(PYTHON_ENV)
+	@scripts/test_python.sh "$(PYTHON_ENV)"
 
 demo: bootstrap
 	@cmake --preset release
@@ -24,8 +25,11 @@ bench: build
 
 asan: bootstrap
 	@cmake --preset asan
-	@cmake --build --preset asan -j $(JOBS) --target core_test data_test
+	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
 	@scripts/run_tests.sh asan -E NOT_BUILT
+
+fuzz: bootstrap
+	@fuzz/run.sh
 
 lint:
 	@scripts/bootstrap.sh --lint
@@ -33,7 +37,7 @@ lint:
 
 format:
 	@scripts/bootstrap.sh --lint
-	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format -i
+	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 -i
 
 docs: build
 	@python3 -B scripts/check_docs.py
@@ -45,4 +49,4 @@ bootstrap:
 	@scripts/bootstrap.sh
 
 clean:
-	rm -rf build/release build/asan build/lint
+	rm -rf build/release build/asan build/fuzz build/lint

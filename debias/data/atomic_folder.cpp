@@ -1,13 +1,18 @@
 #include "debias/data/atomic_folder.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include "debias/core/error.h"
 
@@ -42,6 +47,46 @@ bool rename_unless_there(const std::string& from, const std::string& to) {
   return rename(from.c_str(), to.c_str()) == 0;
 }
 
+// A descriptor of the folder under a lock of our own; -1 where somebody else has one, or the folder is gone. Without locks in the file
+// system it is a bare descriptor, if `even_unlocked`.
+int locked(const std::string& folder, bool even_unlocked) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (descriptor < 0) return -1;
+  const bool held = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || (even_unlocked && errno != EWOULDBLOCK);
+  struct stat opened {
+  }, present{};
+  const bool there = fstat(descriptor, &opened) == 0 && lstat(folder.c_str(), &present) == 0 && opened.st_ino == present.st_ino;
+  if (held && there) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+// "PREFIX12-3"
+bool is_temporary(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return false;
+  name.remove_prefix(prefix.size());
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const size_t dash = std::min(name.find('-'), name.size());
+  return is_number(name.substr(0, dash)) && dash < name.size() && is_number(name.substr(dash + 1));
+}
+
+void remove_abandoned(const fs::path& target) {
+  const std::string prefix = target.filename().string() + ".tmp-";
+  std::error_code failure;
+  std::vector<std::string> candidates;
+  for (fs::directory_iterator entry(target.parent_path(), failure), end; !failure && entry != end; entry.increment(failure)) {
+    if (is_temporary(entry->path().filename().string(), prefix)) candidates.push_back(entry->path().string());
+  }
+  for (const std::string& folder : candidates) {
+    const int lock = locked(folder, false);
+    if (lock < 0) continue;
+    fs::remove_all(folder, failure);
+    close(lock);
+  }
+}
+
 }  // namespace
 
 AtomicFolder::AtomicFolder(const std::string& path) {
@@ -53,20 +98,25 @@ AtomicFolder::AtomicFolder(const std::string& path) {
   if (fs::exists(fs::symlink_status(target, failure))) throw exists_error(path);
   fs::create_directories(target.parent_path(), failure);
   if (failure) throw write_error(path, "making the folder above it", failure.message());
+  remove_abandoned(target);
   static std::atomic<uint64_t> count{0};
-  do {  // a name is taken where a killed process with the same number left its folder
+  constexpr int kAttempts = 100;  // a name may be taken, or removed as abandoned before it is locked
+  for (int attempt = 0; attempt < kAttempts && lock_ < 0 && !failure; ++attempt) {
     temporary_ = fmt::format("{}.tmp-{}-{}", path_, getpid(), count++);
-  } while (!fs::create_directory(temporary_, failure) && !failure);
-  if (failure) {
-    temporary_.clear();
-    throw write_error(path, "making it", failure.message());
+    if (!fs::create_directory(temporary_, failure)) continue;
+    lock_ = locked(temporary_, true);
+    std::error_code ignored;
+    if (lock_ < 0) fs::remove(temporary_, ignored);
   }
+  if (lock_ >= 0) return;
+  temporary_.clear();
+  throw write_error(path, "making it", failure ? failure.message() : std::strerror(errno));
 }
 
 AtomicFolder::~AtomicFolder() {
-  if (temporary_.empty()) return;
   std::error_code ignored;
-  fs::remove_all(temporary_, ignored);
+  if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  close(lock_);
 }
 
 void AtomicFolder::commit() {

@@ -5,7 +5,10 @@
 
 namespace debias {
 
-// Built beside its target and renamed to it, once everything in it is on disk. Destroyed without commit(), it leaves nothing behind.
+// Built beside its target as TARGET.tmp-PROCESS-NUMBER and renamed to it, once everything in it is on disk. Destroyed without commit(), it
+// leaves nothing behind; a killed process leaves its folder, which the next one of the same target removes. It knows such folders by a lock
+// (flock) that they are under as long as their process lives; on a file system without locks they stay.
+//
 // Folders above the target are made where they are missing. The target must not exist: a usage error, at the start and at the end.
 // Other failures are resource errors naming the path.
 class AtomicFolder {
@@ -21,6 +24,7 @@ class AtomicFolder {
  private:
   std::string path_;
   std::string temporary_;
+  int lock_ = -1;  // descriptor of the folder under construction
 };
 
 }  // namespace debias

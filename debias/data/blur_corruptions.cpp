@@ -77,11 +77,15 @@ Planes motion_blur(const Planes& image, int level, Random& random) {
 }
 
 Planes zoom_blur(const Planes& image, int level) {
-  const int last = 5 * (level + 1);  // hundredths
+  // The released code's numpy.arange(1, 1.06, 0.01): rounding makes it and the next, to 1.11, reach their ends, which the other three
+  // leave out; and the 25th step lies above 1.25, which decides about half a pixel.
+  constexpr std::array<int, 5> kLast = {6, 11, 15, 20, 25};
+  constexpr double kStep = (1 + 0.01) - 1;
+  const int last = kLast[level];
   return each_plane(image, [&](const Plane& plane) {
     Plane sum = plane;
-    for (int hundredths = 0; hundredths <= last; ++hundredths) {
-      const Plane zoomed = clipped_zoom(plane, 1 + hundredths / 100.0);
+    for (int step = 0; step <= last; ++step) {
+      const Plane zoomed = clipped_zoom(plane, 1 + step * kStep);
       for (size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += zoomed.values[i];
     }
     for (double& value : sum.values) value /= last + 2;

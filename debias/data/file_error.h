@@ -2,16 +2,21 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "debias/core/error.h"
 
 namespace debias {
 
-class FileError : public Error {  // kData; the message is "PATH: REASON"
+// Text of a file or of its name in a message: control characters, which could end the line or steer the terminal, become \x1b and the
+// like.
+std::string without_control_characters(std::string_view text);
+
+class FileError : public Error {  // kData; the message is "PATH: REASON", without control characters
  public:
   FileError(std::string path, std::string reason)
-      : Error(ErrorKind::kData, path + ": " + reason), path_(std::move(path)), reason_(std::move(reason)) {}
+      : Error(ErrorKind::kData, without_control_characters(path + ": " + reason)), path_(std::move(path)), reason_(std::move(reason)) {}
   const std::string& path() const { return path_; }
   const std::string& reason() const { return reason_; }
 

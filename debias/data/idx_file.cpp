@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kLargestArray = int64_t{1} << 32;
+constexpr int64_t kLargestArray = int64_t{1} << 30;  // twenty times MNIST; compressed data may unpack to so much
 constexpr int64_t kChunk = int64_t{1} << 20;
 
 // Bytes of a file, decompressed where it is gzip.

@@ -13,7 +13,7 @@ struct IdxArray {
 };
 
 // Plain or gzip-compressed, told from the content. FileError naming the fault: missing, empty, another magic, extents that are zero or
-// multiply to more than 4 GiB, fewer or more bytes than they promise, damaged compression. Memory grows with what was read, not with
+// multiply to more than 1 GiB, fewer or more bytes than they promise, damaged compression. Memory grows with what was read, not with
 // what the header claims.
 IdxArray read_idx(const std::string& path, int dimensions);
 

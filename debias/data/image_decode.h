@@ -1,8 +1,9 @@
 // JPEG and PNG files to 8-bit RGB, as Pillow's Image.open(...).convert("RGB") gives them.
 //
-// Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended), 16-bit samples keep their high byte, CMYK and
-// YCCK JPEGs are read as Adobe's (inverted) and converted as Pillow does. JPEG decoding uses the accurate inverse DCT and smooth chroma
-// upsampling. Colour profiles, gamma and EXIF orientation are ignored. The format is told from the first bytes, never from the name.
+// Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended), 16-bit samples keep their high byte (grey ones,
+// too, where Pillow takes the number and clips it at 255), CMYK and YCCK JPEGs are read as Adobe's (inverted) and converted as Pillow does.
+// JPEG decoding uses the accurate inverse DCT and smooth chroma upsampling. Colour profiles, gamma and EXIF orientation are ignored. The
+// format is told from the first bytes, never from the name.
 //
 // Hostile input is refused with a FileError naming file and reason: empty, truncated or corrupt data, other formats, and more than
 // kLargestImage pixels, before memory is set aside for them.

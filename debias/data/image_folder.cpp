@@ -1,5 +1,7 @@
 #include "debias/data/image_folder.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -30,7 +32,12 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   std::error_code failure;
   if (fs::is_directory(fs::path(root) / split, failure)) return split + "/";
   if (split == "train") return "";
-  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}", split));
+  std::vector<std::string> folders = list_folders(root);
+  constexpr size_t kShown = 10;
+  if (folders.size() > kShown) folders.resize(kShown);
+  throw FileError((fs::path(root) / split).string(),
+                  fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}", split,
+                              folders.empty() ? "none" : fmt::format("{}", fmt::join(folders, ", "))));
 }
 
 void add_class(const std::string& root, const std::string& class_path, int64_t label, Listing& listing) {

@@ -117,6 +117,11 @@ Json about_json(const DatasetInfo& info, const Json& options) {
           {"biases", info.bias_names}};
 }
 
+bool is_extent(const Json& value) {
+  constexpr uint64_t kLongestSide = 1 << 20;
+  return value.is_number_unsigned() && value.get<uint64_t>() <= kLongestSide;
+}
+
 void apply_about(const std::string& path, DatasetInfo& info) {
   const std::vector<uint8_t> bytes = read_file_bytes(path, kLargestAbout);
   const Json about = Json::parse(bytes, nullptr, false);
@@ -125,10 +130,12 @@ void apply_about(const std::string& path, DatasetInfo& info) {
   try {
     const auto name = about.at("name").get<std::string>();
     if (name != info.name) fail(fmt::format("the folder holds data set '{}', not '{}'", name, info.name));
-    const auto shape = about.at("shape").get<std::vector<int>>();
-    if (shape.size() != 3 || shape[0] < 0 || shape[1] < 0) fail("shape: expected [height, width, channels]");
-    info.height = shape[0];
-    info.width = shape[1];
+    const Json& shape = about.at("shape");
+    if (!shape.is_array() || shape.size() != 3 || !std::all_of(shape.begin(), shape.end(), is_extent)) {
+      fail("shape: expected [height, width, channels]");
+    }
+    info.height = shape[0].get<int>();
+    info.width = shape[1].get<int>();
     info.class_names = about.at("classes").get<std::vector<std::string>>();
     info.bias_names = about.at("biases").get<std::vector<std::string>>();
   } catch (const Json::exception& error) {

@@ -49,7 +49,8 @@ std::vector<Span> box_spans(int in, int out) {
   return spans;
 }
 
-double rounded_mean(double sum, int count) { return std::floor(255 * sum / count + 0.5) / 255; }
+// Halves go up, also where the sum of v / 255 falls short of one.
+double rounded_mean(double sum, int count) { return std::floor(255 * sum / count + 0.5 + 1e-9) / 255; }
 
 }  // namespace
 
@@ -166,7 +167,7 @@ Plane motion_blurred(const Plane& in, double radius, double sigma, double angle)
       }
     }
   }
-  for (double& value : out.values) value = std::floor(255 * value + 0.5) / 255;
+  for (double& value : out.values) value = std::floor(std::floor(65535 * value + 0.5) / 257) / 255;  // 16 bits, cut to 8
   return out;
 }
 

@@ -46,8 +46,8 @@ double bilinear(const Plane& in, double y, double x, Border border);
 // round(crop * zoom), centre trimmed (hendrycks/robustness, clipped_zoom over scipy.ndimage.zoom). zoom >= 1.
 Plane clipped_zoom(const Plane& in, double zoom);
 
-// One-sided Gaussian taps along an angle in degrees, 2 ceil(radius) + 1 of them, edges repeated, rounded to 8 bits (ImageMagick's
-// motion blur).
+// One-sided Gaussian taps along an angle in degrees, 2 ceil(radius) + 1 of them, edges repeated, rounded to 16 bits and cut to 8
+// (ImageMagick's motion blur, written as PNG).
 Plane motion_blurred(const Plane& in, double radius, double sigma, double angle);
 
 // Box-filtered resize, 8 bits after each pass, columns after rows (Pillow's resize with BOX).

@@ -25,7 +25,12 @@ Plane saturated(Plane plane) {
   return plane;
 }
 
-Plane mean_of_nine(const Plane& in) { return correlated(in, Plane(3, 3, 1.0 / 9)); }
+// cv2.blur with a 3x3 window: the sum is exact, the mean float32, so that nine like values keep theirs.
+Plane mean_of_nine(const Plane& in) {
+  Plane mean = correlated(in, Plane(3, 3, 1));
+  for (double& value : mean.values) value = static_cast<float>(value * (1.0 / 9));
+  return mean;
+}
 
 Plane sobel(const Plane& in, bool along_x) {
   constexpr std::array<int, 3> kSmooth = {1, 2, 1}, kSlope = {-1, 0, 1};
@@ -91,8 +96,9 @@ std::vector<bool> canny(const Plane& in) {
   return edge;
 }
 
-// cv2.distanceTransform(., DIST_L2, 5) to the nearest edge, by chamfer steps of 1, 1.4 and 2.1969; at most `cap`.
+// cv2.distanceTransform(., DIST_L2, 5) to the nearest edge, by chamfer steps of 1, 1.4 and 2.1969 (in 16 binary places); at most `cap`.
 Plane distance_to(const std::vector<bool>& edge, int height, int width, double cap) {
+  constexpr double kDiagonal = 91750 / 65536.0, kKnight = 143976 / 65536.0;
   Plane distance(height, width, cap);
   for (size_t i = 0; i < edge.size(); ++i) {
     if (edge[i]) distance.values[i] = 0;
@@ -101,7 +107,7 @@ Plane distance_to(const std::vector<bool>& edge, int height, int width, double c
     for (int dy = -2; dy <= 2; ++dy) {
       for (int dx = -2; dx <= 2; ++dx) {
         const int steps = dx * dx + dy * dy;
-        const double length = steps == 1 ? 1 : steps == 2 ? 1.4 : steps == 5 ? 2.1969 : cap;
+        const double length = steps == 1 ? 1 : steps == 2 ? kDiagonal : steps == 5 ? kKnight : cap;
         const int v = y + dy, u = x + dx;
         if (v < 0 || u < 0 || v >= height || u >= width) continue;
         distance.at(y, x) = std::min(distance.at(y, x), distance.at(v, u) + length);

@@ -112,8 +112,9 @@ TEST(BiasedMnistRealData, HasThePublishedCounts) {
     return data->size() - aligned(*data);
   };
   const auto options = BiasedMnistOptions().root(root);
-  EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(0.997)), 184);
-  EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(0.9)), 6006);
+  for (const auto& [correlation, expected] : {std::pair{0.999, 63}, {0.997, 184}, {0.995, 305}, {0.99, 606}, {0.95, 3006}, {0.9, 6006}}) {
+    EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(correlation)), expected) << correlation;
+  }
   EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(0.1).split(FolderSplit::kTest)), 9004);
 }
 

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "debias/data/atomic_folder.h"
 #include "tests/data/fixture_files.h"
@@ -140,13 +143,43 @@ TEST_F(DataMake, AFolderThatAppearsMeanwhileIsNotReplaced) {
   EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { folder.commit(); }), HasSubstr("exists already"));
 }
 
+TEST_F(DataMake, WhatAKilledProcessLeftIsRemovedByTheNextOfTheSameTarget) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t other = fork();
+  if (other == 0) {
+    AtomicFolder folder(folder_ / "made");
+    write(folder.building() + "/align/0/1_0_0.png", "an image");
+    const bool told = ::write(ready[1], "!", 1) == 1;
+    pause();
+    _exit(told ? 0 : 1);
+  }
+  char sign = 0;
+  ASSERT_EQ(read(ready[0], &sign, 1), 1);
+  close(ready[0]);
+  close(ready[1]);
+  { const AtomicFolder beside(folder_ / "made"); }
+  EXPECT_EQ(left().size(), 2u) << "the folder of a process that lives is left alone";
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+  for (const char* name : {"made.tmp-notes/x", "made.tmp-1/x", "made.tmp-1-2", "other.tmp-1-2/x"}) write(folder_ / name, "mine");
+  fs::create_directory_symlink("mnist", folder_ / "made.tmp-3-4");
+  AtomicFolder folder(folder_ / "made");
+  const std::string own = fs::path(folder.building()).filename().string();
+  EXPECT_THAT(left(),
+              testing::UnorderedElementsAre("mnist", own, "made.tmp-notes", "made.tmp-1", "made.tmp-1-2", "other.tmp-1-2", "made.tmp-3-4"));
+  EXPECT_TRUE(fs::exists(folder_ / "mnist/train-images-idx3-ubyte"));
+}
+
 TEST_F(DataMake, TellsADamagedFolder) {
   const std::string out = folder_ / "made";
   build("{" + section("glyphs") + "}", out);
   const std::string made = "{name: glyphs, root: " + out + "}";
   EXPECT_THAT(data_message([&] { make("{name: biased_mnist, root: " + out + "}"); }),
               HasSubstr("holds data set 'glyphs', not 'biased_mnist'"));
-  for (const std::string text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"glyphs\"}", "{\"name\": \"glyphs\", \"shape\": [1]}"}) {
+  for (const std::string text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"glyphs\"}", "{\"name\": \"glyphs\", \"shape\": [1]}",
+                                 "{\"name\": \"glyphs\", \"shape\": [4294967312, 16, 3], \"classes\": [], \"biases\": []}",
+                                 "{\"name\": \"glyphs\", \"shape\": [1e300, 16, 3], \"classes\": [], \"biases\": []}"}) {
     write(out + "/about.json", text);
     EXPECT_THAT(data_message([&] { make(made); }), HasSubstr("about.json")) << text;
   }

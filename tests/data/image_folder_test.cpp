@@ -62,7 +62,7 @@ TEST_F(ImageFolder, TakesTheFolderOfTheSplit) {
   add("test/dog/3.png");
   EXPECT_THAT(sources(*open()), ElementsAre("train/cat/1.png"));
   EXPECT_THAT(sources(*open(ImageFolderOptions().split("test"))), ElementsAre("test/cat/2.png", "test/dog/3.png"));
-  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid"));
+  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid; the root holds test, train"));
   EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
 }
 

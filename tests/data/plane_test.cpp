@@ -74,7 +74,7 @@ TEST(MotionBlur, IsOneSidedAlongTheAngle) {
   Plane in(16, 16);
   in.at(8, 8) = 1;
   const double k0 = 1, k1 = std::exp(-0.5), k2 = std::exp(-2.0), total = k0 + k1 + k2;  // radius 1: three taps
-  const auto eighth = [](double value) { return std::floor(255 * value + 0.5) / 255; };
+  const auto eighth = [](double value) { return std::floor(255 * value) / 255; };       // but for 1/514 of a level
   const Plane right = motion_blurred(in, 1, 1, 0);
   EXPECT_DOUBLE_EQ(right.at(8, 8), eighth(k0 / total));
   EXPECT_DOUBLE_EQ(right.at(8, 7), eighth(k1 / total));
@@ -88,6 +88,9 @@ TEST(MotionBlur, IsOneSidedAlongTheAngle) {
 TEST(BoxResize, AveragesWholePixels) {
   EXPECT_THAT(box_resized(row({0, 10 / 255.0, 20 / 255.0, 31 / 255.0}), 1, 2).values,
               ElementsAre(5 / 255.0, 26 / 255.0));  // 25.5 rounds up
+  for (int v = 0; v < 255; ++v) {
+    EXPECT_THAT(box_resized(row({v / 255.0, (v + 1) / 255.0}), 1, 1).values, ElementsAre((v + 1) / 255.0)) << v << ".5";
+  }
   EXPECT_THAT(box_resized(row({0, 1}), 1, 4).values, ElementsAre(0, 0, 1, 1));
 }
 
