@@ -35,23 +35,23 @@ class ColorJitterOptions {
 class ColorJitter : public StepWithOptions<ColorJitterOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void apply(Image& image, const RngKey& key) const override {
+  void act(ViewFrame& frame, const RngKey& key) const override {
     Random random(key);
     if (!(random.uniform() < options_.p())) return;
     const JitterDraw draw = draw_jitter(options_.brightness(), options_.contrast(), options_.saturation(), options_.hue(), random);
     for (const ColorAdjustment adjustment : draw.order) {
       switch (adjustment) {
         case ColorAdjustment::kBrightness:
-          adjust_brightness(image, draw.brightness);
+          adjust_brightness(frame, draw.brightness);
           break;
         case ColorAdjustment::kContrast:
-          adjust_contrast(image, draw.contrast);
+          adjust_contrast(frame, draw.contrast);
           break;
         case ColorAdjustment::kSaturation:
-          adjust_saturation(image, draw.saturation);
+          adjust_saturation(frame, draw.saturation);
           break;
         case ColorAdjustment::kHue:
-          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(image, draw.hue);  // the way through HSV is not exact
+          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(frame, draw.hue);  // the way through HSV is not exact
           break;
       }
     }

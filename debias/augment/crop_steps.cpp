@@ -28,19 +28,19 @@ class RandomCrop : public StepWithOptions<RandomCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
-  void apply(Image& image, const RngKey& key) const override {
+  void act(ViewFrame& frame, const RngKey& key) const override {
     const auto [height, width] = sides(options_.size());
     const int padding = static_cast<int>(options_.padding());
-    const int spare_rows = image.height + 2 * padding - height, spare_columns = image.width + 2 * padding - width;
+    const int spare_rows = frame.height() + 2 * padding - height, spare_columns = frame.width() + 2 * padding - width;
     if (spare_rows < 0 || spare_columns < 0) {
       throw usage_error(
           "random_crop: a crop of {} x {} does not fit in an image of {} x {} with padding {}; give a smaller size or more padding", height,
-          width, image.height, image.width, padding);
+          width, frame.height(), frame.width(), padding);
     }
     Random random(key);
     const int top = static_cast<int>(random.below(spare_rows + 1));
     const int left = static_cast<int>(random.below(spare_columns + 1));
-    image = padded_crop(image, {top - padding, left - padding, height, width});
+    padded_crop(frame, {top - padding, left - padding, height, width});
   }
 };
 
@@ -67,9 +67,9 @@ class Resize : public StepWithOptions<ResizeOptions> {
     }
     return height < width ? std::pair(size.height, static_cast<int>(longer)) : std::pair(static_cast<int>(longer), size.height);
   }
-  void apply(Image& image, const RngKey&) const override {
-    const auto [height, width] = output_size(image.height, image.width);
-    if (height != image.height || width != image.width) image = resized(image, height, width);
+  void act(ViewFrame& frame, const RngKey&) const override {
+    const auto [height, width] = output_size(frame.height(), frame.width());
+    resize(frame, height, width);
   }
 };
 
@@ -87,9 +87,9 @@ class CenterCrop : public StepWithOptions<CenterCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
-  void apply(Image& image, const RngKey&) const override {
+  void act(ViewFrame& frame, const RngKey&) const override {
     const auto [height, width] = sides(options_.size());
-    image = padded_crop(image, center_box(image.height, image.width, height, width));
+    padded_crop(frame, center_box(frame.height(), frame.width(), height, width));
   }
 };
 

@@ -20,8 +20,8 @@ class RandomGrayscaleOptions {
 class RandomGrayscale : public StepWithOptions<RandomGrayscaleOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void apply(Image& image, const RngKey& key) const override {
-    if (Random(key).uniform() < options_.p()) make_grayscale(image);
+  void act(ViewFrame& frame, const RngKey& key) const override {
+    if (Random(key).uniform() < options_.p()) make_grayscale(frame);
   }
 };
 
@@ -48,10 +48,10 @@ class GaussianBlurOptions {
 class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void apply(Image& image, const RngKey& key) const override {
+  void act(ViewFrame& frame, const RngKey& key) const override {
     Random random(key);
     if (!(random.uniform() < options_.p())) return;
-    gaussian_blur(image, static_cast<int>(options_.kernel_size()), random.uniform(options_.sigma().low, options_.sigma().high));
+    gaussian_blur(frame, static_cast<int>(options_.kernel_size()), random.uniform(options_.sigma().low, options_.sigma().high));
   }
 };
 

@@ -5,7 +5,6 @@
 #include "debias/augment/blur.h"
 #include "debias/augment/colour.h"
 #include "debias/augment/geometry.h"
-#include "debias/augment/lab.h"
 #include "debias/augment/resize.h"
 #include "debias/augment/step_options.h"
 #include "debias/augment/view_pipeline.h"
@@ -36,14 +35,6 @@ FixedStepEntry from_view_step(const ViewStepEntry& step) {
   };
   return {step.name, step.aliases, step.summary, step.options, std::move(make)};
 }
-
-class NoOptions {
- public:
-  static const OptionTable<NoOptions>& table() {
-    static const OptionTable<NoOptions> table;
-    return table;
-  }
-};
 
 class BoxOptions {
  public:
@@ -170,7 +161,7 @@ std::vector<FixedStepEntry> all_steps() {
                          [](Image& image, const BlurOptions& o) { gaussian_blur(image, static_cast<int>(o.kernel()), o.sigma()); }),
       entry<RotateOptions>("rotate", {}, "turns about the centre: nearest pixel, black outside",
                            [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees()); }),
-      entry<NoOptions>("rgb_to_lab", {}, "sRGB to L*a*b* bytes", [](Image& image, const NoOptions&) { convert_to_lab(image); }),
+      from_view_step(rgb_to_lab_entry()),
   };
 }
 

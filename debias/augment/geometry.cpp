@@ -5,36 +5,35 @@
 #include <cstring>
 #include <numbers>
 
+#include "debias/augment/plane_kernels.h"
+
 namespace debias {
 namespace {
-
-Image black(int height, int width, int channels) {
-  return {height, width, channels, std::vector<uint8_t>(static_cast<size_t>(height) * width * channels)};
-}
 
 int center_offset(int extent, int wanted) {
   if (wanted > extent) return -((wanted - extent) / 2);
   return static_cast<int>(std::nearbyint((extent - wanted) / 2.0));
 }
 
-void reverse_pixels(Image& image) {
-  std::reverse(image.pixels.begin(), image.pixels.end());
-  if (image.channels == 1) return;
-  for (size_t i = 0; i < image.pixels.size(); i += 3) std::swap(image.pixels[i], image.pixels[i + 2]);
+void turn_half(ViewFrame& frame) {
+  const size_t count = static_cast<size_t>(frame.height()) * frame.width();
+  for (int c = 0; c < frame.channels(); ++c) std::reverse(frame.plane(c), frame.plane(c) + count);
 }
 
-Image quarter_turned(const Image& image, bool counter_clockwise) {  // of a square image
-  const int n = image.width, channels = image.channels;
-  Image result = black(n, n, channels);
-  uint8_t* out = result.pixels.data();
-  for (int y = 0; y < n; ++y) {
-    for (int x = 0; x < n; ++x, out += channels) {
-      const int from_y = counter_clockwise ? x : n - 1 - x;
-      const int from_x = counter_clockwise ? n - 1 - y : y;
-      std::memcpy(out, image.row(from_y) + static_cast<size_t>(from_x) * channels, channels);
+void turn_quarter(ViewFrame& frame, bool counter_clockwise) {  // of a square image
+  const int n = frame.width();
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, n, n);
+    for (int y = 0; y < n; ++y) {
+      for (int x = 0; x < n; ++x) {
+        const size_t from_y = counter_clockwise ? x : n - 1 - x;
+        const size_t from_x = counter_clockwise ? n - 1 - y : y;
+        *out++ = in[from_y * n + from_x];
+      }
     }
   }
-  return result;
+  frame.replace_pixels();
 }
 
 double rounded_to_15_digits(double value) { return std::nearbyint(value * 1e15) / 1e15; }  // as PIL.Image.rotate does
@@ -43,17 +42,27 @@ int64_t fixed_point(double value) { return static_cast<int64_t>(std::floor(value
 
 }  // namespace
 
-Image padded_crop(const Image& image, const Box& box) {
-  if (box.top == 0 && box.left == 0 && box.height == image.height && box.width == image.width) return image;
-  Image result = black(box.height, box.width, image.channels);
-  const int first_row = std::max(0, -box.top), last_row = std::min(box.height, image.height - box.top);
-  const int first_column = std::max(0, -box.left), last_column = std::min(box.width, image.width - box.left);
-  if (first_column >= last_column) return result;
-  const size_t bytes = static_cast<size_t>(last_column - first_column) * image.channels;
-  for (int y = first_row; y < last_row; ++y) {
-    const uint8_t* from = image.row(box.top + y) + static_cast<size_t>(box.left + first_column) * image.channels;
-    std::memcpy(result.pixels.data() + (static_cast<size_t>(y) * box.width + first_column) * image.channels, from, bytes);
+void padded_crop(ViewFrame& frame, const Box& box) {
+  const int height = frame.height(), width = frame.width();
+  if (box.top == 0 && box.left == 0 && box.height == height && box.width == width) return;
+  const int first_row = std::max(0, -box.top), last_row = std::min(box.height, height - box.top);
+  const int first_column = std::max(0, -box.left), last_column = std::min(box.width, width - box.left);
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, box.height, box.width);
+    std::memset(out, 0, static_cast<size_t>(box.height) * box.width);
+    if (first_column >= last_column) continue;
+    for (int y = first_row; y < last_row; ++y) {
+      std::memcpy(out + static_cast<size_t>(y) * box.width + first_column,
+                  in + static_cast<size_t>(box.top + y) * width + box.left + first_column, last_column - first_column);
+    }
   }
+  frame.replace_pixels();
+}
+
+Image padded_crop(const Image& image, const Box& box) {
+  Image result = image;
+  through_frame(result, [&box](ViewFrame& frame) { padded_crop(frame, box); });
   return result;
 }
 
@@ -61,49 +70,52 @@ Box center_box(int image_height, int image_width, int height, int width) {
   return {center_offset(image_height, height), center_offset(image_width, width), height, width};
 }
 
-void mirror_horizontally(Image& image) {
-  const size_t row_bytes = static_cast<size_t>(image.width) * image.channels;
-  for (int y = 0; y < image.height; ++y) {
-    uint8_t* left = image.pixels.data() + y * row_bytes;
-    uint8_t* right = left + row_bytes - image.channels;
-    for (; left < right; left += image.channels, right -= image.channels) std::swap_ranges(left, left + image.channels, right);
+void mirror_horizontally(ViewFrame& frame) {
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    mirror_rows(in, frame.height(), frame.width(), frame.room(c, frame.height(), frame.width()));
   }
+  frame.replace_pixels();
 }
 
-Image rotated(const Image& image, double degrees) {
+void mirror_horizontally(Image& image) {
+  through_frame(image, [](ViewFrame& frame) { mirror_horizontally(frame); });
+}
+
+void rotate(ViewFrame& frame, double degrees) {
+  const int height = frame.height(), width = frame.width();
   double turn = std::fmod(degrees, 360.0);
   if (turn < 0) turn += 360.0;
-  if (turn == 0) return image;
-  if (turn == 180) {
-    Image result = image;
-    reverse_pixels(result);
-    return result;
-  }
-  if ((turn == 90 || turn == 270) && image.width == image.height) return quarter_turned(image, turn == 90);
+  if (turn == 0) return;
+  if (turn == 180) return turn_half(frame);
+  if ((turn == 90 || turn == 270) && width == height) return turn_quarter(frame, turn == 90);
 
   const double angle = -turn * (std::numbers::pi / 180);
   const double cosine = rounded_to_15_digits(std::cos(angle)), sine = rounded_to_15_digits(std::sin(angle));
-  const double centre_x = image.width / 2.0, centre_y = image.height / 2.0;
+  const double centre_x = width / 2.0, centre_y = height / 2.0;
   const double offset_x = -cosine * centre_x - sine * centre_y + centre_x;
   const double offset_y = sine * centre_x - cosine * centre_y + centre_y;
   const int64_t x_step = fixed_point(cosine), y_step = fixed_point(-sine);
-  int64_t row_x = fixed_point(offset_x + cosine * 0.5 + sine * 0.5), row_y = fixed_point(offset_y - sine * 0.5 + cosine * 0.5);
+  const int64_t first_x = fixed_point(offset_x + cosine * 0.5 + sine * 0.5), first_y = fixed_point(offset_y - sine * 0.5 + cosine * 0.5);
 
-  Image result = black(image.height, image.width, image.channels);
-  uint8_t* out = result.pixels.data();
-  for (int y = 0; y < image.height; ++y) {
-    int64_t x_in = row_x, y_in = row_y;
-    for (int x = 0; x < image.width; ++x, out += image.channels) {
-      const int64_t column = x_in >> 16, row = y_in >> 16;
-      if (column >= 0 && column < image.width && row >= 0 && row < image.height) {
-        std::memcpy(out, image.row(static_cast<int>(row)) + column * image.channels, image.channels);
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, height, width);
+    for (int y = 0; y < height; ++y) {
+      int64_t x_in = first_x + y * fixed_point(sine), y_in = first_y + y * fixed_point(cosine);
+      for (int x = 0; x < width; ++x, x_in += x_step, y_in += y_step) {
+        const int64_t column = x_in >> 16, row = y_in >> 16;
+        const bool inside = column >= 0 && column < width && row >= 0 && row < height;
+        *out++ = inside ? in[row * width + column] : 0;
       }
-      x_in += x_step;
-      y_in += y_step;
     }
-    row_x += fixed_point(sine);
-    row_y += fixed_point(cosine);
   }
+  frame.replace_pixels();
+}
+
+Image rotated(const Image& image, double degrees) {
+  Image result = image;
+  through_frame(result, [degrees](ViewFrame& frame) { rotate(frame, degrees); });
   return result;
 }
 

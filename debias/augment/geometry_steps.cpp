@@ -18,8 +18,8 @@ class RandomHorizontalFlipOptions {
 class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void apply(Image& image, const RngKey& key) const override {
-    if (Random(key).uniform() < options_.p()) mirror_horizontally(image);
+  void act(ViewFrame& frame, const RngKey& key) const override {
+    if (Random(key).uniform() < options_.p()) mirror_horizontally(frame);
   }
 };
 
@@ -36,9 +36,9 @@ class RandomRotationOptions {
 class RandomRotation : public StepWithOptions<RandomRotationOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void apply(Image& image, const RngKey& key) const override {
+  void act(ViewFrame& frame, const RngKey& key) const override {
     const Spread& degrees = options_.degrees();
-    image = rotated(image, Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high));
+    rotate(frame, Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high));
   }
 };
 

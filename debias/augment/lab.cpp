@@ -8,9 +8,13 @@
 namespace debias {
 namespace {
 
-double linear(uint8_t byte) {
-  const double v = byte / 255.0;
-  return v > 0.04045 ? std::pow((v + 0.055) / 1.055, 2.4) : v / 12.92;
+std::array<double, 256> linear_values() {
+  std::array<double, 256> values;
+  for (int byte = 0; byte < 256; ++byte) {
+    const double v = byte / 255.0;
+    values[byte] = v > 0.04045 ? std::pow((v + 0.055) / 1.055, 2.4) : v / 12.92;
+  }
+  return values;
 }
 
 double lightness_root(double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; }
@@ -20,21 +24,32 @@ uint8_t byte_of(double value) { return static_cast<uint8_t>(std::clamp(std::lrou
 }  // namespace
 
 std::array<double, 3> lab_of(const uint8_t* rgb) {
-  const double r = linear(rgb[0]), g = linear(rgb[1]), b = linear(rgb[2]);
+  static const std::array<double, 256> linear = linear_values();
+  const double r = linear[rgb[0]], g = linear[rgb[1]], b = linear[rgb[2]];
   const double x = lightness_root((0.412453 * r + 0.357580 * g + 0.180423 * b) / 0.95047);
   const double y = lightness_root(0.212671 * r + 0.715160 * g + 0.072169 * b);
   const double z = lightness_root((0.019334 * r + 0.119193 * g + 0.950227 * b) / 1.08883);
   return {116 * y - 16, 500 * (x - y), 200 * (y - z)};
 }
 
-void convert_to_lab(Image& image) {
-  if (image.channels != 3) throw usage_error("rgb_to_lab: needs an image of 3 channels, found {}", image.channels);
-  for (size_t i = 0; i < image.pixels.size(); i += 3) {
-    const auto [l, a, b] = lab_of(image.pixels.data() + i);
-    image.pixels[i] = byte_of(2.55 * l);
-    image.pixels[i + 1] = byte_of(a + 128);
-    image.pixels[i + 2] = byte_of(b + 128);
+void convert_to_lab(ViewFrame& frame) {
+  if (frame.channels() != 3) throw usage_error("rgb_to_lab: needs an image of 3 channels, found {}", frame.channels());
+  const size_t count = static_cast<size_t>(frame.height()) * frame.width();
+  uint8_t* const planes[3] = {frame.plane(0), frame.plane(1), frame.plane(2)};
+  float* fine = frame.give_fine_values();
+  for (size_t i = 0; i < count; ++i) {
+    const uint8_t rgb[3] = {planes[0][i], planes[1][i], planes[2][i]};
+    const auto [l, a, b] = lab_of(rgb);
+    const double values[3] = {2.55 * l, a + 128, b + 128};
+    for (int c = 0; c < 3; ++c) {
+      planes[c][i] = byte_of(values[c]);
+      fine[c * count + i] = static_cast<float>(values[c]);
+    }
   }
+}
+
+void convert_to_lab(Image& image) {
+  through_frame(image, [](ViewFrame& frame) { convert_to_lab(frame); });
 }
 
 }  // namespace debias

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "debias/augment/resize.h"
 #include "debias/augment/view_steps.h"
 
 namespace debias {
@@ -30,10 +31,12 @@ class RandomResizedCrop : public StepWithOptions<RandomResizedCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return {height(), width()}; }
-  void apply(Image& image, const RngKey& key) const override {
+  std::optional<Box> reads(int image_height, int image_width, const RngKey& key) const override {
     Random random(key);
-    const Box box = random_resized_box(image.height, image.width, options_.scale(), options_.ratio(), random);
-    image = resized_crop(image, box, height(), width());
+    return random_resized_box(image_height, image_width, options_.scale(), options_.ratio(), random);
+  }
+  void act(ViewFrame& frame, const RngKey& key) const override {
+    resized_crop(frame, *reads(frame.height(), frame.width(), key), height(), width());
   }
 
  private:

@@ -1,8 +1,8 @@
 // The box of torchvision's RandomResizedCrop.
 #pragma once
 
-#include "debias/augment/resize.h"
 #include "debias/augment/step_options.h"
+#include "debias/core/box.h"
 #include "debias/core/philox.h"
 
 namespace debias {

@@ -85,17 +85,11 @@ std::vector<double> chosen_constants(const std::vector<double>& given, const std
   return values;
 }
 
-std::vector<float> byte_values(const std::vector<double>& mean, const std::vector<double>& std) {
-  const size_t channels = std::max(mean.size(), std.size());
-  std::vector<float> table;
-  for (size_t c = 0; c < channels; ++c) {
-    const auto m = static_cast<float>(mean[mean.size() == 1 ? 0 : c]), s = static_cast<float>(std[std.size() == 1 ? 0 : c]);
-    for (int byte = 0; byte < 256; ++byte) table.push_back((static_cast<float>(byte) / 255.0f - m) / s);
-  }
-  return table;
-}
-
 }  // namespace
+
+void ViewStep::apply(Image& image, const RngKey& key) const {
+  through_frame(image, [&](ViewFrame& frame) { act(frame, key); });
+}
 
 ViewPipeline ViewPipeline::from_config(const Config& section_or_word, const std::vector<double>& mean, const std::vector<double>& std,
                                        const std::vector<std::string>& others) {
@@ -121,41 +115,53 @@ ViewPipeline ViewPipeline::from_config(const Config& section_or_word, const std:
     if (!value.is_map()) options_detail::refuse(value, "views: " + key, "options as a map");
     step->options.overlay(value);
   }
-  for (const NamedStep& step : steps) pipeline.steps_.push_back(step.entry->make(step.options));
-  pipeline.mean_ = chosen_constants(normalize.mean(), mean, "mean", section.prefix());
-  pipeline.std_ = chosen_constants(normalize.std(), std, "std", section.prefix());
-  for (const double value : pipeline.std_) {
+  Normalisation own{mean, std};
+  for (const NamedStep& step : steps) {
+    pipeline.steps_.push_back(step.entry->make(step.options));
+    own = pipeline.steps_.back()->normalisation().value_or(own);
+  }
+  pipeline.normalisation_ = {chosen_constants(normalize.mean(), own.mean, "mean", section.prefix()),
+                             chosen_constants(normalize.std(), own.std, "std", section.prefix())};
+  for (const double value : pipeline.std()) {
     if (!(value > 0)) throw usage_error("{}views: normalize: std: {} is not above 0", section.prefix(), value);
   }
-  pipeline.table_ = byte_values(pipeline.mean_, pipeline.std_);
+  pipeline.values_ = ValueTable(pipeline.normalisation_);
   return pipeline;
 }
 
-Image ViewPipeline::apply(Image image, const RngKey& key) const {
+void ViewPipeline::run(ViewFrame& frame, const RngKey& key) const {
   RngKey step_key = key;
   for (size_t i = 0; i < steps_.size(); ++i) {
     step_key.step = static_cast<uint16_t>(i);
-    steps_[i]->apply(image, step_key);
+    steps_[i]->act(frame, step_key);
   }
-  return image;
 }
 
-void ViewPipeline::write(Image image, const RngKey& key, int channels, int height, int width, float* out) const {
-  const Image view = apply(std::move(image), key);
-  if (view.height != height || view.width != width) {
+Image ViewPipeline::apply(const Image& image, const RngKey& key) const {
+  ViewFrame frame;
+  frame.start(whole(image));
+  run(frame, key);
+  return frame.image();
+}
+
+void ViewPipeline::write(const ImagePart& image, const RngKey& key, ViewFrame& frame, const ViewTarget& target) const {
+  frame.start(image);
+  run(frame, key);
+  if (frame.height() != target.height || frame.width() != target.width) {
     throw data_error("a view of {} x {} pixels came out where {} x {} was expected; add a resize or random_resized_crop step to the views",
-                     view.height, view.width, height, width);
+                     frame.height(), frame.width(), target.height, target.width);
   }
-  if (view.channels != channels) throw data_error("a view has {} channels where {} were expected", view.channels, channels);
-  const size_t constants = table_.size() / 256, count = static_cast<size_t>(height) * width;
-  if (constants > 1 && constants != static_cast<size_t>(channels)) {
-    throw usage_error("views: normalize has {} values, the images have {} channel(s)", constants, channels);
+  if (frame.channels() != target.channels) {
+    throw data_error("a view has {} channels where {} were expected", frame.channels(), target.channels);
   }
-  for (int c = 0; c < channels; ++c) {
-    const float* table = table_.data() + (constants == 1 ? 0 : 256 * static_cast<size_t>(c));
-    const uint8_t* pixel = view.pixels.data() + c;
-    for (size_t i = 0; i < count; ++i, pixel += channels) *out++ = table[*pixel];
-  }
+  values_.write(frame, target);
+}
+
+Box ViewPipeline::reads(int height, int width, const RngKey& key) const {
+  RngKey step_key = key;
+  step_key.step = 0;
+  const auto box = steps_.empty() ? std::nullopt : steps_.front()->reads(height, width, step_key);
+  return box.value_or(Box{0, 0, height, width});
 }
 
 std::pair<int, int> ViewPipeline::output_size(int height, int width) const {
@@ -171,7 +177,7 @@ Config ViewPipeline::config() const {
   Config steps = Config::sequence();
   for (const auto& step : steps_) steps.items().push_back(Config::map({{step->name(), step->config()}}));
   NormalizeOptions normalize;
-  normalize.mean(mean_).std(std_);
+  normalize.mean(mean()).std(std());
   return Config::map({{"steps", steps}, {"normalize", NormalizeOptions::table().write(normalize)}});
 }
 

@@ -9,10 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "debias/augment/view_frame.h"
+#include "debias/augment/view_target.h"
+#include "debias/core/box.h"
 #include "debias/core/config.h"
 #include "debias/core/image.h"
 #include "debias/core/options.h"
@@ -20,7 +24,7 @@
 
 namespace debias {
 
-// One step. Implementations hold their options and nothing else; apply() must not touch shared state.
+// One step. Implementations hold their options and nothing else; act() must not touch shared state.
 class ViewStep {
  public:
   virtual ~ViewStep() = default;
@@ -28,8 +32,13 @@ class ViewStep {
   virtual Config config() const = 0;
   // Size of the output for an input of this size; 0 x 0 when it depends on more than the size.
   virtual std::pair<int, int> output_size(int height, int width) const { return {height, width}; }
+  // All that act() would read of an image of this size; nothing when that is the whole image.
+  virtual std::optional<Box> reads(int, int, const RngKey&) const { return std::nullopt; }
+  // That of the step's output, where it is no longer RGB.
+  virtual std::optional<Normalisation> normalisation() const { return std::nullopt; }
   // `key` has epoch, sample, occurrence and view set; the pipeline sets `key.step` to this step's position.
-  virtual void apply(Image& image, const RngKey& key) const = 0;
+  virtual void act(ViewFrame& frame, const RngKey& key) const = 0;
+  void apply(Image& image, const RngKey& key) const;
 };
 
 struct ViewStepEntry {
@@ -53,26 +62,30 @@ const std::vector<ViewPresetEntry>& view_preset_registry();
 class ViewPipeline {
  public:
   // From a recipe's `views:` section; keys in `others` (count, forward, noise, ...) are the caller's. `mean` and `std` are the data
-  // set's constants, used unless the section has `normalize: {mean, std}`; one value serves all channels.
+  // set's constants, used unless the section has `normalize: {mean, std}` or a step has its own; one value serves all channels.
   static ViewPipeline from_config(const Config& section, const std::vector<double>& mean, const std::vector<double>& std,
                                   const std::vector<std::string>& others = {});
 
   // The steps on 8-bit pixels, without the final normalisation.
-  Image apply(Image image, const RngKey& key) const;
-  // apply(), then channel-planar floats (C, H, W) = (pixel / 255 - mean) / std into `out` of channels*height*width floats.
-  // The image that comes out must be height x width, else a data error says both sizes.
-  void write(Image image, const RngKey& key, int channels, int height, int width, float* out) const;
+  Image apply(const Image& image, const RngKey& key) const;
+  // The steps, then (pixel / 255 - mean) / std straight into the target. The view must have the target's size, else a data error says both.
+  // `frame` is for the work: any frame, whose memory is used again.
+  void write(const ImagePart& image, const RngKey& key, ViewFrame& frame, const ViewTarget& target) const;
+  // The box that write() would read of an image of this size.
+  Box reads(int height, int width, const RngKey& key) const;
 
   // Output size for an input of this size; 0 x 0 when it depends on more than the size.
   std::pair<int, int> output_size(int height, int width) const;
-  const std::vector<double>& mean() const { return mean_; }
-  const std::vector<double>& std() const { return std_; }
+  const std::vector<double>& mean() const { return normalisation_.mean; }
+  const std::vector<double>& std() const { return normalisation_.std; }
   Config config() const;  // resolved: {steps: [...], normalize: {...}}, itself a valid section
 
  private:
+  void run(ViewFrame& frame, const RngKey& key) const;
+
   std::vector<std::shared_ptr<const ViewStep>> steps_;
-  std::vector<double> mean_, std_;
-  std::vector<float> table_;  // value of each byte, 256 per channel
+  Normalisation normalisation_;
+  ValueTable values_;
 };
 
 }  // namespace debias

@@ -60,6 +60,11 @@ const std::vector<ViewPresetEntry>& view_preset_registry() {
        "ImageNet-100: short side 256, then crop to 224 pixels and flip",
        {},
        {step("resize", "{size: 256}"), step("random_resized_crop", "{size: 224}"), step("random_horizontal_flip")}},
+      {"cmc",
+       {},
+       "L*a*b* views of 224 pixels (contrastive multiview coding)",
+       {},
+       {step("random_resized_crop", "{size: 224, scale: [0.2, 1.0]}"), step("random_horizontal_flip"), step("rgb_to_lab")}},
   };
   return registry;
 }

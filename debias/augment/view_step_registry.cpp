@@ -14,6 +14,7 @@ const std::vector<ViewStepEntry>& view_step_registry() {
       resize_entry(),
       center_crop_entry(),
       random_rotation_entry(),
+      rgb_to_lab_entry(),
   };
   return registry;
 }

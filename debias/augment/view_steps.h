@@ -19,6 +19,15 @@ ViewStepEntry random_crop_entry();
 ViewStepEntry resize_entry();
 ViewStepEntry center_crop_entry();
 ViewStepEntry random_rotation_entry();
+ViewStepEntry rgb_to_lab_entry();
+
+class NoOptions {
+ public:
+  static const OptionTable<NoOptions>& table() {
+    static const OptionTable<NoOptions> table;
+    return table;
+  }
+};
 
 template <class Options>
 class StepWithOptions : public ViewStep {

@@ -21,7 +21,8 @@ class ImageCache {
   ImageCache(const ImageCache&) = delete;
   ImageCache& operator=(const ImageCache&) = delete;
 
-  Image get(int64_t index) const;
+  // The image itself where it is kept, else `decoded`, which it is put into.
+  const Image& get(int64_t index, Image& decoded) const;
 
  private:
   const std::shared_ptr<const Dataset> dataset_;

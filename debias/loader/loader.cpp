@@ -25,6 +25,11 @@ namespace {
 
 constexpr int64_t kMegabyte = 1 << 20;
 
+struct Workspace {  // of one thread
+  ViewFrame frame;
+  Image image, other;
+};
+
 struct Slot {  // of the ring
   at::Tensor buffer;
   float* pixels = nullptr;
@@ -90,8 +95,8 @@ struct Loader::State {
   void open_batch(int64_t batch);
   void work();
   bool wait_until_open(int64_t batch);
-  void make_row(int64_t batch, int64_t row);
-  void write_views(Slot& slot, int64_t row) const;
+  void make_row(int64_t batch, int64_t row, Workspace& workspace);
+  void write_views(Slot& slot, int64_t row, Workspace& workspace) const;
   void stop_workers();
 
   int64_t batches_of(int64_t visit_count) const {
@@ -117,6 +122,7 @@ struct Loader::State {
   int64_t batch_count = 0;
   int64_t handed_out = -1;  // the batch the consumer holds
   int64_t upcoming = 0;     // the batch next() returns next
+  Workspace own_workspace;  // of the consumer, where there are no workers
 
   std::vector<std::thread> workers;
   std::atomic<bool> stopping{false};
@@ -136,7 +142,7 @@ void Loader::State::find_shape() {
     channels = image.channels;
     std::tie(height, width) = pipeline.output_size(image.height, image.width);
     if (height > 0) return;
-    image = pipeline.apply(std::move(image), {.domain = RngDomain::kViews, .seed = options.seed()});
+    image = pipeline.apply(image, {.domain = RngDomain::kViews, .seed = options.seed()});
     height = image.height;
     width = image.width;
   } catch (...) {
@@ -197,11 +203,12 @@ void Loader::State::open_batch(int64_t number) {
 }
 
 void Loader::State::work() {
+  Workspace workspace;
   const auto end = std::min(static_cast<int64_t>(visits.size()), batch_count * options.batch_size());
   while (true) {
     const int64_t item = next_row.fetch_add(1, std::memory_order_relaxed);
     if (item >= end || !wait_until_open(item / options.batch_size())) return;
-    make_row(item / options.batch_size(), item % options.batch_size());
+    make_row(item / options.batch_size(), item % options.batch_size(), workspace);
   }
 }
 
@@ -213,10 +220,10 @@ bool Loader::State::wait_until_open(int64_t batch) {
   return !stopping;
 }
 
-void Loader::State::make_row(int64_t batch, int64_t row) {
+void Loader::State::make_row(int64_t batch, int64_t row, Workspace& workspace) {
   Slot& slot = slot_of(batch);
   try {
-    write_views(slot, row);
+    write_views(slot, row, workspace);
   } catch (...) {
     const std::exception_ptr error = with_source(std::current_exception(), dataset->source(visits[slot.first_visit + row].index));
     const std::lock_guard lock(mutex);
@@ -230,26 +237,25 @@ void Loader::State::make_row(int64_t batch, int64_t row) {
   batch_finished.notify_one();
 }
 
-void Loader::State::write_views(Slot& slot, int64_t row) const {
+void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) const {
   const Visit& visit = visits[slot.first_visit + row];
   RngKey key{.domain = RngDomain::kViews,
              .seed = options.seed(),
              .epoch = static_cast<uint64_t>(epoch),
              .sample = static_cast<uint64_t>(slot.batch.ids[row]),
              .occurrence = visit.occurrence};
-  const Image image = cache.get(visit.index);
+  const Image& image = cache.get(visit.index, workspace.image);
   for (int64_t view = 0; view < options.views(); ++view) {
-    Image source;
+    const Image* source = &image;
     if (view == 1 && other_class) {
       RngKey noise_key = key;
       noise_key.domain = RngDomain::kNoise;
       Random random(noise_key);
-      if (random.uniform() < options.noise()) source = cache.get(other_class->draw(visit.index, random));
+      if (random.uniform() < options.noise()) source = &cache.get(other_class->draw(visit.index, random), workspace.other);
     }
-    if (source.pixels.empty()) source = image;
     key.view = static_cast<uint16_t>(view);
     float* out = slot.pixels + (view * slot.rows + row) * channels * height * width;
-    pipeline.write(std::move(source), key, channels, height, width, out);
+    pipeline.write(whole(*source), key, workspace.frame, {channels, height, width, out});
   }
 }
 
@@ -326,7 +332,7 @@ const Batch* Loader::next() {
   Slot& slot = state.slot_of(number);
   const auto begin = std::chrono::steady_clock::now();
   if (state.workers.empty()) {
-    for (int64_t row = 0; row < slot.rows; ++row) state.make_row(number, row);
+    for (int64_t row = 0; row < slot.rows; ++row) state.make_row(number, row, state.own_workspace);
   } else {
     std::unique_lock lock(state.mutex);
     state.batch_finished.wait(lock, [&slot] { return slot.rows_left.load(std::memory_order_acquire) == 0; });

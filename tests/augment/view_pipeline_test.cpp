@@ -102,14 +102,17 @@ TEST(ViewPipeline, WritesPlanarNormalisedFloats) {
   const ViewPipeline views = pipeline("{preset: none, normalize: {mean: [0.1, 0.2, 0.3], std: [0.5, 1, 2]}}");
   Image image{1, 2, 3, {0, 51, 102, 153, 204, 255}};
   std::vector<float> out(6);
-  views.write(image, sample_key(0), 3, 1, 2, out.data());
+  ViewFrame frame;
+  views.write(whole(image), sample_key(0), frame, {3, 1, 2, out.data()});
   const std::vector<float> expected = {-0.2f, 1.0f, 0.0f, 0.6f, 0.05f, 0.35f};
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(out[i], expected[i], 1e-6);
 }
 
 TEST(ViewPipeline, OneConstantServesAllChannels) {
   std::vector<float> out(3);
-  pipeline("none").write({1, 1, 3, {0, 255, 51}}, sample_key(0), 3, 1, 1, out.data());
+  const Image image{1, 1, 3, {0, 255, 51}};
+  ViewFrame frame;
+  pipeline("none").write(whole(image), sample_key(0), frame, {3, 1, 1, out.data()});
   EXPECT_FLOAT_EQ(out[0], -2);
   EXPECT_FLOAT_EQ(out[1], 2);
   EXPECT_FLOAT_EQ(out[2], -1.2f);
@@ -117,8 +120,10 @@ TEST(ViewPipeline, OneConstantServesAllChannels) {
 
 TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
   std::vector<float> out(32 * 32 * 3);
+  const Image low = noise_image(31, 32, 3), grey = noise_image(32, 32, 1);
+  ViewFrame frame;
   try {
-    pipeline("none").write(noise_image(31, 32, 3), sample_key(0), 3, 32, 32, out.data());
+    pipeline("none").write(whole(low), sample_key(0), frame, {3, 32, 32, out.data()});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -126,7 +131,7 @@ TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
     EXPECT_THAT(error.what(), HasSubstr("32 x 32"));
     EXPECT_THAT(error.what(), HasSubstr("resize"));
   }
-  EXPECT_THROW(pipeline("none").write(noise_image(32, 32, 1), sample_key(0), 3, 32, 32, out.data()), Error);
+  EXPECT_THROW(pipeline("none").write(whole(grey), sample_key(0), frame, {3, 32, 32, out.data()}), Error);
 }
 
 TEST(ViewPipeline, ViewsAndOccurrencesDiffer) {
