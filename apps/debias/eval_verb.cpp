@@ -6,13 +6,16 @@
 #include <optional>
 
 #include "apps/debias/judged_run.h"
+#include "apps/debias/metric_text.h"
 #include "apps/debias/terminal.h"
+#include "apps/debias/thumbnail_folder.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/device.h"
 #include "debias/evaluate/condition.h"
+#include "debias/evaluate/prediction_file.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {
@@ -25,7 +28,7 @@ struct EvalArguments {
   std::vector<std::string> words;
   DataWords data;
   std::string which = "last", device = "auto", fail_if;
-  bool json = false;
+  bool predictions = false, json = false;
 };
 
 struct AskedProtocol {
@@ -92,19 +95,12 @@ Config options_by_name(const std::vector<AskedProtocol>& asked) {
   return options;
 }
 
-bool is_fraction(const std::string& name) {
-  for (const char* part : {"acc", "_auc", "_rate", "_difference"}) {
-    if (name.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
-
 // Fractions in percent, with their intervals; other numbers as they are.
 std::string table_lines(const std::string& protocol, const EvaluationResult& result) {
   std::string lines;
   for (const auto& [name, value] : result.metrics) {
     lines += fmt::format("  {:<15} {:<36} ", protocol, name);
-    lines += is_fraction(name) ? fmt::format("{:6.2f} %", 100 * value) : fmt::format("{:8.4g}", value);
+    lines += metric_text(name, value);
     if (const auto interval = result.intervals.find(name); interval != result.intervals.end()) {
       lines += fmt::format("  [{:.2f}, {:.2f}]", 100 * interval->second.first, 100 * interval->second.second);
     }
@@ -114,8 +110,8 @@ std::string table_lines(const std::string& protocol, const EvaluationResult& res
 }
 
 // Results on another data set than the run's own stand beside those on its own.
-std::string result_path(const LoadedRun& run, const AskedProtocol& protocol, const DataWords& data) {
-  return fmt::format("{}/evaluation/{}{}.json", run.folder, protocol.entry->name, data.name.empty() ? "" : "-" + data.name);
+std::string result_path(const LoadedRun& run, const std::string& name, const DataWords& data) {
+  return fmt::format("{}/evaluation/{}{}", run.folder, name, data.name.empty() ? "" : "-" + data.name);
 }
 
 nlohmann::ordered_json details_of(const EvaluationResult& result, const LoadedRun& run, const JudgedData& data) {
@@ -146,6 +142,9 @@ int run_eval(const EvalArguments& arguments) {
   DataWords named = arguments.data;
   named.words = words.data;
   const JudgedData data = judged_data(run, named);
+  if (arguments.predictions && run.folder.empty()) {
+    throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
+  }
   if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of({data.train, data.valid, data.test}));
   const EvaluationInput input = open_for_evaluation(run, data);
   run.encoder->to(device);
@@ -164,7 +163,12 @@ int run_eval(const EvalArguments& arguments) {
     for (const auto& note : result.notes) log->warn(note);
     if (run.folder.empty()) continue;
     fs::create_directories(run.folder + "/evaluation");
-    write_file_atomically(result_path(run, protocol, named), out["protocols"][protocol.entry->name].dump(2) + "\n");
+    const std::string path = result_path(run, protocol.entry->name, named);
+    if (!result.images.empty()) replace_thumbnails(result_path(run, "thumbnails", named), result.images);
+    if (arguments.predictions && !write_predictions(path + ".csv", result, input)) {
+      log->warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", protocol.entry->name, path));
+    }
+    write_file_atomically(path + ".json", out["protocols"][protocol.entry->name].dump(2) + "\n");
   }
   fmt::print("{}", arguments.json ? out.dump(2) + "\n" : table);
   if (condition) check_condition(*condition, metrics);
@@ -190,6 +194,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
+  verb->add_flag("--predictions", arguments->predictions, "write evaluation/PROTOCOL.csv: the class predicted for each image");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");
   verb->callback([arguments, &action] { action = [arguments] { return run_eval(*arguments); }; });

@@ -4,19 +4,14 @@
 #include "debias/train/recipe.h"
 
 namespace debias {
-namespace {
-
-// The first term that has one; a temperature that changes over the epochs has no single value.
-double training_temperature(const Recipe& recipe, double otherwise) {
-  for (const auto& term : recipe.objective) {
+double training_temperature(const Config& resolved_recipe) {
+  for (const auto& term : read_recipe(resolved_recipe).objective) {
     const Config* temperature = term.section.find("temperature");
     double value;
     if (temperature != nullptr && temperature->is_scalar() && parse_number(temperature->text(), &value)) return value;
   }
-  return otherwise;
+  return EvaluationInput().training_temperature;
 }
-
-}  // namespace
 
 Config named_section(const DataWords& data, const std::string& split) {
   Config section = Config::map({{"name", Config::string(data.name)}});
@@ -64,7 +59,7 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
     };
   }
   input.seed = run.seed;
-  input.training_temperature = training_temperature(recipe, input.training_temperature);
+  input.training_temperature = training_temperature(run.recipe);
   input.workers = recipe.train.workers().value_or(input.workers);
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);

@@ -31,7 +31,7 @@ LossEvaluation evaluate_once(const Objective& objective, const ObjectiveInput& i
   {  // the graph alone keeps what the way back needs
     ObjectiveInput rows = input;
     rows.z = options.normalize ? normalized_rows(leaf) : leaf;
-    if (options.precision == Precision::kBf16) rows.z = rows.z.to(at::kBFloat16);
+    if (options.precision == LossPrecision::kBf16) rows.z = rows.z.to(at::kBFloat16);
     evaluation.result = objective(rows);
   }
   const double value = evaluation.result.value.item<double>();
@@ -53,7 +53,10 @@ void warm_up(const Objective& objective, const ObjectiveInput& input, const Loss
   const auto head = [](const at::Tensor& rows) { return rows.defined() ? rows.slice(0, 0, 2) : rows; };
   ObjectiveInput small = input;
   for (at::Tensor* tensor : {&small.z, &small.labels, &small.bias, &small.weights, &small.samples}) *tensor = head(*tensor);
-  evaluate_once(objective, small, options);
+  try {
+    evaluate_once(objective, small, options);
+  } catch (const Error&) {  // of two samples; that of all of them is the one to report
+  }
 }
 
 }  // namespace

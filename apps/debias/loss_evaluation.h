@@ -13,12 +13,12 @@
 
 namespace debias {
 
-enum class Precision { kFp32, kBf16, kFp64 };
+enum class LossPrecision { kFp32, kBf16, kFp64 };
 
 template <>
-struct EnumNames<Precision> {
-  static constexpr std::array<std::pair<std::string_view, Precision>, 3> values = {
-      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}, {"fp64", Precision::kFp64}}};
+struct EnumNames<LossPrecision> {
+  static constexpr std::array<std::pair<std::string_view, LossPrecision>, 3> values = {
+      {{"fp32", LossPrecision::kFp32}, {"bf16", LossPrecision::kBf16}, {"fp64", LossPrecision::kFp64}}};
 };
 
 struct LossEvaluation {
@@ -29,7 +29,7 @@ struct LossEvaluation {
 };
 
 struct LossEvaluationOptions {
-  Precision precision = Precision::kFp32;
+  LossPrecision precision = LossPrecision::kFp32;
   bool normalize = true;  // rows are L2-normalised first, and the gradient passes through that
   int64_t repeat = 0;     // further evaluations; the times are then their medians
 };

@@ -50,6 +50,9 @@ void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
   if (!arguments.files.prior.empty() && entry.name != "bias_balanced") {
     throw usage_error("loss: --prior: '{}' takes no prior, only bias_balanced does; leave it out", entry.name);
   }
+  if (!arguments.files.weights.empty() && entry.name != "softcon" && entry.name != "fairkl") {
+    throw usage_error("loss: --weights: '{}' takes no bias features, softcon and fairkl do; leave it out", entry.name);
+  }
   if (entry.needs_labels && arguments.files.labels.empty()) {
     throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
   }
@@ -58,14 +61,10 @@ void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
 
 c10::Device device_of(const std::string& name) {
   if (name != "cpu" && name != "cuda") throw usage_error("loss: --device: unknown value '{}'; give cpu or cuda", name);
-  try {
-    return resolve_device(name);
-  } catch (const Error& error) {  // asking for what this machine lacks is a mistake in the command
-    throw usage_error("loss: {}", error.what());
-  }
+  return resolve_device(name);
 }
 
-// The dense compositions hold about four square matrices for each pair of views while they go backward.
+// The dense compositions hold three square matrices, and one more for each pair of views, while they go backward.
 void check_dense_memory(const at::Tensor& z, const std::optional<int64_t>& budget) {
   const double rows = 2.0 * static_cast<double>(z.size(0)), views = static_cast<double>(z.dim() == 3 ? z.size(1) : 1);
   const double needed = (3 + std::max(1.0, views * (views - 1) / 2)) * rows * rows * static_cast<double>(z.element_size());
@@ -94,7 +93,7 @@ void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluat
 
 struct Printed {
   std::string name, engine, device;
-  Precision precision;
+  LossPrecision precision;
 };
 
 void print_json(const LossEvaluation& evaluation, const Printed& run) {
@@ -139,16 +138,20 @@ int run_loss(const LossArguments& arguments) {
   auto [input, file_shape] = read_loss_input(arguments.files, entry.kind);
   if (normalize == Normalize::kAssert && entry.kind != InputKind::kLogits) assert_unit_rows(input.z, arguments.files.embeddings);
   LossEvaluationOptions options;
-  options.precision = input.z.scalar_type() == at::kDouble ? Precision::kFp64 : Precision::kFp32;
-  if (!arguments.precision.empty()) options.precision = parsed<Precision>("--precision", arguments.precision);
+  options.precision = input.z.scalar_type() == at::kDouble ? LossPrecision::kFp64 : LossPrecision::kFp32;
+  if (!arguments.precision.empty()) options.precision = parsed<LossPrecision>("--precision", arguments.precision);
   options.normalize = normalize == Normalize::kTrue && entry.kind != InputKind::kLogits;
   options.repeat = arguments.repeat;
-  input.z = input.z.to(device, options.precision == Precision::kFp64 ? at::kDouble : at::kFloat);
+  input.z = input.z.to(device, options.precision == LossPrecision::kFp64 ? at::kDouble : at::kFloat);
   input.engine = parsed<Engine>("--engine", arguments.engine);
   if (budget) input.memory_budget = *budget;
   // Regularisers by group moments take any dtype.
   const bool moments = entry.kind == InputKind::kRegulariser && input.engine != Engine::kDense;
   const bool fused = entry.fused && (moments || takes_fused(input.engine, input.z));
+  if (input.engine == Engine::kFused && !fused) {
+    throw usage_error("loss: the fused engine takes float32 on the CPU, found {} on {}; give --precision fp32, --engine auto or dense",
+                      enum_name(options.precision), arguments.device);
+  }
   if (!fused && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
 

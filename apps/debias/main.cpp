@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
+#include <filesystem>
 #include <new>
 
 #include "apps/debias/verbs.h"
@@ -81,6 +82,7 @@ int run(int argc, char** argv) {
   add_data_verb(root, action);
   add_views_verb(root, action);
   add_study_verb(root, action);
+  add_report_verb(root, action);
   add_list_verb(root, action);
   add_checkpoint_verb(root, action);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);
@@ -106,11 +108,16 @@ int main(int argc, char** argv) {
   } catch (const debias::Error& error) {
     return complain(error.what(), debias::exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return complain("out of memory; lower batch_size or set train.micro_batch", debias::kOutOfResources);
+    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)", debias::kOutOfResources);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", debias::kOutOfResources);
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    const bool memory = text.find("not enough memory") != std::string::npos || text.find("out of memory") != std::string::npos;
-    if (memory) return complain("out of memory; lower batch_size or set train.micro_batch (" + text + ")", debias::kOutOfResources);
+    for (const char* memory : {"not enough memory", "out of memory", "can't allocate memory"}) {
+      if (text.find(memory) == std::string::npos) continue;
+      return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch): " + text,
+                      debias::kOutOfResources);
+    }
     return complain("internal error: " + text, 1);
   }
 }

@@ -1,14 +1,16 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
+#include "debias/data/atomic_folder.h"
+#include "debias/report/study_page.h"
 #include "debias/study/study_records.h"
 
 namespace debias {
@@ -28,18 +30,23 @@ struct OutputFile {
   std::string name, text;
 };
 
-void refuse_existing(const std::string& out) {
-  if (!out.empty() && std::filesystem::exists(out)) throw usage_error("study: --out {} exists already; give a new folder", out);
-}
+// The folder of --out, opened before the work, so that one that cannot be written is found at once; whole or absent. Without --out,
+// nothing.
+class Output {
+ public:
+  explicit Output(const std::string& path) {
+    if (!path.empty()) folder_.emplace(path);
+  }
+  void write(const Json& json, std::vector<OutputFile> files) {
+    if (!folder_) return;
+    files.push_back({"study.json", json.dump(2) + "\n"});
+    for (const auto& file : files) write_file_atomically(folder_->building() + "/" + file.name, file.text);
+    folder_->commit();
+  }
 
-void write(const StudyArguments& arguments, const Json& json, std::vector<OutputFile> files) {
-  if (arguments.out.empty()) return;
-  std::error_code failure;
-  std::filesystem::create_directories(arguments.out, failure);
-  if (failure) throw resource_error("study: --out {}: {}; give a folder that can be written", arguments.out, failure.message());
-  files.push_back({"study.json", json.dump(2) + "\n"});
-  for (const auto& file : files) write_file_atomically(arguments.out + "/" + file.name, file.text);
-}
+ private:
+  std::optional<AtomicFolder> folder_;
+};
 
 Json header(const StudyArguments& arguments) {
   return {{"command", arguments.command}, {"seed", arguments.run.seed}, {"repetitions", arguments.run.repetitions}};
@@ -69,10 +76,10 @@ void print_reference(const BclResults& results) {
 }
 
 int run_bcl(StudyArguments arguments) {
-  refuse_existing(arguments.out);
   arguments.base.population.reading =
       options_detail::Field<ProposalReading>::parse(Config::scalar(arguments.interval), Range::any(), "study: --interval");
   verify(arguments.base);
+  Output output(arguments.out);
   BclResults results{
       .rows = reference_rows(arguments.base), .row_figures = {}, .panels = panels(arguments.base), .panel_figures = {}, .samplers = {}};
   std::vector<BclSetting> settings;
@@ -90,22 +97,22 @@ int run_bcl(StudyArguments arguments) {
 
   Json json = header(arguments);
   json.update(to_json(results));
-  write(arguments, json,
-        {{"reference.csv", reference_csv(results)},
-         {"panels.csv", panels_csv(results)},
-         {"densities.csv", densities_csv()},
-         {"samples.csv", samples_csv(results)}});
+  output.write(json, {{"reference.csv", reference_csv(results)},
+                      {"panels.csv", panels_csv(results)},
+                      {"densities.csv", densities_csv()},
+                      {"samples.csv", samples_csv(results)},
+                      {"figures.html", bcl_page(json)}});
   arguments.json ? fmt::print("{}\n", json.dump(2)) : print_reference(results);
   return 0;
 }
 
 int run_theorems(const StudyArguments& arguments) {
-  refuse_existing(arguments.out);
+  Output output(arguments.out);
   const auto checks = check_theorems(arguments.run);
   Json json = header(arguments);
   json.erase("repetitions");
   json["statements"] = to_json(checks);
-  write(arguments, json, {{"theorems.csv", theorems_csv(checks)}});
+  output.write(json, {{"theorems.csv", theorems_csv(checks)}, {"figures.html", theorems_page(json)}});
   if (arguments.json) {
     fmt::print("{}\n", json.dump(2));
     return 0;
@@ -170,11 +177,11 @@ void print_embeddings(const EmbeddingStudy& study) {
 }
 
 int run_embeddings(const StudyArguments& arguments) {
-  refuse_existing(arguments.out);
+  Output output(arguments.out);
   const EmbeddingStudy study = study_embeddings(read_embeddings(arguments), arguments.embedding, arguments.run);
   Json json = header(arguments);
   json.update(to_json(study));
-  write(arguments, json, {{"estimators.csv", embeddings_csv(study)}});
+  output.write(json, {{"estimators.csv", embeddings_csv(study)}, {"figures.html", estimators_page(json)}});
   arguments.json ? fmt::print("{}\n", json.dump(2)) : print_embeddings(study);
   return 0;
 }
@@ -198,7 +205,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     auto* sub = verb->add_subcommand(name, meaning);
     auto arguments = std::make_shared<StudyArguments>();
     arguments->run.threads = std::max(1U, std::thread::hardware_concurrency());
-    sub->add_option("--out", arguments->out, "a new folder for JSON and CSV")->option_text("DIR");
+    sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
     sub->add_option("--seed", arguments->run.seed, "of all random numbers (1)")->option_text("S");
     sub->add_option("--threads", arguments->run.threads, "figures do not depend on it")->option_text("T")->check(CLI::Range(1, 4096));
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");

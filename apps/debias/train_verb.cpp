@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "apps/debias/metric_text.h"
 #include "apps/debias/online_accuracy.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
@@ -37,9 +38,10 @@ struct TrainArguments {
 };
 
 Config read_config(const TrainArguments& arguments) {
-  std::string path = arguments.recipe;
-  if (std::filesystem::is_directory(path) && std::filesystem::exists(path + "/config.yaml")) path += "/config.yaml";
-  Config root = read_yaml_file(path);
+  std::error_code ignored;
+  const bool is_run = std::filesystem::exists(arguments.recipe + "/config.yaml", ignored);
+  Config root = read_yaml_file(is_run ? arguments.recipe + "/config.yaml" : arguments.recipe);
+  if (is_run && arguments.resume) root.set("output", Config::string(arguments.recipe));  // the folder may have been moved
   for (const auto& word : arguments.words) root.assign(word);
   return root;
 }
@@ -103,7 +105,7 @@ int run_train(const TrainArguments& arguments) {
   input.progress = progress.get();
   input.log = log.get();
   const Config resolved = resolve_recipe(input.recipe, *input.dataset);
-  const auto evaluation = make_training_evaluation(input.recipe, input.dataset, *progress);  // refuses bad options before anything runs
+  const auto evaluation = make_training_evaluation(input.recipe, resolved, input.dataset, *progress);  // refuses bad options before anything runs
   if (arguments.dry_run) {
     print_plan(plan_training(input), resolved, arguments.json);
     return 0;
@@ -129,8 +131,7 @@ int run_train(const TrainArguments& arguments) {
   }
   fmt::print("{}: {} epochs in {}\n", result.folder, result.epochs, duration(result.seconds));
   for (const auto& [name, value] : result.metrics) {
-    const bool fraction = name.find("acc") != std::string::npos || name.ends_with("_share");
-    fmt::print("  {:<24} {}\n", name, fraction ? fmt::format("{:.2f} %", 100 * value) : fmt::format("{:.5g}", value));
+    fmt::print("  {:<24} {}\n", name, metric_text(name, value));
   }
   return 0;
 }

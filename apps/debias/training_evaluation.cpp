@@ -1,5 +1,6 @@
 #include "apps/debias/training_evaluation.h"
 
+#include "apps/debias/judged_run.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/protocol.h"
@@ -55,7 +56,8 @@ void check_protocol_options(const Recipe& recipe) {
 
 }  // namespace
 
-std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress) {
+std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved,
+                                                        std::shared_ptr<const Dataset> train, Progress& progress) {
   check_protocol_options(recipe);
   if (recipe.evaluate.protocols().empty()) {
     if (!recipe.evaluate.select().empty())
@@ -72,10 +74,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, st
   input.test = make_dataset(recipe.test_data);
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
-  if (const Config* temperature = recipe.objective[0].section.find("temperature")) {
-    double value;
-    if (temperature->is_scalar() && parse_number(temperature->text(), &value)) input.training_temperature = value;
-  }
+  input.training_temperature = training_temperature(resolved);
   input.seed = recipe.seed;
   if (recipe.train.workers()) input.workers = *recipe.train.workers();
   return std::make_shared<TrainingEvaluation>(recipe, std::move(input), progress);

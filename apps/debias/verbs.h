@@ -19,6 +19,7 @@ void add_loss_verb(CLI::App& root, VerbAction& action);
 void add_data_verb(CLI::App& root, VerbAction& action);
 void add_views_verb(CLI::App& root, VerbAction& action);
 void add_study_verb(CLI::App& root, VerbAction& action);
+void add_report_verb(CLI::App& root, VerbAction& action);
 void add_list_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);
 

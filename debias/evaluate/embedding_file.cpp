@@ -10,16 +10,6 @@
 namespace debias {
 namespace {
 
-std::string quoted(const std::string& field) {
-  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
-  std::string result = "\"";
-  for (const char c : field) {
-    if (c == '"') result += '"';
-    result += c;
-  }
-  return result + '"';
-}
-
 constexpr size_t kFlushed = 1 << 20;
 
 // `columns`: how many of each row's features stand between file name and label.
@@ -30,7 +20,7 @@ void write_csv(const std::string& path, const Features& features, const Dataset&
   text += "labels\n";
   const float* value = features.values.const_data_ptr<float>();
   for (size_t i = 0; i < features.labels.size(); ++i) {
-    text += quoted(dataset.source(features.indices[i])) + ',';
+    text += csv_field(dataset.source(features.indices[i])) + ',';
     for (int64_t d = 0; d < columns; ++d) fmt::format_to(std::back_inserter(text), "{},", *value++);
     fmt::format_to(std::back_inserter(text), "{}\n", features.labels[i]);
     if (text.size() < kFlushed) continue;
@@ -42,6 +32,16 @@ void write_csv(const std::string& path, const Features& features, const Dataset&
 }
 
 }  // namespace
+
+std::string csv_field(const std::string& field) {
+  if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
+  std::string result = "\"";
+  for (const char c : field) {
+    if (c == '"') result += '"';
+    result += c;
+  }
+  return result + '"';
+}
 
 std::vector<std::string> embedding_paths(const std::string& out) {
   const std::filesystem::path path(out);

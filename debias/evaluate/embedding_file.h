@@ -20,4 +20,7 @@ std::vector<std::string> write_embeddings(const std::string& out, const Features
 // The paths that write_embeddings would write.
 std::vector<std::string> embedding_paths(const std::string& out);
 
+// `field` as it stands in a CSV file: in quotes where it must.
+std::string csv_field(const std::string& field);
+
 }  // namespace debias

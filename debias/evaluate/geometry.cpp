@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "debias/core/error.h"
-#include "debias/core/philox.h"
 #include "debias/data/subset.h"
 #include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/chosen_images.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/geometry_metrics.h"
@@ -21,22 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint16_t kSampleStep = 9;  // its own stream among those of evaluation
 constexpr int64_t kProbeBatch = 512;
-
-// Ascending places of at most `count` of N images.
-std::vector<int64_t> chosen_images(int64_t N, int64_t count, uint64_t seed) {
-  std::vector<int64_t> chosen = permutation(N, {RngDomain::kEvaluate, seed, 0, 0, 0, 0, kSampleStep});
-  chosen.resize(static_cast<size_t>(std::min(N, count)));
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
-}
-
-std::vector<int64_t> at_places(const std::vector<int64_t>& values, const std::vector<int64_t>& places) {
-  std::vector<int64_t> result;
-  for (const int64_t place : places) result.push_back(values[place]);
-  return result;
-}
 
 double alignment_of_views(const EvaluationInput& input, const JudgedSplit& judged, const std::vector<int64_t>& images, uint64_t seed,
                           Progress& progress) {

@@ -1,6 +1,7 @@
 #include "debias/evaluate/knn.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,14 +29,12 @@ UnitRows scaled_rows(const at::Tensor& values, const std::vector<int64_t>* label
   return unit;
 }
 
-void check(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels) {
-  const auto refuse = [](const char* name, const at::Tensor& rows, size_t count) {
-    if (rows.size(0) != static_cast<int64_t>(count)) {
-      throw data_error("knn: {} rows and {} labels of the {}; give one label per row", rows.size(0), count, name);
-    }
-  };
-  refuse("gallery", gallery.values, gallery.labels.size());
-  refuse("queries", queries, labels.size());
+void check_lengths(const char* name, const at::Tensor& rows, size_t labels) {
+  if (rows.size(0) == static_cast<int64_t>(labels)) return;
+  throw data_error("knn: {} rows and {} labels of the {}; give one label per row", rows.size(0), labels, name);
+}
+
+void check_widths(const KnnGallery& gallery, const at::Tensor& queries) {
   if (gallery.values.size(1) != queries.size(1)) {
     throw data_error("knn: queries of width {} and a gallery of width {}; use one encoder for both", queries.size(1),
                      gallery.values.size(1));
@@ -60,7 +59,8 @@ const OptionTable<KnnOptions>& KnnOptions::table() {
   static const auto table =
       OptionTable<KnnOptions>()
           .add("k", &KnnOptions::k_, Range::at_least(1), "neighbours that vote; auto: 200, or all of a smaller gallery")
-          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote; auto: that of training");
+          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote; auto: that of training")
+          .add("examples", &KnnOptions::examples_, Range::closed(0, 10000), "images of a split shown with their nearest; 0: none");
   return table;
 }
 
@@ -76,7 +76,9 @@ int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
               const KnnBlock& block) {
   const at::NoGradGuard no_grad;
-  check(gallery, queries, labels);
+  check_lengths("gallery", gallery.values, gallery.labels.size());
+  check_lengths("queries", queries, labels.size());
+  check_widths(gallery, queries);
   const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
   const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
   const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
@@ -90,6 +92,22 @@ KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::v
     result.predictions[query] = std::max_element(scores.begin(), scores.end()) - scores.begin();
     result.ranks[query] = label_rank(scores, labels[query]);
   });
+  return result;
+}
+
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k) {
+  check_lengths("gallery", gallery.values, gallery.labels.size());
+  check_widths(gallery, queries);
+  const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
+  const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
+  const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
+  std::vector<std::vector<Neighbour>> result(rows.rows.size());
+  nearest_rows(voters, rows, std::min(k, voters.count()), {.search = KnnSearch::kExact},
+               [&](int64_t query, std::vector<Neighbour> nearest) {
+                 std::sort(nearest.begin(), nearest.end(), nearer);
+                 for (Neighbour& neighbour : nearest) neighbour.row = voters.rows[neighbour.row];
+                 result[query] = std::move(nearest);
+               });
   return result;
 }
 

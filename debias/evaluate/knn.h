@@ -25,6 +25,7 @@ class KnnOptions {
   KnnOptions();
   DEBIAS_OPTION(KnnOptions, Auto<int64_t>, k, {})
   DEBIAS_OPTION(KnnOptions, Auto<double>, temperature, {})
+  DEBIAS_OPTION(KnnOptions, int64_t, examples, 24)
   static const OptionTable<KnnOptions>& table();
 };
 
@@ -46,5 +47,9 @@ int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
 // lists and rows of different lengths, widths that differ, k above the labelled rows. Numeric error on a row that is not finite.
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
               const KnnBlock& block = {});
+
+// The rows of the gallery that have a label and are nearest to each query, at most k, nearest first, compared exactly. Neighbour::row
+// counts all rows of the gallery. Errors as of knn().
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k);
 
 }  // namespace debias

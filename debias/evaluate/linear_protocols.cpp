@@ -152,6 +152,7 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
   Config sgd = optimizer_section("sgd", options);
   sgd.set("momentum", Config::number(options.momentum()));
 
+  EvaluationResult result;
   std::map<std::string, Accuracy> best, last;
   int64_t best_epoch = 0;
   const std::string selector = splits.front().name;  // valid where there is one
@@ -160,11 +161,13 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
     if (epoch > 1 && last[selector].top1 <= best[selector].top1) return;
     best = last;
     best_epoch = epoch;
+    for (const auto& judged : splits) {
+      result.predictions[judged.name] = predicted_classes(model.logits(features.split(judged.name).values));
+    }
   };
   const double loss =
       train_probe(model, batches, {name, sgd, step_schedule(options.epochs(), options.gamma()), options.epochs()}, after_epoch, progress);
 
-  EvaluationResult result;
   for (const auto& judged : splits) {
     report(judged.name + ".linear", best[judged.name], result.metrics);
     report(judged.name + ".linear_last", last[judged.name], result.metrics);

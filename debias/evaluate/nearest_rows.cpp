@@ -11,6 +11,7 @@ namespace debias {
 namespace {
 
 constexpr double kManyProducts = 1e8;  // below, rounding the gallery costs more than it saves
+constexpr int64_t kProbe = 48;         // queries that show whether screening pays
 
 // A heap whose front is the farthest of the k nearest so far. Rows come in ascending order, so an equal cosine never displaces.
 void offer(std::vector<Neighbour>& nearest, int64_t k, const float* cosines, int64_t count, int64_t first_row) {
@@ -63,26 +64,27 @@ void exact_nearest(const UnitRows& gallery, const UnitRows& queries, int64_t k, 
 
 }  // namespace
 
-bool screening_supported() { return ScreenedRows::supported(); }
+bool screening_supported() { return !supported_screens().empty(); }
 
 void nearest_rows(const UnitRows& gallery, const UnitRows& queries, int64_t k, const KnnBlock& block, const TakeNeighbours& take) {
   const double products = static_cast<double>(gallery.count()) * static_cast<double>(queries.count()) * static_cast<double>(gallery.dim);
   const bool pays = products >= kManyProducts && queries.count() >= 64 && k <= gallery.count() / 16 && gallery.dim <= ScreenedRows::kMaxDim;
-  const bool screens = block.search == KnnSearch::kScreened || (block.search == KnnSearch::kAuto && pays);
-  if (!screens || !screening_supported()) return exact_nearest(gallery, queries, k, block, take);
-  const ScreenedRows screened(gallery);
-  // Many queries share what is read of the gallery, and every thread wants several tiles.
-  const int64_t tile_size = std::clamp<int64_t>(queries.count() / (4 * at::get_num_threads()), 48, ScreenedRows::kQueries);
-  const auto search = [&](int64_t tile) {
-    return screened.nearest(queries, tile * tile_size, std::min(tile_size, queries.count() - tile * tile_size), k, take);
-  };
-  const int64_t compared = search(0);
+  const bool screen = block.search == KnnSearch::kScreened || (block.search == KnnSearch::kAuto && pays);
+  if (!screen || !screening_supported()) return exact_nearest(gallery, queries, k, block, take);
+  const ScreenedRows screened(gallery, *supported_screens().front());
+  const int64_t Q = queries.count(), probe = std::min(kProbe, Q), threads = at::get_num_threads();
+  const int64_t compared = screened.nearest(queries, 0, probe, k, take);
   // Rows so alike that rounding cannot tell them apart.
-  if (block.search == KnnSearch::kAuto && compared > tile_size * (k + gallery.count() / 32)) {
+  if (block.search == KnnSearch::kAuto && compared > probe * (k + gallery.count() / 32)) {
     return exact_nearest(gallery, queries, k, block, take);
   }
-  at::parallel_for(1, (queries.count() + tile_size - 1) / tile_size, 1, [&](int64_t low, int64_t high) {
-    for (int64_t tile = low; tile < high; ++tile) search(tile);
+  // Queries of a tile share what is read of the gallery; every thread has as many tiles, of the same size.
+  const int64_t rounds = (Q - probe + threads * ScreenedRows::kQueries - 1) / (threads * ScreenedRows::kQueries);
+  const int64_t tile_size = std::max(kProbe, (Q - probe + threads * rounds - 1) / std::max<int64_t>(threads * rounds, 1));
+  at::parallel_for(0, (Q - probe + tile_size - 1) / tile_size, 1, [&](int64_t low, int64_t high) {
+    for (int64_t begin = probe + low * tile_size; begin < std::min(Q, probe + high * tile_size); begin += tile_size) {
+      screened.nearest(queries, begin, std::min(tile_size, Q - begin), k, take);
+    }
   });
 }
 

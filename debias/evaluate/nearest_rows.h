@@ -2,9 +2,10 @@
 //
 // exact: products of a block of queries with a block of rows in float32, and a heap of k per query.
 //
-// screened: every row is first compared in 8-bit integers, two to three times as fast; what may be among the k nearest is compared again
-// in float32. Rows are centred (which changes no order) and rounded to 6 bits by a scale of their own, queries to 7 bits. The standard
-// deviation of a screened cosine's error follows from the rounding errors' norms, as for errors in random directions:
+// screened: every row is first compared in 8-bit integers, several times as fast; what may be among the k nearest is compared again in
+// float32. Rows are centred (which changes no order) and rounded by a scale of their own to 8 bits, queries likewise (with AVX-512 VNNI;
+// with AVX2 alone to 6 and 7 bits). The standard deviation of a screened cosine's error follows from the rounding errors' norms, as for
+// errors in random directions:
 //   sigma = sqrt(|q - q'|^2 max|h|^2 + |q'|^2 max|h - h'|^2) / sqrt(D),   h a centred row, ' rounded,
 // and rows within 3 sigma of the k-th best screened cosine are kept: of rows just at the edge of the k nearest about 1 in 700 is missed,
 // and a row clearly inside never. The cosines that come back are those of float32. Needs AVX2; memory: D bytes per row, and per query of a
@@ -43,8 +44,7 @@ struct KnnBlock {
   KnnSearch search = KnnSearch::kAuto;  // screened where that pays: AVX2, many products, k far below the gallery's size, rows unlike enough
 };
 
-// Called once for each query, in no order and from several threads: the k nearest, nearest first; Neighbour::row counts within
-// gallery.rows.
+// Called once for each query, in no order and from several threads: the k nearest, in no order; Neighbour::row counts within gallery.rows.
 using TakeNeighbours = std::function<void(int64_t query, const std::vector<Neighbour>& nearest)>;
 
 // 1 <= k <= gallery.count(). Values must be finite.

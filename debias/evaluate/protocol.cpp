@@ -4,39 +4,17 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/geometry.h"
 #include "debias/evaluate/groups.h"
-#include "debias/evaluate/knn.h"
+#include "debias/evaluate/knn_protocol.h"
 #include "debias/evaluate/linear_probe.h"
 #include "debias/evaluate/macro_auc.h"
 #include "debias/evaluate/mean_classifier.h"
+#include "debias/evaluate/tsne.h"
 
 namespace debias {
 namespace {
-
-EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress&) {
-  KnnOptions options = KnnOptions::table().read(section, "knn");
-  const int64_t classes = count_classes(*input.train, "knn");
-  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
-  int64_t voters = 0;
-  for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
-  options.k(resolve_k(options, voters)).temperature(options.temperature().value_or(input.training_temperature));
-
-  const KnnGallery gallery{features.train().values, features.train().labels, classes};
-  EvaluationResult result;
-  for (const auto& judged : judged_splits(input)) {
-    const Features& queries = features.split(judged.name);
-    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
-    result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
-    result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
-    result.predictions[judged.name] = found.predictions;
-    add_group_accuracy(judged.name, found.ranks, queries.labels, queries.biases, result.metrics);
-  }
-  result.details = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
-  return result;
-}
 
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
@@ -102,6 +80,7 @@ const std::vector<ProtocolEntry>& protocol_registry() {
       entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
+      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne),
   };
   return registry;
 }

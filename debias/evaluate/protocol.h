@@ -32,10 +32,17 @@ struct EvaluationInput {
   std::function<at::Tensor(const at::Tensor& features)> classifier;
 };
 
+// An image that a protocol's details speak of, to be shown beside them.
+struct ShownImage {
+  std::shared_ptr<const Dataset> dataset;
+  int64_t index = 0;
+};
+
 struct EvaluationResult {
   std::map<std::string, double> metrics;                       // "test.knn_acc1" -> fraction; what is undefined has no entry
   std::map<std::string, std::pair<double, double>> intervals;  // of metrics that have one
   std::map<std::string, std::vector<int64_t>> predictions;     // split -> predicted class of each image, where the protocol classifies
+  std::map<std::string, ShownImage> images;                    // "test_17" (split and Dataset::id()) -> where it is
   std::vector<std::string> notes;                              // one line each: what was left out, and why
   nlohmann::ordered_json details;                              // whole JSON for RUN/evaluation/<protocol>.json
 };

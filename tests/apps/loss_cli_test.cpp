@@ -235,7 +235,8 @@ TEST_F(LossCli, FaultsInTheDataAreExitThree) {
   refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias values for 4 samples");
   refused(loss("infonce", {"--labels", folder_ / "z.npy"}), 3, "z.npy");
   write("w.npy", {1, 2, 3}, {3, 1});
-  refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 3, "weights");
+  refused(loss("softcon", {"--labels", folder_ / "y.npy", "--weights", folder_ / "w.npy"}), 3, "weights");
+  refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 2, "'infonce' takes no bias features");
 }
 
 TEST_F(LossCli, HelpFitsAScreenAndEndsWithAnExample) {

@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/debias/terminal.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/error.h"
+#include "debias/report/run_report.h"
+#include "debias/train/run_folder.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLargePage = 5'000'000;  // bytes
+
+struct ReportArguments {
+  std::vector<std::string> runs;
+  std::string out;
+  bool text = false, json = false;
+};
+
+std::vector<std::string> data_roots(const std::vector<RunRecord>& runs) {
+  std::vector<std::string> roots;
+  for (const auto& run : runs) {
+    for (const auto& [key, value] : flattened(run.config)) {
+      if (key.starts_with("data.") && key.ends_with(".root") && !value.empty()) roots.push_back(value);
+    }
+  }
+  return roots;
+}
+
+// Any other ending may be a slip, such as the name of a run or of a file in it.
+void check_out(const std::string& out) {
+  const std::string ending = fs::path(out).extension().string();
+  if (ending != ".html" && ending != ".htm")
+    throw usage_error("report: --out '{}' does not end in .html; give the page a name that does", out);
+  if (fs::is_directory(out)) throw usage_error("report: --out '{}' is a folder; give the name of a file", out);
+}
+
+// Where the page goes; nowhere when only text or JSON was asked for.
+std::string page_path(const ReportArguments& arguments) {
+  if (!arguments.out.empty()) return arguments.out;
+  if (arguments.text || arguments.json) return "";
+  return arguments.runs.size() == 1 ? (fs::path(arguments.runs[0]) / "report.html").string() : "report.html";
+}
+
+void write_page(const std::string& path, const std::vector<RunRecord>& runs) {
+  refuse_inside_data(path, data_roots(runs));
+  const std::string page = run_report_html(runs, DEBIAS_VERSION);
+  write_file_atomically(path, page);
+  if (page.size() <= kLargePage) return;
+  terminal_log()->warn(
+      fmt::format("report: '{}' has {:.1f} MB; a page of fewer runs would be smaller", path, static_cast<double>(page.size()) / 1e6));
+}
+
+int run_report(const ReportArguments& arguments) {
+  if (arguments.text && arguments.json) throw usage_error("report: --text and --json exclude each other; give one");
+  const std::string path = page_path(arguments);
+  if (!path.empty()) check_out(path);
+  const std::vector<RunRecord> runs = read_runs(arguments.runs, DEBIAS_VERSION);
+  if (!path.empty()) write_page(path, runs);
+  if (arguments.json) {
+    nlohmann::ordered_json out = run_report_json(runs);
+    if (!path.empty()) out["page"] = path;
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  if (arguments.text) fmt::print("{}", run_report_text(runs));
+  if (!path.empty()) fmt::print("{}\n", path);
+  return 0;
+}
+
+}  // namespace
+
+void add_report_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("report", "one page about one or several runs: numbers, curves, groups, maps, neighbours");
+  auto arguments = std::make_shared<ReportArguments>();
+  verb->add_option("runs", arguments->runs, "run folders")->required();
+  verb->add_option("--out", arguments->out, "the page (RUN/report.html of one run, report.html of several)")->option_text("FILE.html");
+  verb->add_flag("--text", arguments->text, "the key numbers on the terminal; a page only with --out");
+  verb->add_flag("--json", arguments->json, "the same as one JSON object; a page only with --out");
+  verb->footer("Example: debias report runs/infonce runs/debiased --out comparison.html");
+  verb->callback([arguments, &action] { action = [arguments] { return run_report(*arguments); }; });
+}
+
+}  // namespace debias

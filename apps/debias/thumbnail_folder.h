@@ -1,0 +1,14 @@
+// The images that a result's details speak of, beside it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+
+// FOLDER/<name>.png, at most 64 pixels wide and high, of each image. What was in the folder goes.
+void replace_thumbnails(const std::string& folder, const std::map<std::string, ShownImage>& images);
+
+}  // namespace debias

@@ -1,0 +1,21 @@
+// The protocol `knn`: weighted kNN accuracy (knn.h) of each judged split, and some images with their nearest training images to look at.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/evaluate/knn.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+
+// Places of `count` labelled images to show, the first half of them predicted wrongly (as many as there are), the others rightly; where one
+// kind is short, more of the other. Drawn by the seed; the wrong ones first, each kind ascending.
+std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, const std::vector<int64_t>& labels, int64_t count,
+                                    uint64_t seed);
+
+// Details: "neighbours": {SPLIT: [{"query": id, "label", "bias", "predicted", "nearest": 8 x {"id", "label", "bias", "cosine"}}]}, nearest
+// first; ids are Dataset::id(); "bias" is absent where unknown. `images` of the result holds all of them, as SPLIT_ID and train_ID.
+EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

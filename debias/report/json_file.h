@@ -1,0 +1,42 @@
+// JSON from a run folder, whose faults are data errors that name the file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "debias/core/error.h"
+
+namespace debias {
+
+using Json = nlohmann::ordered_json;
+
+// A whole file; data errors as of InputFile, and for one of more than `limit` bytes.
+std::string read_text_file(const std::string& path, int64_t limit);
+
+// An object; a data error for what is no JSON or no object.
+Json read_json_object(const std::string& path, int64_t limit);
+
+// What `read` returns of well-formed JSON; that a value in it has an unexpected type is a data error naming the file.
+template <class Read>
+auto read_fields(const std::string& path, Read&& read) {
+  try {
+    return std::forward<Read>(read)();
+  } catch (const nlohmann::json::exception& error) {
+    throw data_error("reading '{}': not of the expected form ({}); write it again, or remove it", path, error.what());
+  }
+}
+
+// The number, or NaN of null; a json::exception otherwise.
+double number_or_nan(const Json& value);
+// The value at a key, or `otherwise` where the key is absent or null.
+template <class T>
+T value_or(const Json& object, const char* key, T otherwise) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? otherwise : found->template get<T>();
+}
+
+}  // namespace debias

@@ -1,0 +1,290 @@
+#include "debias/report/judgement_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+#include <tuple>
+
+#include "debias/report/metric_title.h"
+
+namespace debias {
+namespace {
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array<const char*, 6> kPairKinds = {
+    "positive_aligned", "positive_conflicting", "negative_aligned", "negative_conflicting", "positive", "negative"};
+constexpr size_t kMostNamed = 24;  // values of a map with names of their own in the legend
+
+std::string split_prefix(const JudgedSet& set) { return set.split + "."; }
+
+template <class T>
+const T* entry_of(const std::map<std::string, T>& entries, const std::string& key) {
+  const auto found = entries.find(key);
+  return found == entries.end() ? nullptr : &found->second;
+}
+
+bool holds(const EvaluationRecord& record, const std::string& split) {
+  return record.groups.contains(split) || record.similarity.contains(split) || record.maps.contains(split) ||
+         record.neighbours.contains(split);
+}
+
+Figures interval_figure(const std::vector<RunRecord>& runs, const JudgedSet& set, const std::string& title,
+                        const std::vector<std::string_view>& metrics) {
+  Chart chart;
+  chart.title = fmt::format("{}, {}", title, set.title());
+  chart.draw = Draw::kBars;
+  chart.x.percent = true;
+  std::vector<std::string> names;
+  for (const auto metric : metrics) {
+    const std::string name = split_prefix(set) + std::string(metric);
+    const bool found = std::ranges::any_of(runs, [&](const RunRecord& run) {
+      const EvaluationRecord* record = run.evaluation("groups", set.data);
+      const double* value = record == nullptr ? nullptr : record->metric(name);
+      return value != nullptr && !std::isnan(*value);
+    });
+    if (!found) continue;
+    names.push_back(name);
+    chart.categories.push_back(metric_title(std::string(metric)).title);
+  }
+  if (names.empty()) return {};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const EvaluationRecord* record = runs[i].evaluation("groups", set.data);
+    if (record == nullptr) continue;
+    Series series{.name = runs.size() > 1 ? runs[i].label : "", .x = {}, .y = {}, .low = {}, .high = {}, .look = static_cast<int>(i)};
+    for (const auto& name : names) {
+      const double* value = record->metric(name);
+      const auto interval = record->intervals.find(name);
+      series.y.push_back(value == nullptr ? kMissing : *value);
+      series.low.push_back(interval == record->intervals.end() ? kMissing : interval->second.first);
+      series.high.push_back(interval == record->intervals.end() ? kMissing : interval->second.second);
+    }
+    chart.series.push_back(std::move(series));
+  }
+  return {{std::move(chart), Html{}}};
+}
+
+std::string pair_kind(const std::string& name) {
+  std::string text = name;
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+// The part of [-1, 1] in which the histograms of all runs have something.
+std::pair<double, double> shared_range(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  double low = 1, high = -1;
+  for (const auto& run : runs) {
+    const EvaluationRecord* record = run.evaluation("geometry", set.data);
+    const auto* sets = record == nullptr ? nullptr : entry_of(record->similarity, set.split);
+    if (sets == nullptr) continue;
+    for (const auto& [name, distribution] : *sets) {
+      const auto bins = static_cast<double>(distribution.histogram.size());
+      for (size_t i = 0; i < distribution.histogram.size(); ++i) {
+        if (distribution.histogram[i] == 0) continue;
+        low = std::min(low, -1 + 2 * static_cast<double>(i) / bins);
+        high = std::max(high, -1 + 2 * static_cast<double>(i + 1) / bins);
+      }
+    }
+  }
+  return low < high ? std::pair(low, high) : std::pair(-1.0, 1.0);
+}
+
+Series density(const std::string& name, const SimilarityHistogram& distribution, double low, double high) {
+  Series series{.name = name, .x = {}, .y = {}, .low = {}, .high = {}};
+  const auto bins = static_cast<double>(distribution.histogram.size());
+  const double width = 2 / bins, slack = width / 1e6;
+  for (size_t i = 0; i < distribution.histogram.size(); ++i) {
+    const double edge = -1 + width * static_cast<double>(i);
+    if (edge < low - slack || edge + width > high + slack) continue;
+    if (series.x.empty()) series.x.push_back(edge);
+    series.x.push_back(edge + width);
+    series.y.push_back(static_cast<double>(distribution.histogram[i]) / (static_cast<double>(distribution.pairs) * width));
+  }
+  return series;
+}
+
+// A chart of the points whose place in the map is one of `shown`, a series for each value.
+template <class Name>
+Chart map_chart(const FeatureMap& map, const std::vector<size_t>& shown, const std::vector<int64_t>& values, const std::string& title,
+                Name&& name) {
+  Chart chart;
+  chart.title = title;
+  chart.draw = Draw::kScatter;
+  chart.square = chart.x.bare = chart.y.bare = true;
+  std::map<int64_t, Series> by_value;
+  for (const size_t i : shown) {
+    Series& series = by_value[values[i]];
+    series.x.push_back(map.points[i].first);
+    series.y.push_back(map.points[i].second);
+  }
+  const bool named = by_value.size() <= kMostNamed;
+  for (auto& [value, series] : by_value) {
+    if (named) series.name = name(value);
+    chart.series.push_back(std::move(series));
+  }
+  if (!named) {
+    chart.description = fmt::format("{} points of {} values", shown.size(), chart.series.size());
+    chart.title += fmt::format(" ({} values, not named)", chart.series.size());
+  }
+  return chart;
+}
+
+std::string named(const std::vector<std::string>& names, int64_t value, const char* kind) {
+  if (value < 0) return "unknown";
+  const bool has_name = value < static_cast<int64_t>(names.size());
+  const std::string own = has_name ? names[static_cast<size_t>(value)] : fmt::format("{}", value);
+  const bool number = own.find_first_not_of("0123456789") == std::string::npos;
+  return number ? fmt::format("{} {}", kind, own) : own;
+}
+
+}  // namespace
+
+std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std::string& protocol) {
+  std::set<std::tuple<std::string, bool, std::string>> found;
+  for (const auto& run : runs) {
+    for (const auto& record : run.evaluations) {
+      if (record.protocol != protocol) continue;
+      for (const auto* split : {"test", "valid"}) {
+        if (holds(record, split)) found.emplace(record.data, std::string_view(split) != "test", split);
+      }
+    }
+  }
+  std::vector<JudgedSet> sets;
+  for (const auto& [data, later, split] : found) sets.push_back({data, split});
+  return sets;
+}
+
+ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) {
+  const EvaluationRecord* record = run.evaluation("groups", set.data);
+  if (record == nullptr || record->groups.empty()) return;
+  const GroupTable* table = entry_of(record->groups, set.split);
+  if (table == nullptr) table = &record->groups.begin()->second;
+  labels_ = table->labels;
+  biases_ = table->biases;
+}
+
+std::string ValueNames::label(int64_t label) const { return named(labels_, label, "class"); }
+std::string ValueNames::bias(int64_t bias) const { return named(biases_, bias, "bias"); }
+
+Figures group_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  Figures figures =
+      interval_figure(runs, set, "Accuracy by group", {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc", "unbiased_acc"});
+  for (auto& figure : interval_figure(runs, set, "Differences between bias values",
+                                      {"demographic_parity_difference", "equal_opportunity_difference", "equalized_odds_difference"})) {
+    figures.push_back(std::move(figure));
+  }
+  return figures;
+}
+
+Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption) {
+  const GroupTable& groups = record.groups.at(set.split);
+  const bool has_own = record.metric(split_prefix(set) + "aligned_acc") != nullptr;
+  const double* worst = record.metric(split_prefix(set) + "worst_group_acc");
+  Table table;
+  table.caption = caption;
+  table.css_class = "heat";
+  table.head.push_back({plain("label \\ bias"), "", ""});
+  for (const auto& bias : groups.biases) table.head.push_back({plain(bias), "", ""});
+  for (size_t y = 0; y < groups.labels.size(); ++y) {
+    Row row;
+    row.cells.push_back({plain(groups.labels[y]), "", ""});
+    for (size_t b = 0; b < groups.biases.size(); ++b) {
+      const double accuracy = groups.accuracy[y][b];
+      if (std::isnan(accuracy)) {
+        row.cells.push_back({plain("–"), "", "--v:0"});
+        continue;
+      }
+      Cell cell{plain(fmt::format("{:.1f}", 100 * accuracy)) + element("span", "small", plain(fmt::format("{}", groups.count[y][b]))), "",
+                fmt::format("--v:{:.3f}", accuracy)};
+      if (has_own && y == b) cell.css_class = "own";
+      if (worst != nullptr && accuracy == *worst) cell.css_class = "least";
+      row.cells.push_back(std::move(cell));
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  const auto [low, high] = shared_range(runs, set);
+  double highest = 0;
+  Figures figures;
+  for (const auto& run : runs) {
+    const EvaluationRecord* record = run.evaluation("geometry", set.data);
+    const auto* sets = record == nullptr ? nullptr : entry_of(record->similarity, set.split);
+    if (sets == nullptr) continue;
+    Chart chart;
+    chart.title = runs.size() > 1 ? fmt::format("{}, {}", run.label, set.title()) : fmt::format("Cosines of pairs, {}", set.title());
+    chart.draw = Draw::kSteps;
+    chart.x.label = "cosine";
+    chart.x.low = low;
+    chart.x.high = high;
+    chart.y.label = "density";
+    for (const char* name : kPairKinds) {
+      const auto found = sets->find(name);
+      if (found == sets->end() || found->second.pairs == 0) continue;
+      chart.series.push_back(density(pair_kind(name), found->second, low, high));
+      for (const double y : chart.series.back().y) highest = std::max(highest, y);
+    }
+    figures.emplace_back(std::move(chart), Html{});
+  }
+  for (auto& figure : figures) figure.first.y.high = highest;
+  return figures;
+}
+
+Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  Table table;
+  table.caption = fmt::format("Cosines of pairs, {}: mean ± standard deviation", set.title());
+  table.css_class = "numbers";
+  table.head.push_back({plain("pairs"), "", ""});
+  std::vector<const std::map<std::string, SimilarityHistogram>*> by_run;
+  for (const auto& run : runs) {
+    const EvaluationRecord* record = run.evaluation("geometry", set.data);
+    by_run.push_back(record == nullptr ? nullptr : entry_of(record->similarity, set.split));
+    table.head.push_back({plain(run.label), "n", ""});
+  }
+  for (const char* name : kPairKinds) {
+    Row row{{{plain(pair_kind(name)), "", ""}}, false};
+    bool any = false;
+    for (const auto* sets : by_run) {
+      const SimilarityHistogram* found = sets == nullptr ? nullptr : entry_of(*sets, name);
+      Cell cell{plain("–"), "n", ""};
+      if (found != nullptr && found->pairs > 0) {
+        any = true;
+        cell.content = plain(fmt::format("{:.3f} ± {:.3f}", found->mean, found->std)) +
+                       element("span", "small", plain(fmt::format(" {} pairs", found->pairs)));
+      }
+      row.cells.push_back(std::move(cell));
+    }
+    if (any) table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Figures map_figures(const RunRecord& run, const JudgedSet& set, size_t most_points, bool with_label) {
+  const EvaluationRecord* record = run.evaluation("tsne", set.data);
+  const FeatureMap* map = record == nullptr ? nullptr : entry_of(record->maps, set.split);
+  if (map == nullptr || map->points.empty()) return {};
+  std::vector<size_t> shown;
+  const size_t count = std::min(most_points, map->points.size());
+  for (size_t i = 0; i < count; ++i) shown.push_back(i * map->points.size() / count);
+  std::string caption =
+      fmt::format("{} images, perplexity {}, divergence {}", map->points.size(), short_number(map->perplexity), short_number(map->kl));
+  if (count < map->points.size()) caption += fmt::format("; {} of them are drawn, evenly picked", count);
+  const ValueNames names(run, set);
+  const std::string where = with_label ? fmt::format("{}, {}", run.label, set.title()) : set.title();
+  Figures figures;
+  figures.emplace_back(map_chart(*map, shown, map->labels, where + ", by label", [&](int64_t value) { return names.label(value); }),
+                       plain(caption));
+  if (!map->biases.empty()) {
+    figures.emplace_back(map_chart(*map, shown, map->biases, where + ", by bias value", [&](int64_t value) { return names.bias(value); }),
+                         plain(caption));
+  }
+  return figures;
+}
+
+}  // namespace debias

@@ -1,0 +1,32 @@
+// Text that goes into a page: HTML and SVG alike, written so that an XML reader takes it too.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace debias {
+
+// Markup. What is not markup yet passes through plain(), so that no name or message can become an element.
+struct Html {
+  std::string source;
+
+  Html& operator+=(const Html& more) {
+    source += more.source;
+    return *this;
+  }
+};
+inline Html operator+(Html a, const Html& b) { return a += b; }
+
+// & < > " ' as entities; what is not UTF-8, and control characters, as U+FFFD.
+std::string escaped(std::string_view text);
+
+Html plain(std::string_view text);
+Html code(std::string_view text);
+Html strong(std::string_view text);
+// <TAG class="CLASS">...</TAG>, without the attribute where `css_class` is empty.
+Html element(std::string_view tag, std::string_view css_class, const Html& content);
+
+// "data:image/png;base64,..." of bytes.
+std::string png_data_uri(std::string_view bytes);
+
+}  // namespace debias

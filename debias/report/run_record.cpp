@@ -1,0 +1,195 @@
+#include "debias/report/run_record.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <set>
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLargestConfig = int64_t{16} << 20, kLargestHistory = int64_t{1} << 30;  // bytes
+
+Config read_config(const std::string& path, const std::string& text) {
+  try {
+    return parse_yaml(text, path);
+  } catch (const Error& error) {
+    throw data_error("reading the run's recipe: {}", error.what());
+  }
+}
+
+void add_line(MetricHistory& history, const Json& line) {
+  const bool step = line.contains("step");
+  const double x = line.at(step ? "step" : "epoch").get<double>();
+  for (const auto& [name, value] : line.get_ref<const Json::object_t&>()) {
+    if (name == "epoch" || name == "step" || !(value.is_number() || value.is_null())) continue;
+    if (std::find(history.names.begin(), history.names.end(), name) == history.names.end()) history.names.push_back(name);
+    Curve& curve = (step ? history.by_step : history.by_epoch)[name];
+    curve.x.push_back(x);
+    curve.y.push_back(number_or_nan(value));
+  }
+}
+
+// Reads metrics.jsonl; returns the last finished epoch.
+int64_t read_history(const std::string& path, RunRecord& run) {
+  if (!fs::exists(path)) {
+    run.notes.push_back("there is no metrics.jsonl: no checkpoint was written yet, or the file was removed");
+    return 0;
+  }
+  const std::string text = read_text_file(path, kLargestHistory);
+  int64_t epochs = 0, number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text.find('\n', begin);
+    ++number;
+    if (end == std::string::npos) {
+      run.notes.push_back(fmt::format("line {} of metrics.jsonl is incomplete and left out: it is being written, or was cut", number));
+      break;
+    }
+    const std::string where = fmt::format("{}:{}", path, number);
+    const Json line =
+        Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin), text.begin() + static_cast<std::ptrdiff_t>(end), nullptr,
+                    /*allow_exceptions=*/false);
+    if (!line.is_object()) throw data_error("reading '{}': damaged JSON; resume the run, which writes it again, or remove the line", where);
+    read_fields(where, [&] {
+      add_line(run.history, line);
+      if (!line.contains("step")) epochs = std::max(epochs, line.at("epoch").get<int64_t>());
+      return true;
+    });
+    begin = end + 1;
+  }
+  return epochs;
+}
+
+int64_t planned_epochs(const Config& config) {
+  const Config* train = config.find("train");
+  const Config* epochs = train == nullptr ? nullptr : train->find("epochs");
+  int64_t value = 0;
+  return epochs != nullptr && epochs->is_scalar() && parse_integer(epochs->text(), &value) && value > 0 ? value : 0;
+}
+
+void note_versions(RunRecord& run, const std::string& debias_version) {
+  if (run.environment.empty()) {
+    run.notes.push_back("there is no environment.json: the versions that the run was made with are not known");
+    return;
+  }
+  const std::string version = run.of_environment("debias");
+  if (version == debias_version) return;
+  run.notes.push_back(fmt::format("made by debias {}, read by {}: what has another form there is left out", version.empty() ? "?" : version,
+                                  debias_version));
+}
+
+void note_judgements(RunRecord& run) {
+  for (const auto& record : run.evaluations) {
+    if (record.epoch < 0 || record.epoch == run.epochs_done) continue;
+    run.notes.push_back(fmt::format("{} judged epoch {}, training has come to epoch {}", fs::path(record.path).filename().string(),
+                                    record.epoch, run.epochs_done));
+  }
+}
+
+void flatten(const Config& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& out) {
+  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  if (node.is_map()) {
+    for (const auto& [key, value] : node.entries()) flatten(value, below(key), out);
+    return;
+  }
+  if (!node.is_sequence()) {
+    out.emplace_back(path, node.is_null() ? "null" : node.text());
+    return;
+  }
+  std::string list;
+  for (size_t i = 0; i < node.items().size(); ++i) {
+    const Config& item = node.items()[i];
+    if (item.is_map() || item.is_sequence()) {
+      flatten(item, below(fmt::format("{}", i)), out);
+    } else {
+      list += (list.empty() ? "" : ", ") + (item.is_null() ? "null" : item.text());
+    }
+  }
+  if (!list.empty() || node.items().empty()) out.emplace_back(path, "[" + list + "]");
+}
+
+// The last parts of a path: "b", or "a/b".
+std::string last_parts(const std::string& path, size_t count) {
+  fs::path full = fs::weakly_canonical(fs::absolute(path));
+  if (!full.has_filename()) full = full.parent_path();
+  std::vector<std::string> parts;
+  for (const auto& part : full) parts.push_back(part.string());
+  std::string out;
+  for (size_t i = parts.size() - std::min(count, parts.size()); i < parts.size(); ++i) out += (out.empty() ? "" : "/") + parts[i];
+  return out;
+}
+
+void give_labels(std::vector<RunRecord>& runs) {
+  constexpr size_t kMostParts = 64;
+  for (size_t count = 1; count <= kMostParts; ++count) {
+    std::set<std::string> labels;
+    for (auto& run : runs) labels.insert(run.label = last_parts(run.path, count));
+    if (labels.size() == runs.size()) return;
+  }
+}
+
+}  // namespace
+
+double MetricHistory::last_of_epochs(const std::string& metric) const {
+  const auto found = by_epoch.find(metric);
+  return found == by_epoch.end() || found->second.y.empty() ? std::numeric_limits<double>::quiet_NaN() : found->second.y.back();
+}
+
+std::string RunRecord::seed() const {
+  const Config* found = config.find("seed");
+  return found == nullptr || !found->is_scalar() ? "" : found->text();
+}
+
+std::string RunRecord::of_environment(const char* key) const {
+  const auto found = environment.find(key);
+  if (found == environment.end() || found->is_null()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+const EvaluationRecord* RunRecord::evaluation(const std::string& protocol, const std::string& data) const {
+  const auto found = std::find_if(evaluations.begin(), evaluations.end(),
+                                  [&](const auto& record) { return record.protocol == protocol && record.data == data; });
+  return found == evaluations.end() ? nullptr : &*found;
+}
+
+RunRecord read_run(const std::string& path, const std::string& debias_version) {
+  const std::string config_path = path + "/config.yaml";
+  if (!fs::exists(path)) throw data_error("report: '{}': no such run folder; give one that debias train has written", path);
+  if (!fs::exists(config_path))
+    throw data_error("report: '{}': not a run folder (no config.yaml); give one that debias train has written", path);
+  RunRecord run;
+  run.path = path;
+  run.config_text = read_text_file(config_path, kLargestConfig);
+  run.config = read_config(config_path, run.config_text);
+  if (!run.config.is_map()) throw data_error("reading '{}': expected a recipe, found something else", config_path);
+  if (const Config* name = run.config.find("name"); name != nullptr && name->is_scalar()) run.name = name->text();
+  if (fs::exists(path + "/environment.json")) run.environment = read_json_object(path + "/environment.json", kLargestConfig);
+  note_versions(run, debias_version);
+  run.epochs = planned_epochs(run.config);
+  run.epochs_done = read_history(path + "/metrics.jsonl", run);
+  run.evaluations = read_evaluations(path + "/evaluation");
+  note_judgements(run);
+  run.label = last_parts(path, 1);
+  return run;
+}
+
+std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const std::string& debias_version) {
+  std::set<std::string> seen;
+  std::vector<RunRecord> runs;
+  for (const auto& path : paths) {
+    runs.push_back(read_run(path, debias_version));
+    if (!seen.insert(fs::canonical(path).string()).second) throw usage_error("report: run '{}' is given twice; give it once", path);
+  }
+  give_labels(runs);
+  return runs;
+}
+
+std::vector<std::pair<std::string, std::string>> flattened(const Config& config) {
+  std::vector<std::pair<std::string, std::string>> out;
+  flatten(config, "", out);
+  return out;
+}
+
+}  // namespace debias

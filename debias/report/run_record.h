@@ -1,0 +1,58 @@
+// A run folder as a report reads it: what was run, what training said, what was judged.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/report/evaluation_record.h"
+#include "debias/report/json_file.h"
+
+namespace debias {
+
+struct Curve {
+  std::vector<double> x, y;  // NaN in y where a line has null
+};
+
+// The lines of metrics.jsonl by metric.
+struct MetricHistory {
+  std::vector<std::string> names;         // in order of appearance
+  std::map<std::string, Curve> by_epoch;  // from epoch lines, x the epoch
+  std::map<std::string, Curve> by_step;   // from step lines, x the step
+
+  double last_of_epochs(const std::string& name) const;  // NaN where there is none
+};
+
+struct RunRecord {
+  std::string path;   // as given
+  std::string label;  // short, and not that of another run of the same report
+  std::string name;   // of the recipe
+  std::string config_text;
+  Config config;
+  Json environment = Json::object();  // empty where there is no environment.json
+  int64_t epochs = 0;                 // that the recipe asks for; 0: it does not say
+  int64_t epochs_done = 0;
+  MetricHistory history;
+  std::vector<EvaluationRecord> evaluations;
+  std::vector<std::string> notes;  // what was found amiss and is no error
+
+  bool finished() const { return epochs > 0 && epochs_done >= epochs; }
+  std::string seed() const;                           // "1", or "" where the recipe has none
+  std::string of_environment(const char* key) const;  // "" where there is none
+  // On the run's own data, or on another data set; null where there is none.
+  const EvaluationRecord* evaluation(const std::string& protocol, const std::string& data = "") const;
+};
+
+// `debias_version`: of the program that reads; a run by another one gets a note. Data errors: no folder, no config.yaml, a config.yaml that
+// is no YAML, damaged JSON; all name the path. The last line of metrics.jsonl may be incomplete (it is being written): it is left out.
+RunRecord read_run(const std::string& path, const std::string& debias_version);
+
+// The same for several, with labels. Usage error: one folder twice.
+std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const std::string& debias_version);
+
+// A recipe's leaves: "objective.0.temperature" -> "0.5".
+std::vector<std::pair<std::string, std::string>> flattened(const Config& config);
+
+}  // namespace debias

@@ -1,0 +1,55 @@
+// `debias study` as a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+std::vector<std::string> small_study(const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"study", "bcl", "--repetitions", "2", "--anchors", "20", "--negatives", "16"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+void expect_refused(const std::vector<std::string>& words, int exit, const std::string& text) {
+  const auto result = run_debias(words);
+  EXPECT_EQ(result.exit, exit) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(text));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+TEST(StudyCli, WritesItsFilesAtOnceAndTheSameFiguresForAnyNumberOfThreads) {
+  const TemporaryFolder folder;
+  for (const char* threads : {"1", "3"}) {
+    const auto result = run_debias(small_study({"--threads", threads, "--json", "--out", folder / threads}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    EXPECT_TRUE(nlohmann::json::parse(result.out).contains("repetitions"));
+    for (const char* name : {"study.json", "panels.csv", "reference.csv", "figures.html"}) {
+      EXPECT_TRUE(fs::exists(folder / (std::string(threads) + "/" + name))) << name;
+    }
+  }
+  EXPECT_EQ(folder.entries(), 2u);
+  EXPECT_EQ(file_text(folder / "1/panels.csv"), file_text(folder / "3/panels.csv"));
+}
+
+TEST(StudyCli, MistakesAreOneLineAndLeaveNothing) {
+  const TemporaryFolder folder;
+  expect_refused(small_study({"--alpha", "0.4", "--out", folder / "a"}), 2, "alpha");
+  expect_refused({"study", "bcl", "--negatives", "1000000000000"}, 2, "negatives: 1000000000000 is out of range");
+  expect_refused({"study", "estimators", "--embeddings", folder / "absent.npy", "--labels", folder / "y.npy"}, 3, "absent.npy");
+  EXPECT_EQ(folder.entries(), 0u);
+  fs::create_directory(folder / "there");
+  expect_refused(small_study({"--out", folder / "there"}), 2, "exists already");
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,86 @@
+#include "debias/report/page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/well_formed.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Page sample_page() {
+  Page page("Runs <a> & \"b\"");
+  page.heading(2, "First & foremost");
+  page.paragraph(plain("a < b") + code("x > y"), "note");
+  Table table;
+  table.caption = "caption <here>";
+  table.head = {{plain("metric"), "", ""}, {plain("run"), "n", ""}};
+  table.rows = {{{{plain("test"), "", ""}}, true}, {{{plain("accuracy"), "", ""}, {plain("87 %"), "n", "--v:0.87"}}, false}};
+  page.table(table);
+  page.heading(3, "Smaller");
+  Chart chart;
+  chart.title = "Loss";
+  chart.series = {{.name = "a", .x = {1, 2}, .y = {1, 2}, .low = {}, .high = {}}};
+  page.figures({{chart, plain("caption")}, {chart, Html{}}});
+  page.heading(2, "Second");
+  page.folded("More", plain("hidden"));
+  page.preformatted("debias train <recipe>");
+  return page;
+}
+
+TEST(Page, EveryTagIsClosed) {
+  const std::string html = sample_page().html();
+  EXPECT_EQ(well_formed(html).fault, "");
+  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
+}
+
+TEST(Page, NothingInItIsLoadedFromElsewhere) {
+  const std::string html = sample_page().html();
+  const WellFormed page = well_formed(html);
+  for (const auto& reference : attributes(page, "href")) EXPECT_TRUE(reference.starts_with("#") || reference == "data:,") << reference;
+  EXPECT_EQ(attributes(page, "src").size(), 0u);
+  EXPECT_EQ(page.count("script"), 0u);
+  for (const char* way : {"http:", "https:", "url(", "@import", "//cdn"}) EXPECT_THAT(html, Not(HasSubstr(way)));
+}
+
+TEST(Page, SectionsAreLinkedFromTheTopAndIdsAreUnique) {
+  const WellFormed page = well_formed(sample_page().html());
+  std::vector<std::string> links;
+  for (const auto& reference : attributes(page, "href")) {
+    if (reference.starts_with("#")) links.push_back(reference.substr(1));
+  }
+  EXPECT_THAT(links, ElementsAre("section-1", "section-2"));
+  const auto ids = attributes(page, "id");
+  const std::set<std::string> unique(ids.begin(), ids.end());
+  EXPECT_EQ(unique.size(), ids.size());
+  for (const auto& link : links) EXPECT_TRUE(unique.contains(link));
+  for (const auto& label : attributes(page, "aria-labelledby")) EXPECT_TRUE(unique.contains(label.substr(0, label.find(' ')))) << label;
+}
+
+TEST(Page, HeadingsGoDownOneLevelAtATime) {
+  int last = 0;
+  for (const auto& element : well_formed(sample_page().html()).elements) {
+    if (element.tag.size() != 2 || element.tag[0] != 'h' || element.tag == "hr") continue;
+    const int level = element.tag[1] - '0';
+    EXPECT_LE(level, last + 1);
+    last = level;
+  }
+}
+
+TEST(Page, TablesHeadTheirRowsAndColumnsAndScrollInsideThemselves) {
+  const std::string html = sample_page().html();
+  EXPECT_THAT(html, HasSubstr("<p class=\"caption\">caption &lt;here&gt;</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+                              "aria-label=\"caption &lt;here&gt;\"><table>"));
+  EXPECT_THAT(html, HasSubstr("<th class=\"n\" scope=\"col\">run</th>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"colgroup\" colspan=\"2\">test</th>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">accuracy</th><td class=\"n\" style=\"--v:0.87\">87 %</td>"));
+}
+
+TEST(Page, TheSameContentGivesTheSameBytes) { EXPECT_EQ(sample_page().html(), sample_page().html()); }
+
+}  // namespace
+}  // namespace debias
