@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""scripts/data_figures.py --image PHOTOGRAPH --mnist DIR --frost DIR: draws docs/images/corruptions.png and docs/images/biased_mnist.png.
+"""scripts/data_figures.py --mnist DIR --frost DIR: draws docs/images/corruptions.png and docs/images/biased_mnist.png.
 
     python3 -m venv venv && venv/bin/pip install pillow==11.3.0 numpy==2.4.6
-    venv/bin/python scripts/data_figures.py --image cifar10/train/frog/0001.jpg --mnist data/mnist --frost data/frost
+    venv/bin/python scripts/data_figures.py --mnist data/mnist --frost data/frost
 
-The pixels come from build/release/bin/debias (or --debias): a CIFAR-10 folder in which every class is the one photograph (32x32) is
+The pixels come from build/release/bin/debias (or --debias): a CIFAR-10 folder in which every class is the one picture (--image, 32x32) is
 corrupted with correlation=1, ten corruptions at a time; Biased-MNIST is exported.
 """
 
@@ -31,14 +31,14 @@ def debias(program, *words):
     subprocess.run([program, *map(str, words)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def corrupted(program, photograph, frost, folder):
+def corrupted(program, picture, frost, folder):
     """{name: one image a severity}"""
     tiles = {name: [] for block in CORRUPTIONS for name in block}
     source = folder / "cifar"
     for split in ("train", "test"):
         for name in CLASSES:
             (source / split / name).mkdir(parents=True)
-            Image.open(photograph).convert("RGB").save(source / split / name / "1.png")
+            Image.open(picture).convert("RGB").save(source / split / name / "1.png")
     for severity in SEVERITIES:
         for number, block in enumerate(CORRUPTIONS):
             out = folder / f"made-{severity}-{number}"
@@ -60,14 +60,15 @@ def draw_corruptions(tiles, path, scale=2, side=32, label=92):
             draw.text((left + label + column * cell + cell // 2, 2), str(severity), fill="black", anchor="mt")
         for row, name in enumerate(block):
             draw.text((left + label - 5, 16 + row * cell + cell // 2), name.replace("_", " "), fill="black", anchor="rm")
-            for column, tile in enumerate(tiles[name]):
+            for column, tile in enumerate(tiles[name][:1] if name == "original" else tiles[name]):
                 sheet.paste(tile.resize((side * scale, side * scale), Image.NEAREST), (left + label + column * cell, 16 + row * cell))
     sheet.save(path, optimize=True)
 
 
 def exported(program, mnist, folder, *words):
     names = [folder / name for name in ("x.npy", "y.npy", "b.npy")]
-    debias(program, "data", "export", "biased_mnist", "--root", mnist, *words, "--limit", 1000, "--out", names[0], "--labels", names[1], "--bias", names[2])
+    debias(program, "data", "export", "biased_mnist", "--root", mnist, *words, "--limit", 1000, "--out", names[0], "--labels", names[1], "--bias",
+           names[2])
     return [np.load(name) for name in names]
 
 
@@ -88,9 +89,9 @@ def draw_biased_mnist(parts, path, columns=12, side=28):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--image", required=True, type=pathlib.Path)
     parser.add_argument("--mnist", required=True, type=pathlib.Path)
     parser.add_argument("--frost", required=True, type=pathlib.Path)
+    parser.add_argument("--image", default=ROOT / "tests/golden/corruptions/input.png", type=pathlib.Path)
     parser.add_argument("--debias", default=ROOT / "build/release/bin/debias", type=pathlib.Path)
     parser.add_argument("--out", default=ROOT / "docs/images", type=pathlib.Path)
     given = parser.parse_args()
@@ -98,7 +99,8 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         draw_corruptions(corrupted(given.debias, given.image, given.frost, folder), given.out / "corruptions.png")
-        parts = [(f"train, correlation={rho}", exported(given.debias, given.mnist, folder, "split=train", f"correlation={rho}")) for rho in (0.997, 0.9)]
+        parts = [(f"train, correlation={share}", exported(given.debias, given.mnist, folder, "split=train", f"correlation={share}"))
+                 for share in (0.997, 0.9)]
         parts.append(("test, correlation=0.1", exported(given.debias, given.mnist, folder, "split=test", "correlation=0.1")))
         draw_biased_mnist(parts, given.out / "biased_mnist.png")
 
