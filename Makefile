@@ -26,7 +26,7 @@ bench: build
 asan: bootstrap
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
-	@scripts/run_tests.sh asan -E NOT_BUILT
+	@scripts/run_tests.sh asan -R '^(core_test|data_test|FuzzCorpus)[.]'
 
 fuzz: bootstrap
 	@fuzz/run.sh
