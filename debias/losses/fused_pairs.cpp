@@ -27,7 +27,7 @@ constexpr int64_t kLeastBudget = int64_t{4} << 20;
 SortedBatch& batch_of(const PairRows& rows) {
   if (rows.memory_budget < kLeastBudget) {
     throw usage_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
-                         rows.memory_budget, kLeastBudget >> 20);
+                      rows.memory_budget, kLeastBudget >> 20);
   }
   const auto of_these_rows = [&](const SortedBatch& batch) {  // a copy of `rows` may have been given other groups since
     return batch.source_z.is_same(rows.z) && batch.source_group.is_same(rows.group);
@@ -177,8 +177,9 @@ class RankedLogSums : public Function<RankedLogSums> {
     const auto requests = kernel_requests(log_weights, multipliers, constant);
     const int64_t n = z.size(0);
     const int64_t shares = std::count_if(requests.begin(), requests.end(), [](const auto& request) { return request.has_gradient(); });
-    const bool keep = z.requires_grad() && shares > 0 && n <= budget / (n * shares * static_cast<int64_t>(sizeof(float)));
-    const at::Tensor kept = keep ? at::empty({shares, n, n}, at::kFloat) : at::Tensor();
+    const bool keep =
+        z.requires_grad() && shares > 0 && n <= budget / (kernels::kept_columns(n) * shares * static_cast<int64_t>(sizeof(float)));
+    const at::Tensor kept = keep ? at::empty({shares, n, kernels::kept_columns(n)}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
     kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
     context->save_for_backward({z, log_weights, kept});

@@ -159,29 +159,29 @@ double row_factor(const SortedRows& rows, const RankedSum& request, double grad)
 
 // dz from the shares: pair (i, j) pulls on both of its rows, so a row's pull is one product with its own weights and the others' on it.
 void pull_by_shares(const SortedRows& rows, const std::vector<RankedSum>& requests, const float* kept, const double* grads, float* dz) {
-  const int64_t n = rows.n, step = piece_rows(n), pieces = (n + step - 1) / step;
-  const Floats panels(omp_get_max_threads() * step * n);
+  const int64_t n = rows.n, ld = kept_columns(n), step = piece_rows(n), pieces = (n + step - 1) / step;
+  const Floats panels(omp_get_max_threads() * step * ld);
 #pragma omp parallel for schedule(dynamic)
   for (int64_t index = 0; index < pieces; ++index) {
     const Block piece{index * step, std::min(n, (index + 1) * step)};
-    float* w = panels.data() + omp_get_thread_num() * step * n;
-    std::fill_n(w, piece.size() * n, 0.0f);
+    float* w = panels.data() + omp_get_thread_num() * step * ld;
+    std::fill_n(w, piece.size() * ld, 0.0f);
     const float* shares = kept;
     for (size_t r = 0; r < requests.size(); ++r) {
       if (!requests[r].has_gradient()) continue;
       const double* grad = grads + static_cast<int64_t>(r) * n;
       for (int64_t i = piece.begin; i < piece.end; ++i) {
         const auto factor = static_cast<float>(row_factor(rows, requests[r], grad[i]));
-        float* own = w + (i - piece.begin) * n;
-        for (int64_t j = 0; j < n; ++j) own[j] += factor * shares[i * n + j];
+        float* own = w + (i - piece.begin) * ld;
+        for (int64_t j = 0; j < n; ++j) own[j] += factor * shares[i * ld + j];
       }
       for (int64_t j = 0; j < n; ++j) {
         const auto factor = static_cast<float>(row_factor(rows, requests[r], grad[j]));
-        for (int64_t i = piece.begin; i < piece.end; ++i) w[(i - piece.begin) * n + j] += factor * shares[j * n + i];
+        for (int64_t i = piece.begin; i < piece.end; ++i) w[(i - piece.begin) * ld + j] += factor * shares[j * ld + i];
       }
-      shares += n * n;
+      shares += n * ld;
     }
-    add_product_nn(piece.size(), n, rows.dim, w, n, rows.z, dz + piece.begin * rows.dim);
+    add_product_nn(piece.size(), n, rows.dim, w, ld, rows.z, dz + piece.begin * rows.dim);
   }
 }
 
@@ -200,14 +200,14 @@ void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum
     piece_scores(rows, piece, s);
     for (int64_t i = piece.begin; i < piece.end; ++i) {
       ordered.sort(rows, i, s + (i - piece.begin) * n);
-      float* shares = kept == nullptr ? nullptr : kept + i * n;
+      float* shares = kept == nullptr ? nullptr : kept + i * kept_columns(n);
       for (size_t r = 0; r < requests.size(); ++r) {
         const auto sum = ordered.sum(weights[r], requests[r].multiplier);
         log_sums[static_cast<int64_t>(r) * n + i] = sum.value == 0 ? kEmpty : std::log(sum.value) + sum.top + weights[r].shift;
         if (shares == nullptr || !requests[r].has_gradient()) continue;
         std::fill_n(shares, n, 0.0f);
         ordered.add_shares(weights[r], requests[r].multiplier, sum, 1, shares);
-        shares += n * n;
+        shares += n * kept_columns(n);
       }
     }
   }
