@@ -4,7 +4,9 @@
     tests/evaluate/check_with_sklearn.py                    prints the cases
     tests/evaluate/check_with_sklearn.py BINARY RUN         exit 1 where test.tsne_kl of RUN is more than 2 % above scikit-learn's
 
-Not part of the tests: it needs `pip install scikit-learn==VERSION`. The maps start from the principal components, as ours do."""
+A map's divergence depends on where it starts: the cases are means over eight rotations of the principal components. It is computed with the
+normaliser over all pairs, as ours; kl_divergence_ has the tree's, and is up to 1 % lower.
+Not part of the tests: it needs `pip install scikit-learn==1.9.1` (run with Python 3.11, NumPy 2.4.6)."""
 import csv
 import json
 import pathlib
@@ -13,9 +15,12 @@ import sys
 import tempfile
 
 import numpy as np
+from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
+from sklearn.manifold._t_sne import _joint_probabilities_nn
+from sklearn.neighbors import NearestNeighbors
 
-CASES = [(300, 8, 5, 1, 20), (500, 16, 10, 2, 30), (1000, 32, 10, 1, 30), (200, 8, 4, 4, 5)]
+CASES = [(300, 8, 5, 1, 20), (500, 16, 10, 2, 30), (200, 8, 4, 4, 5)]
 MASK = 2**64 - 1
 
 
@@ -33,9 +38,23 @@ def drawn_rows(count, dim, clusters, spread, state=1):
     return (centres[np.arange(count) % clusters] + noise).astype(np.float32)
 
 
-def divergence(rows, perplexity):
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return float(TSNE(perplexity=perplexity, init="pca", learning_rate="auto", random_state=0).fit(unit).kl_divergence_)
+def unit_rows(rows):
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def divergence(unit, perplexity, angle=0.0):
+    start = PCA(n_components=2).fit_transform(unit)
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    start = (start / start[:, 0].std() * 1e-4 @ turn).astype(np.float32)
+    points = TSNE(perplexity=perplexity, init=start, learning_rate="auto").fit_transform(unit).astype(np.float64)
+    neighbours = min(len(unit) - 1, int(3 * perplexity + 1))
+    distances = NearestNeighbors(n_neighbors=neighbours).fit(unit).kneighbors_graph(mode="distance")
+    distances.data **= 2
+    p = _joint_probabilities_nn(distances, perplexity, 0).tocoo()
+    squared = lambda i, j: ((points[i] - points[j]) ** 2).sum(axis=-1)
+    total = sum((1 / (1 + squared(i, slice(None)))).sum() - 1 for i in range(len(points)))
+    used = p.data > 0
+    return float((p.data[used] * np.log(p.data[used] * total * (1 + squared(p.row[used], p.col[used])))).sum())
 
 
 def check_run(binary, run):
@@ -49,7 +68,7 @@ def check_run(binary, run):
         with open(f"{folder}/test.csv", encoding="utf-8") as table:
             labels = [int(line["labels"]) for line in csv.DictReader(table)]
     assert [labels[i] for i in found["ids"]] == found["labels"], "ids of this data set are not places in it"
-    expected = divergence(rows[found["ids"]], found["perplexity"])
+    expected = divergence(unit_rows(rows[found["ids"]]), found["perplexity"])
     print(f"{len(found['ids'])} images: KL {found['kl']:.5f}, scikit-learn {expected:.5f} ({found['kl'] / expected - 1:+.2%})")
     return found["kl"] <= 1.02 * expected
 
@@ -58,4 +77,5 @@ if __name__ == "__main__":
     if len(sys.argv) == 3:
         sys.exit(0 if check_run(*sys.argv[1:]) else 1)
     for case in CASES:
-        print("SklearnCase{" + ", ".join(map(repr, [*case, round(divergence(drawn_rows(*case[:4]), case[4]), 5)])) + "},")
+        found = [divergence(unit_rows(drawn_rows(*case[:4])), case[4], 0.7 * i) for i in range(8)]
+        print("SklearnCase{" + ", ".join(map(repr, [*case, round(float(np.mean(found)), 5)])) + "},")
