@@ -9,7 +9,7 @@ seconds=${FUZZ_SECONDS:-600}
 parsers=("$@")
 [ ${#parsers[@]} -gt 0 ] || mapfile -t parsers < <(cd fuzz && ls ./*_fuzz.cpp | sed -E 's|./(.*)_fuzz.cpp|\1|')
 
-command -v clang++ >/dev/null || { echo "fuzz: no clang++ here; install clang and libclang-rt-dev" >&2; exit 1; }
+command -v clang++ >/dev/null || { echo "fuzz: no clang++ here; install clang, libclang-rt-dev and libomp-dev" >&2; exit 1; }
 cmake --preset fuzz >/dev/null
 cmake --build --preset fuzz -j "${JOBS:-$(nproc)}" --target "${parsers[@]/%/_fuzz}"
 

@@ -19,8 +19,8 @@ from PIL import Image, ImageDraw
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 CORRUPTIONS = [
-    ["gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "gaussian_blur", "glass_blur", "defocus_blur", "motion_blur", "zoom_blur",
-     "original"],
+    ["gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "gaussian_blur",
+     "glass_blur", "defocus_blur", "motion_blur", "zoom_blur", "original"],
     ["snow", "frost", "fog", "brightness", "contrast", "spatter", "saturate", "jpeg", "pixelate", "elastic"],
 ]
 SEVERITIES = [1, 2, 3, 4, 5]
@@ -61,14 +61,15 @@ def draw_corruptions(tiles, path, scale=2, side=32, label=92):
         for row, name in enumerate(block):
             draw.text((left + label - 5, 16 + row * cell + cell // 2), name.replace("_", " "), fill="black", anchor="rm")
             for column, tile in enumerate(tiles[name][:1] if name == "original" else tiles[name]):
-                sheet.paste(tile.resize((side * scale, side * scale), Image.NEAREST), (left + label + column * cell, 16 + row * cell))
+                enlarged = tile.resize((side * scale, side * scale), Image.NEAREST)
+                sheet.paste(enlarged, (left + label + column * cell, 16 + row * cell))
     sheet.save(path, optimize=True)
 
 
 def exported(program, mnist, folder, *words):
     names = [folder / name for name in ("x.npy", "y.npy", "b.npy")]
-    debias(program, "data", "export", "biased_mnist", "--root", mnist, *words, "--limit", 1000, "--out", names[0], "--labels", names[1], "--bias",
-           names[2])
+    debias(program, "data", "export", "biased_mnist", "--root", mnist, *words, "--limit", 1000,
+           "--out", names[0], "--labels", names[1], "--bias", names[2])
     return [np.load(name) for name in names]
 
 

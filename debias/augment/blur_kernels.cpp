@@ -25,7 +25,7 @@ HWY_INLINE void store(V sum, T* to) {
   hn::StoreU(hn::DemoteTo(d, hn::BitCast(DInt(), hn::ShiftRight<kShift>(sum))), d, to);
 }
 
-void BlurRows(const uint8_t* in, size_t stride, int height, int width, const uint32_t* weights, int radius, uint16_t* out) {
+void make_rows(const uint8_t* in, size_t stride, int height, int width, const uint32_t* weights, int radius, uint16_t* out) {
   const auto lanes = static_cast<int>(hn::Lanes(D()));
   for (int y = 0; y < height; ++y, in += stride, out += width) {
     for (int x = 0; x < width; x += lanes) {
@@ -39,7 +39,7 @@ void BlurRows(const uint8_t* in, size_t stride, int height, int width, const uin
 }
 
 // Sums of 8.24 bits: at most 255 * 2^24 + 2^23, below 2^32.
-void BlurColumns(const uint16_t* const* rows, int height, int width, const uint32_t* weights, int radius, uint8_t* out) {
+void make_columns(const uint16_t* const* rows, int height, int width, const uint32_t* weights, int radius, uint8_t* out) {
   const auto lanes = static_cast<int>(hn::Lanes(D()));
   for (int y = 0; y < height; ++y, ++rows, out += width) {
     for (int x = 0; x < width; x += lanes) {
@@ -59,14 +59,14 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace debias {
 
-HWY_EXPORT(BlurRows);
-HWY_EXPORT(BlurColumns);
+HWY_EXPORT(make_rows);
+HWY_EXPORT(make_columns);
 
 void blur_rows(const uint8_t* in, size_t stride, int height, int width, const uint32_t* weights, int radius, uint16_t* out) {
-  HWY_DYNAMIC_DISPATCH(BlurRows)(in, stride, height, width, weights, radius, out);
+  HWY_DYNAMIC_DISPATCH(make_rows)(in, stride, height, width, weights, radius, out);
 }
 void blur_columns(const uint16_t* const* rows, int height, int width, const uint32_t* weights, int radius, uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(BlurColumns)(rows, height, width, weights, radius, out);
+  HWY_DYNAMIC_DISPATCH(make_columns)(rows, height, width, weights, radius, out);
 }
 
 }  // namespace debias

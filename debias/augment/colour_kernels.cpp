@@ -115,7 +115,7 @@ void act(const ColourOperation& operation, size_t n, Tile& tile) {
   }
 }
 
-void ColourPass(uint8_t* red, uint8_t* green, uint8_t* blue, size_t count, const ColourOperation* operations, size_t operation_count) {
+void pass_colours(uint8_t* red, uint8_t* green, uint8_t* blue, size_t count, const ColourOperation* operations, size_t operation_count) {
   const D d;
   Tile tile;
   for (size_t begin = 0; begin < count; begin += kTile) {
@@ -135,7 +135,7 @@ void ColourPass(uint8_t* red, uint8_t* green, uint8_t* blue, size_t count, const
   }
 }
 
-void GreyPass(uint8_t* pixels, size_t count, const ColourOperation* operations, size_t operation_count) {
+void pass_grey(uint8_t* pixels, size_t count, const ColourOperation* operations, size_t operation_count) {
   each_vector(count, [=](size_t i) HWY_ATTR {
     V v = load(pixels + i);
     for (size_t k = 0; k < operation_count; ++k) v = blended(set(operations[k].constant), v, set(operations[k].amount));
@@ -157,11 +157,11 @@ HWY_INLINE uint64_t sum_of(size_t n, const Body& body) {
   return total;
 }
 
-uint64_t LumaSum(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n) {
+uint64_t sum_luma(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n) {
   return sum_of(n, [=](size_t i) HWY_ATTR { return luma_of(load(r + i), load(g + i), load(b + i)); });
 }
 
-uint64_t ByteSum(const uint8_t* pixels, size_t n) {
+uint64_t sum_bytes(const uint8_t* pixels, size_t n) {
   return sum_of(n, [=](size_t i) HWY_ATTR { return load(pixels + i); });
 }
 
@@ -172,19 +172,19 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace debias {
 
-HWY_EXPORT(ColourPass);
-HWY_EXPORT(GreyPass);
-HWY_EXPORT(LumaSum);
-HWY_EXPORT(ByteSum);
+HWY_EXPORT(pass_colours);
+HWY_EXPORT(pass_grey);
+HWY_EXPORT(sum_luma);
+HWY_EXPORT(sum_bytes);
 
 void colour_pass(uint8_t* r, uint8_t* g, uint8_t* b, size_t n, std::span<const ColourOperation> operations) {
-  HWY_DYNAMIC_DISPATCH(ColourPass)(r, g, b, n, operations.data(), operations.size());
+  HWY_DYNAMIC_DISPATCH(pass_colours)(r, g, b, n, operations.data(), operations.size());
 }
 void grey_pass(uint8_t* pixels, size_t n, std::span<const ColourOperation> operations) {
-  HWY_DYNAMIC_DISPATCH(GreyPass)(pixels, n, operations.data(), operations.size());
+  HWY_DYNAMIC_DISPATCH(pass_grey)(pixels, n, operations.data(), operations.size());
 }
-uint64_t luma_sum(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n) { return HWY_DYNAMIC_DISPATCH(LumaSum)(r, g, b, n); }
-uint64_t byte_sum(const uint8_t* pixels, size_t n) { return HWY_DYNAMIC_DISPATCH(ByteSum)(pixels, n); }
+uint64_t luma_sum(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n) { return HWY_DYNAMIC_DISPATCH(sum_luma)(r, g, b, n); }
+uint64_t byte_sum(const uint8_t* pixels, size_t n) { return HWY_DYNAMIC_DISPATCH(sum_bytes)(pixels, n); }
 
 }  // namespace debias
 #endif

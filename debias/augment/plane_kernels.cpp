@@ -27,7 +27,7 @@ HWY_INLINE void each_stretch(size_t n, const Vector& vector, const Single& singl
   if (i < n) vector(n - lanes);
 }
 
-void SplitChannels(const uint8_t* pixels, size_t n, uint8_t* r, uint8_t* g, uint8_t* b) {
+void split(const uint8_t* pixels, size_t n, uint8_t* r, uint8_t* g, uint8_t* b) {
   const auto vector = [=](size_t i) HWY_ATTR {
     V red, green, blue;
     hn::LoadInterleaved3(D(), pixels + 3 * i, red, green, blue);
@@ -42,7 +42,7 @@ void SplitChannels(const uint8_t* pixels, size_t n, uint8_t* r, uint8_t* g, uint
   });
 }
 
-void JoinChannels(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n, uint8_t* pixels) {
+void join(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n, uint8_t* pixels) {
   const auto vector = [=](size_t i) HWY_ATTR {
     hn::StoreInterleaved3(hn::LoadU(D(), r + i), hn::LoadU(D(), g + i), hn::LoadU(D(), b + i), D(), pixels + 3 * i);
   };
@@ -62,7 +62,7 @@ HWY_INLINE V backwards(V v) {
 #endif
 }
 
-void MirrorRows(const uint8_t* in, int height, int width, uint8_t* out) {
+void mirror(const uint8_t* in, int height, int width, uint8_t* out) {
   const size_t n = width, lanes = hn::Lanes(D());
   for (int y = 0; y < height; ++y, in += n, out += n) {
     const auto vector = [=](size_t i) HWY_ATTR { hn::StoreU(backwards(hn::LoadU(D(), in + n - lanes - i)), D(), out + i); };
@@ -77,17 +77,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace debias {
 
-HWY_EXPORT(SplitChannels);
-HWY_EXPORT(JoinChannels);
-HWY_EXPORT(MirrorRows);
+HWY_EXPORT(split);
+HWY_EXPORT(join);
+HWY_EXPORT(mirror);
 
 void split_channels(const uint8_t* pixels, size_t n, uint8_t* r, uint8_t* g, uint8_t* b) {
-  HWY_DYNAMIC_DISPATCH(SplitChannels)(pixels, n, r, g, b);
+  HWY_DYNAMIC_DISPATCH(split)(pixels, n, r, g, b);
 }
 void join_channels(const uint8_t* r, const uint8_t* g, const uint8_t* b, size_t n, uint8_t* pixels) {
-  HWY_DYNAMIC_DISPATCH(JoinChannels)(r, g, b, n, pixels);
+  HWY_DYNAMIC_DISPATCH(join)(r, g, b, n, pixels);
 }
-void mirror_rows(const uint8_t* in, int height, int width, uint8_t* out) { HWY_DYNAMIC_DISPATCH(MirrorRows)(in, height, width, out); }
+void mirror_rows(const uint8_t* in, int height, int width, uint8_t* out) { HWY_DYNAMIC_DISPATCH(mirror)(in, height, width, out); }
 
 }  // namespace debias
 #endif

@@ -98,8 +98,8 @@ void weigh(const uint8_t* in, const Taps& taps, int output, uint8_t* out, size_t
   }
 }
 
-void ResizeStripe(const uint8_t* in, size_t stride, int rows, int input, int channels, const Taps& taps, int output, uint8_t* memory,
-                  uint8_t* out, size_t row_stride, size_t plane_stride) {
+void make_stripe(const uint8_t* in, size_t stride, int rows, int input, int channels, const Taps& taps, int output, uint8_t* memory,
+                 uint8_t* out, size_t row_stride, size_t plane_stride) {
   const size_t bytes = static_cast<size_t>(input) * channels, standing_plane = row_stride * kStripe;
   uint8_t* standing = memory;
   uint8_t* weighed = memory + (bytes + kStripe) * kStripe;
@@ -124,7 +124,7 @@ HWY_INLINE void weigh_rows(const uint8_t* in, size_t stride, const int32_t* weig
   for (int i = 0; i < N; ++i) store(sum[i], out + i * lanes);
 }
 
-void ResizeColumns(const uint8_t* in, size_t stride, int width, const Taps& taps, int output, uint8_t* out) {
+void make_columns(const uint8_t* in, size_t stride, int width, const Taps& taps, int output, uint8_t* out) {
   const auto lanes = static_cast<int>(hn::Lanes(D()));
   for (int y = 0; y < output; ++y, out += width) {
     const uint8_t* from = in + taps.first[y] * stride;
@@ -143,18 +143,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace debias {
 
-HWY_EXPORT(ResizeStripe);
-HWY_EXPORT(ResizeColumns);
+HWY_EXPORT(make_stripe);
+HWY_EXPORT(make_columns);
 
 size_t stripe_memory(size_t input_bytes, size_t row_stride, int channels) {
   return (input_bytes + kStripe + row_stride * channels) * kStripe;
 }
 void resize_stripe(const uint8_t* in, size_t stride, int rows, int input, int channels, const Taps& taps, int output, uint8_t* memory,
                    uint8_t* out, size_t row_stride, size_t plane_stride) {
-  HWY_DYNAMIC_DISPATCH(ResizeStripe)(in, stride, rows, input, channels, taps, output, memory, out, row_stride, plane_stride);
+  HWY_DYNAMIC_DISPATCH(make_stripe)(in, stride, rows, input, channels, taps, output, memory, out, row_stride, plane_stride);
 }
 void resize_columns(const uint8_t* in, size_t stride, int width, const Taps& taps, int output, uint8_t* out) {
-  HWY_DYNAMIC_DISPATCH(ResizeColumns)(in, stride, width, taps, output, out);
+  HWY_DYNAMIC_DISPATCH(make_columns)(in, stride, width, taps, output, out);
 }
 
 }  // namespace debias

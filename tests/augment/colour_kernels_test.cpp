@@ -48,7 +48,7 @@ TEST(ColourKernels, EveryColourTurnsAsInPillow) {
 TEST(ColourKernels, EveryHueIsReachedUnderEveryInstructionSet) {
   for_each_instruction_set([] {
     for (int shift = -127; shift <= 127; ++shift) {
-      Image image = noise_image(16, 16, 3, static_cast<uint64_t>(shift + 1000));
+      Image image = noise_image(16, 16, 3, static_cast<uint64_t>(shift) + 1000);
       const Image before = image;
       adjust_hue(image, (shift + (shift < 0 ? -0.5 : 0.5)) / 255.0);
       for (size_t i = 0; i < image.pixels.size(); i += 3) {

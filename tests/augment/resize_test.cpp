@@ -19,7 +19,7 @@ TEST(ResizedCrop, IsPillowsAtEverySizeUnderEveryInstructionSet) {
     for (const int channels : {1, 3}) {
       for (const int from : kExtents) {
         for (const int to : kExtents) {
-          const Image image = noise_image(from + 3, 70 - to + 2, channels, static_cast<uint64_t>(from * 100 + to));
+          const Image image = noise_image(from + 3, 70 - to + 2, channels, static_cast<uint64_t>(from) * 100 + static_cast<uint64_t>(to));
           const Box box{2, 1, from, 70 - to};
           const Image expected = definition::resized(definition::cropped(image, box.top, box.left, box.height, box.width), to, from);
           ASSERT_TRUE(resized_crop(image, box, to, from) == expected) << from << " " << to << " " << channels;

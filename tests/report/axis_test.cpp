@@ -71,6 +71,15 @@ TEST(Axis, EqualEndsAreMovedApart) {
   EXPECT_EQ(place_axis(log, {}, Ends::kTight, 5).ticks.labels, (std::vector<std::string>{"1", "2", "5", "10"}));
 }
 
+TEST(Axis, AShareOfZeroStandsOnTheGround) {
+  Axis share;
+  share.low = 0;
+  share.percent = true;
+  const PlacedAxis axis = place_axis(share, {0, 0}, Ends::kTicks, 5);
+  EXPECT_EQ(axis.low, 0);
+  EXPECT_DOUBLE_EQ(axis.high, 0.1);
+}
+
 TEST(Axis, ReachesAsFarAsItWasToldAndTheDataGo) {
   Axis axis;
   axis.low = 0;

@@ -200,7 +200,7 @@ TEST_F(Reports, NoRunIsBestOnDataOfItsOwn) {
   write_run(run_path("low"));
   write_groups(run_path("low"), {.accuracy = 0.5});
   write_run(run_path("high"));
-  auto groups = described("groups", {}, {{"test.acc1", 0.9}});
+  auto groups = described("groups", {.name = "elsewhere"}, {{"test.acc1", 0.9}});
   groups["intervals"] = {{"test.acc1", {0.85, 0.95}}};
   write_evaluation(run_path("high"), "groups", groups);
   EXPECT_EQ(row_of(key_numbers(read({"low", "high"})), "test.acc1").best, 1);  // the roots differ, the data do not
@@ -252,6 +252,14 @@ TEST_F(Reports, OtherDataSetsHaveRowsOfTheirOwn) {
   EXPECT_EQ(rows.back().heading, "test of bffhq");
   EXPECT_EQ(rows.back().by_run[0]->value, 0.25);
   EXPECT_EQ(run_report_json(read({"a"}))["runs"][0]["metrics"]["on bffhq: test.acc1"]["value"], 0.25);
+}
+
+TEST_F(Reports, ARunLooksAlikeInAllCharts) {
+  write_run(run_path("a"), {.epochs_done = 0});  // without curves
+  write_run(run_path("b"));
+  const std::string page = html({"a", "b"});
+  EXPECT_THAT(page, HasSubstr("class=\"line c1\""));
+  EXPECT_THAT(page, Not(HasSubstr("class=\"line c0\"")));
 }
 
 TEST_F(Reports, CurvesTakeStepsWhereEpochsAreFew) {
