@@ -1,7 +1,6 @@
 // The one precompiled header: what most files of the folders that may include torch need. Sources still name what they use.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/module.h>
 #include <torch/nn/modules/batchnorm.h>
@@ -11,3 +10,4 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
+#include <nlohmann/json.hpp>

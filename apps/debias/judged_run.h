@@ -29,7 +29,8 @@ Config named_section(const DataWords& data, const std::string& split);
 // The folders that these data sets are read from: nothing may be written inside.
 std::vector<std::string> roots_of(const std::vector<Config>& sections);
 
-// Of a resolved recipe, for kNN: that of the first term that has one, 0.5 without any. One that changes over the epochs has no single value.
+// Of a resolved recipe, for kNN: that of the first term that has one, 0.5 without any. One that changes over the epochs has no single
+// value.
 double training_temperature(const Config& resolved_recipe);
 
 // Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe.

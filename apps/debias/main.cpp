@@ -108,7 +108,8 @@ int main(int argc, char** argv) {
   } catch (const debias::Error& error) {
     return complain(error.what(), debias::exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)", debias::kOutOfResources);
+    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)",
+                    debias::kOutOfResources);
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", debias::kOutOfResources);
   } catch (const std::exception& error) {

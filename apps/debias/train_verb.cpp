@@ -105,7 +105,8 @@ int run_train(const TrainArguments& arguments) {
   input.progress = progress.get();
   input.log = log.get();
   const Config resolved = resolve_recipe(input.recipe, *input.dataset);
-  const auto evaluation = make_training_evaluation(input.recipe, resolved, input.dataset, *progress);  // refuses bad options before anything runs
+  const auto evaluation =
+      make_training_evaluation(input.recipe, resolved, input.dataset, *progress);  // refuses bad options before anything runs
   if (arguments.dry_run) {
     print_plan(plan_training(input), resolved, arguments.json);
     return 0;

@@ -56,8 +56,8 @@ void check_protocol_options(const Recipe& recipe) {
 
 }  // namespace
 
-std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved,
-                                                        std::shared_ptr<const Dataset> train, Progress& progress) {
+std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
+                                                        Progress& progress) {
   check_protocol_options(recipe);
   if (recipe.evaluate.protocols().empty()) {
     if (!recipe.evaluate.select().empty())

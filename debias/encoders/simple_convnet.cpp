@@ -20,7 +20,8 @@ class SimpleConvNet final : public Encoder {
     const int64_t kernel = options.kernel() == ConvNetKernel::k7 ? 7 : 1;
     int64_t in = in_channels;
     for (size_t i = 0; i < kChannels.size(); ++i) {
-      const auto conv = torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? options.stem_stride() : options.stride()).padding(kernel / 2);
+      const auto conv =
+          torch::nn::Conv2dOptions(in, kChannels[i], kernel).stride(i == 0 ? options.stem_stride() : options.stride()).padding(kernel / 2);
       convs_.push_back(register_module(fmt::format("conv{}", i + 1), torch::nn::Conv2d(conv)));
       norms_.push_back(register_module(fmt::format("bn{}", i + 1), torch::nn::BatchNorm2d(kChannels[i])));
       in = kChannels[i];

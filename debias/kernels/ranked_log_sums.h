@@ -24,8 +24,8 @@ struct RankedSum {
 // Columns of a row of `kept`: a stride of a power of two would put a column's entries in one set of the cache.
 inline int64_t kept_columns(int64_t n) { return n + 16; }
 
-// `kept` [requests with a gradient, n, kept_columns(n)], if given, receives each pair's share of its row's sum, which the backward pass then
-// need not compute again.
+// `kept` [requests with a gradient, n, kept_columns(n)], if given, receives each pair's share of its row's sum, which the backward pass
+// then need not compute again.
 void ranked_log_sums_forward(const SortedRows& rows, const std::vector<RankedSum>& requests, double* log_sums, float* kept);
 
 // dz += the gradient, weights and ranks held constant. grads [requests, n].

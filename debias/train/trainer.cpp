@@ -191,7 +191,8 @@ class Run {
   void require_finite_weights() const {
     for (const auto& [name, tensor] : parts_.model.state()) {
       if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
-      throw numeric_error("training stopped after step {}: '{}' is not finite, so it is not saved; lower the learning rate", state_.step, name);
+      throw numeric_error("training stopped after step {}: '{}' is not finite, so it is not saved; lower the learning rate", state_.step,
+                          name);
     }
   }
 
