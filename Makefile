@@ -40,6 +40,7 @@ format:
 	@git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 -i
 
 docs: build
+	@python3 -B scripts/option_tables.py --check
 	@python3 -B scripts/check_docs.py
 
 install-check: build
