@@ -1,5 +1,6 @@
 #include "debias/core/registry.h"
 
+#include "debias/encoders/bagnet.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/heads.h"
 #include "debias/encoders/resnet.h"
@@ -28,6 +29,13 @@ EncoderEntry simple_convnet() {
           "four 7x7 convolutions without pooling, 128 features (Bahng et al. 2020), for 28x28 digits",
           SimpleConvNetOptions::table().specs(),
           make};
+}
+
+EncoderEntry bagnet18() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    return make_bagnet18(BagNetOptions::table().read(section_map(section), "encoder 'bagnet18'", {"name"}), in_channels, seed);
+  };
+  return {"bagnet18", {}, "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model", BagNetOptions::table().specs(), make};
 }
 
 HeadEntry simclr() {
@@ -60,6 +68,7 @@ const std::vector<EncoderEntry>& encoder_registry() {
       resnet(34, "ResNet-34 (He et al. 2016), 8 x width features"),
       resnet(50, "ResNet-50 (He et al. 2016, stride on the 3x3), 32 x width features"),
       simple_convnet(),
+      bagnet18(),
   };
   return registry;
 }

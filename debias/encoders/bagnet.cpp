@@ -1,0 +1,113 @@
+#include "debias/encoders/bagnet.h"
+
+#include <fmt/format.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+
+#include <array>
+#include <vector>
+
+#include "debias/encoders/initialise.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kStem = 64;
+constexpr int64_t kSmallest = 5;  // what one feature sees
+constexpr double kStemMomentum = 0.001;
+
+struct Stage {
+  int64_t channels, stride, kernel;  // of its first block; the second has stride 1 and kernel 1
+};
+constexpr std::array<Stage, 4> kStages = {{{64, 2, 3}, {128, 2, 1}, {256, 2, 1}, {512, 1, 1}}};
+
+torch::nn::Conv2d valid_convolution(int64_t in, int64_t out, int64_t kernel, int64_t stride = 1) {
+  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).bias(false));
+}
+
+// conv-BN-ReLU-conv 1x1-BN, plus the shortcut without its last rows and columns where the 3x3 has none, ReLU.
+class ValidBlock : public torch::nn::Module {
+ public:
+  ValidBlock(int64_t in, const Stage& stage)
+      : conv1_(register_module("conv1", valid_convolution(in, stage.channels, stage.kernel, stage.stride))),
+        bn1_(register_module("bn1", torch::nn::BatchNorm2d(stage.channels))),
+        conv2_(register_module("conv2", valid_convolution(stage.channels, stage.channels, 1))),
+        bn2_(register_module("bn2", torch::nn::BatchNorm2d(stage.channels))) {
+    if (stage.stride == 1 && in == stage.channels) return;
+    downsample_ = register_module("downsample", torch::nn::Sequential(valid_convolution(in, stage.channels, 1, stage.stride),
+                                                                      torch::nn::BatchNorm2d(stage.channels)));
+  }
+
+  torch::Tensor forward(const torch::Tensor& x) {
+    torch::Tensor y = bn2_(conv2_(bn1_(conv1_(x)).relu_()));
+    const torch::Tensor shortcut = downsample_ ? downsample_->forward(x) : x;
+    return y.add_(shortcut.narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3))).relu_();
+  }
+
+ private:
+  torch::nn::Conv2d conv1_;
+  torch::nn::BatchNorm2d bn1_;
+  torch::nn::Conv2d conv2_;
+  torch::nn::BatchNorm2d bn2_;
+  torch::nn::Sequential downsample_{nullptr};
+};
+
+class BagNet18 final : public Encoder {
+ public:
+  BagNet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
+    BagNetOptions::table().verify(options, "encoder 'bagnet18'");
+    if (in_channels < 1) throw usage_error("encoder 'bagnet18': images of {} channels; it needs at least 1", in_channels);
+    conv1_ = register_module("conv1", valid_convolution(in_channels, kStem, 1));
+    conv2_ = register_module("conv2", valid_convolution(kStem, kStem, 3));
+    bn1_ = register_module("bn1", torch::nn::BatchNorm2d(torch::nn::BatchNorm2dOptions(kStem).momentum(kStemMomentum)));
+    int64_t in = kStem;
+    for (size_t i = 0; i < kStages.size(); ++i) {
+      const Stage& stage = kStages[i];
+      auto container = register_module(fmt::format("layer{}", i + 1), std::make_shared<torch::nn::Module>());
+      blocks_.push_back(container->register_module("0", std::make_shared<ValidBlock>(in, stage)));
+      in = stage.channels;
+      blocks_.push_back(container->register_module("1", std::make_shared<ValidBlock>(in, Stage{in, 1, 1})));
+    }
+    initialise(*this, seed, InitStream::kEncoder);
+  }
+
+  torch::Tensor forward(const torch::Tensor& images) override {
+    if (images.size(2) < kSmallest || images.size(3) < kSmallest) {
+      throw usage_error("encoder 'bagnet18': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3), kSmallest,
+                        kSmallest);
+    }
+    torch::Tensor x = bn1_(conv2_(conv1_(images))).relu_();
+    for (const auto& block : blocks_) x = block->forward(x);
+    return x.mean({2, 3});
+  }
+
+  int64_t feature_dim() const override { return kStages.back().channels; }
+
+  Config config() const override {
+    Config config;
+    config.set("name", Config::string("bagnet18"));
+    config.overlay(BagNetOptions::table().write(options_));
+    return config;
+  }
+
+ private:
+  BagNetOptions options_;
+  torch::nn::Conv2d conv1_{nullptr};
+  torch::nn::Conv2d conv2_{nullptr};
+  torch::nn::BatchNorm2d bn1_{nullptr};
+  std::vector<std::shared_ptr<ValidBlock>> blocks_;
+};
+
+}  // namespace
+
+const OptionTable<BagNetOptions>& BagNetOptions::table() {
+  static const auto table = OptionTable<BagNetOptions>().add("weights", &BagNetOptions::weights_, "safetensors file to start from");
+  return table;
+}
+
+std::shared_ptr<Encoder> make_bagnet18(const BagNetOptions& options, int64_t in_channels, uint64_t seed) {
+  return std::make_shared<BagNet18>(options, in_channels, seed);
+}
+
+}  // namespace debias
