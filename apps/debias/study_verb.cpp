@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
@@ -186,12 +191,23 @@ int run_embeddings(const StudyArguments& arguments) {
   return 0;
 }
 
+// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_-+=:,./@%", c) != nullptr; };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 // The words that give the same figures again.
 std::string spelled(const CLI::App& verb) {
+  constexpr std::array<std::string_view, 3> kWithoutFigures = {"--json", "--out", "--threads"};
   std::string command = "debias study " + verb.get_name();
   for (const auto* option : verb.get_options()) {
-    if (option->count() == 0 || option->get_name() == "--json" || option->get_name() == "--out") continue;
-    command += fmt::format(" {} {}", option->get_name(), option->results().front());
+    const bool left_out = std::find(kWithoutFigures.begin(), kWithoutFigures.end(), option->get_name()) != kWithoutFigures.end();
+    if (option->count() == 0 || left_out) continue;
+    command += fmt::format(" {} {}", option->get_name(), shell_word(option->results().front()));
   }
   return command;
 }
@@ -211,7 +227,11 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
     sub->callback([arguments, sub, run, &action] {
       arguments->command = spelled(*sub);
-      action = [arguments, run] { return run(*arguments); };
+      action = [arguments, run] {
+        const auto progress = terminal_progress();
+        arguments->run.progress = progress.get();
+        return run(*arguments);
+      };
     });
     return std::pair(sub, arguments);
   };

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 
 namespace debias {
 namespace {
@@ -108,7 +109,7 @@ using ClassPhis = std::array<std::vector<double>, 2>;  // by SampleClass
 ClassPhis class_phis(Sampler sampler, double alpha, int64_t samples, uint64_t seed) {
   ClassPhis phis;
   for (const auto of : {SampleClass::kTrueNegative, SampleClass::kFalseNegative}) {
-    Random random({.domain = kStudyDomain,
+    Random random({.domain = RngDomain::kStudy,
                    .seed = seed,
                    .epoch = static_cast<uint64_t>(std::llround(alpha * 1000)),
                    .view = static_cast<uint16_t>(of),
@@ -146,7 +147,7 @@ void verify(const BclSetting& setting) {
 std::vector<BclFigures> measure(const std::vector<BclSetting>& settings, const StudyRun& run) {
   for (const auto& setting : settings) verify(setting);
   std::vector<std::vector<ErrorSums>> sums(settings.size(), std::vector<ErrorSums>(static_cast<size_t>(run.repetitions)));
-  for_each_piece(std::ssize(settings) * run.repetitions, run.threads, [&](int64_t piece) {
+  for_each_piece(std::ssize(settings) * run.repetitions, run, "repetitions", [&](int64_t piece) {
     const auto setting = static_cast<size_t>(piece / run.repetitions), repetition = static_cast<size_t>(piece % run.repetitions);
     sums[setting][repetition] = measure_once(settings[setting], run.seed, repetition);
   });

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 
 namespace debias {
 namespace {
@@ -107,7 +108,7 @@ AnchorTruth truth_of(const Rows& rows, int64_t row, double temperature) {
 // Rows with another of their class, in a random order of which the first are taken.
 std::vector<int64_t> anchors_of(const Rows& rows, int64_t wanted, uint64_t seed) {
   std::vector<int64_t> anchors;
-  for (const int64_t row : permutation(rows.count, {.domain = kStudyDomain, .seed = seed, .step = 9})) {
+  for (const int64_t row : permutation(rows.count, {.domain = RngDomain::kStudy, .seed = seed, .step = 9})) {
     if (rows.classes.at(rows.labels[static_cast<size_t>(row)]).size() > 1) anchors.push_back(row);
   }
   anchors.resize(std::min(anchors.size(), static_cast<size_t>(wanted)));
@@ -167,7 +168,7 @@ class EmbeddingRun {
 
   // Adds every setting's estimates of one repetition at one anchor; the draws are shared by all settings.
   void add(const AnchorTruth& truth, const StudyRun& run, int64_t repetition, std::vector<ErrorSums>& sums) const {
-    Random random({.domain = kStudyDomain,
+    Random random({.domain = RngDomain::kStudy,
                    .seed = run.seed,
                    .epoch = static_cast<uint64_t>(repetition),
                    .sample = static_cast<uint64_t>(truth.row),
@@ -282,7 +283,7 @@ EmbeddingStudy study_embeddings(const LabelledEmbeddings& embeddings, const Embe
   constexpr int64_t kBlock = 16;
   std::vector<std::vector<ErrorSums>> sums(study.settings().size(),
                                            std::vector<ErrorSums>(static_cast<size_t>((count + kBlock - 1) / kBlock)));
-  for_each_piece((count + kBlock - 1) / kBlock, run.threads, [&](int64_t block) {
+  for_each_piece((count + kBlock - 1) / kBlock, run, "blocks of anchors", [&](int64_t block) {
     std::vector<ErrorSums> own(study.settings().size());
     for (int64_t i = block * kBlock; i < std::min(count, (block + 1) * kBlock); ++i) {
       const AnchorTruth truth = truth_at(i);

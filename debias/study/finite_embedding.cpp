@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "debias/core/philox.h"
 #include "debias/study/pieces.h"
 
 namespace debias {
@@ -91,7 +92,7 @@ FiniteEmbedding even_classes(int64_t classes, double mean_classifier_loss, doubl
 }
 
 FiniteEmbedding random_classes(int64_t classes, int64_t per_class, int64_t dimensions, double spread, uint64_t seed) {
-  Random random({.domain = kStudyDomain, .seed = seed, .epoch = static_cast<uint64_t>(classes), .step = 6});
+  Random random({.domain = RngDomain::kStudy, .seed = seed, .epoch = static_cast<uint64_t>(classes), .step = 6});
   std::vector<std::vector<double>> points;
   for (int64_t c = 0; c < classes; ++c) {
     std::vector<double> centre(static_cast<size_t>(dimensions));

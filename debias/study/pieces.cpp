@@ -34,4 +34,16 @@ void for_each_piece(int64_t count, int64_t threads, const std::function<void(int
   if (failure) std::rethrow_exception(failure);
 }
 
+void for_each_piece(int64_t count, const StudyRun& run, const std::string& label, const std::function<void(int64_t)>& work) {
+  std::mutex telling;
+  int64_t done = 0;
+  run.progress->begin(label, count);
+  for_each_piece(count, run.threads, [&](int64_t piece) {
+    work(piece);
+    const std::lock_guard lock(telling);
+    run.progress->advance(++done, "");
+  });
+  run.progress->end();
+}
+
 }  // namespace debias

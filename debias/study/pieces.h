@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
-#include "debias/core/philox.h"
+#include "debias/core/progress.h"
 
 namespace debias {
 
@@ -13,13 +14,14 @@ struct StudyRun {
   int64_t repetitions = 20;  // >= 1, of every setting; intervals come from their spread
   int64_t threads = 2;       // >= 1
   uint64_t seed = 1;
+  Progress* progress = &Progress::silent();  // of the long parts
 };
-
-// The random numbers of the studies are drawn from a domain of their own.
-inline constexpr RngDomain kStudyDomain{8};
 
 // Calls work(0), ..., work(count - 1), each once, in any order, on `threads` threads. Each writes to a place of its own. The first
 // exception is thrown again here, after all threads ended.
 void for_each_piece(int64_t count, int64_t threads, const std::function<void(int64_t)>& work);
+
+// The same on run.threads, telling run.progress of each piece that is done.
+void for_each_piece(int64_t count, const StudyRun& run, const std::string& label, const std::function<void(int64_t)>& work);
 
 }  // namespace debias

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 #include "debias/study/pieces.h"
 
 namespace debias {
@@ -23,7 +24,7 @@ void check(const char* name, double value, double low, double high, const char* 
 }
 
 RngKey stream(const AnchorKey& key, uint16_t step) {
-  return {.domain = kStudyDomain, .seed = key.seed, .epoch = key.repetition, .sample = key.anchor, .step = step};
+  return {.domain = RngDomain::kStudy, .seed = key.seed, .epoch = key.repetition, .sample = key.anchor, .step = step};
 }
 
 }  // namespace

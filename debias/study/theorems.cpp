@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "debias/core/philox.h"
+
 namespace debias {
 
 DrawnMean drawn_mean(int64_t draws, const StudyRun& run, uint64_t stream, const std::function<double(Random&)>& draw) {
@@ -12,7 +14,7 @@ DrawnMean drawn_mean(int64_t draws, const StudyRun& run, uint64_t stream, const 
   };
   std::vector<Sums> sums(kPieces);
   for_each_piece(kPieces, run.threads, [&](int64_t piece) {
-    Random random({.domain = kStudyDomain, .seed = run.seed, .epoch = stream, .sample = static_cast<uint64_t>(piece), .step = 7});
+    Random random({.domain = RngDomain::kStudy, .seed = run.seed, .epoch = stream, .sample = static_cast<uint64_t>(piece), .step = 7});
     Sums& own = sums[static_cast<size_t>(piece)];
     for (int64_t i = draws * piece / kPieces; i < draws * (piece + 1) / kPieces; ++i) {
       const double value = draw(random);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "debias/core/philox.h"
 #include "debias/losses/eps_infonce.h"
 #include "debias/losses/eps_supcon.h"
 #include "debias/losses/eps_supinfonce.h"
@@ -23,7 +24,7 @@ struct Batch {
 
 // [samples, views, dimensions] of unit rows, in classes of two samples (an odd last one alone).
 Batch random_batch(int64_t samples, int64_t views, int64_t dimensions, uint64_t seed) {
-  Random random({.domain = kStudyDomain, .seed = seed, .epoch = static_cast<uint64_t>(samples), .step = 8});
+  Random random({.domain = RngDomain::kStudy, .seed = seed, .epoch = static_cast<uint64_t>(samples), .step = 8});
   Batch batch{at::empty({samples, views, dimensions}, at::kDouble), at::arange(samples, at::kLong).floor_divide(2)};
   double* values = batch.z.mutable_data_ptr<double>();
   for (int64_t i = 0; i < batch.z.numel(); ++i) values[i] = random.normal();

@@ -1,11 +1,14 @@
 // `debias study` as a process.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "debias/core/npy.h"
 #include "tests/apps/process.h"
 
 namespace debias {
@@ -38,7 +41,28 @@ TEST(StudyCli, WritesItsFilesAtOnceAndTheSameFiguresForAnyNumberOfThreads) {
     }
   }
   EXPECT_EQ(folder.entries(), 2u);
-  EXPECT_EQ(file_text(folder / "1/panels.csv"), file_text(folder / "3/panels.csv"));
+  for (const char* name : {"panels.csv", "study.json", "figures.html"}) {
+    EXPECT_EQ(file_text(folder / (std::string("1/") + name)), file_text(folder / (std::string("3/") + name))) << name;
+  }
+}
+
+TEST(StudyCli, TheCommandOnThePageGivesTheFiguresAgain) {
+  const TemporaryFolder folder;
+  const std::string values = folder / "it's z.npy", labels = folder / "y.npy";
+  std::vector<float> rows;
+  std::vector<int64_t> classes;
+  for (int i = 0; i < 40; ++i) {
+    rows.insert(rows.end(), {static_cast<float>(std::cos(i)), static_cast<float>(std::sin(i))});
+    classes.push_back(i % 2);
+  }
+  write_npy(values, DType::kFloat32, {40, 2}, rows.data());
+  write_npy(labels, DType::kInt64, {40}, classes.data());
+  const auto result = run_debias({"study", "estimators", "--embeddings", values, "--labels", labels, "--anchors", "5", "--negatives", "8",
+                                  "--repetitions", "2", "--threads", "2", "--json", "--out", folder / "out"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out)["command"],
+            fmt::format("debias study estimators --embeddings '{}/it'\\''s z.npy' --labels {} --repetitions 2 --negatives 8 --anchors 5",
+                        folder.path(), labels));
 }
 
 TEST(StudyCli, MistakesAreOneLineAndLeaveNothing) {

@@ -87,6 +87,24 @@ TEST(BclStudy, SameFiguresForAnyNumberOfThreads) {
   EXPECT_EQ(results(3), results(16));
 }
 
+TEST(BclStudy, ProgressCountsEveryRepetitionOfEverySetting) {
+  class Counting : public Progress {
+   public:
+    void begin(const std::string&, int64_t total) override { total_ = total; }
+    void advance(int64_t done, const std::string&) override { told.push_back(done); }
+    void end() override { ended = std::ssize(told) == total_; }
+    std::vector<int64_t> told;
+    bool ended = false;
+
+   private:
+    int64_t total_ = -1;
+  } progress;
+  const BclSetting small{.population = {}, .anchors = 5};
+  measure({small, small}, {.repetitions = 3, .threads = 4, .progress = &progress});
+  EXPECT_EQ(progress.told, (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_TRUE(progress.ended);
+}
+
 TEST(BclStudy, SeedsDiffer) {
   BclSetting small{.population = {}, .anchors = 10};
   EXPECT_NE(mse(measure({small}, {.repetitions = 1, .seed = 1})[0], Estimator::kBiased),

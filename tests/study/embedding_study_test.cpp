@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/core/philox.h"
 
 namespace debias {
 namespace {
