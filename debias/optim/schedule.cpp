@@ -117,6 +117,11 @@ template <class Options>
 ScheduleEntry entry(const std::string& name, const std::string& summary) {
   const auto factory = [name](const Config& section, double base, int64_t epochs) {
     const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
+    if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
+      throw usage_error(
+          "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that",
+          section.prefix(), name, options.warmup_from(), base);
+    }
     Config config;
     config.set("name", Config::string(name));
     config.overlay(Options::table().write(options));

@@ -101,6 +101,10 @@ TEST(Schedule, MistakesAreNamed) {
             "r.yaml:1: schedule 'multistep': gamma: 0 is out of range; give a value in (0, 1]");
   EXPECT_TRUE(message("{name: constant, decay_rate: 1}").starts_with("r.yaml:1: schedule 'constant': unknown option 'decay_rate'; "));
   EXPECT_EQ(message("constant", 0), "r.yaml:1: schedule: a run of 0 epochs; it needs at least 1");
+  EXPECT_EQ(
+      message("{name: cosine, warmup_epochs: 1, warmup_from: 2}"),
+      "r.yaml:1: schedule 'cosine': warmup_from 2 is above the learning rate 1, so that the warm-up would go down; give at most that");
+  EXPECT_EQ(message("{name: cosine, warmup_from: 2}"), "no error");
 }
 
 }  // namespace
