@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -268,6 +269,10 @@ bool Config::operator==(const Config& other) const {
 Config parse_yaml(std::string_view text, const std::string& file_name) { return parse(text, file_name, true); }
 
 Config read_yaml_file(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw usage_error("reading recipe '{}': it is a folder without config.yaml; give the path of a YAML file or of a run", path);
+  }
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) throw usage_error("reading recipe '{}': no such readable file; give the path of a YAML file", path);
   const int64_t size = file.tellg();
@@ -275,7 +280,7 @@ Config read_yaml_file(const std::string& path) {
   std::string text(static_cast<size_t>(size), '\0');
   file.seekg(0);
   file.read(text.data(), size);
-  if (!file) throw usage_error("reading recipe '{}': it could not be read; is it a folder?", path);
+  if (!file) throw usage_error("reading recipe '{}': it could not be read to its end", path);
   return parse_yaml(text, path);
 }
 
