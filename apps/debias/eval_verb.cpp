@@ -145,7 +145,7 @@ int run_eval(const EvalArguments& arguments) {
   if (arguments.predictions && run.folder.empty()) {
     throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
   }
-  if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of({data.train, data.valid, data.test}));
+  if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of(data));
   const EvaluationInput input = open_for_evaluation(run, data);
   run.encoder->to(device);
 

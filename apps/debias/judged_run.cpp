@@ -4,6 +4,9 @@
 #include "debias/train/recipe.h"
 
 namespace debias {
+
+JudgedData data_of(const Recipe& recipe) { return {recipe.train_data, recipe.valid_data, recipe.test_data}; }
+
 double training_temperature(const Config& resolved_recipe) {
   for (const auto& term : read_recipe(resolved_recipe).objective) {
     const Config* temperature = term.section.find("temperature");
@@ -32,7 +35,7 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
     throw usage_error("opening run '{}': its recipe has no data.test; add data.test='{{name: ...}}', or give --data NAME --root DIR",
                       run.folder);
   }
-  JudgedData sections{recipe.train_data, recipe.valid_data, recipe.test_data};
+  JudgedData sections = data_of(recipe);
   for (Config* section : {&sections.train, &sections.valid, &sections.test}) {
     if (!data.root.empty() && !section->is_null()) section->set("root", Config::string(data.root));
   }
@@ -48,9 +51,22 @@ std::vector<std::string> roots_of(const std::vector<Config>& sections) {
   return roots;
 }
 
-EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data) {
-  const Recipe recipe = read_recipe(run.recipe);
+std::vector<std::string> roots_of(const JudgedData& data) { return roots_of(std::vector<Config>{data.train, data.valid, data.test}); }
+
+EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, std::shared_ptr<const Dataset> train) {
   EvaluationInput input;
+  input.train = train != nullptr ? std::move(train) : make_dataset(data.train);
+  if (!data.valid.is_null()) input.valid = make_dataset(data.valid);
+  input.test = make_dataset(data.test);
+  input.train_views = recipe.views_section;
+  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  input.seed = recipe.seed;
+  input.workers = recipe.train.workers().value_or(input.workers);
+  return input;
+}
+
+EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data) {
+  EvaluationInput input = evaluation_input(read_recipe(run.recipe), data);
   input.encoder = run.encoder;
   if (run.classifier != nullptr) {
     input.classifier = [classifier = run.classifier](const at::Tensor& features) {
@@ -60,12 +76,6 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
   }
   input.seed = run.seed;
   input.training_temperature = training_temperature(run.recipe);
-  input.workers = recipe.train.workers().value_or(input.workers);
-  input.train_views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
-  input.train = make_dataset(data.train);
-  if (!data.valid.is_null()) input.valid = make_dataset(data.valid);
-  input.test = make_dataset(data.test);
   return input;
 }
 

@@ -1,12 +1,11 @@
-// A metric as a person reads it.
+// A metric's value in a table of the terminal.
 #pragma once
 
 #include <string>
 
 namespace debias {
 
-// Fractions in percent, told by their names (acc, auc, rate, difference, share); other numbers as they are.
-bool is_fraction(const std::string& name);
+// Fractions in percent (see debias/report/metric_title.h), other numbers as they are, right-aligned.
 std::string metric_text(const std::string& name, double value);
 
 }  // namespace debias

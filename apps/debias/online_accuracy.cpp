@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
+#include "apps/debias/judged_run.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocol.h"
 
@@ -22,7 +25,7 @@ class OnlineAccuracy : public TrainObserver {
     for (const auto& split : judged_splits(input_)) {
       const Features& found = cache.split(split.name);
       const at::Tensor logits = classifier.logits(found.values.unsqueeze(1));
-      metrics.emplace_back(split.name + ".online_acc1", accuracy_within(label_ranks(logits.cpu(), found.labels), 1));
+      metrics.emplace_back(split.name + ".acc1", accuracy_within(label_ranks(logits.cpu(), found.labels), 1));
     }
     return metrics;
   }
@@ -36,17 +39,12 @@ class OnlineAccuracy : public TrainObserver {
 }  // namespace
 
 std::shared_ptr<TrainObserver> make_online_accuracy(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress) {
-  if (!recipe.classifier || recipe.test_data.is_null()) return nullptr;
-  EvaluationInput input;
+  const auto& protocols = recipe.evaluate.protocols();
+  const bool groups = std::find(protocols.begin(), protocols.end(), "groups") != protocols.end();
+  if (!recipe.classifier || recipe.test_data.is_null() || groups) return nullptr;
   const int64_t classes = count_classes(*train, "classifier");
-  input.train = std::move(train);
-  if (!recipe.valid_data.is_null()) input.valid = make_dataset(recipe.valid_data);
-  input.test = make_dataset(recipe.test_data);
+  EvaluationInput input = evaluation_input(recipe, data_of(recipe), std::move(train));
   for (const auto& split : judged_splits(input)) require_labels(*split.dataset, classes, "classifier");
-  input.train_views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
-  input.seed = recipe.seed;
-  if (recipe.train.workers()) input.workers = *recipe.train.workers();
   return std::make_shared<OnlineAccuracy>(recipe.evaluate.every(), std::move(input), progress);
 }
 

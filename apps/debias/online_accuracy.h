@@ -9,8 +9,8 @@
 
 namespace debias {
 
-// "test.online_acc1" (and "valid.online_acc1"): the share of samples whose largest logit is their label's, every `evaluate.every` epochs
-// and at the end. Null for a recipe without a classifier or without data.test.
+// "test.acc1" (and "valid.acc1"): the share of samples whose largest logit is their label's, every `evaluate.every` epochs and at the end.
+// Null for a recipe without a classifier or without data.test, and where the protocol `groups` reports acc1 at the same epochs.
 std::shared_ptr<TrainObserver> make_online_accuracy(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress);
 
 }  // namespace debias

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/online_accuracy.h"
 #include "apps/debias/terminal.h"
@@ -44,15 +45,6 @@ Config read_config(const TrainArguments& arguments) {
   if (is_run && arguments.resume) root.set("output", Config::string(arguments.recipe));  // the folder may have been moved
   for (const auto& word : arguments.words) root.assign(word);
   return root;
-}
-
-std::vector<std::string> data_roots(const Recipe& recipe) {
-  std::vector<std::string> roots;
-  for (const Config* section : {&recipe.train_data, &recipe.valid_data, &recipe.test_data}) {
-    const Config* root = section->find("root");
-    if (root != nullptr && root->is_scalar() && !root->text().empty()) roots.push_back(root->text());
-  }
-  return roots;
 }
 
 std::string duration(double seconds) {
@@ -114,7 +106,7 @@ int run_train(const TrainArguments& arguments) {
   for (const auto& observer : {evaluation, make_online_accuracy(input.recipe, input.dataset, *progress)}) {
     if (observer != nullptr) input.observers.push_back(observer);
   }
-  input.data_roots = data_roots(input.recipe);
+  input.data_roots = roots_of(data_of(input.recipe));
   input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
   watch_signals();
   input.stop_signal = &stop_signal;

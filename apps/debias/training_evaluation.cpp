@@ -68,15 +68,8 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
   if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }
-  EvaluationInput input;
-  input.train = std::move(train);
-  if (!recipe.valid_data.is_null()) input.valid = make_dataset(recipe.valid_data);
-  input.test = make_dataset(recipe.test_data);
-  input.train_views = recipe.views_section;
-  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  EvaluationInput input = evaluation_input(recipe, data_of(recipe), std::move(train));
   input.training_temperature = training_temperature(resolved);
-  input.seed = recipe.seed;
-  if (recipe.train.workers()) input.workers = *recipe.train.workers();
   return std::make_shared<TrainingEvaluation>(recipe, std::move(input), progress);
 }
 

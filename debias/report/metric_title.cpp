@@ -13,13 +13,12 @@ struct Known {
   Better better;
 };
 
-constexpr std::array kKnown = {Known{"acc1", "accuracy of the judged predictions", Better::kHigher},
+constexpr std::array kKnown = {Known{"acc1", "accuracy", Better::kHigher},
                                Known{"knn_acc1", "kNN accuracy", Better::kHigher},
                                Known{"linear_acc1", "linear probe accuracy", Better::kHigher},
                                Known{"linear_last_acc1", "linear probe accuracy, last epoch", Better::kHigher},
                                Known{"linear_features_acc1", "linear probe accuracy, stored features", Better::kHigher},
                                Known{"mean_classifier_acc1", "mean classifier accuracy", Better::kHigher},
-                               Known{"online_acc1", "online classifier accuracy", Better::kHigher},
                                Known{"macro_auc", "macro-AUC", Better::kHigher},
                                Known{"aligned_acc", "accuracy, bias-aligned", Better::kHigher},
                                Known{"conflicting_acc", "accuracy, bias-conflicting", Better::kHigher},

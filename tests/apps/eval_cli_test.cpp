@@ -102,7 +102,7 @@ TEST_F(Judging, EvalJudgesTheRunsClassifierAsTrainingDid) {
   const auto trained = json_of(debias_command({"train", path("recipe.yaml"), "output=" + folder, "classifier={name: linear}", "--json"}));
   const auto judged = json_of(debias_command({"eval", "groups", folder, "bootstrap=0", "--json"}));
   EXPECT_EQ(judged["protocols"]["groups"]["options"]["predictions"], "classifier");
-  EXPECT_EQ(judged["protocols"]["groups"]["metrics"]["test.acc1"], trained["metrics"]["test.online_acc1"]);
+  EXPECT_EQ(judged["protocols"]["groups"]["metrics"]["test.acc1"], trained["metrics"]["test.acc1"]);
 }
 
 TEST_F(Judging, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
