@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/utsname.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ nlohmann::ordered_json environment() {
   utsname system{};
   uname(&system);
   return {{"debias", DEBIAS_VERSION},
-          {"libtorch", "2.11.0"},
+          {"libtorch", TORCH_VERSION},
           {"compiler", __VERSION__},
           {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
           {"cpu_threads", std::thread::hardware_concurrency()},
@@ -125,7 +126,7 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
     for (const auto& entry : fs::directory_iterator(path)) {
       const std::string name = entry.path().filename();
       if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
-          name == "environment.json" || name.starts_with("events.out.tfevents.")) {
+          name == "environment.json" || name == "report.html" || name.starts_with("events.out.tfevents.")) {
         fs::remove_all(entry.path(), code);
       }
     }

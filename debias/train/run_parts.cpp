@@ -25,6 +25,21 @@ int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
   return classes;
 }
 
+// Batch normalisation in training mode has nothing to normalise one row over.
+void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
+  const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
+  const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
+  const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
+  int64_t pass = std::min(batch, last);
+  if (recipe.train.micro_batch()) {
+    pass = std::min(smallest_part(batch, *recipe.train.micro_batch()), smallest_part(last, *recipe.train.micro_batch()));
+  }
+  if (pass * views >= 2) return;
+  throw usage_error("train: batch_size {}{}{} makes the network see one image alone, which batch normalisation cannot take; change one",
+                    batch, recipe.train.micro_batch() ? fmt::format(" with micro_batch {}", *recipe.train.micro_batch()) : "",
+                    last < batch ? fmt::format(" and drop_last: false ({} images)", images) : "");
+}
+
 }  // namespace
 
 RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
@@ -36,7 +51,7 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset);
+  for (auto& term : terms) term.load(*dataset, recipe.views.count());
   parts.step =
       std::make_unique<Step>(parts.model, std::move(terms), *parts.optimizers,
                              ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
@@ -56,6 +71,7 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
     throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
                       recipe.train.batch_size(), dataset->size());
   }
+  require_two_rows_a_pass(recipe, dataset->size());
   return parts;
 }
 

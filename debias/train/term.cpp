@@ -1,11 +1,14 @@
 #include "debias/train/term.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <map>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/train/bias_data.h"
+#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -73,9 +76,21 @@ void Term::begin_epoch(int64_t epoch) {
   for (const auto& [option, schedule] : recipe_.schedules) scheduled_.emplace_back(option, schedule->value(epoch));
 }
 
-void Term::load(const Dataset& dataset) {
+void Term::load(const Dataset& dataset, int64_t views) {
   if (!options_.bias_features().empty()) bias_features_ = read_bias_features(options_.bias_features(), dataset);
   if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset);
+  if (!on_logits_as_they_are()) try_on_rows(views);
+}
+
+void Term::try_on_rows(int64_t views) const {
+  const at::NoGradGuard no_grad;
+  constexpr int64_t kRows = 4, kColumns = 3;
+  ObjectiveInput input;
+  input.z = unit_rows(at::sin(at::arange(1, kRows * views * kColumns + 1, at::kFloat)).view({kRows, views, kColumns}));
+  if (has_labels_) input.labels = at::tensor({0, 0, 1, 1}, at::kLong);
+  if (has_bias_) input.bias = at::tensor({0, 1, 0, 1}, at::kLong);
+  if (bias_features_.defined()) input.weights = bias_features_.slice(0, 0, 1).expand({kRows, -1});
+  objective()(input);
 }
 
 Config Term::config() const {

@@ -33,12 +33,15 @@ class Term {
   const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
 
-  // Reads the bias features and counts the prior, where the term uses them. Data errors as of read_bias_features.
-  void load(const Dataset& dataset);
+  // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
+  // that what it cannot take is refused before a run begins. Data errors as of read_bias_features, usage errors of the objective.
+  void load(const Dataset& dataset, int64_t views);
 
   Config config() const;  // every option written out, schedules as schedules
 
  private:
+  void try_on_rows(int64_t views) const;
+
   const ObjectiveEntry* entry_;
   TermRecipe recipe_;
   std::string label_;

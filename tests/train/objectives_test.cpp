@@ -154,7 +154,7 @@ TEST(Terms, ThePriorIsTheTrainingSets) {
   const TrainInput input = input_for(root);
   const auto loss = [&](bool loaded) {
     auto terms = make_terms(input.recipe, *input.dataset);
-    if (loaded) terms[0].load(*input.dataset);
+    if (loaded) terms[0].load(*input.dataset, 2);
     EXPECT_EQ(terms[0].prior().defined(), loaded);
     const Model model = make_model(input.recipe, 3, 10);
     const Optimizers optimizers = make_optimizers(input.recipe, model);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "debias/core/error.h"
+#include "debias/core/npy.h"
 #include "debias/train/checkpoint.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
@@ -45,12 +46,23 @@ TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
 
 TEST(Trainer, ARecipeThatCannotRunLeavesNoFolder) {
   const TemporaryFolder folder;
-  for (const char* word : {"objective={name: softcon, bias_features: absent.npy}", "train.batch_size=4096"}) {
+  for (const char* word :
+       {"objective={name: softcon, bias_features: absent.npy}", "train.batch_size=4096", "train.batch_size=1", "train.micro_batch=15"}) {
     Config root = small_config(folder.path() + "/run");
     root.assign(word);
     EXPECT_THROW(train(input_for(root)), Error) << word;
     EXPECT_EQ(folder.entries(), 0u) << word;
   }
+}
+
+TEST(Trainer, WhatAnObjectiveCannotTakeIsRefusedBeforeThereIsAFolder) {
+  const TemporaryFolder folder, data;
+  const std::vector<float> features(96 * 2, 0.5f);
+  write_npy(data / "bias.npy", DType::kFloat32, {96, 2}, features.data());
+  Config root = small_config(folder.path() + "/run");
+  root.assign("objective={name: fairkl, mode: authors, bias_features: " + (data / "bias.npy") + "}");
+  EXPECT_THROW(train(input_for(root)), Error);
+  EXPECT_EQ(folder.entries(), 0u);
 }
 
 TEST(Trainer, WeightsThatAreNotFiniteAreNotSaved) {  // one step an epoch: its loss is finite, what the update leaves is not
