@@ -6,6 +6,8 @@
 
 namespace debias {
 
+constexpr int64_t kMaxOccurrences = 1 << 20;  // of a sample in an epoch
+
 struct Visit {
   int64_t index = 0;        // into the data set
   uint32_t occurrence = 0;  // how often the sample came earlier in the epoch (samplers with replacement)

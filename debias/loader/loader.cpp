@@ -17,11 +17,14 @@
 
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
-#include "debias/loader/image_cache.h"
+#include "debias/data/data_stream.h"
+#include "debias/loader/image_reader.h"
 #include "debias/loader/other_class.h"
 
 namespace debias {
 namespace {
+
+using Found = ImageReader::Found;
 
 constexpr int64_t kMegabyte = 1 << 20;
 
@@ -36,7 +39,7 @@ struct Slot {  // of the ring
   Batch batch;
   int64_t first_visit = 0, rows = 0;
   std::atomic<int64_t> rows_left{0};
-  std::exception_ptr error;  // of the first failing row; guarded by State::mutex until rows_left is 0
+  std::exception_ptr error;  // of the first failing row; like the batch's substitutions guarded by State::mutex until rows_left is 0
   int64_t error_row = 0;
 };
 
@@ -61,20 +64,6 @@ void check_options(const LoaderOptions& options) {
   if (options.noise() > 0 && options.views() < 2) throw usage_error("views: noise needs a second view; set count: 2");
 }
 
-std::exception_ptr with_source(const std::exception_ptr& error, const std::string& source) {
-  try {
-    std::rethrow_exception(error);
-  } catch (const Error& e) {
-    const std::string message = e.what();
-    if (message.find(source) != std::string::npos) return error;
-    return std::make_exception_ptr(Error(e.kind(), source + ": " + message));
-  } catch (const std::bad_alloc&) {
-    return std::make_exception_ptr(resource_error("{}: out of memory while its views were made; lower batch_size or workers", source));
-  } catch (const std::exception& e) {
-    return std::make_exception_ptr(std::runtime_error(source + ": " + e.what()));
-  }
-}
-
 }  // namespace
 
 // One run of an epoch. The consumer (the thread that calls next()) opens batches: it fills in a slot's metadata, then raises `opened`.
@@ -87,7 +76,8 @@ struct Loader::State {
         pipeline(std::move(views)),
         sampler(std::move(order)),
         options(std::move(given)),
-        cache(dataset, options.cache_megabytes() > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes() * kMegabyte) {}
+        reader(dataset, options.on_error(),
+               options.cache_megabytes() > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes() * kMegabyte) {}
   ~State() { stop_workers(); }
 
   void find_shape();
@@ -96,7 +86,12 @@ struct Loader::State {
   void work();
   bool wait_until_open(int64_t batch);
   void make_row(int64_t batch, int64_t row, Workspace& workspace);
-  void write_views(Slot& slot, int64_t row, Workspace& workspace) const;
+  void write_views(Slot& slot, int64_t row, Workspace& workspace);
+  Found read_own(int64_t index, RngKey key, Image& memory) const;
+  Found read_second(const Found& own, RngKey key, Image& memory, Batch& batch);
+  void seat(const Found& stand_in, Batch& batch, int64_t row);
+  void note_substitution(const Found& stand_in, Batch& batch);
+  void write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const;
   void stop_workers();
 
   int64_t batches_of(int64_t visit_count) const {
@@ -108,7 +103,7 @@ struct Loader::State {
   const ViewPipeline pipeline;
   const std::shared_ptr<const Sampler> sampler;
   const LoaderOptions options;
-  const ImageCache cache;
+  const ImageReader reader;
   std::optional<OtherClassDraw> other_class;
   int channels = 0, height = 0, width = 0;
   int64_t batches_per_epoch = 0;
@@ -137,16 +132,18 @@ void Loader::State::find_shape() {
   channels = info.channels;
   if (info.height > 0 && info.width > 0) std::tie(height, width) = pipeline.output_size(info.height, info.width);
   if (height > 0) return;
+  Image memory;
+  const RngKey key{.domain = RngDomain::kViews, .seed = options.seed()};
+  const Found first = read_own(0, key, memory);
   try {
-    Image image = dataset->get(0).image;
-    channels = image.channels;
-    std::tie(height, width) = pipeline.output_size(image.height, image.width);
+    channels = first.image->channels;
+    std::tie(height, width) = pipeline.output_size(first.image->height, first.image->width);
     if (height > 0) return;
-    image = pipeline.apply(image, {.domain = RngDomain::kViews, .seed = options.seed()});
-    height = image.height;
-    width = image.width;
+    const Image view = pipeline.apply(*first.image, key);
+    height = view.height;
+    width = view.width;
   } catch (...) {
-    std::rethrow_exception(with_source(std::current_exception(), dataset->source(0)));
+    std::rethrow_exception(with_source(std::current_exception(), dataset->source(first.index)));
   }
 }
 
@@ -183,6 +180,8 @@ void Loader::State::open_batch(int64_t number) {
   Batch& batch = slot.batch;
   batch.epoch = epoch;
   batch.number = number;
+  batch.substituted = 0;
+  batch.unreadable.clear();
   const int64_t values = options.views() * slot.rows * channels * height * width;
   batch.images = slot.buffer.narrow(0, 0, values).view({options.views(), slot.rows, channels, height, width});
   for (auto* column : {&batch.ids, &batch.occurrences, &batch.labels, &batch.biases, &batch.indices}) column->resize(slot.rows);
@@ -225,10 +224,9 @@ void Loader::State::make_row(int64_t batch, int64_t row, Workspace& workspace) {
   try {
     write_views(slot, row, workspace);
   } catch (...) {
-    const std::exception_ptr error = with_source(std::current_exception(), dataset->source(visits[slot.first_visit + row].index));
     const std::lock_guard lock(mutex);
     if (!slot.error || row < slot.error_row) {
-      slot.error = error;
+      slot.error = std::current_exception();
       slot.error_row = row;
     }
   }
@@ -237,25 +235,63 @@ void Loader::State::make_row(int64_t batch, int64_t row, Workspace& workspace) {
   batch_finished.notify_one();
 }
 
-void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) const {
-  const Visit& visit = visits[slot.first_visit + row];
+void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
+  Batch& batch = slot.batch;
   RngKey key{.domain = RngDomain::kViews,
              .seed = options.seed(),
              .epoch = static_cast<uint64_t>(epoch),
-             .sample = static_cast<uint64_t>(slot.batch.ids[row]),
-             .occurrence = visit.occurrence};
-  const Image& image = cache.get(visit.index, workspace.image);
+             .sample = static_cast<uint64_t>(batch.ids[row]),
+             .occurrence = static_cast<uint32_t>(batch.occurrences[row])};
+  const Found own = read_own(batch.indices[row], key, workspace.image);
+  if (!own.unreadable.empty()) seat(own, batch, row);
+  const Found second = other_class ? read_second(own, key, workspace.other, batch) : own;
   for (int64_t view = 0; view < options.views(); ++view) {
-    const Image* source = &image;
-    if (view == 1 && other_class) {
-      RngKey noise_key = key;
-      noise_key.domain = RngDomain::kNoise;
-      Random random(noise_key);
-      if (random.uniform() < options.noise()) source = &cache.get(other_class->draw(visit.index, random), workspace.other);
-    }
     key.view = static_cast<uint16_t>(view);
-    float* out = slot.pixels + (view * slot.rows + row) * channels * height * width;
-    pipeline.write(whole(*source), key, workspace.frame, {channels, height, width, out});
+    write_view(view == 1 ? second : own, key, workspace.frame, slot.pixels + (view * slot.rows + row) * channels * height * width);
+  }
+}
+
+Found Loader::State::read_own(int64_t index, RngKey key, Image& memory) const {
+  key.domain = RngDomain::kData;
+  key.step = static_cast<uint16_t>(DataStream::kStandIn);
+  Random random(key);
+  return reader.read(index, memory, [&] {
+    const int64_t other = random.below(dataset->size() - 1);
+    return other < index ? other : other + 1;
+  });
+}
+
+// Mostly the own image; now and then one of another class.
+Found Loader::State::read_second(const Found& own, RngKey key, Image& memory, Batch& batch) {
+  key.domain = RngDomain::kNoise;
+  Random random(key);
+  if (random.uniform() >= options.noise()) return own;
+  const auto draw = [&] { return other_class->draw(own.index, random); };
+  Found other = reader.read(draw(), memory, draw);
+  if (!other.unreadable.empty()) note_substitution(other, batch);
+  return other;
+}
+
+void Loader::State::seat(const Found& stand_in, Batch& batch, int64_t row) {
+  note_substitution(stand_in, batch);
+  batch.indices[row] = stand_in.index;
+  batch.ids[row] = dataset->id(stand_in.index);
+  batch.occurrences[row] = kMaxOccurrences - 1 - row;
+  batch.labels[row] = dataset->label(stand_in.index);
+  batch.biases[row] = dataset->bias(stand_in.index);
+}
+
+void Loader::State::note_substitution(const Found& stand_in, Batch& batch) {
+  const std::lock_guard lock(mutex);
+  ++batch.substituted;
+  batch.unreadable.insert(stand_in.unreadable.begin(), stand_in.unreadable.end());
+}
+
+void Loader::State::write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const {
+  try {
+    pipeline.write(whole(*source.image), key, frame, {channels, height, width, out});
+  } catch (...) {
+    std::rethrow_exception(with_source(std::current_exception(), dataset->source(source.index)));
   }
 }
 

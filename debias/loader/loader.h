@@ -2,16 +2,25 @@
 //
 // The bytes of batch k of epoch e depend on the data set, the views, the sampler and the seed alone: not on workers, prefetch or where
 // the run was resumed. A worker's failure is rethrown by next() for the batch it belongs to.
+//
+// With on_error `substitute`, an image whose get() ends in a data error does not fail its batch: up to 16 others are drawn, uniformly
+// and as a function of (seed, epoch, sample, occurrence), and the first that can be read stands in for it; when none can, the error names
+// the image. The row has the stand-in's id, label and bias, an occurrence that no other row of the batch has, and views drawn as those
+// of the image would have been, so that they differ from those of the stand-in's own visit. For the second view of `noise` the stand-in
+// is drawn among the images of another class.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/data/dataset.h"
+#include "debias/data/on_error.h"
 #include "debias/data/sampler.h"
 
 namespace debias {
@@ -24,7 +33,9 @@ struct Batch {
   std::vector<int64_t> biases;       // [B]
   std::vector<int64_t> indices;      // [B] into the data set
   int64_t epoch = 0;
-  int64_t number = 0;  // within the epoch, from 0
+  int64_t number = 0;                         // within the epoch, from 0
+  int64_t substituted = 0;                    // rows and noise views whose image could not be read
+  std::map<int64_t, std::string> unreadable;  // why not, by index; stand-ins that could not be read, too
 };
 
 class LoaderOptions {
@@ -35,7 +46,8 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)   // 0: in the calling thread
   DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)  // batches ready ahead of the consumer
   DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)              // share of second views made from an image of another class
+  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)  // share of second views made from an image of another class
+  DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
 };
 

@@ -34,6 +34,7 @@ nlohmann::ordered_json TrainingState::to_json() const {
           {"metrics_bytes", metrics_bytes},
           {"loss_sum", loss_sum},
           {"grad_norm_sum", grad_norm_sum},
+          {"substituted", substituted},
           {"evidence", evidence.to_json()},
           {"best_value", optional_json(best_value)},
           {"best_epoch", best_epoch},
@@ -50,6 +51,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   state.metrics_bytes = json.at("metrics_bytes").get<int64_t>();
   state.loss_sum = json.at("loss_sum").get<double>();
   state.grad_norm_sum = json.at("grad_norm_sum").get<double>();
+  state.substituted = json.value("substituted", int64_t{0});                                 // older files never replaced any
   if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));  // older files have totals only
   state.best_value = optional_value(json.at("best_value"));
   state.best_epoch = json.at("best_epoch").get<int64_t>();

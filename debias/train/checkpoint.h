@@ -24,6 +24,7 @@ struct TrainingState {
   int64_t metrics_bytes = 0;
   double loss_sum = 0;  // over the epoch under way
   double grad_norm_sum = 0;
+  int64_t substituted = 0;  // images replaced in the epoch under way
   Evidence evidence;
   std::optional<double> best_value;
   int64_t best_epoch = 0;

@@ -30,8 +30,10 @@ void read_data(const Config& data, Recipe& recipe) {
       recipe.valid_data = section_map(value);
     } else if (key == "test") {
       recipe.test_data = section_map(value);
+    } else if (key == "on_error") {
+      recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
     } else {
-      throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key, suggestion(key, {"train", "valid", "test"}));
+      throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key, suggestion(key, {"train", "valid", "test", "on_error"}));
     }
   }
   if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());

@@ -19,7 +19,6 @@ at::Tensor integers(const std::vector<int64_t>& values, const c10::Device& devic
 
 // "Same sample" means the same visit: a sampler with replacement may bring an image twice into a batch.
 std::vector<int64_t> sample_keys(const Batch& batch) {
-  constexpr int64_t kMaxOccurrences = 1 << 20;
   std::vector<int64_t> keys(batch.ids.size());
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = batch.ids[i] * kMaxOccurrences + batch.occurrences[i];
   return keys;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
@@ -105,6 +106,7 @@ class Run {
   }
 
   void one_step(const Batch& batch, int64_t batches) {
+    note_substitutions(batch);
     const double learning_rate = parts_.schedule->learning_rate(state_.epoch, batch.number, batches);
     set_learning_rate(*parts_.optimizers->network, learning_rate);
     const StepReport report = parts_.step->run(batch, state_.step + 1);
@@ -114,6 +116,14 @@ class Run {
     state_.grad_norm_sum += report.grad_norm;
     state_.evidence.add(report.evidence);
     if (state_.step % recipe_.train.log_every() == 0) log_step(report, learning_rate);
+  }
+
+  void note_substitutions(const Batch& batch) {
+    state_.substituted += batch.substituted;
+    for (const auto& [index, reason] : batch.unreadable) {
+      if (!named_.insert(index).second) continue;
+      log_.warn(fmt::format("{}; another image stands in for it (data.on_error: substitute)", reason));
+    }
   }
 
   void log_step(const StepReport& report, double learning_rate) {
@@ -149,6 +159,7 @@ class Run {
                                                            {"grad_norm", state_.grad_norm_sum / batches}};
     for (auto& metric : state_.evidence.metrics(parts_.step->labels())) metrics.push_back(std::move(metric));
     for (auto& metric : parts_.step->scheduled()) metrics.push_back(std::move(metric));
+    if (recipe_.on_error == OnError::kSubstitute) metrics.emplace_back("substituted", static_cast<double>(state_.substituted));
     for (const auto& observer : input_.observers) {
       for (auto& metric : observer->after_epoch({state_.epoch + 1, recipe_.train.epochs(), parts_.model})) metrics.push_back(metric);
     }
@@ -163,6 +174,7 @@ class Run {
     log_.info(fmt::format("epoch {}/{}{}", state_.epoch, recipe_.train.epochs(), text));
     state_.batch = 0;
     state_.loss_sum = state_.grad_norm_sum = 0;
+    state_.substituted = 0;
     state_.evidence = {};
     state_.finished = state_.epoch == recipe_.train.epochs();
     keep_best(metrics);
@@ -217,6 +229,7 @@ class Run {
   TrainLog log_;
   std::unique_ptr<MetricFiles> metrics_;
   TrainingState state_;
+  std::set<int64_t> named_;  // unreadable images
   Clock::time_point last_checkpoint_;
 };
 

@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,7 +40,7 @@ class FakeDataset : public Dataset {
   std::string source(int64_t index) const override { return "fake/" + std::to_string(index) + ".png"; }
 
   Sample get(int64_t index) const override {
-    if (broken_.count(index) > 0) throw data_error("the checksum does not match");
+    if (const auto broken = broken_.find(index); broken != broken_.end()) throw Error(broken->second, "the checksum does not match");
     Image image{index == odd_ ? 11 : 12, 10, 3, {}};
     image.pixels.resize(static_cast<size_t>(image.height) * image.width * 3);
     Random random({.domain = RngDomain::kTest, .sample = static_cast<uint64_t>(index)});
@@ -56,7 +56,7 @@ class FakeDataset : public Dataset {
 
   void hide_size() { info_.height = info_.width = 0; }
   void set_label(int64_t index, int64_t label) { labels_[index] = label; }
-  void break_image(int64_t index) { broken_.insert(index); }
+  void break_image(int64_t index, ErrorKind kind = ErrorKind::kData) { broken_.emplace(index, kind); }
   void resize_image(int64_t index) { odd_ = index; }
   void make_flat() { flat_ = true; }  // every pixel of image i is i
 
@@ -64,7 +64,7 @@ class FakeDataset : public Dataset {
   const int64_t size_;
   DatasetInfo info_;
   std::vector<int64_t> labels_;
-  std::set<int64_t> broken_;
+  std::map<int64_t, ErrorKind> broken_;
   int64_t odd_ = -1;
   bool flat_ = false;
   mutable std::atomic<int64_t> gets_{0};
