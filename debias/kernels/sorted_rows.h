@@ -18,6 +18,9 @@ struct SortedRows {
   const int32_t* last = nullptr;   // [n]
   float scale = 1;
   float largest_norm2 = 1;  // max |z_i|^2: |s_ij| <= |scale| largest_norm2
+  // Rows, and what multiplies them on the way back, may be rounded to bfloat16 for products, which are accumulated in float32. Acts where
+  // the machine has an instruction for it, in log_sums and log_add_sums.
+  bool bfloat16_products = false;
 };
 
 enum class PairSet { kOthers, kUnequal, kEqual };  // all j != i; other groups; the own group without i

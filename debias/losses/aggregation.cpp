@@ -15,7 +15,8 @@ AggregatedViews::AggregatedViews(const ObjectiveInput& input, const Request& req
                                   .second = second,
                                   .temperature = request.temperature,
                                   .drop_false_negatives = request.drop_false_negatives,
-                                  .group_positives = grouping && views > 2};
+                                  .group_positives = grouping && views > 2,
+                                  .with_self = request.with_self};
       sums_.emplace(std::pair(first, second), two_view_sums(input, two, objective));
     }
   }

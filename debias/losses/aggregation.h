@@ -34,6 +34,7 @@ class AggregatedViews {
     Aggregation aggregation = Aggregation::kGrouping;
     double temperature = 0.5;
     bool drop_false_negatives = false;
+    bool with_self = false;  // as in TwoViewRequest
   };
 
   // `input` from checked_views; a usage error when labels are needed and missing.

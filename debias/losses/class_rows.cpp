@@ -105,7 +105,8 @@ ClassRows class_rows(const ObjectiveInput& input, double temperature, const char
                 .group = rows.keys.label.defined() ? class_groups(rows.keys.label, rows.keys.sample) : rows.keys.sample,
                 .temperature = temperature,
                 .engine = input.engine,
-                .memory_budget = input.memory_budget};
+                .memory_budget = input.memory_budget,
+                .bfloat16_products = input.bfloat16_products || z.scalar_type() == at::kBFloat16};
   rows.positives = set_sizes(rows.pairs, PairSet::kEqual);
   rows.negatives = set_sizes(rows.pairs, PairSet::kUnequal);
   rows.is_attracted = rows.positives.gt(0);

@@ -68,8 +68,8 @@ DebiasedPositivesOptions CombinedDebiasedOptions::positives_part() const {
 
 ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
   CombinedDebiasedOptions::table().verify(options, kName);
-  const AggregatedViews views(checked_views(input, kName), {options.aggregation(), options.temperature(), options.drop_false_negatives()},
-                              kName);
+  const AggregatedViews views(checked_views(input, kName),
+                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kName);
   const auto negatives = [&] {
     return views.mean(loss_scale(options),
                       [part = options.negatives_part()](const TwoViewSums& sums) { return debiased_negatives_losses(sums, part); });

@@ -79,8 +79,8 @@ AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPo
 
 ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
   DebiasedPositivesOptions::table().verify(options, kName);
-  const AggregatedViews views(checked_views(input, kName), {options.aggregation(), options.temperature(), options.drop_false_negatives()},
-                              kName);
+  const AggregatedViews views(checked_views(input, kName),
+                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, options); });
 }
 

@@ -38,7 +38,8 @@ ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions
                            .group = group,
                            .temperature = options.temperature(),
                            .engine = input.engine,
-                           .memory_budget = input.memory_budget};
+                           .memory_budget = input.memory_budget,
+                           .bfloat16_products = input.bfloat16_products};
     const at::Tensor positive = (rows.z * rows.z.roll(samples, 0)).sum(1) / options.temperature();
     if (samples == 1 && std::isinf(options.epsilon())) return no_negatives(positive);
     const at::Tensor x = log_sums(rows, {{.set = PairSet::kUnequal}})[0] - positive;

@@ -33,6 +33,7 @@ SortedBatch& batch_of(const PairRows& rows) {
     return batch.source_z.is_same(rows.z) && batch.source_group.is_same(rows.group);
   };
   if (!rows.sorted || !of_these_rows(*rows.sorted)) rows.sorted = std::make_shared<SortedBatch>(sort_by_group(rows.z, rows.group));
+  rows.sorted->bfloat16_products = rows.bfloat16_products;
   return *rows.sorted;
 }
 
@@ -51,6 +52,7 @@ void remember(AutogradContext* context, const SortedBatch& batch, double tempera
   context->set_materialize_grads(false);
   context->saved_data["temperature"] = temperature;
   context->saved_data["norm"] = static_cast<double>(batch.largest_norm2);
+  context->saved_data["bfloat16_products"] = batch.bfloat16_products;
   context->saved_data["first"] = batch.first;
   context->saved_data["last"] = batch.last;
 }
@@ -61,6 +63,7 @@ struct Remembered {
     batch.first = context->saved_data["first"].toTensor();
     batch.last = context->saved_data["last"].toTensor();
     batch.largest_norm2 = static_cast<float>(context->saved_data["norm"].toDouble());
+    batch.bfloat16_products = context->saved_data["bfloat16_products"].toBool();
     rows = batch.rows(context->saved_data["temperature"].toDouble());
   }
   SortedBatch batch;
@@ -72,20 +75,30 @@ kernels::PairSet kernel_set(PairSet set) {
   return set == PairSet::kUnequal ? kernels::PairSet::kUnequal : kernels::PairSet::kEqual;
 }
 
-std::vector<at::Tensor> by_request(const SortedBatch& batch, const at::Tensor& sums) {
-  return batch.unsorted(sums).to(at::kFloat).unbind(0);
+// visit(k, p): result k is that of sorted place p.
+template <class Visit>
+void each_result(int64_t n, int64_t views, const at::Tensor& place, const Visit& visit) {
+  const int64_t* places = place.defined() ? place.const_data_ptr<int64_t>() : nullptr;
+  int64_t k = 0;
+  for (int64_t v = 0; v < views; ++v) {
+    for (int64_t row = v; row < n; row += views) visit(k++, places != nullptr ? places[row] : row);
+  }
 }
 
 // Each function returns its sums and the sorted rows as it got them.
 class LogSums : public Function<LogSums> {
  public:
+  // The sums are float32, in the order of results.
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature,
-                               const std::vector<PairSum>& requests, int64_t budget) {
-    const int64_t kept_size = kernels::kept_scores_size(z.size(0));
-    const bool keep = z.requires_grad() && kept_size <= budget / static_cast<int64_t>(sizeof(float));
-    const at::Tensor kept = keep ? at::empty({kept_size}, z.options().requires_grad(false)) : at::Tensor();
+                               const std::vector<PairSum>& requests, int64_t views, int64_t budget) {
+    const kernels::SortedRows rows = batch.rows(temperature);
+    const auto sought = kernel_requests(requests);
+    const kernels::TileForm form = kernels::kept_form(rows, sought);
+    const int64_t bytes = kernels::kept_bytes(rows.n, form);
+    const bool keep = z.requires_grad() && bytes <= budget;
+    const at::Tensor kept = keep ? at::empty({bytes}, at::kByte) : at::Tensor();
     at::Tensor sums = at::empty({static_cast<int64_t>(requests.size()), z.size(0)}, at::kDouble);
-    kernels::log_sums_forward(batch.rows(temperature), kernel_requests(requests), sums.data_ptr<double>(), pointer(kept));
+    kernels::log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
     context->save_for_backward({z, sums, kept});
     remember(context, batch, temperature);
     std::vector<double> multipliers;
@@ -96,7 +109,16 @@ class LogSums : public Function<LogSums> {
     }
     context->saved_data["multipliers"] = multipliers;
     context->saved_data["sets"] = sets;
-    return {sums, z};
+    context->saved_data["form"] = static_cast<int64_t>(form);
+    context->saved_data["views"] = views;
+    context->saved_data["place"] = batch.place;
+    const at::Tensor results = at::empty(sums.sizes(), at::kFloat);
+    for (int64_t r = 0; r < sums.size(0); ++r) {
+      const double* from = sums.const_data_ptr<double>() + r * rows.n;
+      float* to = results.data_ptr<float>() + r * rows.n;
+      each_result(rows.n, views, batch.place, [&](int64_t k, int64_t p) { to[k] = static_cast<float>(from[p]); });
+    }
+    return {results, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
@@ -104,23 +126,29 @@ class LogSums : public Function<LogSums> {
     const auto saved = context->get_saved_variables();
     const auto multipliers = context->saved_data["multipliers"].toDoubleVector();
     const auto sets = context->saved_data["sets"].toIntVector();
-    // A request whose gradient is nothing (evidence, a clamped estimate) costs nothing.
-    std::vector<PairSum> requests;
-    std::vector<at::Tensor> used_sums, used_grads;
-    for (size_t r = 0; grads[0].defined() && r < sets.size(); ++r) {
-      const at::Tensor grad = grads[0][static_cast<int64_t>(r)];
-      if (!grad.count_nonzero().item<int64_t>()) continue;
-      requests.push_back({static_cast<PairSet>(sets[r]), multipliers[r]});
-      used_sums.push_back(saved[1][static_cast<int64_t>(r)]);
-      used_grads.push_back(grad);
-    }
     at::Tensor dz = gathered(grads[1], saved[0]);
-    if (!requests.empty()) {
-      const at::Tensor sums = at::stack(used_sums), weights = at::stack(used_grads);
-      kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), sums.const_data_ptr<double>(),
-                                 pointer(saved[2]), weights.const_data_ptr<double>(), dz.data_ptr<float>());
+    if (!grads[0].defined()) return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    // A request whose gradient is nothing (evidence, a clamped estimate) costs nothing.
+    const int64_t n = saved[0].size(0), views = context->saved_data["views"].toInt();
+    const at::Tensor place = context->saved_data["place"].toTensor(), all_grads = grads[0].contiguous();
+    std::vector<PairSum> requests;
+    std::vector<double> used_sums, used_grads;
+    for (size_t r = 0; r < sets.size(); ++r) {
+      const float* grad = all_grads.const_data_ptr<float>() + static_cast<int64_t>(r) * n;
+      if (std::all_of(grad, grad + n, [](float value) { return value == 0; })) continue;
+      const double* sums = saved[1].const_data_ptr<double>() + static_cast<int64_t>(r) * n;
+      requests.push_back({static_cast<PairSet>(sets[r]), multipliers[r]});
+      used_sums.insert(used_sums.end(), sums, sums + n);
+      used_grads.resize(used_sums.size());
+      double* to = used_grads.data() + used_grads.size() - static_cast<size_t>(n);
+      each_result(n, views, place, [&](int64_t k, int64_t p) { to[p] = grad[k]; });
     }
-    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    if (!requests.empty()) {
+      const auto form = static_cast<kernels::TileForm>(context->saved_data["form"].toInt());
+      kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
+                                 {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(), dz.data_ptr<float>());
+    }
+    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -129,7 +157,6 @@ class LogSums : public Function<LogSums> {
     for (const auto& request : requests) all.push_back({kernel_set(request.set), static_cast<float>(request.multiplier)});
     return all;
   }
-  static float* pointer(const at::Tensor& kept) { return kept.defined() ? kept.data_ptr<float>() : nullptr; }
 };
 
 class LogAddSums : public Function<LogAddSums> {
@@ -258,7 +285,7 @@ std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<P
     index.push_back(static_cast<size_t>(found - distinct.begin()));
     if (found == distinct.end()) distinct.push_back(request);
   }
-  const auto sums = by_request(batch, taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.memory_budget)));
+  const auto sums = taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.views, rows.memory_budget)).unbind(0);
   std::vector<at::Tensor> results;
   for (const size_t of : index) results.push_back(sums[of]);
   return results;
@@ -275,8 +302,9 @@ std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::v
     constant.push_back(request.constant);
   }
   const at::Tensor table = at::stack(log_weights).contiguous();
-  return by_request(batch,
-                    taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, constant, rows.memory_budget)));
+  const at::Tensor sums =
+      taken(batch, RankedLogSums::apply(batch.z, table, batch, rows.temperature, multipliers, constant, rows.memory_budget));
+  return batch.unsorted(sums).to(at::kFloat).unbind(0);
 }
 
 at::Tensor fused_equal_sums(const PairRows& rows) {

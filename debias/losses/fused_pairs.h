@@ -1,7 +1,7 @@
 // The sums of pair_rows.h by the tile engine (debias/kernels): float32 on the CPU, O(n) memory beyond the budget, deterministic.
 //
 // Rows are sorted by group once for each PairRows, and their gradient goes back through that permutation. The sums of one PairRows form a
-// chain: each hands the sorted rows on to the next, so that on the way back one buffer gathers all their gradients. Scores of the forward
+// chain: each hands the sorted rows on to the next, so that on the way back one buffer gathers all their gradients. Tiles of the forward
 // pass are kept for the backward pass where they fit the memory budget, else computed again. Differentiating twice is refused.
 #pragma once
 

@@ -19,7 +19,8 @@ WeightedRows weighted_rows(const ObjectiveInput& input, int64_t first, int64_t s
                 .group = pair_keys(input, 1, objective).sample.repeat_interleave(2),
                 .temperature = temperature,
                 .engine = input.engine,
-                .memory_budget = input.memory_budget};
+                .memory_budget = input.memory_budget,
+                .bfloat16_products = input.bfloat16_products};
   rows.positive = log_sums(rows.pairs, {{.set = PairSet::kEqual}})[0];  // the one equal row is the partner
   rows.negatives = 2 * samples - 2;
   return rows;

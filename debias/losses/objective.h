@@ -48,6 +48,9 @@ struct ObjectiveInput {
   at::Tensor prior{};    // [C, G] P(y | b) (bias_balanced); absent: counted from the batch
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward pass
+  // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
+  // Rows that come in bfloat16 allow it by that.
+  bool bfloat16_products = false;
 };
 
 // A value with its evidence.

@@ -55,7 +55,10 @@ std::vector<at::Tensor> log_sums(const PairRows& rows, const std::vector<PairSum
   if (rows.fused()) return fused_log_sums(rows, requests);
   const at::Tensor s = similarities(rows);
   std::vector<at::Tensor> results;
-  for (const auto& request : requests) results.push_back(log_sum(s * request.multiplier, excluded(rows, request.set)));
+  for (const auto& request : requests) {
+    const at::Tensor sum = log_sum(s * request.multiplier, excluded(rows, request.set));
+    results.push_back(rows.views == 1 ? sum : sum.view({-1, rows.views}).t().reshape(-1));
+  }
   return results;
 }
 

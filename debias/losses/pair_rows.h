@@ -31,6 +31,8 @@ struct PairRows {
   double temperature = 1;  // t
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;
+  bool bfloat16_products = false;  // as in ObjectiveInput
+  int64_t views = 1;               // of rows in turn: log_sums returns its results view by view
 
   bool fused() const { return takes_fused(engine, z); }
   mutable std::shared_ptr<SortedBatch> sorted{};  // made by the first fused sum, shared by the others
@@ -43,7 +45,7 @@ struct PairSum {
   double multiplier = 1;  // k
 };
 
-// One [n] for each request; kLogOfNothing (two_view.h) where a set is empty.
+// One [n] for each request, in the order of the rows, or view-major (PairRows::views); kLogOfNothing (two_view.h) where a set is empty.
 std::vector<at::Tensor> log_sums(const PairRows& rows, const std::vector<PairSum>& requests);
 
 struct RankedSum {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace debias {
@@ -14,13 +15,26 @@ kernels::SortedRows SortedBatch::rows(double temperature) const {
           .first = first.const_data_ptr<int32_t>(),
           .last = last.const_data_ptr<int32_t>(),
           .scale = static_cast<float>(1 / temperature),
-          .largest_norm2 = largest_norm2};
+          .largest_norm2 = largest_norm2,
+          .bfloat16_products = bfloat16_products};
 }
 
 at::Tensor SortedBatch::sorted(const at::Tensor& per_row) const { return order.defined() ? per_row.index_select(-1, order) : per_row; }
 at::Tensor SortedBatch::unsorted(const at::Tensor& per_place) const {
   return order.defined() ? per_place.index_select(-1, place) : per_place;
 }
+
+namespace {
+
+float largest_norm2(const at::Tensor& z) {
+  const at::Tensor norms = at::linalg_vector_norm(z, 2, at::IntArrayRef{1});
+  const float* all = norms.const_data_ptr<float>();
+  float most = 0;
+  for (int64_t i = 0; i < norms.size(0); ++i) most = all[i] > most || std::isnan(all[i]) ? all[i] : most;  // NaN stays
+  return most * most;
+}
+
+}  // namespace
 
 SortedBatch sort_by_group(const at::Tensor& z, const at::Tensor& group) {
   const int64_t n = group.size(0);
@@ -49,8 +63,7 @@ SortedBatch sort_by_group(const at::Tensor& z, const at::Tensor& group) {
     std::fill(first + begin, first + end, static_cast<int32_t>(begin));
     std::fill(last + begin, last + end, static_cast<int32_t>(end));
   }
-  const at::Tensor norms = at::linalg_vector_norm(batch.z.detach(), 2, at::IntArrayRef{1});
-  batch.largest_norm2 = n == 0 ? 0.0f : norms.max().square().item<float>();
+  batch.largest_norm2 = largest_norm2(batch.z.detach());
   return batch;
 }
 

@@ -14,6 +14,7 @@ struct SortedBatch {
   at::Tensor z;                       // float32 [n, D] contiguous, in the graph
   at::Tensor first, last;             // int32 [n]: the group of a place
   float largest_norm2 = 0;
+  bool bfloat16_products = false;
 
   kernels::SortedRows rows(double temperature) const;
   at::Tensor sorted(const at::Tensor& per_row) const;  // the last dimension, from row to place

@@ -42,6 +42,7 @@ ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective)
   if (z.size(1) < 2) throw usage_error("{}: needs at least 2 views of each sample, found {}", objective, z.size(1));
   ObjectiveInput checked = input;
   if (z.scalar_type() != at::kDouble) checked.z = z.to(at::kFloat);
+  checked.bfloat16_products |= z.scalar_type() == at::kBFloat16;
   return checked;
 }
 
@@ -60,7 +61,7 @@ TwoViewSums dense_sums(const ObjectiveInput& input, const TwoViewRequest& reques
   TwoViewSums sums;
   sums.positive = row_dot(scaled, rows.roll(samples, 0));
   sums.mean_positive = request.group_positives ? log_mean_positive(input.z, scaled, sums.positive, request) : sums.positive;
-  sums.self = row_dot(scaled, rows);
+  if (request.with_self) sums.self = row_dot(scaled, rows);
   sums.log_negatives = at::logsumexp(similarities, 1);
   sums.log_kept = sums.log_negatives;
   if (request.drop_false_negatives) sums.log_kept = at::logsumexp(similarities.masked_fill(keys.false_negatives(), kLogOfNothing), 1);
@@ -73,26 +74,30 @@ TwoViewSums fused_sums(const ObjectiveInput& input, const TwoViewRequest& reques
   const bool all_views = input.z.size(1) == 2 && request.first == 0;
   const at::Tensor pair = all_views ? input.z : at::stack({input.z.select(1, request.first), input.z.select(1, request.second)}, 1);
   const auto by_sample = [&](const at::Tensor& view_major) { return view_major.view({2, samples}).t().reshape(-1); };
-  const auto by_view = [&](const at::Tensor& sample_major) { return sample_major.view({samples, 2}).t().reshape(-1); };
   PairRows rows = {.z = pair.reshape({2 * samples, -1}),
                    .group = by_sample(keys.sample),
                    .temperature = request.temperature,
                    .engine = input.engine,
-                   .memory_budget = input.memory_budget};
+                   .memory_budget = input.memory_budget,
+                   .bfloat16_products = input.bfloat16_products,
+                   .views = 2};
   const auto all = log_sums(rows, {{PairSet::kUnequal, 1}, {PairSet::kEqual, 1}});
   TwoViewSums sums;
-  sums.log_negatives = by_view(all[0]);
-  sums.positive = by_view(all[1]);  // the one equal row is the partner
+  sums.log_negatives = all[0];
+  sums.positive = all[1];  // the one equal row is the partner
   sums.mean_positive = sums.positive;
   if (request.group_positives) {
     const at::Tensor scaled = pair.transpose(0, 1).reshape({2 * samples, -1}) / request.temperature;
     sums.mean_positive = log_mean_positive(input.z, scaled, sums.positive, request);
   }
-  sums.self = by_view(at::linalg_vector_norm(rows.z, 2, at::IntArrayRef{1}).square() / request.temperature);
+  if (request.with_self) {
+    const at::Tensor norms = at::linalg_vector_norm(rows.z, 2, at::IntArrayRef{1});
+    sums.self = norms.view({samples, 2}).t().reshape(-1).square() / request.temperature;
+  }
   sums.log_kept = sums.log_negatives;
   if (request.drop_false_negatives) {
     rows.group = class_groups(by_sample(keys.label), by_sample(keys.sample));
-    sums.log_kept = by_view(log_sums(rows, {{PairSet::kUnequal, 1}})[0]);
+    sums.log_kept = log_sums(rows, {{PairSet::kUnequal, 1}})[0];
   }
   return sums;
 }
@@ -103,6 +108,7 @@ TwoViewSums two_view_sums(const ObjectiveInput& input, const TwoViewRequest& req
   const PairKeys keys = pair_keys(input, 2, objective);
   TwoViewSums sums = takes_fused(input.engine, input.z) ? fused_sums(input, request, keys) : dense_sums(input, request, keys);
   sums.negatives = 2 * input.z.size(0) - 2;
+  if (!request.with_self && !request.drop_false_negatives) return sums;
   sums.kept = at::full({2 * input.z.size(0)}, sums.negatives, input.z.options().requires_grad(false));
   if (request.drop_false_negatives)
     sums.kept = set_sizes({.z = sums.kept.unsqueeze(1), .group = class_groups(keys.label, keys.sample)}, PairSet::kUnequal);

@@ -15,7 +15,7 @@
 namespace debias {
 
 // Throws unless z is [B, V, D], floating point, not empty, with V >= 2 (too few views is a usage error, the others data errors). Returns
-// the input with z in float32 or float64: bfloat16 and float16 are computed in float32.
+// the input with z in float32 or float64: bfloat16 and float16 are computed in float32, products of bfloat16 rows excepted.
 ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective);
 void require_labels(const ObjectiveInput& input, const char* objective, const char* reason);  // usage error without labels
 
@@ -24,16 +24,17 @@ struct TwoViewRequest {
   double temperature = 0.5;
   bool drop_false_negatives = false;
   bool group_positives = false;  // the other views join the positives of both
+  bool with_self = false;        // self is wanted, and kept even if none is dropped
 };
 
 struct TwoViewSums {
   int64_t negatives = 0;     // N
   at::Tensor positive;       // [2B] s_ap
   at::Tensor mean_positive;  // [2B] log of the mean of e^s over the anchor's positives: s_ap unless positives are grouped
-  at::Tensor self;           // [2B] s_aa
+  at::Tensor self;           // [2B] s_aa, if asked for
   at::Tensor log_negatives;  // [2B] log of the sum of e^s over all N negatives
   at::Tensor log_kept;       // [2B] the same over those that are kept: log_negatives unless false negatives are dropped
-  at::Tensor kept;           // [2B] how many those are, in the dtype of z
+  at::Tensor kept;           // [2B] how many those are, in the dtype of z, if some are dropped or it is asked for
 };
 
 // `input` from checked_views; needs labels when false negatives are dropped. The log of an empty sum is kLogOfNothing.

@@ -118,6 +118,7 @@ Step::Evaluated Step::evaluate(const ModelOutput& output, const Batch& batch) co
       input.weights = term.bias_features().index_select(0, integers(batch.ids, c10::kCPU)).to(forward_.device);
     }
     input.prior = term.prior();
+    input.bfloat16_products = forward_.precision == Precision::kBf16;
     const ObjectiveResult found = term.objective()(input);
     result.add(found.value * term.weight());
     const auto size = found.effective_sample_size;

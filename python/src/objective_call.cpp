@@ -39,12 +39,14 @@ at::Tensor rows_of(const at::Tensor& z, const ObjectiveEntry& entry) {
   return rows.dim() == 2 && entry.kind != InputKind::kLogits ? rows.unsqueeze(1) : rows;
 }
 
-ObjectiveResult computed(const at::Tensor& rows, const ObjectiveEntry& entry, const ObjectiveCall& call) {
+// `rows` are those of `z` in the precision that objectives compute in.
+ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const ObjectiveEntry& entry, const ObjectiveCall& call) {
   if (call.input.engine == Engine::kFused && !entry.fused) {
     throw usage_error("objective '{}' has no fused engine, only the dense composition; give engine dense or auto", entry.name);
   }
   ObjectiveInput input = call.input;
   input.z = rows;
+  input.bfloat16_products = z.scalar_type() == at::kBFloat16;
   return (*made(entry, call.options))(input);
 }
 
@@ -76,7 +78,7 @@ class OwnGraph {
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call) {
   const ObjectiveEntry& entry = entry_of(call.name);
   const at::Tensor rows = rows_of(z, entry);
-  return with_evidence(computed(normalizes(entry, call) ? rows / row_norms(rows) : rows, entry, call));
+  return with_evidence(computed(normalizes(entry, call) ? rows / row_norms(rows) : rows, z, entry, call));
 }
 
 ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient) {
@@ -89,7 +91,7 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   }
   if (with_gradient) rows = rows.detach().requires_grad_(true);
   ObjectiveGradient out;
-  out.result = with_evidence(computed(rows, entry, call));
+  out.result = with_evidence(computed(rows, z, entry, call));
   if (!with_gradient) {
     out.gradient = at::empty({0}, out.result.value.options());
     return out;

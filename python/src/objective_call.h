@@ -26,7 +26,8 @@ struct ObjectiveValue {
 };
 
 // The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it
-// takes logits, rows are divided by their norms first where `normalize` asks for it. bfloat16 and float16 are computed in float32.
+// takes logits, rows are divided by their norms first where `normalize` asks for it. bfloat16 and float16 are computed in float32, but for
+// products of bfloat16 rows (ObjectiveInput::bfloat16_products).
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call);
 
 struct ObjectiveGradient {

@@ -4,8 +4,8 @@ probes on stored features (linear_features; linear_dcl with views=eval), their i
 
     tests/evaluate/check_with_numpy.py BINARY [RUN]      RUN: a run folder; without one a small run is trained first (a minute)
 
-Exit 1 where fewer than 99.9 % of the predictions are the same. Not part of the tests: it needs `pip install numpy==VERSION` (run with
-Python VERSION)."""
+Exit 1 where fewer than 99.9 % of the predictions are the same. Not part of the tests: it needs `pip install numpy==2.4.6` (run with
+Python 3.11)."""
 import csv
 import json
 import pathlib
@@ -18,13 +18,13 @@ import numpy as np
 RECIPE = """
 seed: 3
 data:
-  train: {name: glyphs, size: 16, correlation: 0.9, train_count: 3000, test_count: 3000}
+  train: {name: glyphs, size: 16, correlation: 0.1, train_count: 3000, test_count: 3000}
   test: {name: glyphs, size: 16, correlation: 0.1, train_count: 3000, test_count: 3000, split: test}
 views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
 encoder: {name: resnet18, width: 8}
 head: {name: simclr, hidden_dim: 32, output_dim: 16}
-objective: {name: infonce, temperature: 0.3}
-train: {epochs: 2, batch_size: 128, device: cpu}
+objective: {name: supcon, temperature: 0.3}
+train: {epochs: 3, batch_size: 128, device: cpu}
 """
 KNN, LINEAR_FEATURES, LINEAR_DCL, MEANS = "knn", "linear_features", "linear_dcl", "mean_classifier"
 DOMAIN_ORDER, DOMAIN_EVALUATE = 1, 5

@@ -133,6 +133,7 @@ TEST_P(Contract, SinglePrecisionIsNearAndHalfIsComputedInSingle) {
     single.z = given.z.to(at::kFloat);
     half.z = given.z.to(at::kBFloat16);
     rounded.z = half.z.to(at::kFloat);
+    rounded.bfloat16_products = true;
     const ObjectiveResult result = (*objective)(single), from_half = (*objective)(half);
     const double exact = (*objective)(given).value.item<double>();
     EXPECT_EQ(result.value.scalar_type(), at::kFloat);

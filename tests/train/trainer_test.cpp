@@ -81,6 +81,21 @@ TEST(Trainer, WeightsThatAreNotFiniteAreNotSaved) {  // one step an epoch: its l
   EXPECT_FALSE(fs::exists(folder.path() + "/run/checkpoints/last.safetensors"));
 }
 
+TEST(Trainer, HalfPrecisionBeginsNearSingle) {
+  const TemporaryFolder folder;
+  const auto first_loss = [&](const std::string& precision) {
+    Config root = small_config(folder.path() + "/" + precision);
+    for (const std::string& word : {"train.precision=" + precision, std::string("train.epochs=1"), std::string("train.log_every=1")}) {
+      root.assign(word);
+    }
+    train(input_for(root));
+    return metric_lines(folder.path() + "/" + precision)[0]["loss"].get<double>();
+  };
+  const double single = first_loss("fp32"), half = first_loss("bf16");
+  EXPECT_NE(half, single);
+  EXPECT_NEAR(half, single, 0.02 * single);
+}
+
 TEST(Trainer, WorkersDoNotChangeTheResult) {
   const TemporaryFolder folder;
   std::string first;

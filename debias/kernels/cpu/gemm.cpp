@@ -20,8 +20,8 @@ void product_nt(int64_t m, int64_t n, int64_t k, float alpha, const float* a, co
   gemm('T', 'N', n, m, k, alpha, b, k, a, k, 0, out, ld);
 }
 
-void add_product_nn(int64_t m, int64_t n, int64_t d, const float* w, int64_t ld, const float* b, float* out) {
-  gemm('N', 'N', d, m, n, 1, b, d, w, ld, 1, out, d);
+void product_nn(int64_t m, int64_t n, int64_t d, const float* w, int64_t ld, const float* b, bool add, float* out) {
+  gemm('N', 'N', d, m, n, 1, b, d, w, ld, add ? 1 : 0, out, d);
 }
 
 void add_product_tn(int64_t m, int64_t n, int64_t d, const float* w, int64_t ld, const float* a, float* out) {

@@ -2,36 +2,50 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <array>
 
-#include "debias/kernels/cpu/gemm.h"
+#include "debias/kernels/cpu/tile_products.h"
 #include "debias/kernels/cpu/tile_walk.h"
 
 namespace debias::kernels::cpu {
 
-// wanted(own, other): whether the tile has pairs at all. form(bi, bj, own, other, scores buffer, weights): writes the tile's weights, the
-// sum of what row i and row j bring to the pair, with row stride kTile and zeros outside the sets.
+// wanted(own, other): whether the tile has pairs at all. form(tile, scores buffer, weights): forms the tile's weights, the sum of what row
+// i and row j bring to the pair, zero outside the sets: in weights.w, or packed already, which it then returns.
 template <class Wanted, class Form>
 void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, float* dz) {
-  const int64_t n = rows.n, dim = rows.dim, blocks = block_count(n);
+  constexpr int64_t kSlice = 1024;
+  const int64_t n = rows.n, dim = rows.dim, blocks = block_count(n), part_size = kTile * dim, words = kTile * kTile / 2;
   const int threads = omp_get_max_threads();
-  const Floats scores(threads * kTile * kTile), weights(threads * kTile * kTile), parts(std::min(kChunks, blocks) * kTile * dim);
+  const TilePulls pulls(rows);
+  const Floats scores(threads * kTile * kTile), weights(threads * kTile * kTile), parts(std::min(kChunks, blocks) * part_size);
+  const Buffer<uint32_t> packed(pulls.packed() ? threads * 2 * words : 0);
   for (int64_t bi = 0; bi < blocks; ++bi) {
     const Block own = block(n, bi);
-    std::fill_n(parts.data(), std::min(kChunks, blocks) * kTile * dim, 0.0f);
-    const int64_t chunks = walk_row(blocks, bi, [&](int64_t bj, int64_t chunk, int thread) {
-      const Block other = block(n, bj);
-      if (!wanted(own, other)) return;
-      float* w = weights.data() + thread * kTile * kTile;
-      form(bi, bj, own, other, scores.data() + thread * kTile * kTile, w);
-      add_product_nn(own.size(), other.size(), dim, w, kTile, rows.z + other.begin * dim, parts.data() + chunk * kTile * dim);
-      if (bi != bj) add_product_tn(own.size(), other.size(), dim, w, kTile, rows.z + own.begin * dim, dz + other.begin * dim);
+    std::array<bool, kChunks> written{};  // parts; of a problem of one tile several pieces write one
+    if (blocks == 1) {
+      std::fill_n(parts.data(), part_size, 0.0f);
+      written[0] = true;
+    }
+    const int64_t chunks = walk_row(n, bi, [&](const Tile& tile) {
+      if (!wanted(tile.own, tile.other)) return;
+      uint32_t* by_rows = packed.data() + tile.thread * 2 * words;
+      const TileWeights w = {weights.data() + tile.thread * kTile * kTile, {by_rows, by_rows + words}};
+      const bool is_packed = form(tile, scores.data() + tile.thread * kTile * kTile, w);
+      if (pulls.packed() && !is_packed) bf16::pack_weights(w.w, tile.own.size(), tile.other.size(), w.packed);
+      bool& add = written[static_cast<size_t>(tile.chunk)];
+      pulls.own(tile.own, tile.other, w, add, parts.data() + tile.chunk * part_size + tile.first_row() * dim);
+      if (!add) add = true;
+      if (!tile.diagonal()) pulls.other(tile.own, tile.other, w, dz + tile.other.begin * dim);
     });
-    float* target = dz + own.begin * dim;
     const int64_t size = own.size() * dim;
 #pragma omp parallel for schedule(static) if (size * chunks > 1 << 18)
-    for (int64_t e = 0; e < size; ++e) {
-      for (int64_t chunk = 0; chunk < chunks; ++chunk) target[e] += parts.data()[chunk * kTile * dim + e];
+    for (int64_t begin = 0; begin < size; begin += kSlice) {
+      float* target = dz + own.begin * dim;
+      for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+        if (!written[static_cast<size_t>(chunk)]) continue;
+        const float* part = parts.data() + chunk * part_size;
+        for (int64_t e = begin; e < std::min(size, begin + kSlice); ++e) target[e] += part[e];
+      }
     }
   }
 }

@@ -181,7 +181,7 @@ void pull_by_shares(const SortedRows& rows, const std::vector<RankedSum>& reques
       }
       shares += n * ld;
     }
-    add_product_nn(piece.size(), n, rows.dim, w, ld, rows.z, dz + piece.begin * rows.dim);
+    product_nn(piece.size(), n, rows.dim, w, ld, rows.z, true, dz + piece.begin * rows.dim);
   }
 }
 
@@ -251,7 +251,7 @@ void ranked_log_sums_backward(const SortedRows& rows, const std::vector<RankedSu
 #pragma omp for schedule(static)
       for (int64_t index = 0; index < pieces; ++index) {
         const Block piece{begin + index * step, std::min(all.end, begin + (index + 1) * step)};
-        add_product_nn(piece.size(), n, dim, w + (piece.begin - begin) * n, n, rows.z, dz + piece.begin * dim);
+        product_nn(piece.size(), n, dim, w + (piece.begin - begin) * n, n, rows.z, true, dz + piece.begin * dim);
       }
 #pragma omp for schedule(static)
       for (int64_t index = 0; index < blocks; ++index) {

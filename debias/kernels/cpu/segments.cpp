@@ -74,6 +74,22 @@ float ExpSumShifted(const float* s, int64_t n, float k, float shift, const float
   return total(sum);
 }
 
+void Exponentials(float* s, int64_t n, float k, float shift) {
+  const D d;
+  const V vk = hn::Set(d, k), vshift = hn::Set(d, shift);
+  each_vector(n, [&](int64_t i, M, int64_t count) { store(exp_of(hn::MulSub(vk, load(s + i, count), vshift)), s + i, count); });
+}
+
+float Sum(const float* terms, int64_t n, float* columns) {
+  V sum = hn::Zero(D());
+  each_vector(n, [&](int64_t i, M, int64_t count) {
+    const V term = load(terms + i, count);  // zero beyond the last
+    sum = hn::Add(sum, term);
+    if (columns != nullptr) store(hn::Add(load(columns + i, count), term), columns + i, count);
+  });
+  return total(sum);
+}
+
 float Largest(const float* s, int64_t n, float k, float* columns) {
   const D d;
   const V vk = hn::Set(d, k), none = hn::Set(d, -std::numeric_limits<float>::infinity());
@@ -92,6 +108,13 @@ void AddExpWeights(const float* s, int64_t n, float k, float shift, float a, con
   each_vector(n, [&](int64_t i, M, int64_t count) {
     const V e = exp_of(hn::MulSub(vk, load(s + i, count), vshift));
     store(hn::MulAdd(e, hn::Add(va, load(as + i, count)), load(w + i, count)), w + i, count);
+  });
+}
+
+void AddWeights(const float* e, int64_t n, float a, const float* as, float* w) {
+  const V va = hn::Set(D(), a);
+  each_vector(n, [&](int64_t i, M, int64_t count) {
+    store(hn::MulAdd(load(e + i, count), hn::Add(va, load(as + i, count)), load(w + i, count)), w + i, count);
   });
 }
 
@@ -189,8 +212,11 @@ namespace debias::kernels::cpu {
 
 HWY_EXPORT(ExpSum);
 HWY_EXPORT(ExpSumShifted);
+HWY_EXPORT(Exponentials);
+HWY_EXPORT(Sum);
 HWY_EXPORT(Largest);
 HWY_EXPORT(AddExpWeights);
+HWY_EXPORT(AddWeights);
 HWY_EXPORT(AddExpWeightsShifted);
 HWY_EXPORT(WeightedExpSum);
 HWY_EXPORT(AddWeightedExps);
@@ -204,6 +230,8 @@ float exp_sum(const float* s, int64_t n, float k, float shift, float* columns) {
 float exp_sum_shifted(const float* s, int64_t n, float k, float shift, const float* shifts, float* columns) {
   return HWY_DYNAMIC_DISPATCH(ExpSumShifted)(s, n, k, shift, shifts, columns);
 }
+void exponentials(float* s, int64_t n, float k, float shift) { HWY_DYNAMIC_DISPATCH(Exponentials)(s, n, k, shift); }
+float sum(const float* terms, int64_t n, float* columns) { return HWY_DYNAMIC_DISPATCH(Sum)(terms, n, columns); }
 float largest(const float* s, int64_t n, float k, float* columns) { return HWY_DYNAMIC_DISPATCH(Largest)(s, n, k, columns); }
 float weighted_exp_sum(const float* s, int64_t n, float k, float shift, const float* weights) {
   return HWY_DYNAMIC_DISPATCH(WeightedExpSum)(s, n, k, shift, weights);
@@ -214,6 +242,7 @@ void add_weighted_exps(const float* s, int64_t n, float k, float shift, float a,
 void add_exp_weights(const float* s, int64_t n, float k, float shift, float a, const float* as, float* w) {
   HWY_DYNAMIC_DISPATCH(AddExpWeights)(s, n, k, shift, a, as, w);
 }
+void add_weights(const float* e, int64_t n, float a, const float* as, float* w) { HWY_DYNAMIC_DISPATCH(AddWeights)(e, n, a, as, w); }
 void add_exp_weights_shifted(const float* s, int64_t n, float k, float shift, const float* shifts, float a, const float* as, float* w) {
   HWY_DYNAMIC_DISPATCH(AddExpWeightsShifted)(s, n, k, shift, shifts, a, as, w);
 }

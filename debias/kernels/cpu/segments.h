@@ -10,6 +10,10 @@ namespace debias::kernels::cpu {
 float exp_sum(const float* s, int64_t n, float k, float shift, float* columns);
 // The same with a shift for the row and one for each column: returns the sum of e^{k s - shift}, adds e^{k s_j - shifts[j]} to columns[j].
 float exp_sum_shifted(const float* s, int64_t n, float k, float shift, const float* shifts, float* columns);
+// s becomes e^{k s - shift}.
+void exponentials(float* s, int64_t n, float k, float shift);
+// Sum of terms that are there; they are added to columns.
+float sum(const float* terms, int64_t n, float* columns);
 // Largest k s, raised into columns.
 float largest(const float* s, int64_t n, float k, float* columns);
 
@@ -20,6 +24,8 @@ void add_weighted_exps(const float* s, int64_t n, float k, float shift, float a,
 
 // w[j] += e^{k s_j - shift} (a + as[j])
 void add_exp_weights(const float* s, int64_t n, float k, float shift, float a, const float* as, float* w);
+// w[j] += e_j (a + as[j])
+void add_weights(const float* e, int64_t n, float a, const float* as, float* w);
 // w[j] += a e^{k s_j - shift} + as[j] e^{k s_j - shifts[j]}
 void add_exp_weights_shifted(const float* s, int64_t n, float k, float shift, const float* shifts, float a, const float* as, float* w);
 

@@ -2,7 +2,7 @@
 //
 // Blocks I are taken in order; for one I the tiles J are cut into a number of chunks that does not depend on the threads, and each chunk is
 // one thread's. So whatever belongs to block J has one owner at a time and sees the I in order, and what belongs to block I is gathered
-// from the chunks in order: the same bytes for any number of threads.
+// from the chunks in order: the same bytes for any number of threads. A problem of one tile is cut by rows, of which each has one owner.
 #pragma once
 
 #include <omp.h>
@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "debias/kernels/cpu/tile_size.h"
 #include "debias/kernels/sorted_rows.h"
 
 namespace debias::kernels::cpu {
 
-constexpr int64_t kTile = 256;
 constexpr int64_t kChunks = 16;
 
 struct Block {
@@ -32,20 +32,22 @@ inline Block block(int64_t n, int64_t index) { return {index * kTile, std::min(n
 // Tiles of the triangle before row block i, with `blocks` blocks a side.
 inline int64_t tile_number(int64_t blocks, int64_t i, int64_t j) { return i * blocks - i * (i - 1) / 2 + (j - i); }
 
-// Floats on a 64-byte boundary, as the products want them, not initialised. Small buffers wait for the next call on their thread: for a
+// Numbers on a 64-byte boundary, as the products want them, not initialised. Small buffers wait for the next call on their thread: for a
 // small batch, pages fresh from the system cost as much as the arithmetic.
-class Floats {
+template <class Number>
+class Buffer {
  public:
-  explicit Floats(int64_t count) : bytes_((static_cast<size_t>(count) * sizeof(float) + 63) / 64 * 64), values_(take(bytes_)) {}
-  ~Floats() { give_back(bytes_, values_); }
-  Floats(const Floats&) = delete;
-  Floats& operator=(const Floats&) = delete;
-  float* data() const { return values_; }
+  explicit Buffer(int64_t count)
+      : bytes_((static_cast<size_t>(count) * sizeof(Number) + 63) / 64 * 64), values_(static_cast<Number*>(take(bytes_))) {}
+  ~Buffer() { give_back(bytes_, values_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  Number* data() const { return values_; }
 
  private:
   struct Shelf {
     static constexpr size_t kBuffers = 8, kLargest = size_t{1} << 20;
-    std::vector<std::pair<size_t, float*>> buffers;
+    std::vector<std::pair<size_t, void*>> buffers;
     ~Shelf() {
       for (const auto& buffer : buffers) std::free(buffer.second);
     }
@@ -54,21 +56,22 @@ class Floats {
     static thread_local Shelf shelf;
     return shelf;
   }
-  static float* take(size_t bytes) {
+  static void* take(size_t bytes) {
+    if (bytes == 0) return nullptr;
     auto& waiting = shelf().buffers;
     const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const auto& buffer) { return buffer.first == bytes; });
     if (found != waiting.end()) {
-      float* values = found->second;
+      void* values = found->second;
       waiting.erase(found);
       return values;
     }
-    auto* values = static_cast<float*>(std::aligned_alloc(64, bytes));
-    if (values == nullptr && bytes > 0) throw std::bad_alloc();
+    void* values = std::aligned_alloc(64, bytes);
+    if (values == nullptr) throw std::bad_alloc();
     return values;
   }
-  static void give_back(size_t bytes, float* values) {
+  static void give_back(size_t bytes, void* values) {
     auto& waiting = shelf().buffers;
-    if (bytes > Shelf::kLargest) return std::free(values);
+    if (bytes == 0 || bytes > Shelf::kLargest) return std::free(values);
     if (waiting.size() == Shelf::kBuffers) {
       std::free(waiting.front().second);
       waiting.erase(waiting.begin());
@@ -77,8 +80,10 @@ class Floats {
   }
 
   size_t bytes_;
-  float* values_;
+  Number* values_;
 };
+
+using Floats = Buffer<float>;
 
 // The columns of `cols` that lie in the set of row i: up to two stretches.
 struct Stretch {
@@ -113,13 +118,35 @@ inline bool has_pairs(const SortedRows& rows, PairSet set, const Block& a, const
   return rows.first[a.begin] < b.end && rows.last[a.end - 1] > b.begin;
 }
 
-// visit(J, chunk, thread) for the tiles of row block i, then nothing; see the head of the file.
+// One tile of the walk, or, of a problem of one tile, a piece of its rows.
+struct Tile {
+  int64_t bi, bj;  // blocks
+  Block own, other;
+  int64_t chunk;
+  int thread;
+
+  bool diagonal() const { return bi == bj; }
+  int64_t first_row() const { return own.begin - bi * kTile; }  // inside the block
+};
+
+// visit(Tile) for the tiles of row block i; returns the number of chunks. See the head of the file.
 template <class Visit>
-int64_t walk_row(int64_t blocks, int64_t i, const Visit& visit) {
-  const int64_t tiles = blocks - i, chunks = std::min(kChunks, tiles);
-#pragma omp parallel for schedule(dynamic)
+int64_t walk_row(int64_t n, int64_t i, const Visit& visit) {
+  constexpr int64_t kPiece = 64;
+  const int64_t blocks = block_count(n), tiles = blocks - i, chunks = std::min(kChunks, tiles);
+  if (blocks == 1) {  // a diagonal tile's rows have nothing in common
+    const int64_t pieces = (n + kPiece - 1) / kPiece;
+#pragma omp parallel for schedule(dynamic) if (pieces > 1)
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      visit(Tile{0, 0, {piece * kPiece, std::min(n, (piece + 1) * kPiece)}, {0, n}, 0, omp_get_thread_num()});
+    }
+    return 1;
+  }
+#pragma omp parallel for schedule(dynamic) if (chunks > 1)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
-    for (int64_t j = i + tiles * chunk / chunks; j < i + tiles * (chunk + 1) / chunks; ++j) visit(j, chunk, omp_get_thread_num());
+    for (int64_t j = i + tiles * chunk / chunks; j < i + tiles * (chunk + 1) / chunks; ++j) {
+      visit(Tile{i, j, block(n, i), block(n, j), chunk, omp_get_thread_num()});
+    }
   }
   return chunks;
 }
