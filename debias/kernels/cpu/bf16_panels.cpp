@@ -38,12 +38,12 @@ DEBIAS_BF16 void pack_pair_of_rows(const float* z, int64_t rows, int64_t dim, ui
 bool available() { return __builtin_cpu_supports("avx512bf16") != 0; }
 
 void ScorePanel::pack(const float* z, int64_t n, int64_t dim, uint32_t* words) {
-#pragma omp parallel for schedule(static) if (n * dim > 1 << 18)
+#pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < n; row += kStrip) pack_strip_of_rows(z + row * dim, n - row, dim, words + row * pairs(dim));
 }
 
 void PullPanel::pack(const float* z, int64_t n, int64_t dim, uint32_t* words) {
-#pragma omp parallel for schedule(static) if (n * dim > 1 << 18)
+#pragma omp parallel for schedule(static)
   for (int64_t row = 0; row < n; row += 2) pack_pair_of_rows(z + row * dim, n - row, dim, words + row / 2 * kStrip, strip_words(n));
 }
 

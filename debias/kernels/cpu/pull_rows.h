@@ -38,15 +38,20 @@ void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, f
       if (!tile.diagonal()) pulls.other(tile.own, tile.other, w, dz + tile.other.begin * dim);
     });
     const int64_t size = own.size() * dim;
-#pragma omp parallel for schedule(static) if (size * chunks > 1 << 18)
-    for (int64_t begin = 0; begin < size; begin += kSlice) {
+    const auto gather = [&](int64_t begin) {
       float* target = dz + own.begin * dim;
       for (int64_t chunk = 0; chunk < chunks; ++chunk) {
         if (!written[static_cast<size_t>(chunk)]) continue;
         const float* part = parts.data() + chunk * part_size;
         for (int64_t e = begin; e < std::min(size, begin + kSlice); ++e) target[e] += part[e];
       }
+    };
+    if (size * chunks <= 1 << 18) {
+      for (int64_t begin = 0; begin < size; begin += kSlice) gather(begin);
+      continue;
     }
+#pragma omp parallel for schedule(static)
+    for (int64_t begin = 0; begin < size; begin += kSlice) gather(begin);
   }
 }
 

@@ -129,6 +129,8 @@ struct Tile {
   int64_t first_row() const { return own.begin - bi * kTile; }  // inside the block
 };
 
+// Nowhere an `if` clause: a region of one thread in between makes libgomp set up its team anew, which costs milliseconds.
+//
 // visit(Tile) for the tiles of row block i; returns the number of chunks. See the head of the file.
 template <class Visit>
 int64_t walk_row(int64_t n, int64_t i, const Visit& visit) {
@@ -136,13 +138,18 @@ int64_t walk_row(int64_t n, int64_t i, const Visit& visit) {
   const int64_t blocks = block_count(n), tiles = blocks - i, chunks = std::min(kChunks, tiles);
   if (blocks == 1) {  // a diagonal tile's rows have nothing in common
     const int64_t pieces = (n + kPiece - 1) / kPiece;
-#pragma omp parallel for schedule(dynamic) if (pieces > 1)
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      visit(Tile{0, 0, {piece * kPiece, std::min(n, (piece + 1) * kPiece)}, {0, n}, 0, omp_get_thread_num()});
+    const auto visit_piece = [&](int64_t piece, int thread) {
+      visit(Tile{0, 0, {piece * kPiece, std::min(n, (piece + 1) * kPiece)}, {0, n}, 0, thread});
+    };
+    if (pieces == 1) {
+      visit_piece(0, 0);
+      return 1;
     }
+#pragma omp parallel for schedule(dynamic)
+    for (int64_t piece = 0; piece < pieces; ++piece) visit_piece(piece, omp_get_thread_num());
     return 1;
   }
-#pragma omp parallel for schedule(dynamic) if (chunks > 1)
+#pragma omp parallel for schedule(dynamic)
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     for (int64_t j = i + tiles * chunk / chunks; j < i + tiles * (chunk + 1) / chunks; ++j) {
       visit(Tile{i, j, block(n, i), block(n, j), chunk, omp_get_thread_num()});
