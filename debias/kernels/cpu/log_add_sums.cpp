@@ -8,11 +8,8 @@
 #include "debias/kernels/cpu/tile_walk.h"
 
 namespace debias::kernels {
-namespace {
 
 using namespace cpu;
-
-}  // namespace
 
 void log_add_sums_forward(const SortedRows& rows, const LogAddTerm& term, const float* c, double* sums, double* slopes) {
   const int64_t n = rows.n, blocks = block_count(n);
