@@ -209,7 +209,9 @@ int64_t kept_bytes(int64_t n, TileForm form) {
 }
 
 void log_sums_forward(const SortedRows& rows, const std::vector<ExpSum>& requests, double* log_sums, KeptTiles kept) {
-  if (kept.tiles != nullptr) ask_for_huge_pages(kept.tiles, kept_bytes(rows.n, kept.form));
+  const bool equal_alone = std::all_of(requests.begin(), requests.end(), [](const ExpSum& r) { return r.set == PairSet::kEqual; });
+  // Equal pairs alone leave most tiles unwritten, and of a large page one that is written takes all of it.
+  if (kept.tiles != nullptr && !equal_alone) ask_for_huge_pages(kept.tiles, kept_bytes(rows.n, kept.form));
   const TileScores tile_scores(rows);
   const Walk walk{rows, requests, kept, &tile_scores};
   const int64_t n = rows.n;
