@@ -42,7 +42,7 @@ int run_embed(const EmbedArguments& arguments) {
   const LoadedRun run = load_run(arguments.run, arguments.which);
   const Recipe recipe = read_recipe(run.recipe);
   const Config section = embedded_section(run, arguments.data);
-  for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of(std::vector<Config>{section}));
+  for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of({.train = {}, .valid = {}, .test = section}));
   const std::shared_ptr<const Dataset> dataset = make_dataset(section);
   const ViewPipeline views = views_of(recipe, *dataset, arguments.data.name.empty());
   run.encoder->to(device);

@@ -42,16 +42,14 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
   return sections;
 }
 
-std::vector<std::string> roots_of(const std::vector<Config>& sections) {
+std::vector<std::string> roots_of(const JudgedData& data) {
   std::vector<std::string> roots;
-  for (const Config& section : sections) {
-    const Config* root = section.find("root");
+  for (const Config* section : {&data.train, &data.valid, &data.test}) {
+    const Config* root = section->find("root");
     if (root != nullptr && root->is_scalar() && !root->text().empty()) roots.push_back(root->text());
   }
   return roots;
 }
-
-std::vector<std::string> roots_of(const JudgedData& data) { return roots_of(std::vector<Config>{data.train, data.valid, data.test}); }
 
 EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, std::shared_ptr<const Dataset> train) {
   EvaluationInput input;

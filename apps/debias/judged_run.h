@@ -31,7 +31,6 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data);
 Config named_section(const DataWords& data, const std::string& split);
 
 // The folders that these data sets are read from: nothing may be written inside.
-std::vector<std::string> roots_of(const std::vector<Config>& sections);
 std::vector<std::string> roots_of(const JudgedData& data);
 
 // Of a resolved recipe, for kNN: that of the first term that has one, 0.5 without any. One that changes over the epochs has no single
