@@ -10,21 +10,13 @@
 #include "debias/losses/pair_rows.h"
 #include "debias/losses/supcon.h"
 #include "debias/losses/two_view.h"
+#include "tests/losses/pair_shape.h"
 #include "tests/support/embeddings.h"
 
 namespace debias {
 namespace {
 
-struct Shape {
-  int64_t n, dim, groups;
-  double temperature;
-};
-
-void PrintTo(const Shape& shape, std::ostream* out) {
-  *out << "n " << shape.n << ", D " << shape.dim << ", groups " << shape.groups << ", t " << shape.temperature;
-}
-
-PairRows problem(const Shape& shape, at::ScalarType type) {
+PairRows problem(const PairShape& shape, at::ScalarType type) {
   at::manual_seed(shape.n * 31 + shape.dim);
   const at::Tensor z = at::randn({shape.n, shape.dim}, at::kDouble);
   PairRows rows;
@@ -63,7 +55,7 @@ void expect_close(const Combined& found, const Combined& exact) {
   EXPECT_LT((found.gradient - exact.gradient).norm().item<double>(), 3e-3 * exact.gradient.norm().item<double>());
 }
 
-class Bfloat16Products : public testing::TestWithParam<Shape> {};
+class Bfloat16Products : public testing::TestWithParam<PairShape> {};
 
 TEST_P(Bfloat16Products, OfOneMultiplier) {  // tiles are kept as exponentials
   const std::vector<PairSum> requests = {{PairSet::kUnequal, 1}, {PairSet::kEqual, 1}, {PairSet::kOthers, 1}};
@@ -111,9 +103,10 @@ TEST_P(Bfloat16Products, OfLogAddSums) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Bfloat16Products,
-                         testing::Values(Shape{2, 1, 2, 0.5}, Shape{7, 5, 3, 0.1}, Shape{255, 16, 128, 0.5}, Shape{257, 128, 10, 0.5},
-                                         Shape{515, 33, 1000000, 0.1}, Shape{600, 64, 4, 0.02}, Shape{300, 20, 5, 0.005},
-                                         Shape{64, 1030, 8, 0.3}, Shape{1800, 12, 700, 0.5}));  // more than the least budget keeps
+                         testing::Values(PairShape{2, 1, 2, 0.5}, PairShape{7, 5, 3, 0.1}, PairShape{255, 16, 128, 0.5},
+                                         PairShape{257, 128, 10, 0.5}, PairShape{515, 33, 1000000, 0.1}, PairShape{600, 64, 4, 0.02},
+                                         PairShape{300, 20, 5, 0.005}, PairShape{64, 1030, 8, 0.3},
+                                         PairShape{1800, 12, 700, 0.5}));  // more than the least budget keeps
 
 TEST(Bfloat16Threads, DecideNothing) {
   const int before = at::get_num_threads();

@@ -7,24 +7,16 @@
 #include "debias/core/error.h"
 #include "debias/losses/pair_rows.h"
 #include "debias/losses/two_view.h"
+#include "tests/losses/pair_shape.h"
 #include "tests/support/embeddings.h"
 
 namespace debias {
 namespace {
 
-struct Shape {
-  int64_t n, dim, groups;
-  double temperature;
-};
-
-void PrintTo(const Shape& shape, std::ostream* out) {
-  *out << "n " << shape.n << ", D " << shape.dim << ", groups " << shape.groups << ", t " << shape.temperature;
-}
-
-class FusedPairs : public testing::TestWithParam<Shape> {
+class FusedPairs : public testing::TestWithParam<PairShape> {
  protected:
   FusedPairs() {
-    const Shape shape = GetParam();
+    const PairShape shape = GetParam();
     at::manual_seed(shape.n * 31 + shape.dim);
     const at::Tensor z = at::randn({shape.n, shape.dim}, at::kDouble);
     fused.z = (z / z.norm(2, 1, true).clamp_min(1e-12)).to(at::kFloat);
@@ -96,10 +88,11 @@ TEST_P(FusedPairs, RankedLogSumsSortedTwice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, FusedPairs,
-                         testing::Values(Shape{1, 3, 1, 0.5}, Shape{2, 1, 2, 0.5}, Shape{7, 5, 3, 0.1}, Shape{255, 16, 128, 0.5},
-                                         Shape{256, 17, 10, 0.07}, Shape{257, 128, 10, 0.5}, Shape{300, 8, 1, 0.2},
-                                         Shape{515, 33, 1000000, 0.1}, Shape{600, 64, 4, 0.02}, Shape{300, 20, 5, 0.005},
-                                         Shape{64, 1030, 8, 0.3}, Shape{1800, 12, 700, 0.5}));  // more than the least budget keeps
+                         testing::Values(PairShape{1, 3, 1, 0.5}, PairShape{2, 1, 2, 0.5}, PairShape{7, 5, 3, 0.1},
+                                         PairShape{255, 16, 128, 0.5}, PairShape{256, 17, 10, 0.07}, PairShape{257, 128, 10, 0.5},
+                                         PairShape{300, 8, 1, 0.2}, PairShape{515, 33, 1000000, 0.1}, PairShape{600, 64, 4, 0.02},
+                                         PairShape{300, 20, 5, 0.005}, PairShape{64, 1030, 8, 0.3},
+                                         PairShape{1800, 12, 700, 0.5}));  // more than the least budget keeps
 
 TEST(FusedPairsTies, ShareTheLargestRank) {  // identical rows: all ranks are N
   PairRows rows = {.z = at::ones({6, 2}, at::kFloat) / std::sqrt(2.0), .group = integers({0, 0, 1, 1, 2, 2}), .temperature = 0.5};
