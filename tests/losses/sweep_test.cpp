@@ -122,9 +122,13 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       const Outcome half = evaluate(*objective, input, rounded, Engine::kFused),
                     half_dense = evaluate(*objective, input, rounded.to(at::kDouble), Engine::kDense);
       ASSERT_TRUE(half.result.fused) << what;
+      const double allowance = std::max(1.0, 0.05 / c.temperature);
+      if (half.result.clamped == dense.result.clamped && entry.name != "bayesian") {  // whose rounded rows tie
+        EXPECT_LT(std::abs(half.result.value.item<double>() - exact) / (size * allowance), 1e-2) << what << ", rows before rounding";
+      }
       if (half.result.clamped != half_dense.result.clamped) continue;
       ++halves;
-      const double half_exact = half_dense.result.value.item<double>(), allowance = std::max(1.0, 0.05 / c.temperature);
+      const double half_exact = half_dense.result.value.item<double>();
       const double half_error = std::abs(half.result.value.item<double>() - half_exact) / (std::max(1.0, std::abs(half_exact)) * allowance);
       const double half_norm = half_dense.gradient.norm().item<double>();
       // Weights of size 1 / t are rounded by 2^-8 of themselves: where all rows are one, or two, nothing but that is left.
