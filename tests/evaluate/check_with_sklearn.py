@@ -20,7 +20,7 @@ from sklearn.manifold import TSNE
 from sklearn.manifold._t_sne import _joint_probabilities_nn
 from sklearn.neighbors import NearestNeighbors
 
-CASES = [(300, 8, 5, 1, 20), (500, 16, 10, 2, 30), (200, 8, 4, 4, 5)]
+CASES = [(300, 8, 5, 1, 20), (500, 16, 10, 2, 30), (1000, 32, 10, 1, 30), (200, 8, 4, 4, 5)]
 MASK = 2**64 - 1
 
 

@@ -227,7 +227,7 @@ TEST(MapDivergence, IsThatOfADoubleLoop) {
 }
 
 TEST(NeighbourMap, EndsWhereTheDescentOverAllPairsEnds) {
-  const at::Tensor rows = clustered_rows(80, 8, 4, 1, 9);
+  const at::Tensor rows = clustered_rows(120, 8, 4, 1, 9);
   const Affinities affinities = affinities_of(rows, 10);
   const std::vector<Point> start = principal_start(rows, 1);
   double found = 0, expected = 0;  // where a descent ends depends on where it starts: means over turns of the start
@@ -235,7 +235,7 @@ TEST(NeighbourMap, EndsWhereTheDescentOverAllPairsEnds) {
     found += map_divergence(affinities, neighbour_map(affinities, turned(start, i), 1000, nullptr)) / 12;
     expected += naive_divergence(dense(affinities), naive_map(dense(affinities), turned(start, i), 1000)) / 12;
   }
-  EXPECT_NEAR(found, expected, 0.03 * expected);
+  EXPECT_NEAR(found, expected, 0.02 * expected);
   // A step at a time, before small differences have grown.
   const std::vector<Point> few = neighbour_map(affinities, start, 8, nullptr), naive = naive_map(dense(affinities), start, 8);
   double error = 0, size = 0;
@@ -262,9 +262,9 @@ TEST(NeighbourMap, KeepsWellSeparatedClustersApart) {
 
 TEST(NeighbourMap, IsTheSameOnTwoThreadsAndAboutTheOrigin) {
   const at::Tensor rows = clustered_rows(500, 40, 5, 1, 13);
-  const std::vector<Point> one = map_of(rows, 30, 60);
+  const std::vector<Point> one = map_of(rows, 30, 300);
   at::set_num_threads(2);
-  const std::vector<Point> two = map_of(rows, 30, 60);
+  const std::vector<Point> two = map_of(rows, 30, 300);
   at::set_num_threads(1);
   Point sum;
   for (size_t i = 0; i < one.size(); ++i) {
@@ -333,7 +333,7 @@ TEST_P(AgainstSklearn, TheDivergenceIsAtMostTwoPercentHigher) {
 
 INSTANTIATE_TEST_SUITE_P(Maps, AgainstSklearn,
                          testing::Values(SklearnCase{300, 8, 5, 1, 20, 1.18002}, SklearnCase{500, 16, 10, 2, 30, 0.92924},
-                                         SklearnCase{200, 8, 4, 4, 5, 0.65329}));
+                                         SklearnCase{1000, 32, 10, 1, 30, 2.09014}, SklearnCase{200, 8, 4, 4, 5, 0.65329}));
 
 TEST(TsneProtocol, GivesAPlaceToEachImageOfEachJudgedSplit) {
   EvaluationInput input = toy_input();
