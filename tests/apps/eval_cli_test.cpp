@@ -105,6 +105,26 @@ TEST_F(Judging, EvalJudgesTheRunsClassifierAsTrainingDid) {
   EXPECT_EQ(judged["protocols"]["groups"]["metrics"]["test.acc1"], trained["metrics"]["test.acc1"]);
 }
 
+TEST_F(Judging, TheClassifiersAccuracyIsReportedOnceWhereGroupsReportIt) {
+  const auto lines = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train", path("recipe.yaml"), "output=" + path(name), "classifier={name: linear}"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(debias_command(words).exit, 0);
+    return file_text(path(name) + "/metrics.jsonl");
+  };
+  const auto count = [](const std::string& text, const std::string& part) {
+    int64_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  const std::string probe = lines("probe", {}), groups = lines("groups", {"evaluate={protocols: [groups], groups: {bootstrap: 0}}"});
+  EXPECT_EQ(count(groups, "\"test.acc1\""), count(groups, "\"test.unbiased_acc\""));
+  EXPECT_GT(count(groups, "\"test.acc1\""), 0);
+  EXPECT_GT(count(probe, "\"test.acc1\""), 0);
+  const auto last = [](const std::string& text) { return nlohmann::json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1)); };
+  EXPECT_EQ(last(groups)["test.acc1"], last(probe)["test.acc1"]);
+}
+
 TEST_F(Judging, EvalJsonIsOneObjectAndSaysTheSameAsTheFile) {
   const auto json = json_of(debias_command({"eval", "knn", run_folder(), "k=9", "--json"}));
   EXPECT_EQ(json["protocols"]["knn"], nlohmann::json::parse(file_text(run_folder() + "/evaluation/knn.json")));
