@@ -143,7 +143,12 @@ def test_half_precision_is_computed_in_single():
         value.backward()
         assert value.dtype == torch.float32 and half.grad.dtype == dtype
         exact = loss(half.detach().float()).item()
-        assert value.item() == exact if dtype == torch.float16 else value.item() == pytest.approx(exact, rel=1e-2)
+        if dtype == torch.float16:
+            assert value.item() == exact
+        else:  # where the processor multiplies bfloat16, the unit rows are rounded to it
+            rounded = torch.nn.functional.normalize(half.detach().float(), dim=-1).bfloat16().float()
+            of_rounded = debias.InfoNCELoss(normalize=False)(rounded).item()
+            assert value.item() in (exact, pytest.approx(of_rounded, rel=1e-6))
 
 
 def test_autocast_changes_nothing():
