@@ -22,9 +22,10 @@ void log_add_sums_forward(const SortedRows& rows, const LogAddTerm& term, const 
   std::fill_n(slopes, n, 0.0);
   for (int64_t bi = 0; bi < blocks; ++bi) {
     std::fill(parts.begin(), parts.end(), 0.0);
-    const int64_t chunks = walk_row(n, bi, [&](const Tile& tile) {
+    const int64_t chunks = walk_row(n, bi, [&](const Tile& whole) {
+      const Tile tile = trimmed(rows, term.set, whole);
       const Block &own = tile.own, &other = tile.other;
-      if (!has_pairs(rows, term.set, own, other)) return;
+      if (other.size() <= 0) return;
       float* s = tiles.data() + tile.thread * kTile * kTile;
       float* column = columns.data() + tile.thread * 2 * kTile;
       double* part = parts.data() + tile.chunk * 2 * kTile + tile.first_row();
@@ -63,7 +64,7 @@ void log_add_sums_backward(const SortedRows& rows, const LogAddTerm& term, const
   const LogAdd log_add{term.sign, term.epsilon};
   const TileScores tile_scores(rows);
   pull_rows(
-      rows, [&](const Block& a, const Block& b) { return has_pairs(rows, term.set, a, b); },
+      rows, [&](const Tile& tile) { return trimmed(rows, term.set, tile); },
       [&](const Tile& tile, float* s, const TileWeights& weights) {
         const Block &own = tile.own, &other = tile.other;
         tile_scores(own, other, s);

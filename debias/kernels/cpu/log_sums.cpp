@@ -316,7 +316,7 @@ void log_sums_backward(const SortedRows& rows, const std::vector<ExpSum>& reques
     return buffer;
   };
   pull_rows(
-      rows, [&](const Block& own, const Block& other) { return walk.wanted(own, other); },
+      rows, [&](const Tile& tile) { return walk.wanted(tile.own, tile.other) ? tile : Tile{}; },
       [&](const Tile& tile, float* buffer, const TileWeights& out) {
         if (!rounded) {
           const float* found = walk.kept_tile<float>(TileForm::kExponentials, tile);

@@ -9,8 +9,8 @@
 
 namespace debias::kernels::cpu {
 
-// wanted(own, other): whether the tile has pairs at all. form(tile, scores buffer, weights): forms the tile's weights, the sum of what row
-// i and row j bring to the pair, zero outside the sets: in weights.w, or packed already, which it then returns.
+// wanted(tile): the part of it that has pairs, without columns where none has. form(part, scores buffer, weights): forms its weights, the
+// sum of what row i and row j bring to the pair, zero outside the sets: in weights.w, or packed already, which it then returns.
 template <class Wanted, class Form>
 void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, float* dz) {
   constexpr int64_t kSlice = 1024;
@@ -26,14 +26,20 @@ void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, f
       std::fill_n(parts.data(), part_size, 0.0f);
       written[0] = true;
     }
-    const int64_t chunks = walk_row(n, bi, [&](const Tile& tile) {
-      if (!wanted(tile.own, tile.other)) return;
+    const int64_t chunks = walk_row(n, bi, [&](const Tile& whole) {
+      const Tile tile = wanted(whole);
+      if (tile.other.size() <= 0) return;
       uint32_t* by_rows = packed.data() + tile.thread * 2 * words;
       const TileWeights w = {weights.data() + tile.thread * kTile * kTile, {by_rows, by_rows + words}};
       const bool is_packed = form(tile, scores.data() + tile.thread * kTile * kTile, w);
       if (pulls.packed() && !is_packed) bf16::pack_weights(w.w, tile.own.size(), tile.other.size(), w.packed);
       bool& add = written[static_cast<size_t>(tile.chunk)];
-      pulls.own(tile.own, tile.other, w, add, parts.data() + tile.chunk * part_size + tile.first_row() * dim);
+      float* part = parts.data() + tile.chunk * part_size;
+      if (!add && tile.own.size() < own.size()) {
+        std::fill_n(part, part_size, 0.0f);
+        add = true;
+      }
+      pulls.own(tile.own, tile.other, w, add, part + tile.first_row() * dim);
       if (!add) add = true;
       if (!tile.diagonal()) pulls.other(tile.own, tile.other, w, dz + tile.other.begin * dim);
     });

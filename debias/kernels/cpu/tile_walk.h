@@ -20,6 +20,7 @@
 namespace debias::kernels::cpu {
 
 constexpr int64_t kChunks = 16;
+constexpr int64_t kStripRows = 32;  // of bfloat16 rows, packed (bf16_panels.h)
 
 struct Block {
   int64_t begin, end;
@@ -114,8 +115,10 @@ inline int stretches(const SortedRows& rows, PairSet set, int64_t i, const Block
 
 // Whether some row of one block has a pair of the set in the other; sorted rows make the groups of a block one range.
 inline bool has_pairs(const SortedRows& rows, PairSet set, const Block& a, const Block& b) {
-  if (set != PairSet::kEqual) return true;
-  return rows.first[a.begin] < b.end && rows.last[a.end - 1] > b.begin;
+  if (set == PairSet::kEqual) return rows.first[a.begin] < b.end && rows.last[a.end - 1] > b.begin;
+  if (set == PairSet::kOthers) return true;
+  const int32_t group = rows.first[a.begin];
+  return rows.first[a.end - 1] != group || rows.first[b.begin] != group || rows.first[b.end - 1] != group;
 }
 
 // One tile of the walk, or, of a problem of one tile, a piece of its rows.
@@ -128,6 +131,20 @@ struct Tile {
   bool diagonal() const { return bi == bj; }
   int64_t first_row() const { return own.begin - bi * kTile; }  // inside the block
 };
+
+// The rows of a tile that may have pairs of the set in it, against the columns of those; its blocks, but of equal pairs only what lies in a
+// group that both have rows of. Both begin with a strip of packed rows.
+inline Tile trimmed(const SortedRows& rows, PairSet set, const Tile& tile) {
+  if (set != PairSet::kEqual) return tile;
+  const auto cut = [&](const Block& of, const Block& by) {
+    const int64_t skipped = std::max<int64_t>(rows.first[by.begin] - of.begin, 0) / kStripRows * kStripRows;
+    return Block{of.begin + skipped, std::min<int64_t>(of.end, rows.last[by.end - 1])};
+  };
+  Tile out = tile;
+  out.other = cut(tile.other, tile.own);
+  if (out.other.size() > 0) out.own = cut(tile.own, out.other);
+  return out;
+}
 
 // Nowhere an `if` clause: a region of one thread in between makes libgomp set up its team anew, which costs milliseconds.
 //
