@@ -8,10 +8,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/kernels/equal_sums.h"
-#include "debias/kernels/log_add_sums.h"
-#include "debias/kernels/log_sums.h"
-#include "debias/kernels/ranked_log_sums.h"
+#include "debias/kernels/pair_kernels.h"
 #include "debias/losses/sorted_batch.h"
 
 namespace debias {
@@ -36,6 +33,8 @@ SortedBatch& batch_of(const PairRows& rows) {
   rows.sorted->bfloat16_products = rows.bfloat16_products;
   return *rows.sorted;
 }
+
+const kernels::PairKernels& kernels_of(const at::Tensor& z) { return z.is_cuda() ? kernels::cuda_kernels() : kernels::cpu_kernels(); }
 
 void refuse_second_derivative(const char* op) {
   if (at::GradMode::is_enabled()) throw usage_error("{}: the fused engine has no second derivative; give the dense engine", op);
@@ -98,7 +97,7 @@ class LogSums : public Function<LogSums> {
     const bool keep = z.requires_grad() && bytes <= budget;
     const at::Tensor kept = keep ? at::empty({bytes}, at::kByte) : at::Tensor();
     at::Tensor sums = at::empty({static_cast<int64_t>(requests.size()), z.size(0)}, at::kDouble);
-    kernels::log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
+    kernels_of(z).log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
     context->save_for_backward({z, sums, kept});
     remember(context, batch, temperature);
     std::vector<double> multipliers;
@@ -145,8 +144,8 @@ class LogSums : public Function<LogSums> {
     }
     if (!requests.empty()) {
       const auto form = static_cast<kernels::TileForm>(context->saved_data["form"].toInt());
-      kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
-                                 {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(), dz.data_ptr<float>());
+      kernels_of(saved[0]).log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
+                                      {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(), dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
@@ -164,8 +163,8 @@ class LogAddSums : public Function<LogAddSums> {
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& c, const SortedBatch& batch,
                                double temperature, const LogAdd& term) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble), slopes = at::empty_like(sums);
-    kernels::log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
-                                  slopes.data_ptr<double>());
+    kernels_of(z).log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
+                                       slopes.data_ptr<double>());
     context->save_for_backward({z, c, slopes});
     remember(context, batch, temperature);
     context->saved_data["set"] = static_cast<int64_t>(term.set);
@@ -182,8 +181,8 @@ class LogAddSums : public Function<LogAddSums> {
     at::Tensor dz = gathered(grads[1], saved[0]), dc;
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
-      kernels::log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
-                                     weights.const_data_ptr<float>(), dz.data_ptr<float>());
+      kernels_of(saved[0]).log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
+                                          weights.const_data_ptr<float>(), dz.data_ptr<float>());
       dc = (grads[0] * saved[2]).to(at::kFloat);
     }
     return {dz, dc, at::Tensor(), at::Tensor(), at::Tensor()};
@@ -208,7 +207,8 @@ class RankedLogSums : public Function<RankedLogSums> {
         z.requires_grad() && shares > 0 && n <= budget / (kernels::kept_columns(n) * shares * static_cast<int64_t>(sizeof(float)));
     const at::Tensor kept = keep ? at::empty({shares, n, kernels::kept_columns(n)}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
-    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
+    kernels_of(z).ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(),
+                                          keep ? kept.data_ptr<float>() : nullptr);
     context->save_for_backward({z, log_weights, kept});
     remember(context, batch, temperature);
     context->saved_data["multipliers"] = multipliers;
@@ -222,7 +222,7 @@ class RankedLogSums : public Function<RankedLogSums> {
     at::Tensor dz = gathered(grads[1], saved[0]);
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
-      kernels::ranked_log_sums_backward(
+      kernels_of(saved[0]).ranked_log_sums_backward(
           Remembered(context, saved[0]).rows,
           kernel_requests(saved[1], context->saved_data["multipliers"].toDoubleVector(), context->saved_data["constant"].toIntVector()),
           saved[2].defined() ? saved[2].const_data_ptr<float>() : nullptr, weights.const_data_ptr<double>(), dz.data_ptr<float>());
@@ -247,7 +247,7 @@ class EqualSums : public Function<EqualSums> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble);
-    kernels::equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
+    kernels_of(z).equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
     context->save_for_backward({z});
     remember(context, batch, temperature);
     return {sums, z};
@@ -259,7 +259,7 @@ class EqualSums : public Function<EqualSums> {
     at::Tensor dz = gathered(grads[1], z);
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
-      kernels::equal_sums_backward(Remembered(context, z).rows, weights.const_data_ptr<double>(), dz.data_ptr<float>());
+      kernels_of(z).equal_sums_backward(Remembered(context, z).rows, weights.const_data_ptr<double>(), dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor()};
   }
