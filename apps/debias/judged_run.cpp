@@ -59,6 +59,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, s
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
   input.seed = recipe.seed;
+  input.on_error = recipe.on_error;
   input.workers = recipe.train.workers().value_or(input.workers);
   return input;
 }

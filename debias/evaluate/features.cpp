@@ -35,8 +35,6 @@ c10::Device device_of(const Encoder& encoder) {
   return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
 }
 
-void append(std::vector<int64_t>& all, const std::vector<int64_t>& more) { all.insert(all.end(), more.begin(), more.end()); }
-
 }  // namespace
 
 at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std::string& precision) {
@@ -82,24 +80,33 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
 
   const EncoderGuard guard(encoder);
   encoder.eval();
-  Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
-                LoaderOptions().batch_size(options.batch_size()).workers(options.workers()).cache_megabytes(0));
+  Loader loader(
+      dataset, eval_views, std::make_shared<SequentialSampler>(N),
+      LoaderOptions().batch_size(options.batch_size()).workers(options.workers()).cache_megabytes(0).on_error(options.on_error()));
   Features features;
   features.values = at::empty({N, D}, at::kFloat);
   progress.begin(what, loader.batches_per_epoch());
   loader.start(0);
-  int64_t done = 0;
+  int64_t visited = 0;
   while (const Batch* batch = loader.next()) {
-    const at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
+    at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
     require_finite(rows, batch->indices, *dataset, what);
+    const int64_t done = std::ssize(features.indices);
+    std::vector<int64_t> read;
+    for (size_t i = 0; i < batch->indices.size(); ++i) {
+      if (batch->indices[i] != visited++) continue;  // another image stands in for it
+      read.push_back(static_cast<int64_t>(i));
+      features.labels.push_back(batch->labels[i]);
+      features.biases.push_back(batch->biases[i]);
+      features.indices.push_back(batch->indices[i]);
+    }
+    if (std::ssize(read) < rows.size(0)) rows = rows.index_select(0, at::tensor(read, at::kLong));
     features.values.narrow(0, done, rows.size(0)).copy_(rows);
-    done += rows.size(0);
-    append(features.labels, batch->labels);
-    append(features.biases, batch->biases);
-    append(features.indices, batch->indices);
     progress.advance(batch->number + 1, "");
   }
   progress.end();
+  features.unreadable = N - std::ssize(features.indices);
+  features.values = features.values.narrow(0, 0, std::ssize(features.indices));
   return features;
 }
 

@@ -11,6 +11,7 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
+#include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {
@@ -20,18 +21,21 @@ struct Features {
   std::vector<int64_t> labels;   // [N]
   std::vector<int64_t> biases;   // [N]
   std::vector<int64_t> indices;  // [N] into the data set (its own order)
+  int64_t unreadable = 0;        // images of the data set that have no row (ExtractOptions::on_error)
 };
 
 class ExtractOptions {
  public:
   DEBIAS_OPTION(ExtractOptions, int64_t, batch_size, 256)
   DEBIAS_OPTION(ExtractOptions, int64_t, workers, 1)
-  DEBIAS_OPTION(ExtractOptions, std::string, precision, "fp32")  // fp32 | bf16
+  DEBIAS_OPTION(ExtractOptions, std::string, precision, "fp32")     // fp32 | bf16
+  DEBIAS_OPTION(ExtractOptions, OnError, on_error, OnError::kStop)  // kSubstitute: an image that cannot be read is left out
 };
 
 // Eval mode for the call; the modes of the encoder and its submodules are restored. No gradient. Order of the data set, the same bytes for
-// any number of workers. Usage error on an unknown precision; data error on an empty data set; numeric error naming the first sample whose
-// feature is not finite.
+// any number of workers. Usage error on an unknown precision; data error on an empty data set and on an image that cannot be read (where
+// such images are left out, on one for which none of 16 others can be read either); numeric error naming the first sample whose feature is
+// not finite.
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress);
 

@@ -45,7 +45,7 @@ ViewPipeline pipeline(const EvaluationInput& input, ProbeViews views) {
 
 ProbeBatches encoded(const EvaluationInput& input, const LinearProbeOptions& options, uint64_t seed) {
   return encoded_batches(*input.encoder, input.train, pipeline(input, options.views()), options.batch_size(), input.workers,
-                         input.precision, seed);
+                         input.precision, seed, input.on_error);
 }
 
 Config optimizer_section(const std::string& name, const LinearProbeOptions& options) {

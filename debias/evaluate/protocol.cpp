@@ -28,7 +28,8 @@ ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, c
 const Features& EvaluationCache::of(const std::string& name, const std::shared_ptr<const Dataset>& dataset) {
   if (const auto found = features_.find(name); found != features_.end()) return found->second;
   if (dataset == nullptr) throw usage_error("evaluate: there is no {} set; give data.{}", name, name);
-  const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision);
+  const OnError on_error = name == "train" ? input_.on_error : OnError::kStop;
+  const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision).on_error(on_error);
   Features features = extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_);
   return features_.emplace(name, std::move(features)).first->second;
 }
@@ -40,6 +41,11 @@ const EvaluationResult& EvaluationCache::judge(const std::string& protocol, cons
   const std::string key = entry.name + " " + options.to_json().dump();
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
   EvaluationResult result = entry.run(input_, *this, options, progress_);
+  if (const auto train = features_.find("train"); train != features_.end() && train->second.unreadable > 0) {
+    result.details["counts"]["train"] = train->second.indices.size();
+    result.notes.push_back(fmt::format("{}: {} of {} training images cannot be read and are left out; debias data check names them",
+                                       entry.name, train->second.unreadable, input_.train->size()));
+  }
   return results_.emplace(key, std::move(result)).first->second;
 }
 

@@ -14,6 +14,7 @@
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
+#include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
@@ -27,7 +28,8 @@ struct EvaluationInput {
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
   int64_t workers = 1;
-  std::string precision = "fp32";  // of the encoder: fp32 | bf16
+  std::string precision = "fp32";     // of the encoder: fp32 | bf16
+  OnError on_error = OnError::kStop;  // of the training images: kSubstitute leaves those out of the features that cannot be read
   // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
   std::function<at::Tensor(const at::Tensor& features)> classifier;
 };

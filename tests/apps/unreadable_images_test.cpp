@@ -86,6 +86,23 @@ TEST_F(UnreadableImages, AreReplacedCountedAndNamedOnce) {
   EXPECT_THAT(file_text(folder_ / "run" + "/config.yaml"), HasSubstr("on_error: substitute"));
 }
 
+TEST_F(UnreadableImages, AreLeftOutWhereEvaluationsReadTrainingImages) {
+  truncate("dog", 3);
+  const std::string test = "data.test={name: image_folder, root: " + (folder_ / "judged") + "}";
+  for (const char* group : {"cat", "dog"}) {
+    fs::create_directories(folder_ / "judged" + "/" + group);
+    fs::copy_file(whole(), folder_ / "judged" + "/" + group + "/0.jpg");
+  }
+  const auto result = train("run", {"data.on_error=substitute", test, "evaluate={every: 1, protocols: [knn], knn: {k: 3}}"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  const auto judged = run_debias({"eval", "knn,linear_dcl", folder_ / "run", "linear_dcl.epochs=1", "knn.k=3"});
+  ASSERT_EQ(judged.exit, 0) << judged.err;
+  EXPECT_THAT(judged.err, HasSubstr("knn: 1 of 12 training images cannot be read and are left out"));
+  EXPECT_EQ(nlohmann::json::parse(file_text(folder_ / "run" + "/evaluation/knn.json"))["counts"]["train"], 11);
+  fs::resize_file(folder_ / "judged" + "/cat/0.jpg", 300);
+  EXPECT_EQ(run_debias({"eval", "knn", folder_ / "run", "knn.k=3"}).exit, 3);
+}
+
 TEST_F(UnreadableImages, GiveTheSameRunForAnyWorkers) {
   for (const int number : {0, 2, 5}) truncate("cat", number);
   std::string expected;

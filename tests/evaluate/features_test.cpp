@@ -47,6 +47,22 @@ TEST(ExtractFeatures, AreTheSameBytesForAnyWorkersAndBatchSize) {
   EXPECT_TRUE(at::allclose(extract(encoder, data, batches_of(1)).values, expected, 1e-5, 1e-6));
 }
 
+TEST(ExtractFeatures, LeaveOutWhatCannotBeReadWhereAsked) {
+  const auto data = std::make_shared<ToyDataset>(10, 3);
+  ToyEncoder encoder;
+  const at::Tensor whole = extract(encoder, data, batches_of(4)).values;
+  data->break_image(5);
+  EXPECT_THROW(extract(encoder, data, batches_of(4)), Error);
+  for (const int64_t workers : {0, 2}) {
+    const Features features = extract(encoder, data, batches_of(4).workers(workers).on_error(OnError::kSubstitute));
+    EXPECT_EQ(features.unreadable, 1);
+    EXPECT_EQ(features.indices, (std::vector<int64_t>{0, 1, 2, 3, 4, 6, 7, 8, 9}));
+    EXPECT_EQ(features.labels, (std::vector<int64_t>{0, 1, 2, 0, 1, 0, 1, 2, 0}));
+    EXPECT_EQ(features.biases.size(), 9u);
+    EXPECT_TRUE(at::equal(features.values, at::cat({whole.narrow(0, 0, 5), whole.narrow(0, 6, 4)})));
+  }
+}
+
 TEST(ExtractFeatures, UseEvalModeAndRestoreTheModesOfSubmodules) {
   const auto data = std::make_shared<ToyDataset>(10, 3);
   ToyEncoder encoder;
