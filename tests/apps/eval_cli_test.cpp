@@ -105,7 +105,7 @@ TEST_F(Judging, EvalJudgesTheRunsClassifierAsTrainingDid) {
   EXPECT_EQ(judged["protocols"]["groups"]["metrics"]["test.acc1"], trained["metrics"]["test.acc1"]);
 }
 
-TEST_F(Judging, TheClassifiersAccuracyIsReportedOnceWhereGroupsReportIt) {
+TEST_F(Judging, TheClassifiersAccuracyIsReportedWithAndWithoutGroups) {
   const auto lines = [&](const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> words = {"train", path("recipe.yaml"), "output=" + path(name), "classifier={name: linear}"};
     words.insert(words.end(), more.begin(), more.end());
