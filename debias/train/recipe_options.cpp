@@ -1,5 +1,6 @@
-// GCC 12 takes the number of an empty Auto<double> for one that is read (PR 80635).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
+#endif
 
 #include "debias/core/error.h"
 #include "debias/train/recipe.h"
