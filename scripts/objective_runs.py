@@ -63,13 +63,15 @@ class Runs:
 
     def train(self, name):
         folder = self.out / name
-        words = ["train.batch_size=64", "train.epochs=2", "train.log_every=1", "evaluate={protocols: []}", f"output={folder}", "--overwrite"]
+        words = ["train.batch_size=64", "train.epochs=2", "train.log_every=1", "evaluate={protocols: []}", f"output={folder}", "--overwrite",
+                 f"data.test.root={self.options.data}"]
         if name in PLAIN:
             words += PLAIN[name] + [f"data.train={{name: cifar10, root: {self.options.data}, hold_out: 43600}}"]
         else:
             words += BIASED[name] + [f"data.train={{name: corrupted_cifar10, root: {self.corrupted()}, hold_out: 43600}}"]
         if name == "softcon":
-            words = [word.replace("FEATURES", str(self.bias_features())) for word in words]
+            features = str(self.bias_features())
+            words = [word.replace("FEATURES", features) for word in words]
         self.run("train", RECIPES / "cifar10" / "infonce.yaml", *words)
         return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
