@@ -25,10 +25,10 @@ struct Source {  // the box, in rows of interleaved pixels
 };
 
 Source source_in(const ImagePart& part, const Box& box) {
-  if (!holds(part.box, box)) throw std::logic_error("resized_crop: the part that is there does not hold the box");
-  const size_t stride = static_cast<size_t>(part.box.width) * part.channels;
-  return {part.pixels + (box.top - part.box.top) * stride + static_cast<size_t>(box.left - part.box.left) * part.channels, stride,
-          part.channels};
+  const Box& there = part.region.box;
+  if (!holds(there, box)) throw std::logic_error("resized_crop: the part that is there does not hold the box");
+  const size_t stride = static_cast<size_t>(there.width) * part.channels;
+  return {part.pixels + (box.top - there.top) * stride + static_cast<size_t>(box.left - there.left) * part.channels, stride, part.channels};
 }
 
 Source source_in(const uint8_t* plane, int width, const Box& box) {
@@ -73,17 +73,19 @@ void resized_crop(ViewFrame& frame, const Box& box, int height, int width) {
   }
   if (height < 1 || width < 1) throw usage_error("resize: expected an output of at least 1 x 1 pixels, got {} x {}", height, width);
   const int channels = frame.channels();
-  const size_t plane_size = rounded_up(box.height) * rounded_up(width);
+  const ImagePart* image = frame.borrowed();
+  const Box there = image ? reduced(box, image->region.denominator) : box;
+  const size_t plane_size = rounded_up(there.height) * rounded_up(width);
   uint8_t* between = grown(frame.resize.between, plane_size * channels);
-  if (const ImagePart* image = frame.borrowed()) {
-    resize_rows(frame, source_in(*image, box), box, width, between);
+  if (image) {
+    resize_rows(frame, source_in(*image, there), there, width, between);
   } else {
     for (int c = 0; c < channels; ++c) {
-      resize_rows(frame, source_in(frame.pixels(c), frame.width(), box), box, width, between + c * plane_size);
+      resize_rows(frame, source_in(frame.pixels(c), frame.width(), there), there, width, between + c * plane_size);
     }
   }
   for (int c = 0; c < channels; ++c) {
-    resize_plane(frame, between + c * plane_size, box, height, width, frame.room(c, height, width));
+    resize_plane(frame, between + c * plane_size, there, height, width, frame.room(c, height, width));
   }
   frame.replace_pixels();
 }

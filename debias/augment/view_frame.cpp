@@ -9,7 +9,7 @@
 namespace debias {
 
 ImagePart whole(const Image& image) {
-  return {image.pixels.data(), image.channels, {0, 0, image.height, image.width}, image.height, image.width};
+  return {image.pixels.data(), image.channels, whole_region(image.height, image.width), image.height, image.width};
 }
 
 void ViewFrame::start(const ImagePart& image) {
@@ -33,7 +33,8 @@ void ViewFrame::settle() {
   if (borrowed_) {
     borrowed_ = false;
     lay_out(front_, source_.height, source_.width);
-    if (source_.box.height != source_.height || source_.box.width != source_.width) throw std::logic_error("a part for a whole image");
+    const Box& box = source_.region.box;
+    if (box.height != source_.height || box.width != source_.width) throw std::logic_error("a part for a whole image");
     if (channels_ == 1) {
       std::memcpy(front_.plane(0), source_.pixels, front_.size());
     } else {

@@ -14,16 +14,16 @@
 
 #include "debias/augment/colour_kernels.h"
 #include "debias/augment/triangle_taps.h"
-#include "debias/core/box.h"
 #include "debias/core/image.h"
+#include "debias/core/image_region.h"
 
 namespace debias {
 
-// Interleaved pixels of `box`, without gaps, out of an image of height x width.
+// Interleaved pixels of `region`, without gaps, out of an image of height x width.
 struct ImagePart {
   const uint8_t* pixels = nullptr;
   int channels = 3;
-  Box box;
+  ImageRegion region;
   int height = 0, width = 0;
 };
 
@@ -32,7 +32,7 @@ ImagePart whole(const Image& image);
 class ViewFrame {
  public:
   // 1 or 3 channels. The pixels must stay where they are while the frame is in use. Of a part, only what a first crop reads has to be
-  // there.
+  // there, and it may be there reduced: the frame has the size of the whole image all the same.
   void start(const ImagePart& image);
 
   int channels() const { return channels_; }

@@ -1,6 +1,7 @@
 #include "debias/augment/view_pipeline.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -85,6 +86,30 @@ std::vector<double> chosen_constants(const std::vector<double>& given, const std
   return values;
 }
 
+int common_denominator(const std::vector<Box>& boxes, std::pair<int, int> least, int largest) {
+  const auto is_enough = [&](int denominator) {
+    return std::all_of(boxes.begin(), boxes.end(), [&](const Box& box) {
+      const Box there = reduced(box, denominator);
+      return there.height >= least.first && there.width >= least.second;
+    });
+  };
+  int denominator = largest;
+  while (denominator > 1 && !is_enough(denominator)) denominator /= 2;
+  return denominator;
+}
+
+Box box_around(const std::vector<Box>& boxes, int denominator) {
+  int top = INT_MAX, left = INT_MAX, bottom = 0, right = 0;
+  for (const Box& box : boxes) {
+    const Box there = reduced(box, denominator);
+    top = std::min(top, there.top);
+    left = std::min(left, there.left);
+    bottom = std::max(bottom, there.top + there.height);
+    right = std::max(right, there.left + there.width);
+  }
+  return {top, left, bottom - top, right - left};
+}
+
 }  // namespace
 
 void ViewStep::apply(Image& image, const RngKey& key) const {
@@ -137,9 +162,9 @@ void ViewPipeline::run(ViewFrame& frame, const RngKey& key) const {
   }
 }
 
-Image ViewPipeline::apply(const Image& image, const RngKey& key) const {
+Image ViewPipeline::apply(const ImagePart& image, const RngKey& key) const {
   ViewFrame frame;
-  frame.start(whole(image));
+  frame.start(image);
   run(frame, key);
   return frame.image();
 }
@@ -157,11 +182,18 @@ void ViewPipeline::write(const ImagePart& image, const RngKey& key, ViewFrame& f
   values_.write(frame, target);
 }
 
-Box ViewPipeline::reads(int height, int width, const RngKey& key) const {
-  RngKey step_key = key;
-  step_key.step = 0;
-  const auto box = steps_.empty() ? std::nullopt : steps_.front()->reads(height, width, step_key);
-  return box.value_or(Box{0, 0, height, width});
+ImageRegion ViewPipeline::region(int height, int width, RngKey key, int64_t first, int64_t last, int largest_denominator) const {
+  std::vector<Box> boxes;
+  key.step = 0;
+  for (int64_t view = first; view < last && !steps_.empty(); ++view) {
+    key.view = static_cast<uint16_t>(view);
+    const auto box = steps_.front()->reads(height, width, key);
+    if (!box) break;
+    boxes.push_back(*box);
+  }
+  if (boxes.empty()) return whole_region(height, width);
+  const int denominator = common_denominator(boxes, steps_.front()->output_size(height, width), largest_denominator);
+  return {box_around(boxes, denominator), denominator};
 }
 
 std::pair<int, int> ViewPipeline::output_size(int height, int width) const {

@@ -19,6 +19,7 @@
 #include "debias/core/box.h"
 #include "debias/core/config.h"
 #include "debias/core/image.h"
+#include "debias/core/image_region.h"
 #include "debias/core/options.h"
 #include "debias/core/philox.h"
 
@@ -67,12 +68,14 @@ class ViewPipeline {
                                   const std::vector<std::string>& others = {});
 
   // The steps on 8-bit pixels, without the final normalisation.
-  Image apply(const Image& image, const RngKey& key) const;
+  Image apply(const ImagePart& image, const RngKey& key) const;
+  Image apply(const Image& image, const RngKey& key) const { return apply(whole(image), key); }
   // The steps, then (pixel / 255 - mean) / std straight into the target. The view must have the target's size, else a data error says both.
   // `frame` is for the work: any frame, whose memory is used again.
   void write(const ImagePart& image, const RngKey& key, ViewFrame& frame, const ViewTarget& target) const;
-  // The box that write() would read of an image of this size.
-  Box reads(int height, int width, const RngKey& key) const;
+  // The smallest region with all that write() would read of an image of this size for views `first` to `last` - 1: the whole image unless
+  // the first step is a crop. At the largest denominator up to the given one at which each view's box has at least the size of the crop.
+  ImageRegion region(int height, int width, RngKey key, int64_t first, int64_t last, int largest_denominator) const;
 
   // Output size for an input of this size; 0 x 0 when it depends on more than the size.
   std::pair<int, int> output_size(int height, int width) const;

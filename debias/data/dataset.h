@@ -10,6 +10,7 @@
 #include "debias/core/config.h"
 #include "debias/core/image.h"
 #include "debias/core/options.h"
+#include "debias/data/partial_image.h"
 
 namespace debias {
 
@@ -39,6 +40,9 @@ class Dataset {
   virtual const DatasetInfo& info() const = 0;
   virtual int64_t size() const = 0;
   virtual Sample get(int64_t index) const = 0;  // data error naming the file when it cannot be read
+  // At least what `choose` asks for, which is called where less than the whole can be read: with less work than get(), and blind to some
+  // damage outside of it.
+  virtual PartialImage region(int64_t index, const RegionChooser&) const { return PartialImage::whole(get(index).image); }
   virtual int64_t id(int64_t index) const { return index; }
   virtual int64_t label(int64_t) const { return kUnknown; }  // without decoding
   virtual int64_t bias(int64_t) const { return kUnknown; }

@@ -106,7 +106,7 @@ Planes saturate(const Planes& image, int level) {
 
 Planes jpeg(const Planes& image, int level) {
   constexpr std::array<int, 5> kQuality = {80, 65, 58, 50, 40};
-  return planes_of(decode_jpeg(jpeg_bytes(image_of(image), kQuality[level]), "corruption jpeg"));
+  return planes_of(decode_jpeg(jpeg_bytes(image_of(image), kQuality[level]), "corruption jpeg", whole_region).image);
 }
 
 Planes pixelate(const Planes& image, int level) {

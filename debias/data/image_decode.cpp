@@ -25,16 +25,22 @@ std::string first_bytes(std::span<const uint8_t> bytes) {
 
 }  // namespace
 
-Image decode_image(std::span<const uint8_t> bytes, const std::string& path) {
+PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose) {
   constexpr std::array<uint8_t, 3> kJpeg = {0xff, 0xd8, 0xff};
   constexpr std::array<uint8_t, 8> kPng = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   if (bytes.empty()) throw FileError(path, "is empty");
-  if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, path);
-  if (begins_with(bytes, kPng)) return decode_png(bytes, path);
+  if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, path, choose);
+  if (begins_with(bytes, kPng)) return PartialImage::whole(decode_png(bytes, path));
   throw FileError(path, fmt::format("is neither a JPEG nor a PNG image: it begins with {}", first_bytes(bytes)));
 }
 
-Image read_image(const std::string& path) { return decode_image(read_file_bytes(path), path); }
+PartialImage read_region(const std::string& path, const RegionChooser& choose) {
+  return decode_region(read_file_bytes(path), path, choose);
+}
+
+Image decode_image(std::span<const uint8_t> bytes, const std::string& path) { return decode_region(bytes, path, whole_region).image; }
+
+Image read_image(const std::string& path) { return read_region(path, whole_region).image; }
 
 bool has_image_extension(const std::string& file_name) {
   const size_t dot = file_name.rfind('.');

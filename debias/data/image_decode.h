@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "debias/core/image.h"
+#include "debias/data/partial_image.h"
 
 namespace debias {
 
@@ -23,6 +24,10 @@ constexpr int64_t kLargestImage = 178'956'970;  // pixels; Pillow's MAX_IMAGE_PI
 // `path` is only for messages.
 Image decode_image(std::span<const uint8_t> bytes, const std::string& path);
 Image read_image(const std::string& path);
+
+// At least what `choose` asks for. Of JPEG files that much is decoded (jpeg_decode.h), of others all, and `choose` is not called.
+PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose);
+PartialImage read_region(const std::string& path, const RegionChooser& choose);
 
 bool has_image_extension(const std::string& file_name);  // .jpg .jpeg .png in any case
 

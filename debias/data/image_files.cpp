@@ -23,14 +23,17 @@ int64_t ImageFiles::id(int64_t index) const {
 
 Sample ImageFiles::get(int64_t index) const {
   const ImageFile& file = at(index);
-  const std::string path = (std::filesystem::path(root_) / file.path).string();
-  Sample sample{read_image(path), id(index), file.label, file.bias};
+  return {region(index, whole_region).image, id(index), file.label, file.bias};
+}
+
+PartialImage ImageFiles::region(int64_t index, const RegionChooser& choose) const {
+  const std::string path = (std::filesystem::path(root_) / at(index).path).string();
+  PartialImage part = read_region(path, choose);
   const bool sized = info_.height > 0 && info_.width > 0;
-  if (sized && (sample.image.height != info_.height || sample.image.width != info_.width)) {
-    throw FileError(path,
-                    fmt::format("is {}x{} pixels, expected {}x{}", sample.image.height, sample.image.width, info_.height, info_.width));
+  if (sized && (part.height != info_.height || part.width != info_.width)) {
+    throw FileError(path, fmt::format("is {}x{} pixels, expected {}x{}", part.height, part.width, info_.height, info_.width));
   }
-  return sample;
+  return part;
 }
 
 }  // namespace debias

@@ -24,6 +24,7 @@ class ImageFiles : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
   Sample get(int64_t index) const override;
+  PartialImage region(int64_t index, const RegionChooser& choose) const override;
   int64_t id(int64_t index) const override;
   int64_t label(int64_t index) const override { return at(index).label; }
   int64_t bias(int64_t index) const override { return at(index).bias; }

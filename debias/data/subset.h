@@ -18,6 +18,7 @@ class Subset : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   Sample get(int64_t index) const override { return source_->get(at(index)); }
+  PartialImage region(int64_t index, const RegionChooser& choose) const override { return source_->region(at(index), choose); }
   int64_t id(int64_t index) const override { return source_->id(at(index)); }
   int64_t label(int64_t index) const override { return source_->label(at(index)); }
   int64_t bias(int64_t index) const override { return source_->bias(at(index)); }

@@ -24,23 +24,24 @@ std::exception_ptr with_source(const std::exception_ptr& error, const std::strin
   }
 }
 
-ImageReader::ImageReader(std::shared_ptr<const Dataset> dataset, OnError on_error, int64_t cache_bytes)
-    : dataset_(std::move(dataset)), on_error_(on_error), cache_(dataset_, cache_bytes) {}
+ImageReader::ImageReader(std::shared_ptr<const Dataset> dataset, OnError on_error, Decode decode, int64_t cache_bytes)
+    : dataset_(std::move(dataset)), on_error_(on_error), cache_(dataset_, decode, cache_bytes) {}
 
-const Image& ImageReader::read_one(int64_t index, Image& memory) const {
+ImagePart ImageReader::read_one(int64_t index, const RegionChooser& choose, PartialImage& memory) const {
   try {
-    return cache_.get(index, memory);
+    return cache_.get(index, choose, memory);
   } catch (...) {
     std::rethrow_exception(with_source(std::current_exception(), dataset_->source(index)));
   }
 }
 
-ImageReader::Found ImageReader::read(int64_t index, Image& memory, const std::function<int64_t()>& draw) const {
-  Found found{nullptr, index, {}};
+ImageReader::Found ImageReader::read(int64_t index, const RegionChooser& choose, PartialImage& memory,
+                                     const std::function<int64_t()>& draw) const {
+  Found found{{}, index, {}};
   const int64_t most = std::min<int64_t>(kStandIns, dataset_->size() - 1);
   for (int64_t drawn = 0;; ++drawn, found.index = draw()) {
     try {
-      found.image = &read_one(found.index, memory);
+      found.image = read_one(found.index, choose, memory);
       return found;
     } catch (const Error& error) {
       if (on_error_ == OnError::kStop || error.kind() != ErrorKind::kData) throw;

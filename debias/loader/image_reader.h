@@ -18,19 +18,20 @@ class ImageReader {
   static constexpr int kStandIns = 16;  // drawn for one image
 
   struct Found {
-    const Image* image = nullptr;
+    ImagePart image;  // at least what was asked for
     int64_t index = 0;
     std::map<int64_t, std::string> unreadable;  // why not, by index: the image asked for, and stand-ins drawn before this one
   };
 
-  ImageReader(std::shared_ptr<const Dataset> dataset, OnError on_error, int64_t cache_bytes);
+  ImageReader(std::shared_ptr<const Dataset> dataset, OnError on_error, Decode decode, int64_t cache_bytes);
 
-  // The image, in the cache or in `memory`. With OnError::kSubstitute, where get() ends in a data error: the first that can be read of up
-  // to kStandIns indices that `draw` gives; when none can, a data error that names the image asked for. Thread-safe.
-  Found read(int64_t index, Image& memory, const std::function<int64_t()>& draw) const;
+  // At least what `choose` asks for of the image, in the cache or in `memory`. With OnError::kSubstitute, where reading it ends in a data
+  // error: of the first that can be read of up to kStandIns indices that `draw` gives; when none can, a data error that names the image
+  // asked for. Thread-safe.
+  Found read(int64_t index, const RegionChooser& choose, PartialImage& memory, const std::function<int64_t()>& draw) const;
 
  private:
-  const Image& read_one(int64_t index, Image& memory) const;
+  ImagePart read_one(int64_t index, const RegionChooser& choose, PartialImage& memory) const;
 
   std::shared_ptr<const Dataset> dataset_;
   OnError on_error_;

@@ -30,7 +30,7 @@ constexpr int64_t kMegabyte = 1 << 20;
 
 struct Workspace {  // of one thread
   ViewFrame frame;
-  Image image, other;
+  PartialImage image, other;
 };
 
 struct Slot {  // of the ring
@@ -76,7 +76,7 @@ struct Loader::State {
         pipeline(std::move(views)),
         sampler(std::move(order)),
         options(std::move(given)),
-        reader(dataset, options.on_error(),
+        reader(dataset, options.on_error(), options.decode(),
                options.cache_megabytes() > (INT64_MAX / kMegabyte) ? INT64_MAX : options.cache_megabytes() * kMegabyte) {}
   ~State() { stop_workers(); }
 
@@ -87,8 +87,9 @@ struct Loader::State {
   bool wait_until_open(int64_t batch);
   void make_row(int64_t batch, int64_t row, Workspace& workspace);
   void write_views(Slot& slot, int64_t row, Workspace& workspace);
-  Found read_own(int64_t index, RngKey key, Image& memory) const;
-  Found read_second(const Found& own, RngKey key, Image& memory, Batch& batch);
+  Found read_own(int64_t index, RngKey key, const RegionChooser& choose, PartialImage& memory) const;
+  Found read_second(const Found& own, RngKey key, PartialImage& memory, Batch& batch);
+  RegionChooser needed_by_views(const RngKey& key, int64_t first, int64_t last) const;
   void seat(const Found& stand_in, Batch& batch, int64_t row);
   void note_substitution(const Found& stand_in, Batch& batch);
   void write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const;
@@ -132,14 +133,14 @@ void Loader::State::find_shape() {
   channels = info.channels;
   if (info.height > 0 && info.width > 0) std::tie(height, width) = pipeline.output_size(info.height, info.width);
   if (height > 0) return;
-  Image memory;
+  PartialImage memory;
   const RngKey key{.domain = RngDomain::kViews, .seed = options.seed()};
-  const Found first = read_own(0, key, memory);
+  const Found first = read_own(0, key, whole_region, memory);
   try {
-    channels = first.image->channels;
-    std::tie(height, width) = pipeline.output_size(first.image->height, first.image->width);
+    channels = first.image.channels;
+    std::tie(height, width) = pipeline.output_size(first.image.height, first.image.width);
     if (height > 0) return;
-    const Image view = pipeline.apply(*first.image, key);
+    const Image view = pipeline.apply(first.image, key);
     height = view.height;
     width = view.width;
   } catch (...) {
@@ -242,7 +243,7 @@ void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
              .epoch = static_cast<uint64_t>(epoch),
              .sample = static_cast<uint64_t>(batch.ids[row]),
              .occurrence = static_cast<uint32_t>(batch.occurrences[row])};
-  const Found own = read_own(batch.indices[row], key, workspace.image);
+  const Found own = read_own(batch.indices[row], key, needed_by_views(key, 0, options.views()), workspace.image);
   if (!own.unreadable.empty()) seat(own, batch, row);
   const Found second = other_class ? read_second(own, key, workspace.other, batch) : own;
   for (int64_t view = 0; view < options.views(); ++view) {
@@ -251,25 +252,33 @@ void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
   }
 }
 
-Found Loader::State::read_own(int64_t index, RngKey key, Image& memory) const {
+Found Loader::State::read_own(int64_t index, RngKey key, const RegionChooser& choose, PartialImage& memory) const {
   key.domain = RngDomain::kData;
   key.step = static_cast<uint16_t>(DataStream::kStandIn);
   Random random(key);
-  return reader.read(index, memory, [&] {
+  return reader.read(index, choose, memory, [&] {
     const int64_t other = random.below(dataset->size() - 1);
     return other < index ? other : other + 1;
   });
 }
 
 // Mostly the own image; now and then one of another class.
-Found Loader::State::read_second(const Found& own, RngKey key, Image& memory, Batch& batch) {
+Found Loader::State::read_second(const Found& own, RngKey key, PartialImage& memory, Batch& batch) {
+  const RegionChooser needed = needed_by_views(key, 1, 2);
   key.domain = RngDomain::kNoise;
   Random random(key);
   if (random.uniform() >= options.noise()) return own;
   const auto draw = [&] { return other_class->draw(own.index, random); };
-  Found other = reader.read(draw(), memory, draw);
+  Found other = reader.read(draw(), needed, memory, draw);
   if (!other.unreadable.empty()) note_substitution(other, batch);
   return other;
+}
+
+RegionChooser Loader::State::needed_by_views(const RngKey& key, int64_t first, int64_t last) const {
+  const int largest_denominator = options.decode() == Decode::kScaled ? 8 : 1;
+  return [=, this](int image_height, int image_width) {
+    return pipeline.region(image_height, image_width, key, first, last, largest_denominator);
+  };
 }
 
 void Loader::State::seat(const Found& stand_in, Batch& batch, int64_t row) {
@@ -289,7 +298,7 @@ void Loader::State::note_substitution(const Found& stand_in, Batch& batch) {
 
 void Loader::State::write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const {
   try {
-    pipeline.write(whole(*source.image), key, frame, {channels, height, width, out});
+    pipeline.write(source.image, key, frame, {channels, height, width, out});
   } catch (...) {
     std::rethrow_exception(with_source(std::current_exception(), dataset->source(source.index)));
   }

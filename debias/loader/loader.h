@@ -8,6 +8,11 @@
 // the image. The row has the stand-in's id, label and bias, an occurrence that no other row of the batch has, and views drawn as those
 // of the image would have been, so that they differ from those of the stand-in's own visit. For the second view of `noise` the stand-in
 // is drawn among the images of another class.
+//
+// Of JPEG files that are not kept in memory, what all views of a row need is decoded where they begin with random_resized_crop.
+// Decode::kScaled keeps no JPEG file's pixels in memory and decodes it at the largest denominator of 1, 2, 4, 8 at which every crop of the
+// row still has at least the size of the view. Ids, boxes and all that is drawn are as with kExact; the edges of a box then go to the
+// nearest line between the pixels of the reduced image.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,6 +25,7 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/data/dataset.h"
+#include "debias/data/decode.h"
 #include "debias/data/on_error.h"
 #include "debias/data/sampler.h"
 
@@ -48,6 +54,7 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
   DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)  // share of second views made from an image of another class
   DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
+  DEBIAS_OPTION(LoaderOptions, Decode, decode, Decode::kExact)
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
 };
 

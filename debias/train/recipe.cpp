@@ -32,8 +32,11 @@ void read_data(const Config& data, Recipe& recipe) {
       recipe.test_data = section_map(value);
     } else if (key == "on_error") {
       recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
+    } else if (key == "decode") {
+      recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
     } else {
-      throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key, suggestion(key, {"train", "valid", "test", "on_error"}));
+      throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
+                        suggestion(key, {"train", "valid", "test", "on_error", "decode"}));
     }
   }
   if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());

@@ -11,6 +11,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/data/decode.h"
 #include "debias/data/on_error.h"
 #include "debias/optim/value_schedule.h"
 
@@ -119,6 +120,7 @@ struct Recipe {
   uint64_t seed = 1;
   Config train_data, valid_data, test_data;  // null where absent
   OnError on_error = OnError::kStop;         // `data.on_error`: of the training images
+  Decode decode = Decode::kExact;            // `data.decode`: of the training images
   ViewsOptions views;
   Config views_section;  // without count, forward, noise, eval
   Config eval_views;     // `views.eval`, null where absent

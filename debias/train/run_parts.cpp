@@ -67,7 +67,8 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                                               .prefetch(recipe.train.prefetch())
                                               .seed(recipe.seed)
                                               .noise(recipe.views.noise())
-                                              .on_error(recipe.on_error));
+                                              .on_error(recipe.on_error)
+                                              .decode(recipe.decode));
   if (parts.loader->batches_per_epoch() == 0) {
     throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
                       recipe.train.batch_size(), dataset->size());
@@ -89,6 +90,7 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
   if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data));
   if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data));
   data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
+  data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
   root.set("data", std::move(data));
   Config views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
   views.overlay(ViewsOptions::table().write(recipe.views));
