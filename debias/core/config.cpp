@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {
@@ -26,6 +28,16 @@ bool reads_as_other_than_string(std::string_view text) {
   return is_null_text(text) || parse_number(text, &number) || parse_boolean(text, &boolean) || text == ".nan";
 }
 
+// Recipes and options are written as JSON, too, which holds no other text.
+const std::string& utf8(const std::string& text, const std::string& where) {
+  try {
+    nlohmann::json(text).dump();
+  } catch (const nlohmann::json::type_error&) {
+    throw usage_error("{}: {} is not UTF-8; write it in UTF-8", where, printable(text));
+  }
+  return text;
+}
+
 Config convert(const YAML::Node& node, const std::string& file, bool lines, int depth, int* count) {
   const std::string where = lines && node.Mark().line >= 0 ? fmt::format("{}:{}", file, node.Mark().line + 1) : file;
   if (depth > kMaxDepth) throw usage_error("{}: nested deeper than {} levels; flatten the recipe", where, kMaxDepth);
@@ -33,7 +45,7 @@ Config convert(const YAML::Node& node, const std::string& file, bool lines, int 
   Config result;
   if (node.IsScalar()) {
     const bool quoted = node.Tag() == "!";
-    result = !quoted && is_null_text(node.Scalar()) ? Config() : Config::scalar(node.Scalar(), quoted);
+    result = !quoted && is_null_text(node.Scalar()) ? Config() : Config::scalar(utf8(node.Scalar(), where), quoted);
   } else if (node.IsSequence()) {
     result = Config::sequence();
     for (const auto& item : node) result.items().push_back(convert(item, file, lines, depth + 1, count));
@@ -41,8 +53,8 @@ Config convert(const YAML::Node& node, const std::string& file, bool lines, int 
     result = Config::map();
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) throw usage_error("{}: a key must be a plain word", where);
-      const std::string key = entry.first.Scalar();
       const std::string key_where = lines && entry.first.Mark().line >= 0 ? fmt::format("{}:{}", file, entry.first.Mark().line + 1) : file;
+      const std::string& key = utf8(entry.first.Scalar(), key_where);
       if (result.find(key) != nullptr) throw usage_error("{}: key '{}' is given twice; keep one", key_where, key);
       Config value = convert(entry.second, file, lines, depth + 1, count);
       value.set_where(key_where);

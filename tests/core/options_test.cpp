@@ -110,6 +110,22 @@ TEST(Config, DuplicateKeysAreRefused) {
   }
 }
 
+TEST(Config, WhatIsNotUtf8IsRefused) {
+  const auto refusal = [](const std::string& text) -> std::string {
+    try {
+      parse_yaml(text, "r.yaml").to_json().dump();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  EXPECT_EQ(refusal("a: 1\nb: caf\xe9"), "r.yaml:2: \"caf\\ufffd\" is not UTF-8; write it in UTF-8");
+  EXPECT_EQ(refusal("a: {caf\x9a: 1}"), "r.yaml:1: \"caf\\ufffd\" is not UTF-8; write it in UTF-8");
+  EXPECT_EQ(refusal("a: caf\xc3\xa9"), "taken");
+  Config config = parse_yaml("a: 1", "r.yaml");
+  EXPECT_THROW(config.assign("a=caf\xe9"), Error);
+}
+
 TEST(Config, CommandLineWordsOverlayTheRecipe) {
   Config config = parse_yaml("optimizer: {name: adam, learning_rate: 1}\nobjective:\n  - {name: a}\n  - {name: b}", "r.yaml");
   config.assign("optimizer.learning_rate=1e-3");
