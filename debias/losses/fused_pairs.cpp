@@ -145,7 +145,8 @@ class LogSums : public Function<LogSums> {
     if (!requests.empty()) {
       const auto form = static_cast<kernels::TileForm>(context->saved_data["form"].toInt());
       kernels_of(saved[0]).log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
-                                      {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(), dz.data_ptr<float>());
+                                             {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(),
+                                             dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
@@ -182,7 +183,7 @@ class LogAddSums : public Function<LogAddSums> {
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
       kernels_of(saved[0]).log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
-                                          weights.const_data_ptr<float>(), dz.data_ptr<float>());
+                                                 weights.const_data_ptr<float>(), dz.data_ptr<float>());
       dc = (grads[0] * saved[2]).to(at::kFloat);
     }
     return {dz, dc, at::Tensor(), at::Tensor(), at::Tensor()};
