@@ -88,7 +88,7 @@ using ProbeBatches = std::function<void(int64_t epoch, const ProbeStep& step)>;
 enum class LastBatch { kKeep, kDrop };
 ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed, LastBatch last = LastBatch::kKeep);
 // The same from views made anew each epoch and passed through the encoder in the mode it is in. Numeric error naming the first sample whose
-// feature is not finite; images that cannot be read are those of the loader. The encoder must outlive the result.
+// feature is not finite; `on_error` is that of the loader (loader.h). The encoder must outlive the result.
 ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
                              int64_t workers, const std::string& precision, uint64_t seed, OnError on_error = OnError::kStop);
 

@@ -13,7 +13,7 @@ namespace debias::kernels::cpu::bf16 {
 // Whether this machine has the instruction. Nothing else of this folder's bf16 files may be called where it has not.
 bool available();
 
-constexpr int64_t kStrip = 32;  // words side by side; tile_walk.h trims to it
+constexpr int64_t kStrip = 32;  // words side by side
 
 // z [n, dim] as words [strip of rows][pair of columns][row of the strip]: a block of rows that begins with a strip is one piece.
 struct ScorePanel {

@@ -25,7 +25,7 @@ void log_add_sums_forward(const SortedRows& rows, const LogAddTerm& term, const 
     const int64_t chunks = walk_row(n, bi, [&](const Tile& whole) {
       const Tile tile = trimmed(rows, term.set, whole);
       const Block &own = tile.own, &other = tile.other;
-      if (other.size() <= 0) return;
+      if (other.size() == 0) return;
       float* s = tiles.data() + tile.thread * kTile * kTile;
       float* column = columns.data() + tile.thread * 2 * kTile;
       double* part = parts.data() + tile.chunk * 2 * kTile + tile.first_row();

@@ -28,7 +28,7 @@ void pull_rows(const SortedRows& rows, const Wanted& wanted, const Form& form, f
     }
     const int64_t chunks = walk_row(n, bi, [&](const Tile& whole) {
       const Tile tile = wanted(whole);
-      if (tile.other.size() <= 0) return;
+      if (tile.other.size() == 0) return;
       uint32_t* by_rows = packed.data() + tile.thread * 2 * words;
       const TileWeights w = {weights.data() + tile.thread * kTile * kTile, {by_rows, by_rows + words}};
       const bool is_packed = form(tile, scores.data() + tile.thread * kTile * kTile, w);

@@ -14,13 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "debias/kernels/cpu/bf16_panels.h"
 #include "debias/kernels/cpu/tile_size.h"
 #include "debias/kernels/sorted_rows.h"
 
 namespace debias::kernels::cpu {
 
 constexpr int64_t kChunks = 16;
-constexpr int64_t kStripRows = 32;  // of bfloat16 rows, packed (bf16_panels.h)
 
 struct Block {
   int64_t begin, end;
@@ -132,17 +132,18 @@ struct Tile {
   int64_t first_row() const { return own.begin - bi * kTile; }  // inside the block
 };
 
-// The rows of a tile that may have pairs of the set in it, against the columns of those; its blocks, but of equal pairs only what lies in a
-// group that both have rows of. Both begin with a strip of packed rows.
+// The part of a tile that has pairs of the set, without columns where there is none: of equal pairs what lies in groups that both blocks
+// have rows of, from the strip of packed rows on in which that begins.
 inline Tile trimmed(const SortedRows& rows, PairSet set, const Tile& tile) {
+  if (!has_pairs(rows, set, tile.own, tile.other)) return {};
   if (set != PairSet::kEqual) return tile;
   const auto cut = [&](const Block& of, const Block& by) {
-    const int64_t skipped = std::max<int64_t>(rows.first[by.begin] - of.begin, 0) / kStripRows * kStripRows;
+    const int64_t skipped = std::max<int64_t>(rows.first[by.begin] - of.begin, 0) / bf16::kStrip * bf16::kStrip;
     return Block{of.begin + skipped, std::min<int64_t>(of.end, rows.last[by.end - 1])};
   };
   Tile out = tile;
   out.other = cut(tile.other, tile.own);
-  if (out.other.size() > 0) out.own = cut(tile.own, out.other);
+  out.own = cut(tile.own, out.other);
   return out;
 }
 
