@@ -2,46 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "tests/apps/process.h"
-#include "tests/support/golden_folder.h"
+#include "tests/apps/photographs.h"
 
 namespace debias {
 namespace {
 
-namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-const char* const kRecipe = R"(
-seed: 2
-views: {preset: sim32, count: 2, random_resized_crop: {size: 4, scale: [0.6, 1]}}
-encoder: {name: resnet18, width: 8}
-objective: {name: infonce}
-train: {epochs: 2, batch_size: 6, device: cpu, threads: 1, log_every: 1}
-)";
-
-class DecodeOption : public testing::Test {
+class DecodeOption : public Photographs {
  protected:
-  DecodeOption() {
-    std::ofstream(folder_ / "recipe.yaml") << kRecipe;
-    for (const char* group : {"cat", "dog"}) {
-      fs::create_directories(folder_ / "data" + "/" + group);
-      for (int i = 0; i < 6; ++i) fs::copy_file(golden_folder("images") + "/colour.jpg", image(group, i));
-    }
-  }
-  std::string image(const std::string& group, int number) const {
-    return folder_ / "data" + "/" + group + "/" + std::to_string(number) + ".jpg";
-  }
-  ProcessResult train(const std::string& name, const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {"train", folder_ / "recipe.yaml", "output=" + (folder_ / name),
-                                      "data.train={name: image_folder, root: " + (folder_ / "data") + "}"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
-  }
-  std::string metrics(const std::string& name) const { return file_text(folder_ / name + "/metrics.jsonl"); }
-  TemporaryFolder folder_;
+  DecodeOption() : Photographs("{size: 4, scale: [0.6, 1]}") {}
 };
 
 TEST_F(DecodeOption, ScaledIsAnotherRunAndTheSameForAnyWorkers) {
@@ -59,7 +29,7 @@ TEST_F(DecodeOption, ScaledIsAnotherRunAndTheSameForAnyWorkers) {
 }
 
 TEST_F(DecodeOption, ATruncatedFileEndsTheRunInTheSameLine) {
-  fs::resize_file(image("dog", 3), fs::file_size(image("dog", 3)) - 40);
+  truncate("dog", 3);
   const auto exact = train("exact", {}), scaled = train("scaled", {"data.decode=scaled"});
   EXPECT_EQ(exact.exit, 3);
   EXPECT_EQ(scaled.exit, 3);

@@ -112,15 +112,10 @@ TEST_F(Judging, TheClassifiersAccuracyIsReportedWithAndWithoutGroups) {
     EXPECT_EQ(debias_command(words).exit, 0);
     return file_text(path(name) + "/metrics.jsonl");
   };
-  const auto count = [](const std::string& text, const std::string& part) {
-    int64_t found = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-    return found;
-  };
   const std::string probe = lines("probe", {}), groups = lines("groups", {"evaluate={protocols: [groups], groups: {bootstrap: 0}}"});
-  EXPECT_EQ(count(groups, "\"test.acc1\""), count(groups, "\"test.unbiased_acc\""));
-  EXPECT_GT(count(groups, "\"test.acc1\""), 0);
-  EXPECT_GT(count(probe, "\"test.acc1\""), 0);
+  EXPECT_EQ(times("\"test.acc1\"", groups), times("\"test.unbiased_acc\"", groups));
+  EXPECT_GT(times("\"test.acc1\"", groups), 0);
+  EXPECT_GT(times("\"test.acc1\"", probe), 0);
   const auto last = [](const std::string& text) { return nlohmann::json::parse(text.substr(text.rfind('\n', text.size() - 2) + 1)); };
   EXPECT_EQ(last(groups)["test.acc1"], last(probe)["test.acc1"]);
 }

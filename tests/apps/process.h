@@ -30,6 +30,12 @@ inline std::string file_text(const std::string& path) {
   return text.str();
 }
 
+inline size_t times(const std::string& part, const std::string& text) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
 // The command under test: DEBIAS_BINARY, or where `make build` leaves it.
 inline std::string debias_binary() {
   const char* given = std::getenv("DEBIAS_BINARY");

@@ -6,11 +6,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
-#include "tests/apps/process.h"
-#include "tests/support/golden_folder.h"
+#include "tests/apps/photographs.h"
 
 namespace debias {
 namespace {
@@ -19,50 +17,18 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 
-const char* const kRecipe = R"(
-seed: 2
-views: {preset: sim32, count: 2, random_resized_crop: {size: 8}}
-encoder: {name: resnet18, width: 8}
-objective: {name: infonce}
-train: {epochs: 2, batch_size: 6, device: cpu, threads: 1, log_every: 1}
-)";
-
-std::vector<nlohmann::json> epoch_lines(const std::string& run) {
+std::vector<nlohmann::json> epoch_lines(const std::string& metrics) {
   std::vector<nlohmann::json> lines;
-  std::istringstream text(file_text(run + "/metrics.jsonl"));
+  std::istringstream text(metrics);
   for (std::string line; std::getline(text, line);) {
     if (auto json = nlohmann::json::parse(line); !json.contains("step")) lines.push_back(std::move(json));
   }
   return lines;
 }
 
-size_t times(const std::string& word, const std::string& text) {
-  size_t count = 0;
-  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
-  return count;
-}
-
-class UnreadableImages : public testing::Test {
+class UnreadableImages : public Photographs {
  protected:
-  UnreadableImages() {
-    std::ofstream(folder_ / "recipe.yaml") << kRecipe;
-    for (const char* group : {"cat", "dog"}) {
-      fs::create_directories(folder_ / "data" + "/" + group);
-      for (int i = 0; i < 6; ++i) fs::copy_file(whole(), image(group, i));
-    }
-  }
-  static std::string whole() { return golden_folder("images") + "/colour.jpg"; }
-  std::string image(const std::string& group, int number) const {
-    return folder_ / "data" + "/" + group + "/" + std::to_string(number) + ".jpg";
-  }
-  void truncate(const std::string& group, int number) const { fs::resize_file(image(group, number), fs::file_size(whole()) - 40); }
-  ProcessResult train(const std::string& name, std::vector<std::string> more) const {
-    std::vector<std::string> words = {"train", folder_ / "recipe.yaml", "output=" + (folder_ / name),
-                                      "data.train={name: image_folder, root: " + (folder_ / "data") + "}"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
-  }
-  TemporaryFolder folder_;
+  UnreadableImages() : Photographs("{size: 8}") {}
 };
 
 TEST_F(UnreadableImages, StopTheRunUnlessAskedOtherwise) {
@@ -80,7 +46,7 @@ TEST_F(UnreadableImages, AreReplacedCountedAndNamedOnce) {
   ASSERT_EQ(result.exit, 0) << result.err;
   EXPECT_EQ(times("warning: " + image("dog", 3) + ": truncated JPEG image", result.err), 1u) << result.err;
   EXPECT_EQ(times(image("dog", 3), file_text(folder_ / "run" + "/train.log")), 1u);
-  const auto lines = epoch_lines(folder_ / "run");
+  const auto lines = epoch_lines(metrics("run"));
   ASSERT_EQ(lines.size(), 2u);
   for (const auto& line : lines) EXPECT_EQ(line.at("substituted"), 1);
   EXPECT_THAT(file_text(folder_ / "run" + "/config.yaml"), HasSubstr("on_error: substitute"));
@@ -109,9 +75,8 @@ TEST_F(UnreadableImages, GiveTheSameRunForAnyWorkers) {
   for (const char* workers : {"0", "1", "3"}) {
     const std::string name = std::string("run") + workers;
     ASSERT_EQ(train(name, {"data.on_error=substitute", std::string("train.workers=") + workers}).exit, 0);
-    const std::string metrics = file_text(folder_ / name + "/metrics.jsonl");
-    if (expected.empty()) expected = metrics;
-    EXPECT_EQ(metrics, expected) << workers;
+    if (expected.empty()) expected = metrics(name);
+    EXPECT_EQ(metrics(name), expected) << workers;
   }
 }
 
