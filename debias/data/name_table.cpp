@@ -1,0 +1,154 @@
+#include "debias/data/name_table.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/data/subset.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kAbsent = -2;  // a number whose name the table does not have
+
+struct Names {
+  const char* what;         // "class" or "bias value"
+  const char* consequence;  // of ignoring it
+  const std::vector<std::string>& own;
+  const std::vector<std::string>& known;
+  int64_t (Dataset::*number)(int64_t) const;
+};
+
+// Number in the set -> number in the table; nullopt where they are the same.
+std::optional<std::vector<int64_t>> translation(const Names& names) {
+  if (names.known.empty() || names.own == names.known) return std::nullopt;
+  std::map<std::string, int64_t> number_of;
+  for (size_t i = 0; i < names.known.size(); ++i) number_of.emplace(names.known[i], static_cast<int64_t>(i));
+  std::vector<int64_t> translated;
+  for (const auto& name : names.own) {
+    const auto found = number_of.find(name);
+    translated.push_back(found == number_of.end() ? kAbsent : found->second);
+  }
+  return translated;
+}
+
+int64_t translate(const std::optional<std::vector<int64_t>>& translated, const Names& names, int64_t number) {
+  if (number == kUnknown || names.known.empty()) return number;
+  if (!translated || translated->empty()) return number < std::ssize(names.known) ? number : kAbsent;
+  return number < std::ssize(*translated) ? (*translated)[static_cast<size_t>(number)] : kAbsent;
+}
+
+std::string name_of(const Names& names, int64_t number) {
+  return number < std::ssize(names.own) ? names.own[static_cast<size_t>(number)] : fmt::format("{}", number);
+}
+
+struct Mapped {
+  std::vector<int64_t> numbers;            // one an image
+  std::map<std::string, int64_t> unknown;  // name -> images
+};
+
+Mapped map_numbers(const Dataset& dataset, const Names& names) {
+  const auto translated = translation(names);
+  Mapped mapped;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t number = (dataset.*names.number)(i);
+    mapped.numbers.push_back(translate(translated, names, number));
+    if (mapped.numbers.back() == kAbsent) ++mapped.unknown[name_of(names, number)];
+  }
+  return mapped;
+}
+
+void refuse(const Dataset& dataset, const Names& names, const Mapped& mapped) {
+  if (mapped.unknown.empty()) return;
+  const std::string& first = mapped.unknown.begin()->first;
+  throw data_error(
+      "data set '{}', split {}: {} '{}' is not one that training knew{}; rename it, or set evaluate.unknown_classes: ignore, which {} ({} "
+      "unknown in all)",
+      dataset.info().name, dataset.info().split, names.what, first, suggestion(first, names.known), names.consequence,
+      mapped.unknown.size());
+}
+
+std::string remark(const Dataset& dataset, const Names& names, const Mapped& mapped, const char* done) {
+  int64_t images = 0;
+  for (const auto& [name, count] : mapped.unknown) images += count;
+  const std::string& first = mapped.unknown.begin()->first;
+  return fmt::format("{} {}: {} of {} images {}: {} {} ('{}'{}) that training did not know", dataset.info().name, dataset.info().split,
+                     images, dataset.size(), done, mapped.unknown.size(), names.what, first, mapped.unknown.size() > 1 ? ", ..." : "");
+}
+
+class Renumbered : public Dataset {
+ public:
+  Renumbered(std::shared_ptr<const Dataset> source, const NameTable& table, std::vector<int64_t> labels, std::vector<int64_t> biases)
+      : source_(std::move(source)), info_(source_->info()), labels_(std::move(labels)), biases_(std::move(biases)) {
+    if (!table.classes.empty()) info_.class_names = table.classes;
+    if (!table.biases.empty()) info_.bias_names = table.biases;
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return source_->size(); }
+  Sample get(int64_t index) const override {
+    Sample sample = source_->get(index);
+    sample.label = label(index);
+    sample.bias = bias(index);
+    return sample;
+  }
+  PartialImage region(int64_t index, const RegionChooser& choose) const override { return source_->region(index, choose); }
+  int64_t id(int64_t index) const override { return source_->id(index); }
+  int64_t label(int64_t index) const override { return of(labels_, index); }
+  int64_t bias(int64_t index) const override { return of(biases_, index); }
+  std::string source(int64_t index) const override { return source_->source(index); }
+
+ private:
+  int64_t of(const std::vector<int64_t>& numbers, int64_t index) const {
+    require_index(*this, index);
+    return numbers[static_cast<size_t>(index)];
+  }
+
+  std::shared_ptr<const Dataset> source_;
+  DatasetInfo info_;
+  std::vector<int64_t> labels_, biases_;
+};
+
+}  // namespace
+
+NameTable name_table(const Dataset& train) { return {train.info().class_names, train.info().bias_names}; }
+
+MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTable& table, UnknownNames unknown) {
+  const Names classes{"class", "leaves its images out", dataset->info().class_names, table.classes, &Dataset::label};
+  const Names biases{"bias value", "takes its images' bias for unknown", dataset->info().bias_names, table.biases, &Dataset::bias};
+  Mapped labels = map_numbers(*dataset, classes), bias_values = map_numbers(*dataset, biases);
+  if (unknown == UnknownNames::kRefuse) {
+    refuse(*dataset, classes, labels);
+    refuse(*dataset, biases, bias_values);
+  }
+  MappedDataset mapped;
+  if (!labels.unknown.empty()) mapped.remarks.push_back(remark(*dataset, classes, labels, "are left out"));
+  if (!bias_values.unknown.empty()) mapped.remarks.push_back(remark(*dataset, biases, bias_values, "count as of unknown bias"));
+  std::replace(bias_values.numbers.begin(), bias_values.numbers.end(), kAbsent, kUnknown);
+  std::vector<int64_t> kept, kept_labels, kept_biases;
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    if (labels.numbers[static_cast<size_t>(i)] == kAbsent) continue;
+    kept.push_back(i);
+    kept_labels.push_back(labels.numbers[static_cast<size_t>(i)]);
+    kept_biases.push_back(bias_values.numbers[static_cast<size_t>(i)]);
+  }
+  if (kept.empty() && dataset->size() > 0) {
+    throw data_error("data set '{}', split {}: none of its images is of a class that training knew ({})", dataset->info().name,
+                     dataset->info().split, table.classes.front() + (table.classes.size() > 1 ? ", ..." : ""));
+  }
+  const bool same_names = (table.classes.empty() || classes.own == classes.known) && (table.biases.empty() || biases.own == biases.known);
+  if (std::ssize(kept) < dataset->size()) {
+    const std::string split = dataset->info().split;
+    dataset = std::make_shared<Subset>(std::move(dataset), std::move(kept), split);
+  } else if (same_names && mapped.remarks.empty()) {
+    mapped.dataset = std::move(dataset);
+    return mapped;
+  }
+  mapped.dataset = std::make_shared<Renumbered>(std::move(dataset), table, std::move(kept_labels), std::move(kept_biases));
+  return mapped;
+}
+
+}  // namespace debias
