@@ -1,4 +1,5 @@
-# debias_library(name DEPENDS ... [TORCH]): the static library debias_<name> of the folder it is called in.
+# debias_library(name DEPENDS ... [TORCH] [APART]): the static library debias_<name> of the folder it is called in; APART: each source a
+# translation unit of its own, whatever DEBIAS_UNITY says.
 # debias_test(folder): the test program <folder>_test of tests/<folder>/*.cpp; its tests are labelled by their names.
 
 add_library(debias_build_flags INTERFACE)
@@ -27,8 +28,13 @@ function(debias_use_torch target scope)
   endif()
 endfunction()
 
+# Several sources of the target as one translation unit: reading torch's headers costs more than compiling a source does.
+function(debias_unite target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${DEBIAS_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
 function(debias_library name)
-  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH;APART" "" "DEPENDS;PRIVATE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   set(target debias_${name})
   if(NOT sources)
@@ -41,6 +47,9 @@ function(debias_library name)
     target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE $<BUILD_INTERFACE:debias_build_flags> ${ARG_PRIVATE})
     if(ARG_TORCH)
       debias_use_torch(${target} PUBLIC)
+    endif()
+    if(NOT ARG_APART)
+      debias_unite(${target})
     endif()
   endif()
   set_property(GLOBAL APPEND PROPERTY DEBIAS_LIBRARIES ${target})

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void write_png(const std::string& path, const Image& image) {
+void write_thumbnail(const std::string& path, const Image& image) {
   const std::vector<uint8_t> bytes = encode_png(image);
   std::ofstream file(path, std::ios::binary);
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -29,7 +29,7 @@ void replace_thumbnails(const std::string& folder, const std::map<std::string, S
   if (failure) throw resource_error("removing '{}': {}; check its permissions", folder, failure.message());
   AtomicFolder building(folder);
   for (const auto& [name, image] : images) {
-    write_png(fmt::format("{}/{}.png", building.building(), name), thumbnail(image.dataset->get(image.index).image));
+    write_thumbnail(fmt::format("{}/{}.png", building.building(), name), thumbnail(image.dataset->get(image.index).image));
   }
   building.commit();
 }

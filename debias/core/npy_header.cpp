@@ -11,7 +11,7 @@
 namespace debias {
 namespace {
 
-constexpr size_t kMaxDimensions = 64;  // NumPy's own
+constexpr size_t kNpyDimensions = 64;  // NumPy's own
 
 // Kind and bytes, without the byte order.
 constexpr std::array<std::pair<std::string_view, DType>, 12> kCodes = {{{"b1", DType::kBool},
@@ -111,7 +111,7 @@ class Parser {
       if (!extents.empty() && !comma) malformed();
       extents.push_back(number());
       comma = accept(',');
-      if (extents.size() > kMaxDimensions) malformed();
+      if (extents.size() > kNpyDimensions) malformed();
     }
     if (extents.size() == 1 && !comma) malformed();
     return extents;

@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kBlock = 64;       // anchors whose cosines are held together
+constexpr int64_t kAucBlock = 64;       // anchors whose cosines are held together
 constexpr uint16_t kAnchorStep = 8;  // its own stream among those of evaluation
 
 struct Compared {
@@ -71,8 +71,8 @@ MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels
   }
   const int64_t N = rows.size(0), A = queries.size(0);
   std::vector<double> of_anchor(static_cast<size_t>(A));
-  for (int64_t begin = 0; begin < A; begin += kBlock) {
-    const int64_t count = std::min(kBlock, A - begin);
+  for (int64_t begin = 0; begin < A; begin += kAucBlock) {
+    const int64_t count = std::min(kAucBlock, A - begin);
     const at::Tensor cosines = at::mm(queries.narrow(0, begin, count), rows.t()).contiguous();
     const float* cosine = cosines.const_data_ptr<float>();
     at::parallel_for(0, count, 1, [&](int64_t low, int64_t high) {

@@ -11,7 +11,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "bayesian";
+constexpr char kBayesianName[] = "bayesian";
 
 bool by_rank_alone(const BayesianOptions& options) { return options.form() == BayesianForm::kAuthors; }
 
@@ -72,8 +72,8 @@ const OptionTable<BayesianOptions>& BayesianOptions::table() {
 }
 
 ObjectiveResult bayesian(const ObjectiveInput& given, const BayesianOptions& options) {
-  BayesianOptions::table().verify(options, kName);
-  return mean_over_weighted_rows(checked_views(given, kName), options.temperature(), loss_scale(options), kName,
+  BayesianOptions::table().verify(options, kBayesianName);
+  return mean_over_weighted_rows(checked_views(given, kBayesianName), options.temperature(), loss_scale(options), kBayesianName,
                                  [&](const WeightedRows& rows) { return losses_of(rows, options); });
 }
 
@@ -81,7 +81,7 @@ ObjectiveResult bayesian(const at::Tensor& z, const BayesianOptions& options) { 
 
 ObjectiveEntry bayesian_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kBayesianName;
   entry.aliases = {"bcl"};
   entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;

@@ -12,7 +12,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "biascon";
+constexpr char kBiasconName[] = "biascon";
 
 at::Tensor numbered(const at::Tensor& keys) { return std::get<1>(at::_unique(keys, true, true)); }
 
@@ -30,10 +30,10 @@ const OptionTable<BiasConOptions>& BiasConOptions::table() {
 }
 
 ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options) {
-  BiasConOptions::table().verify(options, kName);
-  require_labels(input, kName, "the choice of positives");
-  if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kName);
-  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  BiasConOptions::table().verify(options, kBiasconName);
+  require_labels(input, kBiasconName, "the choice of positives");
+  if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kBiasconName);
+  const ClassRows rows = class_rows(input, options.temperature(), kBiasconName);
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
   PairRows same_class = rows.pairs;
   same_class.z = rows.pairs.z.to(at::kDouble);
@@ -56,7 +56,7 @@ ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at:
 
 ObjectiveEntry biascon_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kBiasconName;
   entry.summary = "SupCon with bias-conflicting rows of the anchor's class as its only positives (Hong and Yang 2021)";
   entry.needs_labels = true;
   entry.needs_bias = true;

@@ -10,7 +10,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "combined_debiased";
+constexpr char kCombinedDebiasedName[] = "combined_debiased";
 
 // Both results are of the same anchors. Without negatives neither has an estimate.
 ObjectiveResult mixed(const ObjectiveResult& a, const ObjectiveResult& b, double share) {
@@ -67,9 +67,9 @@ DebiasedPositivesOptions CombinedDebiasedOptions::positives_part() const {
 }
 
 ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
-  CombinedDebiasedOptions::table().verify(options, kName);
-  const AggregatedViews views(checked_views(input, kName),
-                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kName);
+  CombinedDebiasedOptions::table().verify(options, kCombinedDebiasedName);
+  const AggregatedViews views(checked_views(input, kCombinedDebiasedName),
+                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kCombinedDebiasedName);
   const auto negatives = [&] {
     return views.mean(loss_scale(options),
                       [part = options.negatives_part()](const TwoViewSums& sums) { return debiased_negatives_losses(sums, part); });
@@ -89,7 +89,7 @@ ObjectiveResult combined_debiased(const at::Tensor& z, const CombinedDebiasedOpt
 
 ObjectiveEntry combined_debiased_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kCombinedDebiasedName;
   entry.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)";
   entry.min_views = 2;
   entry.fused = true;

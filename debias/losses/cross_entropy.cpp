@@ -11,7 +11,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "cross_entropy";
+constexpr char kCrossEntropyName[] = "cross_entropy";
 
 }  // namespace
 
@@ -47,7 +47,7 @@ const OptionTable<CrossEntropyOptions>& CrossEntropyOptions::table() {
 }
 
 ObjectiveResult cross_entropy(const ObjectiveInput& input, const CrossEntropyOptions&) {
-  const LabelledLogits rows = labelled_logits(input, kName);
+  const LabelledLogits rows = labelled_logits(input, kCrossEntropyName);
   return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known, .clamped = 0, .min_estimate = {}}, 1);
 }
 
@@ -57,7 +57,7 @@ ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor& labels
 
 ObjectiveEntry cross_entropy_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kCrossEntropyName;
   entry.aliases = {"ce"};
   entry.summary = "minus log probability of the label, on logits";
   entry.kind = InputKind::kLogits;

@@ -6,7 +6,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "debiased_negatives";
+constexpr char kDebiasedNegativesName[] = "debiased_negatives";
 
 }  // namespace
 
@@ -33,9 +33,9 @@ AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNe
 }
 
 ObjectiveResult debiased_negatives(const ObjectiveInput& input, const DebiasedNegativesOptions& options) {
-  DebiasedNegativesOptions::table().verify(options, kName);
-  const AggregatedViews views(checked_views(input, kName), {options.aggregation(), options.temperature(), options.drop_false_negatives()},
-                              kName);
+  DebiasedNegativesOptions::table().verify(options, kDebiasedNegativesName);
+  const AggregatedViews views(checked_views(input, kDebiasedNegativesName),
+                              {options.aggregation(), options.temperature(), options.drop_false_negatives()}, kDebiasedNegativesName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_negatives_losses(sums, options); });
 }
 
@@ -45,7 +45,7 @@ ObjectiveResult debiased_negatives(const at::Tensor& z, const DebiasedNegativesO
 
 ObjectiveEntry debiased_negatives_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kDebiasedNegativesName;
   entry.aliases = {"debiased"};
   entry.summary = "InfoNCE with the negatives' sum corrected for same-class samples by tau_plus (Chuang et al. 2020 eq. 8)";
   entry.min_views = 2;

@@ -10,7 +10,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "debiased_positives";
+constexpr char kDebiasedPositivesName[] = "debiased_positives";
 
 struct Estimate {
   at::Tensor shift;       // [2B] the largest of the logs that enter
@@ -78,9 +78,9 @@ AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPo
 }
 
 ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
-  DebiasedPositivesOptions::table().verify(options, kName);
-  const AggregatedViews views(checked_views(input, kName),
-                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kName);
+  DebiasedPositivesOptions::table().verify(options, kDebiasedPositivesName);
+  const AggregatedViews views(checked_views(input, kDebiasedPositivesName),
+                              {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kDebiasedPositivesName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, options); });
 }
 
@@ -90,7 +90,7 @@ ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesO
 
 ObjectiveEntry debiased_positives_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kDebiasedPositivesName;
   entry.aliases = {};
   entry.summary = "the positive pair corrected by tau_plus and the negatives' mean (Mitigating Biases in Contrastive Learning eq. 12)";
   entry.min_views = 2;

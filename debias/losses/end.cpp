@@ -13,7 +13,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "end";
+constexpr char kEndName[] = "end";
 
 // The sum of c over a set of unordered pairs and how many those are.
 struct PairTotal {
@@ -106,10 +106,10 @@ const OptionTable<EndOptions>& EndOptions::table() {
 }
 
 ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) {
-  EndOptions::table().verify(options, kName);
-  const KeyedRows all = keyed_rows(input, kName);
-  require_labels(input, kName, "the choice of pairs");
-  if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kName);
+  EndOptions::table().verify(options, kEndName);
+  const KeyedRows all = keyed_rows(input, kEndName);
+  require_labels(input, kEndName, "the choice of pairs");
+  if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kEndName);
   const at::Tensor known = all.bias.ge(0).nonzero().squeeze(1);
   const KeyedRows rows = all.picked(known);
   const bool fused = input.engine != Engine::kDense;
@@ -130,7 +130,7 @@ ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Ten
 
 ObjectiveEntry end_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kEndName;
   entry.summary = "rows of one bias value spread, rows of one label gathered across bias values (Tartaglione et al. 2021)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;

@@ -15,7 +15,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "eps_infonce";
+constexpr char kEpsInfonceName[] = "eps_infonce";
 
 }  // namespace
 
@@ -29,10 +29,10 @@ const OptionTable<EpsInfoNceOptions>& EpsInfoNceOptions::table() {
 }
 
 ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions& options) {
-  EpsInfoNceOptions::table().verify(options, kName);
-  const ObjectiveInput input = checked_views(given, kName);
+  EpsInfoNceOptions::table().verify(options, kEpsInfonceName);
+  const ObjectiveInput input = checked_views(given, kEpsInfonceName);
   const int64_t samples = input.z.size(0);
-  const at::Tensor group = pair_keys(input, 2, kName).sample;
+  const at::Tensor group = pair_keys(input, 2, kEpsInfonceName).sample;
   ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
     const PairRows rows = {.z = at::cat({input.z.select(1, first), input.z.select(1, second)}),
                            .group = group,
@@ -53,7 +53,7 @@ ObjectiveResult eps_infonce(const at::Tensor& z, const EpsInfoNceOptions& option
 
 ObjectiveEntry eps_infonce_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kEpsInfonceName;
   entry.summary = "InfoNCE with a margin epsilon; inf is InfoL1O (Barbano et al. 2023 eq. 2)";
   entry.min_views = 2;
   entry.fused = true;

@@ -13,7 +13,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "eps_supcon";
+constexpr char kEpsSupconName[] = "eps_supcon";
 
 at::Tensor losses_of(const ClassRows& rows, const EpsSupConOptions& options) {
   if (std::isinf(options.epsilon())) {
@@ -47,9 +47,9 @@ const OptionTable<EpsSupConOptions>& EpsSupConOptions::table() {
 }
 
 ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& options) {
-  EpsSupConOptions::table().verify(options, kName);
-  require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  EpsSupConOptions::table().verify(options, kEpsSupconName);
+  require_labels(input, kEpsSupconName, "the choice of positives");
+  const ClassRows rows = class_rows(input, options.temperature(), kEpsSupconName);
   at::Tensor loss = losses_of(rows, options);
   if (options.over_positives() == OverPositives::kSum) loss = loss * rows.positives;
   ObjectiveResult result =
@@ -64,7 +64,7 @@ ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels, const 
 
 ObjectiveEntry eps_supcon_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kEpsSupconName;
   entry.summary = "SupCon with a margin between positives and negatives (Barbano et al. 2023 eq. 5)";
   entry.needs_labels = true;
   entry.fused = true;

@@ -12,7 +12,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "eps_supinfonce";
+constexpr char kEpsSupinfonceName[] = "eps_supinfonce";
 
 at::Tensor log_negatives(const PairRows& pairs, double log_eps) {
   const at::Tensor sum = log_sums(pairs, {{.set = PairSet::kUnequal}})[0];
@@ -77,9 +77,9 @@ const OptionTable<EpsSupInfoNceOptions>& EpsSupInfoNceOptions::table() {
 }
 
 ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceOptions& options) {
-  EpsSupInfoNceOptions::table().verify(options, kName);
-  require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  EpsSupInfoNceOptions::table().verify(options, kEpsSupinfonceName);
+  require_labels(input, kEpsSupinfonceName, "the choice of positives");
+  const ClassRows rows = class_rows(input, options.temperature(), kEpsSupinfonceName);
   const Terms terms = terms_of(rows, options);
   at::Tensor loss = terms.sum.where(has_loss(rows, options), 0);
   if (options.over_positives() == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
@@ -95,7 +95,7 @@ ObjectiveResult eps_supinfonce(const at::Tensor& z, const at::Tensor& labels, co
 
 ObjectiveEntry eps_supinfonce_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kEpsSupinfonceName;
   entry.summary = "each positive of the anchor's class against the negatives alone, with a margin (Barbano et al. 2023 eq. 4)";
   entry.needs_labels = true;
   entry.fused = true;

@@ -13,7 +13,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "fairkl";
+constexpr char kFairklName[] = "fairkl";
 constexpr double kLeastVariance = 1e-12;  // of d, under any variance_floor
 constexpr double kNoDeviation = 1e-14;    // a variance of cosines up to this is the rounding of none; its root has no gradient
 constexpr double kDistanceSquared = 4;    // d = 2 - 2c: means differ by twice, variances and squares by four times those of c
@@ -131,7 +131,7 @@ at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
 
 at::Tensor checked_features(const at::Tensor& weights, const at::Tensor& z) {
   if (weights.dim() != 2 || weights.size(0) != z.size(0) || !weights.is_floating_point()) {
-    throw data_error("{}: weights: expected floating-point bias features of shape [{}, F], found {} of shape {}", kName, z.size(0),
+    throw data_error("{}: weights: expected floating-point bias features of shape [{}, F], found {} of shape {}", kFairklName, z.size(0),
                      c10::toString(weights.scalar_type()), c10::str(weights.sizes()));
   }
   return weights.repeat({z.size(1), 1});
@@ -139,10 +139,10 @@ at::Tensor checked_features(const at::Tensor& weights, const at::Tensor& z) {
 
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
   if (weighted && options.mode() == FairKlMode::kAuthors) {
-    throw usage_error("{}: mode authors knows bias values only, weights were given; leave them out or choose another mode", kName);
+    throw usage_error("{}: mode authors knows bias values only, weights were given; leave them out or choose another mode", kFairklName);
   }
   if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
-  throw usage_error("{}: {} needs every pair, the fused engine sums by groups of rows; give engine dense or auto", kName,
+  throw usage_error("{}: {} needs every pair, the fused engine sums by groups of rows; give engine dense or auto", kFairklName,
                     weighted ? "a continuous bias" : "mode lognormal");
 }
 
@@ -181,12 +181,12 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
 }
 
 ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) {
-  FairKlOptions::table().verify(options, kName);
-  const KeyedRows all = keyed_rows(input, kName);
+  FairKlOptions::table().verify(options, kFairklName);
+  const KeyedRows all = keyed_rows(input, kFairklName);
   const bool weighted = input.weights.defined();
   check_engine(input, options, weighted);
-  require_labels(input, kName, "the choice of pairs");
-  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias values or weights; none were given", kName);
+  require_labels(input, kFairklName, "the choice of pairs");
+  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias values or weights; none were given", kFairklName);
   const at::Tensor known = known_rows(all, weighted);
   const KeyedRows rows = all.picked(known);
 
@@ -220,7 +220,7 @@ ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::
 
 ObjectiveEntry fairkl_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kFairklName;
   entry.summary = "distances of pairs with one and with two bias values kept alike (Barbano et al. 2023 eq. 10)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;

@@ -9,7 +9,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "generalized_cross_entropy";
+constexpr char kGeneralizedCrossEntropyName[] = "generalized_cross_entropy";
 
 }  // namespace
 
@@ -24,8 +24,8 @@ const OptionTable<GeneralizedCrossEntropyOptions>& GeneralizedCrossEntropyOption
 }
 
 ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options) {
-  GeneralizedCrossEntropyOptions::table().verify(options, kName);
-  const LabelledLogits rows = labelled_logits(input, kName);
+  GeneralizedCrossEntropyOptions::table().verify(options, kGeneralizedCrossEntropyName);
+  const LabelledLogits rows = labelled_logits(input, kGeneralizedCrossEntropyName);
   const at::Tensor log_p = rows.log_probability();
   const double q = options.q();
   const at::Tensor loss = options.form() == GceForm::kStandard ? -(q * log_p).expm1() / q : -q * (q * log_p).exp().detach() * log_p;
@@ -39,7 +39,7 @@ ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Te
 
 ObjectiveEntry generalized_cross_entropy_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kGeneralizedCrossEntropyName;
   entry.aliases = {"gce"};
   entry.summary = "cross-entropy that trusts confident samples more, (1 - p^q) / q (Zhang & Sabuncu 2018)";
   entry.kind = InputKind::kLogits;

@@ -10,7 +10,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "hard_negatives";
+constexpr char kHardNegativesName[] = "hard_negatives";
 
 PairSum negatives_to(double exponent) { return {PairSet::kUnequal, exponent}; }
 
@@ -43,8 +43,8 @@ const OptionTable<HardNegativesOptions>& HardNegativesOptions::table() {
 }
 
 ObjectiveResult hard_negatives(const ObjectiveInput& given, const HardNegativesOptions& options) {
-  HardNegativesOptions::table().verify(options, kName);
-  return mean_over_weighted_rows(checked_views(given, kName), options.temperature(), loss_scale(options), kName,
+  HardNegativesOptions::table().verify(options, kHardNegativesName);
+  return mean_over_weighted_rows(checked_views(given, kHardNegativesName), options.temperature(), loss_scale(options), kHardNegativesName,
                                  [&](const WeightedRows& rows) { return losses_of(rows, options); });
 }
 
@@ -54,7 +54,7 @@ ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOptions& 
 
 ObjectiveEntry hard_negatives_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kHardNegativesName;
   entry.aliases = {"hcl"};
   entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
   entry.min_views = 2;

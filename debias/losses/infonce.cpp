@@ -8,7 +8,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "infonce";
+constexpr char kInfonceName[] = "infonce";
 
 }  // namespace
 
@@ -21,14 +21,14 @@ const OptionTable<InfoNceOptions>& InfoNceOptions::table() {
 }
 
 ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& options) {
-  InfoNceOptions::table().verify(options, kName);
-  const ObjectiveInput input = checked_views(given, kName);
-  if (options.drop_false_negatives()) require_labels(input, kName, "drop_false_negatives");
+  InfoNceOptions::table().verify(options, kInfonceName);
+  const ObjectiveInput input = checked_views(given, kInfonceName);
+  if (options.drop_false_negatives()) require_labels(input, kInfonceName, "drop_false_negatives");
   ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
     const auto sums = two_view_sums(
         input,
         {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
-        kName);
+        kInfonceName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
   });
@@ -42,7 +42,7 @@ ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, cons
 
 ObjectiveEntry infonce_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kInfonceName;
   entry.aliases = {"simclr", "ntxent"};
   entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;

@@ -14,20 +14,21 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "softcon";
+constexpr char kSoftconName[] = "softcon";
 constexpr double kRounding = 1e-10;  // of a weight: far above double's, far below a difference that features in single precision show
 
 // [B, F] in double, rows of unit norm.
 at::Tensor unit_features(const ObjectiveInput& input) {
   const at::Tensor& g = input.weights;
-  if (!g.defined()) throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kName);
+  if (!g.defined()) throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kSoftconName);
   if (g.dim() != 2 || g.size(0) != input.z.size(0) || !g.is_floating_point()) {
-    throw data_error("{}: weights: expected floating-point features of shape [{}, F], one row per sample, found {} of shape {}", kName,
-                     input.z.size(0), c10::toString(g.scalar_type()), c10::str(g.sizes()));
+    throw data_error("{}: weights: expected floating-point features of shape [{}, F], one row per sample, found {} of shape {}",
+                     kSoftconName, input.z.size(0), c10::toString(g.scalar_type()), c10::str(g.sizes()));
   }
   const at::Tensor wide = g.detach().to(input.z.device(), at::kDouble), norms = at::linalg_vector_norm(wide, 2, at::IntArrayRef{-1}, true);
   if (const at::Tensor bad = norms.gt(0).logical_and(norms.isfinite()).logical_not().flatten().nonzero(); bad.size(0) > 0) {
-    throw data_error("{}: weights: the row of sample {} is zero or not finite and has no direction", kName, bad[0][0].item<int64_t>());
+    throw data_error("{}: weights: the row of sample {} is zero or not finite and has no direction", kSoftconName,
+                     bad[0][0].item<int64_t>());
   }
   return wide / norms;
 }
@@ -69,9 +70,9 @@ const OptionTable<SoftConOptions>& SoftConOptions::table() {
 }
 
 ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options) {
-  SoftConOptions::table().verify(options, kName);
-  require_labels(input, kName, "the choice of positives");
-  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  SoftConOptions::table().verify(options, kSoftconName);
+  require_labels(input, kSoftconName, "the choice of positives");
+  const ClassRows rows = class_rows(input, options.temperature(), kSoftconName);
   const at::Tensor label = rows.keys.label.view({input.z.size(0), -1}).select(1, 0);
   const WeightedPositives positives = weighted_positives(input.z, label, unit_features(input));
 
@@ -92,7 +93,7 @@ ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at:
 
 ObjectiveEntry softcon_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kSoftconName;
   entry.summary = "SupCon with positives weighted by how unlike their bias features are (Hong and Yang 2021); reads weights [B, F]";
   entry.needs_labels = true;
   entry.fused = true;

@@ -11,7 +11,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "supcon";
+constexpr char kSupconName[] = "supcon";
 
 at::Tensor losses_of(const ClassRows& rows, SupConForm form) {
   if (form == SupConForm::kOut) return log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0] - equal_means(rows.pairs);
@@ -30,10 +30,10 @@ const OptionTable<SupConOptions>& SupConOptions::table() {
 }
 
 ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options) {
-  SupConOptions::table().verify(options, kName);
-  const ClassRows rows = class_rows(input, options.temperature(), kName);
+  SupConOptions::table().verify(options, kSupconName);
+  const ClassRows rows = class_rows(input, options.temperature(), kSupconName);
   if (!input.labels.defined() && input.z.size(1) < 2) {
-    throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kName);
+    throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kSupconName);
   }
   const at::Tensor loss = losses_of(rows, options.form()).where(rows.is_attracted, 0);
   ObjectiveResult result =
@@ -48,7 +48,7 @@ ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupC
 
 ObjectiveEntry supcon_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kSupconName;
   entry.summary = "rows of the anchor's class pulled near, all rows pushed away (Khosla et al. 2020 eqs. 2 and 3)";
   entry.fused = true;
   return with_options<SupConOptions>(std::move(entry), supcon);

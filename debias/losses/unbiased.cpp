@@ -12,7 +12,7 @@
 namespace debias {
 namespace {
 
-constexpr char kName[] = "unbiased";
+constexpr char kUnbiasedName[] = "unbiased";
 
 }  // namespace
 
@@ -25,12 +25,12 @@ const OptionTable<UnbiasedOptions>& UnbiasedOptions::table() {
 }
 
 ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& options) {
-  UnbiasedOptions::table().verify(options, kName);
-  const ObjectiveInput input = checked_views(given, kName);
-  require_labels(input, kName, "the choice of true negatives");
+  UnbiasedOptions::table().verify(options, kUnbiasedName);
+  const ObjectiveInput input = checked_views(given, kUnbiasedName);
+  require_labels(input, kUnbiasedName, "the choice of true negatives");
   ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
-    const auto sums =
-        two_view_sums(input, {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = true}, kName);
+    const auto sums = two_view_sums(
+        input, {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = true}, kUnbiasedName);
     at::Tensor log_weight = sums.log_kept;
     if (options.negatives() == TrueNegatives::kRescale) {
       log_weight = log_weight + (std::max<double>(sums.negatives, 1) / sums.kept.clamp_min(1)).log();
@@ -47,7 +47,7 @@ ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const Un
 
 ObjectiveEntry unbiased_entry() {
   ObjectiveEntry entry;
-  entry.name = kName;
+  entry.name = kUnbiasedName;
   entry.summary = "InfoNCE with negatives of other classes only, chosen by label (Chuang et al. 2020 eq. 2)";
   entry.min_views = 2;
   entry.fused = true;

@@ -61,7 +61,7 @@ Options read(const Config& section, const std::string& name) {
 }
 
 template <class Options>
-OptimizerEntry entry(const std::string& name, const std::string& summary) {
+OptimizerEntry optimizer_entry(const std::string& name, const std::string& summary) {
   const auto make = [name](const Config& section, std::vector<torch::Tensor> parameters) {
     return read<Options>(section, name).make(std::move(parameters));
   };
@@ -76,8 +76,8 @@ const OptimizerEntry& find(const Config& section) {
 
 const std::vector<OptimizerEntry>& optimizer_registry() {
   static const std::vector<OptimizerEntry> registry = {
-      entry<AdamOptions>("adam", "Adam (Kingma and Ba 2015); weight decay is L2, not decoupled"),
-      entry<SgdOptions>("sgd", "stochastic gradient descent with momentum"),
+      optimizer_entry<AdamOptions>("adam", "Adam (Kingma and Ba 2015); weight decay is L2, not decoupled"),
+      optimizer_entry<SgdOptions>("sgd", "stochastic gradient descent with momentum"),
   };
   return registry;
 }

@@ -114,7 +114,7 @@ std::unique_ptr<Schedule> make(const Config& config, const MultistepOptions& opt
 }
 
 template <class Options>
-ScheduleEntry entry(const std::string& name, const std::string& summary) {
+ScheduleEntry schedule_entry(const std::string& name, const std::string& summary) {
   const auto factory = [name](const Config& section, double base, int64_t epochs) {
     const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
     if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
@@ -134,9 +134,9 @@ ScheduleEntry entry(const std::string& name, const std::string& summary) {
 
 const std::vector<ScheduleEntry>& schedule_registry() {
   static const std::vector<ScheduleEntry> registry = {
-      entry<ConstantOptions>("constant", "the optimizer's learning rate throughout"),
-      entry<CosineOptions>("cosine", "half a cosine per run, one value per epoch"),
-      entry<MultistepOptions>("multistep", "times gamma at each milestone"),
+      schedule_entry<ConstantOptions>("constant", "the optimizer's learning rate throughout"),
+      schedule_entry<CosineOptions>("cosine", "half a cosine per run, one value per epoch"),
+      schedule_entry<MultistepOptions>("multistep", "times gamma at each milestone"),
   };
   return registry;
 }

@@ -183,9 +183,9 @@ class EmbeddingRun {
       if (!drawn.contains(n)) drawn[n] = values_of(truth, order, n);
       const auto& [values, oracle] = drawn[n];
       const Estimates estimates = estimators_[i]({values, positive, oracle});
-      for (size_t e = 0; e < kEstimators; ++e) {
-        const auto estimator = static_cast<Estimator>(e);
-        sums[i].add(estimator, estimates[e], estimates_positive(estimator) ? truth.positive : truth.negative);
+      for (size_t k = 0; k < kEstimators; ++k) {
+        const auto estimator = static_cast<Estimator>(k);
+        sums[i].add(estimator, estimates[k], estimates_positive(estimator) ? truth.positive : truth.negative);
       }
     }
   }
