@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""scripts/check_docs.py: follows the links of README.md, CHANGELOG.md, CONTRIBUTING.md and the pages in docs and examples, and runs their blocks ```sh run.
+"""scripts/check_docs.py [ROOT]: reads README.md, CHANGELOG.md, CONTRIBUTING.md and the pages in docs and examples, and runs their blocks ```sh run.
 
-A link is good when the file it names exists. The blocks of one page run in order, in one empty folder, with build/release/bin on
-PATH; REPOSITORY holds the root. The first failing command of a block fails it.
+A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
+repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
+it. The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The first failing
+command of a block fails it. Each fault is one line; then exit 1.
 """
 
 import os
@@ -15,33 +17,76 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PLACEHOLDER = re.compile(r"\b(TODO|FIXME|TBD|XXX+|(?i:lorem ipsum)|([A-Z])\2{3,}|([A-Z]{2,4})\3{2,})\b")
+DASHES = re.compile(r"^\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
+CELL_END = re.compile(r"(?<!\\)\|")
+
+
+def prose_lines(text):
+    """The numbered lines, those of fenced blocks empty."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        yield number, "" if fenced or fence else line.strip()
+
+
+def placeholders(text):
+    for number, line in prose_lines(text):
+        if found := PLACEHOLDER.search(line):
+            yield number, f"'{found.group()}' stands where a sentence should"
+
+
+def cells(row):
+    return len(CELL_END.findall(row)) - 1
+
+
+def faults_of_table(rows):
+    number, head = rows[0]
+    if len(rows) < 2 or not DASHES.match(rows[1][1]):
+        yield number, "a table row without a head and dashes above it; is there a blank line inside the table?"
+        return
+    for row_number, row in rows[1:]:
+        if cells(row) != cells(head):
+            yield row_number, f"{cells(row)} cells in a row of a table that has {cells(head)} (a bar at both ends; \\| inside a cell)"
+
+
+def broken_tables(text):
+    rows = []
+    for number, line in [*prose_lines(text), (0, "")]:
+        if line.startswith("|"):
+            rows.append((number, line))
+        elif rows:
+            yield from faults_of_table(rows)
+            rows = []
 
 
 def broken_links(page, text):
     targets = [target for target in LINK.findall(text) if "://" not in target]
-    return [f"{page.relative_to(ROOT)}: the link {target} leads nowhere" for target in targets if not (page.parent / target).exists()]
+    return [f"the link {target} leads nowhere" for target in targets if not (page.parent / target).exists()]
 
 
-def failed_blocks(page, text):
-    environment = dict(os.environ, REPOSITORY=str(ROOT), PATH=f"{ROOT / 'build/release/bin'}:{os.environ['PATH']}")
+def failed_blocks(root, text):
+    environment = dict(os.environ, REPOSITORY=str(root), PATH=f"{root / 'build/release/bin'}:{os.environ['PATH']}")
     with tempfile.TemporaryDirectory() as folder:
         for number, block in enumerate(BLOCK.findall(text), 1):
             done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, check=False)
             if done.returncode != 0:
-                yield f"{page.relative_to(ROOT)}: block {number} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
+                yield f"block {number} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
 
 
-def main():
-    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")),
-             *sorted((ROOT / "examples").rglob("*.md"))]
+def main(root):
+    named = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
+    pages = [page for page in [*named, *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))] if page.exists()]
     faults, blocks = [], 0
     for page in pages:
-        text = page.read_text(encoding="utf-8")
+        text, name = page.read_text(encoding="utf-8"), page.relative_to(root)
         blocks += len(BLOCK.findall(text))
-        faults += broken_links(page, text) + list(failed_blocks(page, text))
-    print("\n".join(faults) if faults else f"check_docs: the links of {len(pages)} pages lead somewhere, {blocks} blocks ran")
+        faults += [f"{name}:{number}: {fault}" for number, fault in sorted([*placeholders(text), *broken_tables(text)])]
+        faults += [f"{name}: {fault}" for fault in [*broken_links(page, text), *failed_blocks(root, text)]]
+    print("\n".join(faults) if faults else f"check_docs: {len(pages)} pages are whole, their links lead somewhere, {blocks} blocks ran")
     return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT).resolve()))

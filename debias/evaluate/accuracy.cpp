@@ -17,15 +17,6 @@ std::string class_name(const Dataset& dataset, int64_t label) {
   return label < static_cast<int64_t>(names.size()) ? fmt::format("{} ('{}')", label, names[label]) : fmt::format("{}", label);
 }
 
-double share_correct(const std::vector<int64_t>& ranks, const std::vector<bool>& chosen) {
-  int64_t count = 0, correct = 0;
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    count += chosen[i];
-    correct += chosen[i] && ranks[i] == 0;
-  }
-  return count == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(correct) / static_cast<double>(count);
-}
-
 }  // namespace
 
 int64_t label_rank(std::span<const double> scores, int64_t label) {
@@ -63,16 +54,16 @@ double accuracy_within(const std::vector<int64_t>& ranks, int64_t k) {
   return count == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(hits) / static_cast<double>(count);
 }
 
-void add_group_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
-                        const std::vector<int64_t>& biases, std::map<std::string, double>& metrics) {
-  std::vector<bool> aligned(ranks.size()), conflicting(ranks.size());
-  for (size_t i = 0; i < ranks.size(); ++i) {
-    const bool known = labels[i] != kUnknown && biases[i] != kUnknown;
-    aligned[i] = known && labels[i] == biases[i];
-    conflicting[i] = known && labels[i] != biases[i];
-  }
-  for (const auto& [name, group] : {std::pair{"aligned_acc", aligned}, std::pair{"conflicting_acc", conflicting}}) {
-    if (std::find(group.begin(), group.end(), true) != group.end()) metrics[split + "." + name] = share_correct(ranks, group);
+void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
+                       const std::vector<int64_t>& biases, const AlignmentMap& alignment, std::map<std::string, double>& metrics) {
+  for (const auto& [name, side] : {std::pair{"aligned_acc", Side::kAligned}, std::pair{"conflicting_acc", Side::kConflicting}}) {
+    int64_t count = 0, correct = 0;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (alignment.side(labels[i], biases[i]) != side) continue;
+      ++count;
+      correct += ranks[i] == 0;
+    }
+    if (count > 0) metrics[split + "." + name] = static_cast<double>(correct) / static_cast<double>(count);
   }
 }
 

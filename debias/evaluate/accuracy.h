@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "debias/data/dataset.h"
+#include "debias/evaluate/alignment_map.h"
 
 namespace debias {
 
@@ -29,10 +30,10 @@ std::vector<int64_t> predicted_classes(const at::Tensor& scores);
 // Share of the ranked samples with rank < k. NaN when none is ranked.
 double accuracy_within(const std::vector<int64_t>& ranks, int64_t k);
 
-// "SPLIT.aligned_acc" and "SPLIT.conflicting_acc": top-1 accuracy of the samples whose bias equals, or does not equal, their label. Samples
-// with an unknown label or bias are in neither group; a group without samples has no metric.
-void add_group_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
-                        const std::vector<int64_t>& biases, std::map<std::string, double>& metrics);
+// "SPLIT.aligned_acc" and "SPLIT.conflicting_acc": top-1 accuracy of the samples on each side of the map. A side without samples has no
+// metric.
+void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
+                       const std::vector<int64_t>& biases, const AlignmentMap& alignment, std::map<std::string, double>& metrics);
 
 // The number of classes of a labelled training set: its largest label + 1, or its named classes. Data errors, naming set and split: no
 // labels; one class only (the class is named).

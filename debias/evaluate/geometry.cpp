@@ -8,20 +8,17 @@
 
 #include "debias/core/error.h"
 #include "debias/data/subset.h"
-#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/bias_probe.h"
 #include "debias/evaluate/chosen_images.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/geometry_metrics.h"
-#include "debias/evaluate/linear_probe.h"
 #include "debias/loader/loader.h"
 
 namespace debias {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr int64_t kProbeBatch = 512;
 
 double alignment_of_views(const EvaluationInput& input, const JudgedSplit& judged, const std::vector<int64_t>& images, uint64_t seed,
                           Progress& progress) {
@@ -56,46 +53,23 @@ Json described(const PairGeometry& geometry) {
   return json;
 }
 
-struct BiasProbe {
-  SoftmaxRegression model;
-  int64_t majority = 0;  // the training set's most frequent bias value
-};
-
-// Empty where the training set has fewer than two bias values.
-std::optional<BiasProbe> train_bias_probe(const Features& train, const GeometryOptions& options, uint64_t seed, Progress& progress) {
-  Features features = train;
-  features.labels = train.biases;
-  int64_t values = 0;
-  for (const int64_t bias : features.labels) values = std::max(values, bias + 1);
-  std::vector<int64_t> counts(static_cast<size_t>(values));
-  for (const int64_t bias : features.labels) {
-    if (bias != kUnknown) ++counts[bias];
-  }
-  if (std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }) < 2) return std::nullopt;
-  BiasProbe probe{SoftmaxRegression(features.values.size(1), values, seed),
-                  std::max_element(counts.begin(), counts.end()) - counts.begin()};
-  Config adam = Config::map({{"name", Config::string("adam")}});
-  adam.set("learning_rate", Config::number(options.probe_learning_rate()));
-  train_probe(probe.model, stored_batches(features, kProbeBatch, seed), {"bias probe", adam, Config(), options.probe_epochs()}, nullptr,
-              progress);
-  return probe;
+Json described(const BiasProbe& probe) {
+  return {{"values", probe.values.size()},
+          {"converged", probe.fit.converged},
+          {"iterations", probe.fit.iterations},
+          {"gradient", probe.fit.gradient},
+          {"objective", probe.fit.objective}};
 }
 
 void judge_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
-  const std::vector<int64_t> predicted = predicted_classes(probe.model.logits(features.values));
-  int64_t known = 0, right = 0, majority = 0;
-  for (size_t i = 0; i < predicted.size(); ++i) {
-    if (features.biases[i] == kUnknown) continue;
-    ++known;
-    right += features.biases[i] == predicted[i];
-    majority += features.biases[i] == probe.majority;
-  }
-  if (known == 0) {
+  const BiasReading reading = read_bias(probe, features);
+  if (reading.known == 0) {
     result.notes.push_back(fmt::format("geometry: {}: no bias values, so no bias_probe_acc1", split));
     return;
   }
-  result.metrics[split + ".bias_probe_acc1"] = static_cast<double>(right) / static_cast<double>(known);
-  result.metrics[split + ".bias_majority_rate"] = static_cast<double>(majority) / static_cast<double>(known);
+  result.metrics[split + ".bias_probe_acc1"] = reading.accuracy;
+  result.metrics[split + ".bias_majority_rate"] = reading.majority_rate;
+  result.metrics[split + ".bias_uniform_rate"] = reading.uniform_rate;
 }
 
 }  // namespace
@@ -108,9 +82,8 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
           .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6), "images of a split, at most; pairs are compared among them")
           .add("bins", &GeometryOptions::bins_, Range::closed(1, 1e5), "of the histograms of cosines, over [-1, 1]")
           .add("bias_probe", &GeometryOptions::bias_probe_, "train a linear classifier for the bias value")
-          .add("probe_epochs", &GeometryOptions::probe_epochs_, Range::closed(1, 1e5), "passes of that classifier")
-          .add("probe_learning_rate", &GeometryOptions::probe_learning_rate_, Range::closed(0, 1e6), "Adam's, of that classifier")
-          .add("seed", &GeometryOptions::seed_, Range::at_least(0), "of the choice of images, their views and the probe; auto: the run's");
+          .add("probe_iterations", &GeometryOptions::probe_iterations_, Range::closed(1, 1e5), "of L-BFGS, until it has converged; at most")
+          .add("seed", &GeometryOptions::seed_, Range::at_least(0), "of the choice of images and their views; auto: the run's");
   return table;
 }
 
@@ -123,7 +96,12 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
   if (options.bias_probe()) {
     bool biased = false;
     for (int64_t i = 0; i < input.train->size(); ++i) biased = biased || input.train->bias(i) != kUnknown;
-    if (biased) probe = train_bias_probe(cache.train(), options, seed, progress);
+    if (biased) probe = fit_bias_probe(cache.train(), options.probe_iterations(), progress);
+    if (probe && !probe->fit.converged) {
+      result.notes.push_back(
+          fmt::format("geometry: the bias probe has not converged in {} iterations (largest gradient {:.1e}); raise probe_iterations",
+                      probe->fit.iterations, probe->fit.gradient));
+    }
     if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias values, so no bias_probe_acc1");
   }
   Json similarity;
@@ -142,6 +120,7 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
   result.details = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);
   result.details["similarity"] = similarity;
+  if (probe) result.details["bias_probe"] = described(*probe);
   result.details["notes"] = result.notes;
   return result;
 }

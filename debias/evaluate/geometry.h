@@ -3,9 +3,10 @@
 // Features are the encoder's pooled output under the evaluation views; alignment takes two of the recipe's training views of each image (0
 // under views that change nothing). At most `samples` images of each judged split are used, chosen by the seed.
 //
-// bias_probe_acc1: accuracy, on the judged split, of a linear classifier trained as linear_dcl's on stored training features to tell the
-// bias value (Alain & Bengio 2016); bias_majority_rate: what always answering the training set's most frequent value gives. Where bias and
-// label agree in training the probe may read the label: judge it on a split where they do not.
+// bias_probe_acc1: accuracy, on the judged split, of a linear classifier fitted to the stored training features to tell the bias value
+// (bias_probe.h), until it has converged; a note says where it has not. Chance beside it: bias_majority_rate, what always answering the
+// training set's most frequent value gives, and bias_uniform_rate, 1 / number of values. Where bias and label agree in training the probe
+// may read the label: judge it on a split where they do not.
 #pragma once
 
 #include "debias/core/options.h"
@@ -19,14 +20,14 @@ class GeometryOptions {
   DEBIAS_OPTION(GeometryOptions, int64_t, samples, 10000)
   DEBIAS_OPTION(GeometryOptions, int64_t, bins, 100)
   DEBIAS_OPTION(GeometryOptions, bool, bias_probe, true)
-  DEBIAS_OPTION(GeometryOptions, int64_t, probe_epochs, 100)
-  DEBIAS_OPTION(GeometryOptions, double, probe_learning_rate, 1e-3)
+  DEBIAS_OPTION(GeometryOptions, int64_t, probe_iterations, 1000)
   DEBIAS_OPTION(GeometryOptions, Auto<int64_t>, seed, {})
   static const OptionTable<GeometryOptions>& table();
 };
 
-// Metrics alignment, uniformity, rankme, std_of_l2_normalized, and bias_probe_acc1 with bias_majority_rate where training and judged split
-// have bias values (a note says where not). Details: per split `similarity`, by set: pairs, mean, std, histogram. Labels are not needed.
+// Metrics alignment, uniformity, rankme, std_of_l2_normalized, and bias_probe_acc1 with bias_majority_rate and bias_uniform_rate where
+// training and judged split have bias values (a note says where not). Details: per split `similarity`, by set: pairs, mean, std, histogram;
+// `bias_probe`: values, converged, iterations, gradient (its largest entry), objective. Labels are not needed.
 EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

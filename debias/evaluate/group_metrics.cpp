@@ -21,6 +21,7 @@ double ratio(int64_t part, int64_t whole) { return whole == 0 ? kUndefined : sta
 
 struct Sums {
   int64_t count = 0, correct = 0;
+  void add(int64_t more, int64_t right) { count += more, correct += right; }
   double share() const { return ratio(correct, count); }
 };
 
@@ -79,15 +80,13 @@ Differences differences(const GroupCounts& counts, EmptyRate empty) {
 // `judged`: the cells that count for the worst and the mean.
 GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& judged) {
   GroupMetrics metrics = {{"acc1", ratio(counts.right, counts.labelled)}};
-  Sums aligned, conflicting;
+  std::array<Sums, 3> of_side;
   double worst = kUndefined, total = 0;
   int64_t cells = 0;
   for (int64_t y = 0; y < counts.classes; ++y) {
     for (int64_t b = 0; b < counts.groups; ++b) {
       const size_t cell = static_cast<size_t>(y * counts.groups + b);
-      Sums& side = y == b ? aligned : conflicting;
-      side.count += counts.count[cell];
-      side.correct += counts.correct[cell];
+      of_side[static_cast<size_t>(options.alignment.side(y, b))].add(counts.count[cell], counts.correct[cell]);
       if (!judged[cell] || counts.count[cell] == 0) continue;
       const double accuracy = counts.accuracy(y, b);
       worst = std::isnan(worst) ? accuracy : std::min(worst, accuracy);
@@ -95,9 +94,9 @@ GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& o
       ++cells;
     }
   }
-  if (options.aligned_is_label) {
-    metrics["aligned_acc"] = aligned.share();
-    metrics["conflicting_acc"] = conflicting.share();
+  if (!options.alignment.empty()) {
+    metrics["aligned_acc"] = of_side[static_cast<size_t>(Side::kAligned)].share();
+    metrics["conflicting_acc"] = of_side[static_cast<size_t>(Side::kConflicting)].share();
   }
   metrics["worst_group_acc"] = worst;
   metrics["unbiased_acc"] = cells == 0 ? kUndefined : total / static_cast<double>(cells);

@@ -3,7 +3,8 @@
 // With n[y,b] samples of the cell, of which r[y,b] are predicted right, and m[c,b] samples of bias value b predicted as c:
 //
 //   acc1                right predictions / labelled samples, whatever their bias value
-//   aligned_acc         the same over samples whose bias value equals their label; conflicting_acc: over those where it differs
+//   aligned_acc         the same over samples whose bias value is one of their class's (alignment_map.h); conflicting_acc: over those where
+//                       it is another
 //   worst_group_acc     min over cells of r / n (Sagawa et al. 2020, "Distributionally robust neural networks", section 3)
 //   unbiased_acc        mean over cells of r / n, each cell counting alike (Bahng et al. 2020, "Learning de-biased representations with
 //                       biased representations", section 4.1; Hong & Yang 2021)
@@ -29,6 +30,7 @@
 #include <vector>
 
 #include "debias/core/options.h"
+#include "debias/evaluate/alignment_map.h"
 
 namespace debias {
 
@@ -46,8 +48,8 @@ struct EnumNames<EmptyRate> {
 };
 
 struct GroupMetricOptions {
-  bool aligned_is_label = true;  // bias value b is aligned with label y = b; false: no aligned_acc and conflicting_acc
-  int64_t min_count = 1;         // >= 1
+  AlignmentMap alignment;  // empty: no aligned_acc and conflicting_acc
+  int64_t min_count = 1;   // >= 1
   EmptyRate empty = EmptyRate::kSkip;
 };
 

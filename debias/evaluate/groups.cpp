@@ -5,13 +5,14 @@
 
 #include "debias/core/error.h"
 #include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/group_tables.h"
+#include "debias/evaluate/value_name.h"
 
 namespace debias {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<std::string_view, 4> kAlignedByLabel = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
 constexpr size_t kNamedCells = 5;  // of a note
 
 struct BiasedSplit {
@@ -21,9 +22,9 @@ struct BiasedSplit {
   GroupMetricOptions options;
 };
 
-BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const GroupsOptions& options) {
+BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const AlignmentMap& alignment, const GroupsOptions& options) {
   const Dataset& dataset = *judged.dataset;
-  BiasedSplit split{judged.name, judged.dataset, {}, {true, options.min_count(), options.empty()}};
+  BiasedSplit split{judged.name, judged.dataset, {}, {alignment, options.min_count(), options.empty()}};
   GroupSamples& samples = split.samples;
   samples.classes = classes;
   samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
@@ -40,36 +41,7 @@ BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const GroupsO
         "labels=FILE.csv (path,label,bias)",
         dataset.info().split, dataset.info().name);
   }
-  const bool by_label = std::find(kAlignedByLabel.begin(), kAlignedByLabel.end(), dataset.info().name) != kAlignedByLabel.end();
-  split.options.aligned_is_label = options.aligned() == AlignedBias::kLabel || (options.aligned() == AlignedBias::kAuto && by_label);
   return split;
-}
-
-std::string name_or_number(const std::vector<std::string>& names, int64_t i) {
-  return i < static_cast<int64_t>(names.size()) ? names[i] : fmt::format("{}", i);
-}
-
-Json name_list(const std::vector<std::string>& names, int64_t count) {
-  Json list = Json::array();
-  for (int64_t i = 0; i < count; ++i) list.push_back(name_or_number(names, i));
-  return list;
-}
-
-Json number_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
-
-Json tables(const BiasedSplit& split, const GroupCounts& counts) {
-  const DatasetInfo& info = split.dataset->info();
-  Json json = {{"labels", name_list(info.class_names, counts.classes)}, {"biases", name_list(info.bias_names, counts.groups)}};
-  for (int64_t y = 0; y < counts.classes; ++y) {
-    Json count = Json::array(), accuracy = Json::array();
-    for (int64_t b = 0; b < counts.groups; ++b) {
-      count.push_back(counts.count[y * counts.groups + b]);
-      accuracy.push_back(number_or_null(counts.accuracy(y, b)));
-    }
-    json["count"].push_back(count);
-    json["accuracy"].push_back(accuracy);
-  }
-  return json;
 }
 
 // "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have.
@@ -80,7 +52,7 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
   for (size_t cell = 0; cell < counts.count.size(); ++cell) {
     if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
     const auto y = static_cast<int64_t>(cell) / counts.groups, b = static_cast<int64_t>(cell) % counts.groups;
-    named += fmt::format("{}{} x {}", named.empty() ? "" : ", ", name_or_number(info.class_names, y), name_or_number(info.bias_names, b));
+    named += fmt::format("{}{} x {}", named.empty() ? "" : ", ", value_name(info.class_names, y), value_name(info.bias_names, b));
   }
   if (small == 0) return "";
   const std::string lack = split.options.min_count == 1 ? "no members" : fmt::format("fewer than {} members", split.options.min_count);
@@ -104,7 +76,7 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
     if (result.metrics.contains(split.name + "." + name)) result.intervals[split.name + "." + name] = interval;
   }
   if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
-  result.details["groups"][split.name] = tables(split, counts);
+  result.details["groups"][split.name] = group_tables(split.dataset->info(), split.samples, counts);
 }
 
 PredictionSource chosen(const EvaluationInput& input, const GroupsOptions& options) {
@@ -131,7 +103,9 @@ const OptionTable<GroupsOptions>& GroupsOptions::table() {
   static const auto table =
       OptionTable<GroupsOptions>()
           .add("predictions", &GroupsOptions::predictions_, "whose are judged; auto: the run's classifier, else kNN")
-          .add("aligned", &GroupsOptions::aligned_, "bias value of a class: label, the one of its number; auto: where the data set says so")
+          .add("aligned", &GroupsOptions::aligned_,
+               "which bias value goes with a class: the most frequent one in training, the one of the label's number, or by names; "
+               "auto: label for data sets that are numbered so, else majority")
           .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9), "smaller groups are left out of worst and unbiased")
           .add("empty", &GroupsOptions::empty_, "rates without samples, in differences: left out, or 0 as in fairlearn")
           .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6), "replicates of the intervals; 0: no intervals")
@@ -145,12 +119,14 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   options.predictions(chosen(input, options));
   const int64_t classes = count_classes(*input.train, "groups");
+  const Alignment alignment = decide_alignment(*input.train, *input.test, options.aligned());
   std::vector<BiasedSplit> splits;
   for (const auto& judged : judged_splits(input)) {
     require_labels(*judged.dataset, classes, "groups");
-    splits.push_back(read_split(judged, classes, options));
+    splits.push_back(read_split(judged, classes, alignment.map, options));
   }
   EvaluationResult result;
+  for (const auto& note : alignment.notes) result.notes.push_back("groups: " + note);
   Json undefined = Json::object();
   for (BiasedSplit& split : splits) {
     split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
@@ -159,6 +135,8 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   }
   Json details = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
   details["metrics"].update(undefined);
+  details["predictions"] = enum_name(options.predictions());
+  describe_alignment(alignment, details);
   for (const auto& [name, interval] : result.intervals) details["intervals"][name] = {interval.first, interval.second};
   details["groups"] = std::move(result.details["groups"]);
   details["notes"] = result.notes;

@@ -3,12 +3,10 @@
 // Judged are the predictions of the run's online classifier, of weighted kNN or of the linear probe (linear_dcl); kNN and probe run with
 // the options they have in the same call, once. `auto`: the classifier where the run has one, else kNN.
 //
-// Which bias value is aligned with a class is known for glyphs, biased_mnist, corrupted_cifar10 and bffhq: the one with the label's number.
-// `aligned: label` says so of another data set, `none` that there is no such correspondence; `auto` is `label` for the four and `none`
-// elsewhere.
+// Which bias values are aligned with a class: alignment.h.
 //
-// The details hold, per split, the tables `count` and `accuracy` ([label][bias], null in a cell without samples), the 95 % intervals, and
-// null for metrics that are undefined; `notes` says what was left out.
+// The details hold "predictions" (knn, linear or classifier: whose were judged), "aligned", "aligned_by" and "aligned_share" (alignment.h),
+// the intervals, null for metrics that are undefined and, per split, the tables of group_tables.h; `notes` says what was left out.
 #pragma once
 
 #include <array>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "debias/core/options.h"
+#include "debias/evaluate/alignment.h"
 #include "debias/evaluate/group_metrics.h"
 #include "debias/evaluate/protocol.h"
 
@@ -30,18 +29,11 @@ struct EnumNames<PredictionSource> {
                                                                                            {"classifier", PredictionSource::kClassifier}}};
 };
 
-enum class AlignedBias { kAuto, kLabel, kNone };
-template <>
-struct EnumNames<AlignedBias> {
-  static constexpr std::array<std::pair<std::string_view, AlignedBias>, 3> values = {
-      {{"auto", AlignedBias::kAuto}, {"label", AlignedBias::kLabel}, {"none", AlignedBias::kNone}}};
-};
-
 class GroupsOptions {
  public:
   GroupsOptions();
   DEBIAS_OPTION(GroupsOptions, PredictionSource, predictions, PredictionSource::kAuto)
-  DEBIAS_OPTION(GroupsOptions, AlignedBias, aligned, AlignedBias::kAuto)
+  DEBIAS_OPTION(GroupsOptions, AlignedChoice, aligned, {})
   DEBIAS_OPTION(GroupsOptions, int64_t, min_count, 1)
   DEBIAS_OPTION(GroupsOptions, EmptyRate, empty, EmptyRate::kSkip)
   DEBIAS_OPTION(GroupsOptions, int64_t, bootstrap, 1000)
@@ -50,8 +42,8 @@ class GroupsOptions {
   static const OptionTable<GroupsOptions>& table();
 };
 
-// Usage error: a judged set without bias values; `predictions: classifier` of a run that has none. Data errors as of count_classes and
-// require_labels (accuracy.h).
+// Usage error: a judged set without bias values; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
+// Data errors as of count_classes and require_labels (accuracy.h).
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

@@ -99,6 +99,7 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
     result.predictions[judged.name] = predicted_classes(model.logits(judged_features.values));
   }
   result.details = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
   result.details["train_loss"] = loss;
   return result;
 }
@@ -130,6 +131,7 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
     result.predictions[judged.name] = predicted_classes(model.logits(features.values));
   }
   result.details = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
   result.details["train_loss"] = loss;
   result.details["epochs"] = epochs;
   return result;
@@ -173,6 +175,7 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
     report(judged.name + ".linear_last", last[judged.name], result.metrics);
   }
   result.details = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
   result.details["train_loss"] = loss;
   result.details["best_epoch"] = best_epoch;
   result.details["selected_on"] = selector;

@@ -60,6 +60,7 @@ EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCac
     result.predictions[judged.name] = predicted_classes(logits);
   }
   result.details = describe(name, input, result.metrics, MeanClassifierOptions::table().write(options), classes);
+  describe_predictions(name, input, classes, result);
   return result;
 }
 

@@ -1,9 +1,11 @@
 #include "debias/evaluate/protocol.h"
 
 #include <algorithm>
+#include <array>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/geometry.h"
 #include "debias/evaluate/groups.h"
@@ -15,6 +17,9 @@
 
 namespace debias {
 namespace {
+
+constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
+constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it judges
 
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
@@ -61,6 +66,15 @@ std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
   return splits;
 }
 
+const Alignment& EvaluationCache::alignment() {
+  if (!alignment_) {
+    const Config* section = protocol_options_.find("groups");
+    const GroupsOptions options = section == nullptr ? GroupsOptions() : GroupsOptions::table().read(*section, "groups");
+    alignment_ = decide_alignment(*input_.train, *input_.test, options.aligned());
+  }
+  return *alignment_;
+}
+
 nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
                                 const Config& resolved_options, int64_t classes) {
   nlohmann::ordered_json json;
@@ -71,6 +85,16 @@ nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInp
   json["counts"]["train"] = input.train->size();
   for (const auto& judged : judged_splits(input)) json["counts"][judged.name] = judged.dataset->size();
   return json;
+}
+
+void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result) {
+  result.details["predictions"] = whose;
+  for (const auto& judged : judged_splits(input)) {
+    std::vector<int64_t> labels;
+    for (int64_t i = 0; i < judged.dataset->size(); ++i) labels.push_back(judged.dataset->label(i));
+    auto& table = result.details["by_class"][judged.name];
+    add_confusion(labels, result.predictions.at(judged.name), classes, input.train->info().class_names, table);
+  }
 }
 
 const std::vector<ProtocolEntry>& protocol_registry() {
@@ -92,13 +116,20 @@ const std::vector<ProtocolEntry>& protocol_registry() {
 }
 
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all) {
-  for (const auto& metric : result.metrics) {
-    const auto same = std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.first == metric.first; });
-    if (same == all.end()) {
-      all.push_back(metric);
-    } else if (protocol == "groups") {
-      same->second = metric.second;
+  const auto same = [&all](const std::string& name) {
+    return std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.first == name; });
+  };
+  for (const std::string split : {"valid.", "test."}) {
+    if (protocol != "groups" || !result.metrics.contains(split + kOnlyOfGroups)) continue;
+    for (const char* side : kOfSides) {
+      if (const auto found = same(split + side); found != all.end()) all.erase(found);
     }
+  }
+  for (const auto& [name, value] : result.metrics) {
+    const std::string split = name.substr(0, name.find('.') + 1), own = name.substr(split.size());
+    const bool of_side = std::find(kOfSides.begin(), kOfSides.end(), own) != kOfSides.end();
+    if (of_side && protocol != "groups" && same(split + kOnlyOfGroups) != all.end()) continue;
+    if (same(name) == all.end()) all.emplace_back(name, value);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
+#include "debias/evaluate/alignment.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
 
@@ -63,6 +65,8 @@ class EvaluationCache {
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
+  // Which bias values go with which class, by the options of `groups` in this call: the same for every protocol.
+  const Alignment& alignment();
 
  private:
   const Features& of(const std::string& name, const std::shared_ptr<const Dataset>& dataset);
@@ -72,6 +76,7 @@ class EvaluationCache {
   Config protocol_options_;
   std::map<std::string, Features> features_;
   std::map<std::string, EvaluationResult> results_;  // by protocol and options
+  std::optional<Alignment> alignment_;
 };
 
 // The sets that are judged: valid where there is one, and test.
@@ -85,6 +90,10 @@ std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
 nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
                                 const Config& resolved_options, int64_t classes);
 
+// What a protocol that classifies adds to its details: "predictions", whose they are (knn, linear, mean_classifier), and, per split in
+// "by_class", what confusion.h says of the result's predictions.
+void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
+
 struct ProtocolEntry {
   std::string name;  // knn, linear_dcl, linear_supcon, ...
   std::vector<std::string> aliases;
@@ -95,7 +104,8 @@ struct ProtocolEntry {
 };
 const std::vector<ProtocolEntry>& protocol_registry();
 
-// Appends a protocol's metrics to those of others. Of equal names (`aligned_acc` of kNN and of `groups`) that of `groups` counts.
+// Appends a protocol's metrics to those of others. In a split that `groups` has judged, aligned_acc and conflicting_acc are those of
+// `groups` or, where these are undefined, absent, in whichever order the protocols come: kNN's never stand beside a classifier's figures.
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

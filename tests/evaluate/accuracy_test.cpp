@@ -31,19 +31,22 @@ TEST(Accuracy, IsTheShareOfRankedSamplesWithinK) {
   EXPECT_TRUE(std::isnan(accuracy_within({kUnranked}, 1)));
 }
 
-TEST(GroupAccuracy, SplitsByWhetherBiasEqualsLabel) {
+TEST(SideAccuracy, SplitsByTheBiasValuesOfTheClass) {
   std::map<std::string, double> metrics;
-  //                                     aligned: 1 of 2; conflicting: 2 of 3; unknown bias: neither
-  add_group_accuracy("test", {0, 3, 0, 0, 1, 0}, {0, 1, 0, 1, 2, 2}, {0, 1, 1, 0, 0, kUnknown}, metrics);
-  EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 0.5);
-  EXPECT_DOUBLE_EQ(metrics.at("test.conflicting_acc"), 2.0 / 3);
+  const AlignmentMap alignment({{2}, {0, 1}, {}});
+  //                                    class 0: conflicting, aligned wrong; class 1: aligned right, right; unknown bias; class 2: neither
+  add_side_accuracy("test", {0, 3, 0, 0, 1, 1}, {0, 0, 1, 1, 1, 2}, {0, 2, 0, 1, kUnknown, 2}, alignment, metrics);
+  EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(metrics.at("test.conflicting_acc"), 1);
 }
 
-TEST(GroupAccuracy, AnEmptyGroupHasNoMetric) {
+TEST(SideAccuracy, ASideWithoutSamplesHasNoMetric) {
   std::map<std::string, double> metrics;
-  add_group_accuracy("test", {0, 0}, {0, 1}, {0, kUnknown}, metrics);
-  EXPECT_EQ(metrics.size(), 1u);
-  EXPECT_EQ(metrics.count("test.aligned_acc"), 1u);
+  add_side_accuracy("test", {0, 0}, {0, 1}, {0, kUnknown}, AlignmentMap::by_label(2), metrics);
+  EXPECT_EQ(metrics, (std::map<std::string, double>{{"test.aligned_acc", 1}}));
+  metrics.clear();
+  add_side_accuracy("test", {0, 0}, {0, 1}, {0, 0}, AlignmentMap(), metrics);
+  EXPECT_TRUE(metrics.empty());
 }
 
 TEST(Classes, AreNamedOrCountedWhicheverIsMore) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "debias/core/philox.h"
+#include "debias/evaluate/bias_probe.h"
 #include "debias/evaluate/geometry_metrics.h"
 #include "tests/evaluate/toy.h"
 
@@ -126,13 +127,16 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
   input.train = biased(60, "train", 0);
   input.test = biased(31, "test", 0);
   input.train_views = options("{preset: sim32, random_resized_crop: {size: 6}}");
-  const EvaluationResult result = judged(input, "geometry", "{bins: 10, probe_epochs: 60, probe_learning_rate: 0.3}");
+  const EvaluationResult result = judged(input, "geometry", "{bins: 10}");
   EXPECT_GT(result.metrics.at("test.alignment"), 0);
   EXPECT_LT(result.metrics.at("test.uniformity"), 0);
   EXPECT_GT(result.metrics.at("test.rankme"), 1);
   EXPECT_GT(result.metrics.at("test.std_of_l2_normalized"), 0);
   EXPECT_EQ(result.metrics.at("test.bias_probe_acc1"), 1);
   EXPECT_NEAR(result.metrics.at("test.bias_majority_rate"), 11.0 / 31, 1e-12);
+  EXPECT_NEAR(result.metrics.at("test.bias_uniform_rate"), 1.0 / 3, 1e-12);
+  EXPECT_EQ(result.details["bias_probe"]["converged"], true);
+  EXPECT_TRUE(result.notes.empty());
   const auto& similarity = result.details["similarity"]["test"];
   EXPECT_EQ(similarity["positive_aligned"]["histogram"].size(), 10u);
   EXPECT_EQ(similarity["positive_conflicting"]["pairs"], 0);
@@ -146,6 +150,51 @@ TEST(GeometryProtocol, ViewsThatChangeNothingAlignPerfectlyAndFewSamplesAreDrawn
   EXPECT_NEAR(at_seed(1).at("test.alignment"), 0, 1e-12);
   EXPECT_EQ(at_seed(1), at_seed(1));
   EXPECT_NE(at_seed(1), at_seed(2));
+}
+
+// The bias is a channel that hardly varies beside two that do: ten times weaker than what the features are made of, and yet linear.
+TEST(GeometryProtocol, ReadsABiasThatIsWeakInTheFeatures) {
+  Random random({.domain = RngDomain::kTest, .seed = 5});
+  Features train;
+  train.values = random_rows(600, 4, 6) * 10;
+  for (int64_t i = 0; i < 600; ++i) {
+    train.biases.push_back(i % 2 == 0 ? 3 : 7);
+    train.values[i][2] = 50 + 1e-3 * static_cast<double>(i % 2) + 1e-4 * random.normal();
+  }
+  const auto probe = fit_bias_probe(train, 1000, Progress::silent());
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_TRUE(probe->fit.converged);
+  EXPECT_EQ(probe->values, (std::vector<int64_t>{3, 7}));
+  EXPECT_EQ(probe->majority, 3);
+  EXPECT_GT(read_bias(*probe, train).accuracy, 0.99);
+}
+
+TEST(GeometryProtocol, SaysThatTheBiasProbeHasNotConverged) {
+  EvaluationInput input = toy_input();
+  input.train = biased(60, "train", 0);
+  input.test = biased(31, "test", 0);
+  const EvaluationResult result = judged(input, "geometry", "{probe_iterations: 1}");
+  EXPECT_EQ(result.details["bias_probe"]["converged"], false);
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_TRUE(result.notes[0].starts_with("geometry: the bias probe has not converged in 1 iterations (largest gradient "))
+      << result.notes[0];
+}
+
+// Bias values that training has not seen are read wrongly, and rows without one do not count.
+TEST(BiasProbe, CountsWhatItIsJudgedOn) {
+  Features train;
+  train.values = at::eye(4, at::kFloat);
+  train.biases = {5, 5, 2, kUnknown};
+  const auto probe = fit_bias_probe(train, 1000, Progress::silent());
+  ASSERT_TRUE(probe.has_value());
+  EXPECT_EQ(probe->values, (std::vector<int64_t>{2, 5}));
+  EXPECT_EQ(probe->majority, 5);
+  train.biases = {5, 3, 2, kUnknown};
+  const BiasReading reading = read_bias(*probe, train);
+  EXPECT_EQ(reading.known, 3);
+  EXPECT_DOUBLE_EQ(reading.accuracy, 2.0 / 3);
+  EXPECT_DOUBLE_EQ(reading.majority_rate, 1.0 / 3);
+  EXPECT_DOUBLE_EQ(reading.uniform_rate, 0.5);
 }
 
 TEST(GeometryProtocol, SaysWhyThereIsNoBiasProbe) {

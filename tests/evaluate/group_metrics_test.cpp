@@ -13,7 +13,9 @@
 namespace debias {
 namespace {
 
-GroupMetrics metrics_of(const GroupSamples& samples, const GroupMetricOptions& options = {}) {
+GroupMetricOptions by_label(int64_t min_count = 1) { return {.alignment = AlignmentMap::by_label(10), .min_count = min_count}; }
+
+GroupMetrics metrics_of(const GroupSamples& samples, const GroupMetricOptions& options = by_label()) {
   return group_metrics(count_groups(samples), options);
 }
 
@@ -54,11 +56,11 @@ TEST(GroupMetrics, HandExample) {
 }
 
 TEST(GroupMetrics, SmallGroupsAreLeftOutOfWorstAndUnbiased) {
-  const GroupMetrics metrics = metrics_of(four_cells(), {.min_count = 2});
+  const GroupMetrics metrics = metrics_of(four_cells(), by_label(2));
   EXPECT_DOUBLE_EQ(metrics.at("worst_group_acc"), 0.5);
   EXPECT_DOUBLE_EQ(metrics.at("unbiased_acc"), (0.75 + 0.5 + 1) / 3);
   EXPECT_DOUBLE_EQ(metrics.at("conflicting_acc"), 1.0 / 3);
-  EXPECT_TRUE(std::isnan(metrics_of(four_cells(), {.min_count = 5}).at("worst_group_acc")));
+  EXPECT_TRUE(std::isnan(metrics_of(four_cells(), by_label(5)).at("worst_group_acc")));
 }
 
 TEST(GroupMetrics, UnknownLabelsAndBiasValuesAreInNoGroup) {
@@ -73,7 +75,7 @@ TEST(GroupMetrics, UnknownLabelsAndBiasValuesAreInNoGroup) {
 }
 
 TEST(GroupMetrics, WithoutACorrespondenceNothingIsAligned) {
-  const GroupMetrics metrics = metrics_of(four_cells(), {.aligned_is_label = false});
+  const GroupMetrics metrics = metrics_of(four_cells(), {.alignment = AlignmentMap()});
   EXPECT_FALSE(metrics.contains("aligned_acc"));
   EXPECT_FALSE(metrics.contains("conflicting_acc"));
   EXPECT_TRUE(metrics.contains("worst_group_acc"));
@@ -82,7 +84,7 @@ TEST(GroupMetrics, WithoutACorrespondenceNothingIsAligned) {
 // A test set of conflicting images only, as bFFHQ's: each rate is known for one bias value, so no difference is.
 TEST(GroupMetrics, AnEmptyGroupIsUndefinedUnlessTakenForZero) {
   const GroupSamples samples{{0, 0, 1, 1}, {1, 1, 0, 0}, {0, 1, 1, 1}, 2, 2};
-  const GroupMetrics skipped = metrics_of(samples), zero = metrics_of(samples, {.empty = EmptyRate::kZero});
+  const GroupMetrics skipped = metrics_of(samples), zero = metrics_of(samples, {.alignment = {}, .empty = EmptyRate::kZero});
   EXPECT_TRUE(std::isnan(skipped.at("aligned_acc")));
   EXPECT_TRUE(std::isnan(skipped.at("equal_opportunity_difference")));
   EXPECT_TRUE(std::isnan(skipped.at("equalized_odds_difference")));
@@ -132,7 +134,7 @@ TEST(GroupMetrics, RefusesListsThatDoNotFitAndValuesOutOfRange) {
 TEST(GroupIntervals, HaveTheWidthOfABinomialAndHoldTheValue) {
   const GroupSamples samples = drawn_samples(4, 4, 2000, 3);
   const double p = metrics_of(samples).at("acc1");
-  const auto intervals = group_intervals(samples, {}, {});
+  const auto intervals = group_intervals(samples, by_label(), {});
   const auto [low, high] = intervals.at("acc1");
   EXPECT_LT(low, p);
   EXPECT_GT(high, p);
@@ -158,7 +160,7 @@ TEST(GroupIntervals, AGroupLeftOutOfTheValueIsLeftOutOfReplicates) {
   samples.labels.push_back(0);
   samples.biases.push_back(2);
   samples.predictions.push_back(1);
-  EXPECT_GT(group_intervals(samples, {.min_count = 2}, {}).at("worst_group_acc").first, 0.3);
+  EXPECT_GT(group_intervals(samples, by_label(2), {}).at("worst_group_acc").first, 0.3);
   EXPECT_EQ(group_intervals(samples, {}, {}).at("worst_group_acc").first, 0);
 }
 

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/evaluate/toy.h"
 
 namespace debias {
@@ -20,6 +22,7 @@ std::shared_ptr<ToyDataset> biased(const std::string& split, const std::string& 
 
 EvaluationInput biased_input() {
   EvaluationInput input = toy_input();
+  input.train = biased("train");
   const auto test = biased("test");
   test->set_label(0, 1);   // class 0, bias 0 -> label 1: conflicting and wrong
   test->set_label(29, 0);  // class 2, bias 0 -> label 0: aligned and wrong
@@ -54,7 +57,7 @@ TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
 }
 
 TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
-  EvaluationInput input = toy_input();
+  EvaluationInput input = biased_input();
   const auto test = biased("test");
   for (int64_t i = 0; i < 30; ++i) test->set_bias(i, (i + 1) % 3);
   input.test = test;
@@ -90,13 +93,58 @@ TEST(Groups, JudgesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
   EXPECT_EQ(groups.predictions.at("test"), linear.predictions.at("test"));
 }
 
-TEST(Groups, OtherDataSetsHaveNoAlignedValueUnlessToldSo) {
+// The pictures of a folder: class c goes with bias value (c + 1) % 3, in 20 of 30 images, and kNN is right on all but one that conflicts.
+EvaluationInput rotated_input() {
   EvaluationInput input = toy_input();
-  input.test = biased("test", "image_folder");
-  EXPECT_FALSE(judged(input, "groups").metrics.contains("test.aligned_acc"));
-  EXPECT_TRUE(judged(input, "groups", "{aligned: label}").metrics.contains("test.aligned_acc"));
-  input.test = biased("test");
-  EXPECT_FALSE(judged(input, "groups", "{aligned: none}").metrics.contains("test.aligned_acc"));
+  const auto rotated = [](const std::string& split) {
+    const auto dataset = biased(split, "image_folder");
+    for (int64_t i = 0; i < 30; ++i) dataset->set_bias(i, (dataset->bias(i) + 1) % 3);
+    return dataset;
+  };
+  const auto test = rotated("test");
+  test->set_label(29, 0);  // its picture is of class 2, and its bias value is 1, which goes with class 0
+  input.train = rotated("train");
+  input.test = test;
+  return input;
+}
+
+TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverItsNumber) {
+  const EvaluationResult result = judged(rotated_input(), "groups");
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 20.0 / 21);
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 1);
+  EXPECT_EQ(result.details["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
+  EXPECT_EQ(result.details["aligned_by"], "majority");
+  EXPECT_DOUBLE_EQ(result.details["aligned_share"], 20.0 / 30);
+  EXPECT_EQ(result.details["options"]["aligned"], "auto");
+  EXPECT_EQ(result.details["predictions"], "knn");
+}
+
+TEST(Groups, KnnTakesTheSameMap) {
+  const EvaluationInput input = rotated_input();
+  for (const char* aligned : {"auto", "label", "{class0: green, class1: blue, class2: [red, green]}", "none"}) {
+    const Config all = options(fmt::format("{{groups: {{bootstrap: 0, aligned: {}}}}}", aligned));
+    EvaluationCache cache(input, Progress::silent(), all);
+    const EvaluationResult &groups = cache.judge("groups"), &knn = cache.judge("knn");
+    EXPECT_EQ(groups.metrics.contains("test.conflicting_acc"), std::string(aligned) != "none");
+    for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
+      const auto of = [&](const EvaluationResult& result) { return result.metrics.contains(name) ? result.metrics.at(name) : -1; };
+      EXPECT_EQ(of(knn), of(groups)) << aligned;
+    }
+    EXPECT_EQ(knn.details["predictions"], "knn");
+    if (std::string(aligned) == "none") continue;
+    EXPECT_EQ(knn.details["aligned"], groups.details["aligned"]);
+    EXPECT_EQ(knn.details["aligned_by"], groups.details["aligned_by"]);
+  }
+}
+
+TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
+  const auto table = judged(biased_input(), "groups", "{bootstrap: 0}").details["groups"]["test"];
+  EXPECT_EQ(table["confusion"].dump(), "[[9,0,1],[1,10,0],[0,0,9]]");
+  EXPECT_EQ(table["per_class"]["class1"].dump(), R"({"count":11,"predicted":10,"accuracy":0.9090909090909091})");
+  const auto& red = table["by_bias"]["red"];
+  EXPECT_EQ(red["count"], 11);
+  EXPECT_DOUBLE_EQ(red["error_rate"], 2.0 / 11);
+  EXPECT_DOUBLE_EQ(red["selection_rate"]["class0"], 7.0 / 11);
 }
 
 TEST(Groups, RefusesDataWithoutABias) {
@@ -115,6 +163,19 @@ TEST(Groups, OfEqualNamesItsMetricCounts) {
     append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
     EXPECT_EQ(all.size(), 3u);
     EXPECT_EQ(metrics_of(parse_condition("test.aligned_acc<1"), all)[0].second, 0.3);
+  }
+}
+
+TEST(Groups, WhatItLeavesUndefinedIsNotFilledByKnn) {
+  EvaluationResult knn, groups;
+  knn.metrics = {{"test.aligned_acc", 0.1}, {"test.conflicting_acc", 0.2}, {"valid.aligned_acc", 0.5}};
+  groups.metrics = {{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}};
+  for (const bool first : {true, false}) {
+    NamedMetrics all;
+    append_metrics(first ? "knn" : "groups", first ? knn : groups, all);
+    append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, (NamedMetrics{{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}, {"valid.aligned_acc", 0.5}}));
   }
 }
 

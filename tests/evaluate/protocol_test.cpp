@@ -116,6 +116,12 @@ TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
   for (int i = 0; i < 6; ++i) test->set_bias(i, i < 4 ? i % 3 : (i + 1) % 3);
   test->set_label(5, 0);  // its picture is of class 2: wrong, and its bias 0 is now aligned
   input.test = test;
+  const EvaluationResult without = judged(input, "knn");  // nothing says which value goes with a class
+  EXPECT_FALSE(without.metrics.contains("test.aligned_acc"));
+  EXPECT_EQ(without.details["notes"].size(), 1u);
+  const auto train = std::make_shared<ToyDataset>(60, 3);
+  for (int i = 0; i < 60; ++i) train->set_bias(i, i % 3);
+  input.train = train;
   const auto metrics = judged(input, "knn").metrics;
   EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 0.8);
   EXPECT_DOUBLE_EQ(metrics.at("test.conflicting_acc"), 1.0);

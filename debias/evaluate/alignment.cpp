@@ -1,0 +1,170 @@
+#include "debias/evaluate/alignment.h"
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/evaluate/value_name.h"
+
+namespace debias {
+namespace {
+
+constexpr std::array<std::string_view, 4> kAlignedByLabel = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
+constexpr size_t kNamedClasses = 5;  // of a note
+constexpr const char* kExpected = "auto, majority, label, none or a map such as {cat: red, dog: [blue, green]}";
+
+struct Names {
+  const char* what;  // "class" or "bias value"
+  std::vector<std::string> names;
+};
+
+// Samples of the training set by class and bias value.
+using Table = std::vector<std::vector<int64_t>>;
+
+Names names_of(const char* what, const std::vector<std::string>& named, int64_t count) {
+  Names names{what, {}};
+  for (int64_t i = 0; i < std::max(count, std::ssize(named)); ++i) names.names.push_back(value_name(named, i));
+  return names;
+}
+
+int64_t count_values(const Dataset& dataset, int64_t (Dataset::*number)(int64_t) const) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < dataset.size(); ++i) count = std::max(count, (dataset.*number)(i) + 1);
+  return count;
+}
+
+Table count_pairs(const Dataset& train, size_t classes, size_t biases) {
+  Table table(classes, std::vector<int64_t>(biases));
+  for (int64_t i = 0; i < train.size(); ++i) {
+    const int64_t label = train.label(i), bias = train.bias(i);
+    if (label != kUnknown && bias != kUnknown) ++table[static_cast<size_t>(label)][static_cast<size_t>(bias)];
+  }
+  return table;
+}
+
+int64_t number_of(const Config& node, const std::string& name, const Names& known) {
+  const auto found = std::find(known.names.begin(), known.names.end(), name);
+  if (found != known.names.end()) return found - known.names.begin();
+  throw usage_error("{}groups: aligned: unknown {} '{}'{}", node.prefix(), known.what, name, suggestion(name, known.names));
+}
+
+std::vector<std::vector<int64_t>> as_written(const Config& map, const Names& classes, const Names& biases) {
+  std::vector<std::vector<int64_t>> aligned(classes.names.size());
+  for (const auto& [name, value] : map.entries()) {
+    auto& own = aligned[static_cast<size_t>(number_of(value, name, classes))];
+    const std::vector<Config> items = value.is_sequence() ? value.items() : std::vector<Config>{value};
+    for (const Config& item : items) own.push_back(number_of(item, item.text(), biases));
+    std::sort(own.begin(), own.end());
+    own.erase(std::unique(own.begin(), own.end()), own.end());
+  }
+  return aligned;
+}
+
+std::vector<std::vector<int64_t>> most_frequent(const Table& table, const Names& classes, const Names& biases,
+                                                std::vector<std::string>& notes) {
+  std::vector<std::vector<int64_t>> aligned(table.size());
+  for (size_t y = 0; y < table.size(); ++y) {
+    const auto most = std::max_element(table[y].begin(), table[y].end());
+    if (most == table[y].end() || *most == 0) continue;
+    const auto first = most - table[y].begin();
+    aligned[y] = {first};
+    const auto ties = std::count(table[y].begin(), table[y].end(), *most);
+    if (ties == 1) continue;
+    notes.push_back(fmt::format("{} bias values of class '{}' are equally frequent in training ({} images each); '{}' is taken as aligned",
+                                ties, classes.names[y], *most, biases.names[static_cast<size_t>(first)]));
+  }
+  return aligned;
+}
+
+void note_classes_without(const AlignmentMap& map, const Names& classes, std::vector<std::string>& notes) {
+  std::string named;
+  size_t without = 0;
+  for (size_t y = 0; y < classes.names.size(); ++y) {
+    if (!map.biases_of_class()[y].empty() || ++without > kNamedClasses) continue;
+    named += (named.empty() ? "'" : ", '") + classes.names[y] + "'";
+  }
+  if (without > kNamedClasses) named += ", ...";
+  if (without > 0) notes.push_back("no bias value is aligned with " + named + ": such images are neither aligned nor conflicting");
+}
+
+nlohmann::ordered_json by_name(const AlignmentMap& map, const Names& classes, const Names& biases) {
+  auto json = nlohmann::ordered_json::object();
+  for (size_t y = 0; y < classes.names.size() && !map.empty(); ++y) {
+    auto& own = json[classes.names[y]] = nlohmann::ordered_json::array();
+    for (const int64_t bias : map.biases_of_class()[y]) own.push_back(value_name(biases.names, bias));
+  }
+  return json;
+}
+
+nlohmann::ordered_json aligned_share(const AlignmentMap& map, const Table& table) {
+  int64_t aligned = 0, all = 0;
+  for (size_t y = 0; y < table.size(); ++y) {
+    for (size_t b = 0; b < table[y].size(); ++b) {
+      all += table[y][b];
+      if (map.side(static_cast<int64_t>(y), static_cast<int64_t>(b)) == Side::kAligned) aligned += table[y][b];
+    }
+  }
+  if (map.empty() || all == 0) return nullptr;
+  return static_cast<double>(aligned) / static_cast<double>(all);
+}
+
+AlignedRule rule_for(const Dataset& train) {
+  const bool known = std::find(kAlignedByLabel.begin(), kAlignedByLabel.end(), train.info().name) != kAlignedByLabel.end();
+  return known ? AlignedRule::kLabel : AlignedRule::kMajority;
+}
+
+}  // namespace
+
+namespace options_detail {
+
+AlignedChoice Field<AlignedChoice>::parse(const Config& value, const Range&, const std::string& what) {
+  if (value.is_scalar()) return {Field<AlignedRule>::parse(value, Range::any(), what), Config()};
+  if (!value.is_map() || value.entries().empty()) refuse(value, what, kExpected);
+  for (const auto& [name, own] : value.entries()) {
+    const bool list = own.is_sequence() && !own.items().empty() &&
+                      std::all_of(own.items().begin(), own.items().end(), [](const Config& item) { return item.is_scalar(); });
+    if (!own.is_scalar() && !list) refuse(own, what + ": " + name, "a bias value or a list of them");
+  }
+  return {AlignedRule::kAuto, value};
+}
+
+Config Field<AlignedChoice>::emit(const AlignedChoice& choice) {
+  return choice.map.is_map() ? choice.map : Field<AlignedRule>::emit(choice.rule);
+}
+
+}  // namespace options_detail
+
+Alignment decide_alignment(const Dataset& train, const Dataset& judged, const AlignedChoice& choice) {
+  const int64_t trained_biases = count_values(train, &Dataset::bias), judged_biases = count_values(judged, &Dataset::bias);
+  const auto& bias_names = train.info().bias_names.empty() ? judged.info().bias_names : train.info().bias_names;
+  const Names classes = names_of("class", train.info().class_names, count_values(train, &Dataset::label));
+  const Names biases = names_of("bias value", bias_names, std::max(trained_biases, judged_biases));
+  const Table table = count_pairs(train, classes.names.size(), biases.names.size());
+  const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
+  Alignment alignment;
+  if (choice.map.is_map()) {
+    alignment.by = "recipe";
+    alignment.map = AlignmentMap(as_written(choice.map, classes, biases));
+  } else if (rule == AlignedRule::kMajority && trained_biases > 0) {
+    alignment.by = "majority";
+    alignment.map = AlignmentMap(most_frequent(table, classes, biases, alignment.notes));
+  } else if (rule == AlignedRule::kMajority && judged_biases > 0) {
+    alignment.notes.push_back(
+        "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
+  } else if (rule == AlignedRule::kLabel) {
+    alignment.by = "label";
+    alignment.map = AlignmentMap::by_label(std::ssize(classes.names));
+  }
+  if (!alignment.map.empty()) note_classes_without(alignment.map, classes, alignment.notes);
+  alignment.biases_of_class = by_name(alignment.map, classes, biases);
+  alignment.share = aligned_share(alignment.map, table);
+  return alignment;
+}
+
+void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& details) {
+  details["aligned"] = alignment.biases_of_class;
+  details["aligned_by"] = alignment.by;
+  details["aligned_share"] = alignment.share;
+}
+
+}  // namespace debias

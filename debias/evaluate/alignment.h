@@ -1,0 +1,64 @@
+// How a run decides which bias values are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
+//
+//   majority   a class's most frequent bias value in the training set; of equally frequent ones the lowest number, and a note says so
+//   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
+//   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
+//   {cat: red, dog: [blue, green]}   by the names that training has (numbers where it has no names); a class left out is on neither side
+//   auto       label for the four data sets named above, majority for any other
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+#include "debias/data/dataset.h"
+#include "debias/evaluate/alignment_map.h"
+
+namespace debias {
+
+enum class AlignedRule { kAuto, kMajority, kLabel, kNone };
+template <>
+struct EnumNames<AlignedRule> {
+  static constexpr std::array<std::pair<std::string_view, AlignedRule>, 4> values = {
+      {{"auto", AlignedRule::kAuto}, {"majority", AlignedRule::kMajority}, {"label", AlignedRule::kLabel}, {"none", AlignedRule::kNone}}};
+};
+
+struct AlignedChoice {
+  AlignedRule rule = AlignedRule::kAuto;
+  Config map;  // class name -> bias name, or a list of them; where it is a map, it counts, and not the rule
+};
+
+namespace options_detail {
+
+template <>
+struct Field<AlignedChoice> {
+  static std::string type() { return "auto, majority, label, none or {class: bias or [biases]}"; }
+  static AlignedChoice parse(const Config& value, const Range& range, const std::string& what);
+  static Config emit(const AlignedChoice& choice);
+};
+
+}  // namespace options_detail
+
+struct Alignment {
+  AlignmentMap map;                        // empty: nothing is aligned
+  std::string by = "none";                 // how it was decided: majority, label, recipe or none
+  nlohmann::ordered_json biases_of_class;  // {class: [bias values]} by names
+  nlohmann::ordered_json share;            // of training images of known class and bias value that are aligned; null without such
+  std::vector<std::string> notes;          // one line each, without the protocol's name
+};
+
+// `judged` gives the names of bias values where the training set has none. Usage error on a class or bias value that is not known, with the
+// nearest name. Where a majority is asked for and the training set has no bias values, nothing is aligned, and a note says so if `judged`
+// has some.
+Alignment decide_alignment(const Dataset& train, const Dataset& judged, const AlignedChoice& choice);
+
+// Adds "aligned": {class: [bias values]}, "aligned_by": majority|label|recipe|none and "aligned_share": that share of the training set.
+void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& details);
+
+}  // namespace debias

@@ -1,0 +1,27 @@
+// Which bias values go with which class: a sample whose bias value is one of its class's is aligned, another one is conflicting.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace debias {
+
+enum class Side { kAligned, kConflicting, kNeither };
+
+class AlignmentMap {
+ public:
+  AlignmentMap() = default;  // no correspondence: every sample is on neither side
+  // By class number its bias values. Samples of a class without any are on neither side, and so are those of unknown label or bias.
+  explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class) : biases_(std::move(biases_of_class)) {}
+  static AlignmentMap by_label(int64_t classes);  // class c goes with bias value c
+
+  bool empty() const { return biases_.empty(); }
+  Side side(int64_t label, int64_t bias) const;
+  const std::vector<std::vector<int64_t>>& biases_of_class() const { return biases_; }
+
+ private:
+  std::vector<std::vector<int64_t>> biases_;
+};
+
+}  // namespace debias

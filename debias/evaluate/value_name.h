@@ -1,0 +1,16 @@
+// What a class or bias value is called in results: its name, or its number where the data set has none.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace debias {
+
+inline std::string value_name(const std::vector<std::string>& names, int64_t i) {
+  return i < std::ssize(names) ? names[static_cast<size_t>(i)] : fmt::format("{}", i);
+}
+
+}  // namespace debias
