@@ -78,6 +78,7 @@ endfunction()
 function(debias_add_tests target label timeout filter)
   add_test(NAME ${target}.${label}
     COMMAND ${target} --gtest_brief=1 --gtest_filter=${filter} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${target}.${label}.xml)
-  set(environment "DEBIAS_TEST_DATA=${DEBIAS_TEST_DATA}" "DEBIAS_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/debias" "OMP_NUM_THREADS=2")
+  set(environment "DEBIAS_TEST_DATA=${DEBIAS_TEST_DATA}" "DEBIAS_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/debias" "OMP_NUM_THREADS=2"
+    "GOMP_SPINCOUNT=1000")
   set_tests_properties(${target}.${label} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
 endfunction()

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "apps/debias/verbs.h"
+#include "apps/debias/wait_policy.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 
@@ -72,6 +73,12 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
                      argc > 1 ? fmt::format("{} ", argv[1]) : "");
 }
 
+// Verbs that are worth a second start.
+bool computes_for_long(int argc, char** argv) {
+  const std::string verb = argc > 1 ? argv[1] : "";
+  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study";
+}
+
 int run(int argc, char** argv) {
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
@@ -103,6 +110,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using debias::complain;
+  if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
   try {
     return debias::run(argc, argv);
   } catch (const debias::Error& error) {

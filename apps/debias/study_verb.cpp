@@ -7,11 +7,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/data/atomic_folder.h"
@@ -220,7 +220,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
   const auto part = [&](const char* name, const char* meaning, int (*run)(StudyArguments)) {
     auto* sub = verb->add_subcommand(name, meaning);
     auto arguments = std::make_shared<StudyArguments>();
-    arguments->run.threads = std::max(1U, std::thread::hardware_concurrency());
+    arguments->run.threads = available_cpus();
     sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
     sub->add_option("--seed", arguments->run.seed, "of all random numbers (1)")->option_text("S");
     sub->add_option("--threads", arguments->run.threads, "figures do not depend on it")->option_text("T")->check(CLI::Range(1, 4096));

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "debias/core/cpu_share.h"
 #include "debias/data/file_error.h"
 
 namespace debias {
@@ -117,7 +118,7 @@ bool within(int64_t value, size_t count) { return value >= 0 && value < static_c
 }  // namespace
 
 DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
-  if (threads <= 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (threads <= 0) threads = available_cpus();
   progress.begin("reading " + dataset.info().name, dataset.size());
   const Tally tally = tally_all(dataset, threads, progress);
   progress.end();

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/cpu_share.h"
 #include "debias/data/atomic_folder.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
@@ -95,7 +96,8 @@ void write_images(const fs::path& root, const Part& part, int64_t done, Progress
     }
   };
   std::vector<std::thread> pool;
-  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) pool.emplace_back(work);
+  const int threads = available_cpus();
+  for (int t = 1; t < threads; ++t) pool.emplace_back(work);
   work();
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);

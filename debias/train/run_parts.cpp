@@ -3,8 +3,8 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <thread>
 
+#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/device.h"
@@ -15,7 +15,7 @@ namespace {
 
 int64_t worker_count(const Recipe& recipe) {
   if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(std::thread::hardware_concurrency() / 2, 1, 16);
+  return std::clamp<int64_t>(available_cpus() / 2, 1, 16);
 }
 
 int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
@@ -44,7 +44,8 @@ void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
 
 RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
-  if (recipe.train.threads()) at::set_num_threads(static_cast<int>(*recipe.train.threads()));
+  at::set_num_threads(recipe.train.threads() ? static_cast<int>(*recipe.train.threads())
+                                             : std::min(at::get_num_threads(), available_cpus()));
   RunParts parts;
   parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
   parts.model.to(device);

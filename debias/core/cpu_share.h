@@ -1,0 +1,15 @@
+// How many processors this process may use: what `auto` numbers of threads and workers start from.
+#pragma once
+
+#include <string>
+
+namespace debias {
+
+// The smallest of the processors that the affinity mask allows (taskset, job schedulers) and the quota of the process's control groups and
+// of those above them (containers), rounded up; at least 1. `root` stands before /proc and /sys, for tests.
+//
+// Control groups: version 2 (cpu.max) and version 1 (cpu.cfs_quota_us and cpu.cfs_period_us). A file that is missing or unreadable sets no
+// limit.
+int available_cpus(const std::string& root = "");
+
+}  // namespace debias
