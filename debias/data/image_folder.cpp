@@ -113,7 +113,7 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.class_names = std::move(listing.class_names);
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
-  if (!listing.unread.empty()) info.remarks.push_back(listing.unread.remark((fs::path(options.root()) / prefix).string()));
+  if (!listing.unread.empty()) info.remarks.push_back(listing.unread.remark((fs::path(options.root()) / prefix).parent_path().string()));
   if (!options.labels().empty()) {
     const LabelFile labels = read_label_file(options.labels());
     join_labels(options.root(), prefix, options.labels(), labels, listing.files);
