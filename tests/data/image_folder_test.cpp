@@ -104,7 +104,7 @@ TEST_F(ImageFolder, NamesOnceWhatLooksLikeAnImageButIsNotRead) {
   add("b/2.png");
   EXPECT_THAT(open()->info().remarks,
               ElementsAre("folder " + folder_.path() +
-                          "/: 4 files look like images but are not read (.heic 2, .gif 1, no ending 1; first: a/b.gif)"));
+                          ": 4 files look like images but are not read (.heic 2, .gif 1, no ending 1; first: a/b.gif)"));
 }
 
 TEST_F(ImageFolder, NamesWhatIsNotReadWhereNothingIs) {
