@@ -55,9 +55,26 @@ int on_error(TIFF*, void* user, const char*, const char* format, va_list values)
   return 1;
 }
 
+// A tag that could not be read and changes what the pixels mean: without it they would be others, in silence.
+bool costs_pixels(std::string_view warning) {
+  constexpr std::string_view kIgnored = "tag ignored";
+  if (warning.find(kIgnored) == std::string_view::npos) return false;
+  for (const std::string_view tag : {"BitsPerSample", "ColorMap", "ExtraSamples", "FillOrder", "InkSet", "JPEGTables", "Orientation",
+                                     "PhotometricInterpretation", "PlanarConfiguration", "Predictor", "SampleFormat"}) {
+    if (warning.find(tag) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
 // Unknown tags and the like leave the pixels intact; what libjpeg warns of does not.
 int on_warning(TIFF* file, void* user, const char* module, const char* format, va_list values) {
-  return module != nullptr && std::string_view(module) == "JPEGLib" ? on_error(file, user, module, format, values) : 1;
+  char text[sizeof(Source::fault)];
+  va_list again;
+  va_copy(again, values);
+  std::vsnprintf(text, sizeof text, format, again);
+  va_end(again);
+  const bool of_jpeg = module != nullptr && std::string_view(module) == "JPEGLib";
+  return of_jpeg || costs_pixels(text) ? on_error(file, user, module, format, values) : 1;
 }
 
 using File = std::unique_ptr<TIFF, decltype(&TIFFClose)>;
@@ -108,7 +125,7 @@ uint16_t colours_of(uint16_t interpretation) {
 class Decoder {
  public:
   Decoder(std::span<const uint8_t> bytes, const std::string& path) : path_(path), source_{bytes}, file_(open_file(source_)) {
-    if (file_ == nullptr) throw damaged();
+    if (file_ == nullptr || source_.fault[0] != '\0') throw damaged();
   }
 
   Image decode() {
