@@ -25,7 +25,7 @@ std::string first_bytes(std::span<const uint8_t> bytes) {
 FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
   if (bytes.empty()) return {path, "is empty"};
   const std::string_view unread = unread_image_format(bytes);
-  if (!unread.empty()) return {path, fmt::format("is a {} image, which is not read; {} are", unread, kReadFormats)};
+  if (!unread.empty()) return {path, fmt::format("is an image in the format {}, which is not read; {} are", unread, kReadFormats)};
   return {path, fmt::format("is no image of a format that is read ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
 }
 
