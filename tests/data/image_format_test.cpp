@@ -58,7 +58,8 @@ TEST(ImageExtension, CountsInAnyCase) {
 }
 
 TEST(ImageFormat, ThatIsKnownButNotReadIsNamed) {
-  EXPECT_EQ(refusal(text("GIF89a......")), "a.img: is an image in the format GIF, which is not read; JPEG, PNG, WebP, TIFF, BMP and PNM are");
+  EXPECT_EQ(refusal(text("GIF89a......")),
+            "a.img: is an image in the format GIF, which is not read; JPEG, PNG, WebP, TIFF, BMP and PNM are");
   EXPECT_THAT(refusal(text(std::string("\0\0\0\x18", 4) + "ftypheic....")), HasSubstr("in the format HEIC,"));
   EXPECT_THAT(refusal(text(std::string("\0\0\0\x1c", 4) + "ftypavif....")), HasSubstr("in the format AVIF,"));
   EXPECT_THAT(refusal(text("8BPS")), HasSubstr("in the format Photoshop,"));
