@@ -1,4 +1,4 @@
-// JPEG and PNG decoding, whole and in part.
+// Images of every format that is read, whole and in part, as they are stored and turned as EXIF says.
 #include "debias/data/image_decode.h"
 #include "fuzz/fuzz_target.h"
 
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const int top = byte(2) * rows / 256, left = byte(3) * columns / 256;
       return ImageRegion{{top, left, 1 + byte(4) * (rows - top - 1) / 256, 1 + byte(5) * (columns - left - 1) / 256}, denominator};
     };
-    const PartialImage part = decode_region({data, size}, "image", choose);
+    const PartialImage part = decode_region({data, size}, "image", choose, ExifOrientation::kApplied);
     const Box& box = part.region.box;
     fuzz::require(part.image.height == box.height && part.image.width == box.width, "a part has the size of its region");
     fuzz::require(part.image.pixels.size() == size_t{3} * box.height * box.width, "a part has all of its pixels");

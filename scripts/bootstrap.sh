@@ -55,8 +55,8 @@ missing_packages() {
   for tool in g++ make cmake ninja:ninja-build ccache pkg-config python3 "$@"; do
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
-  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev zlib1g-dev \
-    libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev; do
+  for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev \
+    zlib1g-dev libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev; do
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
   # Debian's python3 has neither pip nor the means to make an environment with one.

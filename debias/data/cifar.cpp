@@ -138,7 +138,7 @@ std::unique_ptr<Dataset> read_image_folders(const std::string& root, const Forma
       files.push_back({folder + "/" + file, found - format.class_names.begin(), kUnknown});
     }
   }
-  if (files.empty()) throw FileError((fs::path(root) / part).string(), "holds no class folder with .jpg, .jpeg or .png files");
+  if (files.empty()) throw FileError((fs::path(root) / part).string(), "holds no class folder with image files");
   std::stable_sort(files.begin(), files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
   return std::make_unique<ImageFiles>(info_of(format, train), root, std::move(files));
 }

@@ -53,7 +53,7 @@ const std::vector<DatasetEntry>& dataset_registry() {
       {"bffhq", {}, "faces: age with gender as the bias; folders 0.5pct, valid and test", BffhqOptions::table().specs(), bffhq_from_config},
       {"image_folder",
        {},
-       "JPEG and PNG files in one folder per class, or with a CSV of labels and biases",
+       "image files in one folder per class, or with a CSV of labels and biases",
        ImageFolderOptions::table().specs(),
        image_folder_from_config},
   };

@@ -2,16 +2,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 
 namespace debias {
-
-// Text of a file or of its name in a message: control characters, which could end the line or steer the terminal, become \x1b and the
-// like.
-std::string without_control_characters(std::string_view text);
 
 class FileError : public Error {  // kData; the message is "PATH: REASON", without control characters
  public:

@@ -1,21 +1,20 @@
 #include "debias/data/image_decode.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <string_view>
 
+#include "debias/data/bmp_decode.h"
+#include "debias/data/exif.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
+#include "debias/data/image_format.h"
 #include "debias/data/jpeg_decode.h"
 #include "debias/data/png_decode.h"
+#include "debias/data/pnm_decode.h"
+#include "debias/data/tiff_decode.h"
+#include "debias/data/webp_decode.h"
 
 namespace debias {
 namespace {
-
-bool begins_with(std::span<const uint8_t> bytes, std::span<const uint8_t> start) {
-  return bytes.size() >= start.size() && std::equal(start.begin(), start.end(), bytes.begin());
-}
 
 std::string first_bytes(std::span<const uint8_t> bytes) {
   std::string text;
@@ -23,31 +22,49 @@ std::string first_bytes(std::span<const uint8_t> bytes) {
   return text;
 }
 
+FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
+  if (bytes.empty()) return {path, "is empty"};
+  const std::string_view unread = unread_image_format(bytes);
+  if (!unread.empty()) return {path, fmt::format("is an image in the format {}, which is not read; {} are", unread, kReadFormats)};
+  return {path, fmt::format("is no image of a format that is read ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
+}
+
+PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose) {
+  const std::optional<ImageFormat> format = image_format(bytes);
+  if (!format) throw no_format(bytes, path);
+  switch (*format) {
+    case ImageFormat::kJpeg:
+      return decode_jpeg(bytes, path, choose);
+    case ImageFormat::kPng:
+      return PartialImage::whole(decode_png(bytes, path));
+    case ImageFormat::kWebp:
+      return PartialImage::whole(decode_webp(bytes, path));
+    case ImageFormat::kTiff:
+      return PartialImage::whole(decode_tiff(bytes, path));
+    case ImageFormat::kBmp:
+      return PartialImage::whole(decode_bmp(bytes, path));
+    case ImageFormat::kPnm:
+      return PartialImage::whole(decode_pnm(bytes, path));
+  }
+  throw no_format(bytes, path);
+}
+
 }  // namespace
 
-PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose) {
-  constexpr std::array<uint8_t, 3> kJpeg = {0xff, 0xd8, 0xff};
-  constexpr std::array<uint8_t, 8> kPng = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-  if (bytes.empty()) throw FileError(path, "is empty");
-  if (begins_with(bytes, kJpeg)) return decode_jpeg(bytes, path, choose);
-  if (begins_with(bytes, kPng)) return PartialImage::whole(decode_png(bytes, path));
-  throw FileError(path, fmt::format("is neither a JPEG nor a PNG image: it begins with {}", first_bytes(bytes)));
+PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose, ExifOrientation exif) {
+  const Orientation orientation = exif == ExifOrientation::kApplied ? exif_orientation(bytes) : Orientation{};
+  if (orientation.upright()) return decode_stored(bytes, path, choose);
+  return turned(decode_stored(bytes, path, of_stored(choose, orientation)), orientation);
 }
 
-PartialImage read_region(const std::string& path, const RegionChooser& choose) {
-  return decode_region(read_file_bytes(path), path, choose);
+PartialImage read_region(const std::string& path, const RegionChooser& choose, ExifOrientation exif) {
+  return decode_region(read_file_bytes(path), path, choose, exif);
 }
 
-Image decode_image(std::span<const uint8_t> bytes, const std::string& path) { return decode_region(bytes, path, whole_region).image; }
-
-Image read_image(const std::string& path) { return read_region(path, whole_region).image; }
-
-bool has_image_extension(const std::string& file_name) {
-  const size_t dot = file_name.rfind('.');
-  if (dot == std::string::npos) return false;
-  std::string extension = file_name.substr(dot);
-  std::transform(extension.begin(), extension.end(), extension.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+Image decode_image(std::span<const uint8_t> bytes, const std::string& path, ExifOrientation exif) {
+  return decode_region(bytes, path, whole_region, exif).image;
 }
+
+Image read_image(const std::string& path, ExifOrientation exif) { return read_region(path, whole_region, exif).image; }
 
 }  // namespace debias

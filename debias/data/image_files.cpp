@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "debias/data/file_error.h"
-#include "debias/data/image_decode.h"
 
 namespace debias {
 
-ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files)
-    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)) {}
+ImageFiles::ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif)
+    : info_(std::move(info)), root_(std::move(root)), files_(std::move(files)), exif_(exif) {}
 
 const ImageFile& ImageFiles::at(int64_t index) const {
   require_index(*this, index);
@@ -28,7 +27,7 @@ Sample ImageFiles::get(int64_t index) const {
 
 PartialImage ImageFiles::region(int64_t index, const RegionChooser& choose) const {
   const std::string path = (std::filesystem::path(root_) / at(index).path).string();
-  PartialImage part = read_region(path, choose);
+  PartialImage part = read_region(path, choose, exif_);
   const bool sized = info_.height > 0 && info_.width > 0;
   if (sized && (part.height != info_.height || part.width != info_.width)) {
     throw FileError(path, fmt::format("is {}x{} pixels, expected {}x{}", part.height, part.width, info_.height, info_.width));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "debias/data/dataset.h"
+#include "debias/data/image_decode.h"
 
 namespace debias {
 
@@ -19,7 +20,7 @@ struct ImageFile {
 class ImageFiles : public Dataset {
  public:
   // Where info.height and info.width are not 0, an image of another size is a data error of get().
-  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files);
+  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif = ExifOrientation::kIgnored);
 
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(files_.size()); }
@@ -36,6 +37,7 @@ class ImageFiles : public Dataset {
   DatasetInfo info_;
   std::string root_;
   std::vector<ImageFile> files_;
+  ExifOrientation exif_;
 };
 
 }  // namespace debias

@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 struct Listing {
   std::vector<std::string> class_names;
   std::vector<ImageFile> files;
+  UnreadImages unread;
 };
 
 // "train/" or "", the part of the root that holds the split.
@@ -42,8 +43,8 @@ std::string split_prefix(const std::string& root, const std::string& split) {
 
 void add_class(const std::string& root, const std::string& class_path, int64_t label, Listing& listing) {
   const std::string full = (fs::path(root) / class_path).string();
-  const std::vector<std::string> images = list_images(full, root);
-  if (images.empty()) throw FileError(full, "is a class folder without .jpg, .jpeg or .png files");
+  const std::vector<std::string> images = list_images(full, root, &listing.unread);
+  if (images.empty()) throw FileError(full, "is a class folder without images that can be read" + listing.unread.after_refusal());
   for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, label, kUnknown});
 }
 
@@ -74,8 +75,11 @@ Listing list_files(const std::string& root, const std::string& prefix) {
     add_class(root, prefix + listing.class_names[label], static_cast<int64_t>(label), listing);
   }
   if (!listing.class_names.empty()) return listing;
-  for (const std::string& image : list_images_directly_in(folder)) listing.files.push_back({prefix + image, kUnknown, kUnknown});
-  if (listing.files.empty()) throw FileError(folder, "holds neither class folders nor .jpg, .jpeg or .png files");
+  for (const std::string& image : list_images_directly_in(folder, &listing.unread))
+    listing.files.push_back({prefix + image, kUnknown, kUnknown});
+  if (listing.files.empty()) {
+    throw FileError(folder, "holds neither class folders nor images that can be read" + listing.unread.after_refusal());
+  }
   return listing;
 }
 
@@ -109,13 +113,15 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.class_names = std::move(listing.class_names);
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
+  if (!listing.unread.empty()) info.remarks.push_back(listing.unread.remark((fs::path(options.root()) / prefix).parent_path().string()));
   if (!options.labels().empty()) {
     const LabelFile labels = read_label_file(options.labels());
     join_labels(options.root(), prefix, options.labels(), labels, listing.files);
     if (labels.has_label) info.class_names = labels.label_names;
     if (labels.has_bias) info.bias_names = labels.bias_names;
   }
-  return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files));
+  const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
+  return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);
 }
 
 }  // namespace
@@ -127,6 +133,7 @@ const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
           .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
           .add("labels", &ImageFolderOptions::labels_, "CSV with the header path,label,bias")
           .add("classes", &ImageFolderOptions::classes_, "imagenet9, imagenet100 or a file of lines CLASS: FOLDER ...; all where empty")
+          .add("exif_orientation", &ImageFolderOptions::exif_orientation_, "turn photographs as their camera noted; torchvision does not")
           .include(HoldOutOptions::table());
   return table;
 }

@@ -1,4 +1,4 @@
-// Folders of JPEG and PNG files: root/[split/]<class>/**/file.
+// Folders of image files (image_format.h): root/[split/]<class>/**/file.
 //
 // The class index is the rank of the class folder's name in byte-wise order, files are sorted by path within a class, other files and
 // names that begin with a dot are passed over, extensions count in any case. Where root/<split> is no folder, split train is the root
@@ -9,6 +9,9 @@
 //
 // `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are passed over. Every class
 // needs one of its folders.
+//
+// `exif_orientation` turns photographs as their camera noted, which torchvision's loader does not: there, and here with false, a picture
+// taken upright may lie on its side. Files that look like images but are not read are counted in info().remarks.
 //
 // Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
 #pragma once
@@ -27,6 +30,7 @@ class ImageFolderOptions : public HoldOutOptions {
   DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
   DEBIAS_OPTION(ImageFolderOptions, std::string, labels, "")
   DEBIAS_OPTION(ImageFolderOptions, std::string, classes, "")
+  DEBIAS_OPTION(ImageFolderOptions, bool, exif_orientation, true)
   static const OptionTable<ImageFolderOptions>& table();
 };
 

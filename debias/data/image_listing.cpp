@@ -5,7 +5,7 @@
 #include <set>
 
 #include "debias/data/file_error.h"
-#include "debias/data/image_decode.h"
+#include "debias/data/image_format.h"
 
 namespace debias {
 namespace {
@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 struct Content {
   std::vector<std::string> folders;
   std::vector<std::string> images;
+  std::vector<std::string> others;
 };
 
 Content content_of(const fs::path& folder) {
@@ -32,6 +33,8 @@ Content content_of(const fs::path& folder) {
       content.folders.push_back(name);
     } else if (has_image_extension(name) && (type == fs::file_type::regular || entries->is_symlink(ignored))) {
       content.images.push_back(name);
+    } else if (type == fs::file_type::regular) {
+      content.others.push_back(name);
     }
   }
   return content;
@@ -43,12 +46,24 @@ std::string real_path(const fs::path& path) {
   return failure ? path.string() : real.string();
 }
 
-void collect(const fs::path& folder, const std::string& prefix, std::set<std::string>& entered, std::vector<std::string>& images) {
+struct Walk {
+  std::set<std::string> entered;
+  std::vector<std::string> images;
+  UnreadImages* unread;
+};
+
+void add_unread(const fs::path& folder, const std::vector<std::string>& names, UnreadImages* unread) {
+  if (unread == nullptr) return;
+  for (const std::string& name : names) unread->add_if_image((folder / name).string());
+}
+
+void collect(const fs::path& folder, const std::string& prefix, Walk& walk) {
   Content content = content_of(folder);
-  for (const std::string& name : content.images) images.push_back(prefix + name);
+  for (const std::string& name : content.images) walk.images.push_back(prefix + name);
+  add_unread(folder, content.others, walk.unread);
   std::sort(content.folders.begin(), content.folders.end());
   for (const std::string& name : content.folders) {
-    if (entered.insert(real_path(folder / name)).second) collect(folder / name, prefix + name + "/", entered, images);
+    if (walk.entered.insert(real_path(folder / name)).second) collect(folder / name, prefix + name + "/", walk);
   }
 }
 
@@ -60,19 +75,20 @@ std::vector<std::string> list_folders(const std::string& folder) {
   return folders;
 }
 
-std::vector<std::string> list_images(const std::string& folder, const std::string& root) {
-  std::set<std::string> entered = {real_path(folder)};
-  for (fs::path above = real_path(root); entered.insert(above.string()).second && above.has_relative_path();) above = above.parent_path();
-  std::vector<std::string> images;
-  collect(folder, "", entered, images);
-  std::sort(images.begin(), images.end());
-  return images;
+std::vector<std::string> list_images(const std::string& folder, const std::string& root, UnreadImages* unread) {
+  Walk walk{{real_path(folder)}, {}, unread};
+  for (fs::path above = real_path(root); walk.entered.insert(above.string()).second && above.has_relative_path();)
+    above = above.parent_path();
+  collect(folder, "", walk);
+  std::sort(walk.images.begin(), walk.images.end());
+  return walk.images;
 }
 
-std::vector<std::string> list_images_directly_in(const std::string& folder) {
-  std::vector<std::string> images = content_of(folder).images;
-  std::sort(images.begin(), images.end());
-  return images;
+std::vector<std::string> list_images_directly_in(const std::string& folder, UnreadImages* unread) {
+  Content content = content_of(folder);
+  add_unread(folder, content.others, unread);
+  std::sort(content.images.begin(), content.images.end());
+  return content.images;
 }
 
 }  // namespace debias

@@ -13,8 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "debias/data/cmyk.h"
 #include "debias/data/file_error.h"
-#include "debias/data/image_decode.h"
+#include "debias/data/image_size.h"
 
 namespace debias {
 namespace {
@@ -130,24 +131,17 @@ bool decode(Decoder& decoder) {
   return read_rows(decoder);
 }
 
-uint8_t product_over_255(int a, int b) {  // rounded, as Pillow's MULDIV255
-  const int t = a * b + 128;
-  return static_cast<uint8_t>(((t >> 8) + t) >> 8);
-}
-
 // Adobe writes CMYK inverted: the stored 255 - C, and so on. Then R = (255 - K) - C (255 - K) / 255.
 void rgb_from_inverted_cmyk(const std::vector<uint8_t>& cmyk, std::vector<uint8_t>& rgb) {
   rgb.resize(cmyk.size() / 4 * 3);
   for (size_t i = 0, o = 0; i < cmyk.size(); i += 4) {
     const int white = cmyk[i + 3];
-    for (size_t c = 0; c < 3; ++c) rgb[o++] = static_cast<uint8_t>(std::max(0, white - product_over_255(255 - cmyk[i + c], white)));
+    for (size_t c = 0; c < 3; ++c) rgb[o++] = light_of_ink(255 - cmyk[i + c], white);
   }
 }
 
 void require_plausible_size(int height, int width, size_t bytes, const std::string& path) {
-  if (static_cast<int64_t>(height) * width > kLargestImage) {
-    throw FileError(path, fmt::format("{}x{} pixels, more than the {} allowed", height, width, kLargestImage));
-  }
+  require_allowed_size(height, width, path);
   // The flattest Huffman-coded image has some 340 pixels a byte: a file far below that cannot hold the image, and nothing is set aside
   // for it.
   constexpr int64_t kMostPacked = 4096;

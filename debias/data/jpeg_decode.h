@@ -1,4 +1,4 @@
-// The JPEG half of image_decode.h.
+// The JPEG part of image_decode.h.
 #pragma once
 
 #include <cstdint>

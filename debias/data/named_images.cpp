@@ -75,7 +75,7 @@ std::unique_ptr<Dataset> read_named_images(DatasetInfo info, const std::string& 
     for (const std::string& image : list_images(folder, root)) files.push_back(file_of(root, part + "/" + image, info));
   }
   if (files.empty()) {
-    throw FileError((fs::path(root) / parts.front()).string(), fmt::format("{}: no .jpg, .jpeg or .png file below it", what));
+    throw FileError((fs::path(root) / parts.front()).string(), fmt::format("{}: no image file below it", what));
   }
   order_by_id(files);
   auto images = std::make_unique<ImageFiles>(std::move(info), root, std::move(files));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "debias/data/file_error.h"
-#include "debias/data/image_decode.h"
+#include "debias/data/image_size.h"
 
 namespace debias {
 namespace {
@@ -80,9 +80,7 @@ Image decode_png(std::span<const uint8_t> bytes, const std::string& path) {
   if (reader.png != nullptr) reader.info = png_create_info_struct(reader.png);
   if (reader.info == nullptr) throw resource_error("{}: no memory for the PNG decoder", path);
   if (!read_header(reader)) throw FileError(path, fmt::format("corrupt or truncated PNG header: {}", reader.message));
-  if (static_cast<int64_t>(reader.width) * reader.height > kLargestImage) {
-    throw FileError(path, fmt::format("{}x{} pixels, more than the {} allowed", reader.height, reader.width, kLargestImage));
-  }
+  require_allowed_size(reader.height, reader.width, path);
   // Deflate packs at most 1032 bytes into one: a shorter file cannot hold the image, and nothing is set aside for it.
   constexpr size_t kMostPacked = 1032;
   if (reader.packed_row * reader.height / kMostPacked > bytes.size()) {

@@ -1,4 +1,4 @@
-// The PNG half of image_decode.h.
+// The PNG part of image_decode.h.
 #pragma once
 
 #include <cstdint>

@@ -21,5 +21,28 @@ TEST(Printable, IsOneShortAsciiLineWhateverItIsGiven) {
   }
 }
 
+TEST(WithoutControlCharacters, KeepsTextAndShowsWhatSteersATerminalAsBytes) {
+  for (const char* kept : {"", "a b.png", "gr\xc3\xbc\xc3\x9f", "\xe6\x97\xa5", "\xf0\x9f\x90\x88", "\xc2\xa0"})
+    EXPECT_EQ(without_control_characters(kept), kept);
+  EXPECT_EQ(without_control_characters("a\x1b[31m\nb\x7f"), "a\\x1b[31m\\x0ab\\x7f");
+  EXPECT_EQ(without_control_characters(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(without_control_characters("\xc2\x9b"
+                                       "31m"),
+            "\\xc2\\x9b31m");  // CSI as one character
+  EXPECT_EQ(without_control_characters("a\xe2\x80\xae"
+                                       "gnp.exe"),
+            "a\\xe2\\x80\\xaegnp.exe");                                        // right to left from here
+  EXPECT_EQ(without_control_characters("a\xe2\x80\xa8"), "a\\xe2\\x80\\xa8");  // a line separator
+}
+
+TEST(WithoutControlCharacters, ShowsBytesThatAreNoUtf8) {
+  EXPECT_EQ(without_control_characters("\x9b"), "\\x9b");
+  EXPECT_EQ(without_control_characters("\xc3"), "\\xc3");
+  EXPECT_EQ(without_control_characters("\xc3(\xc3\xa9"), "\\xc3(\xc3\xa9");
+  EXPECT_EQ(without_control_characters("\xc0\x9b"), "\\xc0\\x9b");           // too long a form
+  EXPECT_EQ(without_control_characters("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half a pair of UTF-16
+  EXPECT_EQ(without_control_characters("\xff\xfe"), "\\xff\\xfe");
+}
+
 }  // namespace
 }  // namespace debias

@@ -172,8 +172,9 @@ TEST(DecodeJpeg, PassesOverBytesBetweenMarkers) {  // as Pillow does; such files
 
 TEST(DecodeImage, TellsTheFormatFromTheContent) {
   EXPECT_THAT(refusal({}), HasSubstr("is empty"));
-  EXPECT_THAT(refusal({'h', 'e', 'l', 'l', 'o'}), HasSubstr("neither a JPEG nor a PNG image: it begins with 68 65 6c 6c"));
-  EXPECT_THAT(refusal({0xff}), HasSubstr("neither"));
+  EXPECT_THAT(refusal({'h', 'e', 'l', 'l', 'o'}),
+              HasSubstr("is no image of a format that is read (JPEG, PNG, WebP, TIFF, BMP and PNM): it begins with 68 65 6c 6c"));
+  EXPECT_THAT(refusal({0xff}), HasSubstr("it begins with ff"));
 }
 
 Bytes jpeg_claiming(uint16_t height, uint16_t width) {
@@ -224,11 +225,6 @@ TEST(ReadImage, NamesTheFile) {
   const TemporaryFolder folder;
   EXPECT_THAT(data_message([&] { read_image(folder / "none.png"); }), AllOf(HasSubstr(folder / "none.png"), HasSubstr("No such file")));
   EXPECT_THAT(data_message([&] { read_image(folder.path()); }), HasSubstr("not a regular file"));
-}
-
-TEST(ImageExtension, CountsInAnyCase) {
-  for (const char* name : {"a.jpg", "a.JPEG", "b.c.Png"}) EXPECT_TRUE(has_image_extension(name)) << name;
-  for (const char* name : {"a.txt", "jpg", "a.jpg.bak", ""}) EXPECT_FALSE(has_image_extension(name)) << name;
 }
 
 TEST(EncodePng, RefusesWhatIsNoImage) {

@@ -90,8 +90,36 @@ TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
   const auto data = open();
   ASSERT_EQ(data->size(), 3);
   EXPECT_NO_THROW(data->get(0));
-  EXPECT_THAT(data_message([&] { data->get(1); }), AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("neither a JPEG nor a PNG")));
+  EXPECT_THAT(data_message([&] { data->get(1); }),
+              AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("is no image of a format that is read")));
   EXPECT_THAT(data_message([&] { data->get(2); }), HasSubstr(folder_ / "a/3.png"));
+}
+
+TEST_F(ImageFolder, NamesOnceWhatLooksLikeAnImageButIsNotRead) {
+  add("a/1.png");
+  EXPECT_THAT(open()->info().remarks, IsEmpty());
+  for (const char* name : {"b/1.heic", "a/sub/z.HEIC", "a/b.gif", "a/.hidden.gif", "a/notes.txt"}) write(folder_ / name, "x");
+  write(folder_ / "a/sub/IMG_0001", encode_png(solid(3, 4, 1, 2, 3)));
+  write(folder_ / "a/sub/README", "text");
+  add("b/2.png");
+  EXPECT_THAT(open()->info().remarks,
+              ElementsAre("folder " + folder_.path() +
+                          ": 4 files look like images but are not read (.heic 2, .gif 1, no ending 1; first: a/b.gif)"));
+}
+
+TEST_F(ImageFolder, NamesWhatIsNotReadWhereNothingIs) {
+  write(folder_ / "a/1.heic", "x");
+  EXPECT_THAT(message(), HasSubstr("a: is a class folder without images that can be read; 1 file is not read (.heic 1); JPEG, PNG"));
+  std::filesystem::rename(folder_ / "a/1.heic", folder_ / "1.gif");
+  std::filesystem::remove(folder_ / "a");
+  EXPECT_THAT(message(), HasSubstr("images that can be read; 1 file is not read (.gif 1)"));
+}
+
+TEST_F(ImageFolder, RemarksDoNotSteerTheTerminal) {
+  add("a/1.png");
+  write(folder_ / "a/\x1b[2J.gif", "x");
+  ASSERT_EQ(open()->info().remarks.size(), 1u);
+  EXPECT_THAT(open()->info().remarks[0], AllOf(HasSubstr("a/\\x1b[2J.gif"), testing::Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(ImageFolder, LoopsOfLinksEnd) {

@@ -85,7 +85,7 @@ TEST_F(NamedImages, SaysWhatIsWrongWithWhichFile) {
   std::filesystem::create_directories(folder_ / "align");
   EXPECT_THAT(message(), HasSubstr(folder_ / "conflict"));
   std::filesystem::create_directories(folder_ / "conflict");
-  EXPECT_THAT(message(), HasSubstr("no .jpg, .jpeg or .png"));
+  EXPECT_THAT(message(), HasSubstr("no image file"));
   for (const std::string name : {"7.png", "7_1.png", "7_x_1.png", "7_1_x.png", "7__1.png", "7_1_-1.png", "7_1_.png", "_1.png"}) {
     add("align/" + name);
     EXPECT_THAT(message(), AllOf(HasSubstr(folder_ / ("align/" + name)), HasSubstr("_<target>_<bias>"))) << name;

@@ -2,9 +2,10 @@
 
     python3 -m venv venv && venv/bin/pip install pillow==11.3.0 numpy==2.4.6 && venv/bin/python tests/golden/make_images.py
 
-pixels.npy holds Image.open(FILE).convert("RGB") of all files one after the other; cases.json lists file, height, width and offset.
-Two kinds of file that Pillow does not write are put together by hand: 16 bits a colour, and interlaced rows. One is not read as Pillow's
-convert does, which makes nearly every pixel of a grey image of 16 bits white: of these, too, the high byte is expected.
+pixels.npy holds Image.open(FILE).convert("RGB") of all files one after the other; cases.json lists file, height, width and offset, then
+under "upright" those that carry an orientation once more, as ImageOps.exif_transpose turns them. Kinds of file that Pillow does not write
+are put together by hand. One is not read as Pillow's convert does, which makes nearly every pixel of a grey image of 16 bits white: of
+these the high byte is expected.
 """
 import io
 import json
@@ -14,7 +15,7 @@ import zlib
 
 import numpy as np
 import PIL
-from PIL import Image
+from PIL import Image, ImageOps
 
 OUT = pathlib.Path(__file__).parent / "images"
 HEIGHT, WIDTH = 13, 19  # odd, and no multiple of a JPEG block
@@ -51,6 +52,61 @@ def saved(image, **options):
     return buffer.getvalue()
 
 
+def tiff(strips, bits=(8, 8, 8), interpretation=2, order="<", **more):
+    """Uncompressed, of the given strips (or tiles); `more` are further tags by number, SHORTs."""
+    tags = {256: WIDTH, 257: HEIGHT, 258: bits, 259: 1, 262: interpretation, 277: len(bits), **{int(k[1:]): v for k, v in more.items()}}
+    tags.update({324: None, 325: None} if 322 in tags else {273: None, 279: None, 278: HEIGHT})
+    tags = {tag: value if isinstance(value, (tuple, type(None))) else (value,) for tag, value in tags.items()}
+    at, sizes = 8, [len(strip) for strip in strips]
+    offsets = [at + sum(sizes[:i]) for i in range(len(strips))]
+    for tag, values in ((273, offsets), (279, sizes), (324, offsets), (325, sizes)):
+        if tag in tags:
+            tags[tag] = tuple(values)
+    at += sum(sizes)
+    entries, behind = b"", b""
+    end = at + 2 + 12 * len(tags) + 4
+    for tag in sorted(tags):
+        values = tags[tag]
+        data = struct.pack(f"{order}{len(values)}H", *values)
+        if len(data) > 4:
+            place, behind = struct.pack(order + "I", end + len(behind)), behind + data
+        else:
+            place = data.ljust(4, b"\0")
+        entries += struct.pack(order + "HHI", tag, 3, len(values)) + place
+    head = (b"II" if order == "<" else b"MM") + struct.pack(order + "HI", 42, at)
+    return head + b"".join(strips) + struct.pack(order + "H", len(tags)) + entries + b"\0" * 4 + behind
+
+
+def tiles(pixels, side=16):
+    padded = np.pad(pixels, ((0, -HEIGHT % side), (0, -WIDTH % side), (0, 0)))
+    return [padded[y:y + side, x:x + side].tobytes() for y in range(0, HEIGHT, side) for x in range(0, WIDTH, side)]
+
+
+def bmp(rows, bits, packing=0, palette=b"", masks=b"", height=HEIGHT):
+    begin = 14 + 40 + len(masks) + len(palette)
+    info = struct.pack("<IiiHHIIiiII", 40, WIDTH, height, 1, bits, packing, len(rows), 0, 0, len(palette) // 4, 0)
+    return b"BM" + struct.pack("<IHHI", begin + len(rows), 0, 0, begin) + info + masks + palette + rows
+
+
+def bmp_rows(samples):
+    return b"".join(row.tobytes() + b"\0" * (-row.nbytes % 4) for row in samples)
+
+
+def runs(indices, halves):
+    """Rows from the last on: a run, then literal pixels, each row with its end."""
+    run, data = 3 if halves else 4, b""  # Pillow 11.3 misreads an odd number of literal halves
+    for row in indices[::-1]:
+        row = [int(v) for v in row]
+        data += bytes([run, row[0] * 17 if halves else row[0]])
+        rest = row[run:]
+        if halves:
+            literal = bytes(a << 4 | b for a, b in zip(rest[::2], rest[1::2] + [0] * (len(rest) % 2)))
+        else:
+            literal = bytes(rest)
+        data += bytes([0, len(rest)]) + literal + b"\0" * (len(literal) % 2) + b"\0\0"
+    return data + b"\0\1"
+
+
 def make_files():
     pixels = picture()
     colour = Image.fromarray(pixels)
@@ -62,6 +118,15 @@ def make_files():
     deep = pixels.astype(">u2") * 256 + pixels[::-1, ::-1]
     turned = Image.Exif()
     turned[0x0112] = 6  # orientation: a quarter turn
+    grey16 = np.ascontiguousarray(deep[..., 0].astype(np.uint16))
+    few = np.asarray(colour.quantize(16)).copy()
+    few[:, 1:4] = few[:, :1]  # begins each row with a run
+    few_colours = bytes(v for i in range(16) for v in (i * 16, 255 - i * 9, i * i % 256, 0))
+    premultiplied = (pixels * (np.asarray(alpha)[..., None] / 255)).astype(np.uint8)
+    five_six_five = (pixels[..., 0].astype("<u2") >> 3 << 11) | (pixels[..., 1].astype("<u2") >> 2 << 5) | (pixels[..., 2].astype("<u2") >> 3)
+    plain = " ".join(str(v) for v in pixels.reshape(-1) // 2)
+    bits = (np.asarray(grey) > 127).astype(np.uint8)
+    size = b"%d %d\n" % (WIDTH, HEIGHT)
     files = {
         "grey.png": saved(grey, format="PNG"),
         "one_bit.png": saved(colour.convert("1"), format="PNG"),
@@ -86,26 +151,78 @@ def make_files():
         "grey.jpg": saved(grey, format="JPEG"),
         "cmyk.jpg": saved(colour.convert("CMYK"), format="JPEG", quality=90),
         "turned.jpg": saved(colour, format="JPEG", exif=turned),
+        "lossy.webp": saved(colour, format="WEBP", quality=80),
+        "lossless.webp": saved(colour, format="WEBP", lossless=True),
+        "alpha.webp": saved(transparent, format="WEBP", lossless=True, exact=True),
+        "lossy_with_alpha.webp": saved(transparent, format="WEBP", quality=70),
+        "animated.webp": saved(colour, format="WEBP", lossless=True, save_all=True, append_images=[colour.rotate(180)]),
+        "turned.webp": saved(colour, format="WEBP", lossless=True, exif=turned),
+        "colour.tif": saved(colour, format="TIFF"),
+        "lzw.tif": saved(colour, format="TIFF", compression="tiff_lzw"),
+        "deflate.tiff": saved(colour, format="TIFF", compression="tiff_adobe_deflate"),
+        "packbits.tif": saved(colour, format="TIFF", compression="packbits"),
+        "jpeg.tif": saved(colour, format="TIFF", compression="jpeg"),
+        "grey.tif": saved(grey, format="TIFF"),
+        "one_bit.tif": saved(colour.convert("1"), format="TIFF", compression="group4"),
+        "palette.tif": saved(palette, format="TIFF", compression="tiff_lzw"),
+        "alpha.tif": saved(transparent, format="TIFF"),
+        "cmyk.tif": saved(colour.convert("CMYK"), format="TIFF", compression="tiff_lzw"),
+        "turned.tif": saved(colour, format="TIFF", exif=turned),
+        "grey_of_sixteen_bits.tif": saved(Image.fromarray(grey16), format="TIFF"),
+        "white_is_zero.tif": tiff([(255 - np.asarray(grey)).tobytes()], bits=(8,), interpretation=0),
+        "sixteen_bits.tif": tiff([deep.tobytes()], bits=(16, 16, 16), order=">"),
+        "sixteen_bits_little_endian.tif": tiff([deep.astype("<u2").tobytes()], bits=(16, 16, 16)),
+        "planes.tif": tiff([pixels[..., c].tobytes() for c in range(3)], t284=2),
+        "tiles.tif": tiff(tiles(pixels), t322=16, t323=16),
+        "premultiplied.tif": tiff([np.dstack([premultiplied, np.asarray(alpha)]).tobytes()], bits=(8, 8, 8, 8), t338=1),
+        "colour.bmp": saved(colour, format="BMP"),
+        "alpha.bmp": saved(transparent, format="BMP"),
+        "grey.bmp": saved(grey, format="BMP"),
+        "palette.bmp": saved(palette, format="BMP"),
+        "one_bit.bmp": saved(colour.convert("1"), format="BMP"),
+        "top_down.bmp": bmp(bmp_rows(pixels[..., ::-1]), 24, height=-HEIGHT),
+        "fifteen_bits.bmp": bmp(bmp_rows((five_six_five >> 1 & 0x7fe0 | five_six_five & 31)[::-1]), 16),
+        "sixteen_bits.bmp": bmp(bmp_rows(five_six_five[::-1]), 16, 3, masks=struct.pack("<III", 0xf800, 0x7e0, 0x1f)),
+        "masks.bmp": bmp(bmp_rows(np.dstack([np.asarray(alpha), pixels[..., ::-1]])[::-1]), 32, 3,
+                         masks=struct.pack("<III", 0xff000000, 0xff0000, 0xff00)),
+        "runs.bmp": bmp(runs(few, halves=False), 8, 1, palette=few_colours),
+        "runs_of_halves.bmp": bmp(runs(few, halves=True), 4, 2, palette=few_colours),
+        "colour.ppm": saved(colour, format="PPM"),
+        "grey.pgm": saved(grey, format="PPM"),
+        "one_bit.pbm": saved(colour.convert("1"), format="PPM"),
+        "plain.ppm": b"P3\n# made by hand\n" + size + b"127\n" + plain.encode() + b"\n",
+        "plain.pgm": b"P2 " + size + b"200\n" + " ".join(str(v) for v in np.asarray(grey).reshape(-1) // 2).encode(),
+        "plain.pbm": b"P1\n" + size + b"\n".join(b"".join(b"%d" % v for v in row) for row in bits),
+        "sixteen_bits.ppm": b"P6 " + size + b"65535\n" + deep.tobytes(),
+        "six_bits.pnm": b"P6 " + size + b"63\n" + (pixels // 4).tobytes(),
     }
+    for tag in range(1, 9):
+        turned[0x0112] = tag
+        files[f"orientation_{tag}.jpg"] = saved(colour, format="JPEG", quality=90, exif=turned)
     return files
 
 
 def main():
     OUT.mkdir(exist_ok=True)
-    cases, pixels, offset = [], [], 0
-    for name, data in make_files().items():
-        (OUT / name).write_bytes(data)
-        image = Image.open(OUT / name)
-        if image.mode == "I;16":
+    cases, upright, pixels = [], [], []
+
+    def add(to, name, image):
+        if image.mode.startswith("I;16"):
             image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
         read = np.asarray(image.convert("RGB"))
-        cases.append({"file": name, "height": read.shape[0], "width": read.shape[1], "offset": offset})
+        to.append({"file": name, "height": read.shape[0], "width": read.shape[1], "offset": sum(part.size for part in pixels)})
         pixels.append(read.reshape(-1))
-        offset += read.size
+
+    for name, data in make_files().items():
+        (OUT / name).write_bytes(data)
+        add(cases, name, Image.open(OUT / name))
+    for case in cases:
+        if case["file"].startswith(("turned", "orientation")):
+            add(upright, case["file"], ImageOps.exif_transpose(Image.open(OUT / case["file"])))
     np.save(OUT / "pixels.npy", np.concatenate(pixels))
     made_with = {"pillow": PIL.__version__, "numpy": np.__version__}
-    lines = ",\n".join(json.dumps(case) for case in cases)
-    (OUT / "cases.json").write_text(f'{{"made_with": {json.dumps(made_with)},\n"cases": [\n{lines}\n]}}\n')
+    lists = ",\n".join(f'"{key}": [\n' + ",\n".join(map(json.dumps, list_)) + "\n]" for key, list_ in (("cases", cases), ("upright", upright)))
+    (OUT / "cases.json").write_text(f'{{"made_with": {json.dumps(made_with)},\n{lists}}}\n')
 
 
 main()
