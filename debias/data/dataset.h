@@ -29,8 +29,9 @@ struct DatasetInfo {
   std::vector<std::string> class_names;  // empty when unlabelled
   std::vector<std::string> bias_names;   // empty when there is no bias attribute
   int channels = 3;
-  int height = 0, width = 0;      // 0 when images differ
-  std::vector<double> mean, std;  // the field's normalisation constants for it, per channel, of values in [0, 1]
+  int height = 0, width = 0;         // 0 when images differ
+  std::vector<double> mean, std;     // the field's normalisation constants for it, per channel, of values in [0, 1]
+  std::vector<std::string> remarks;  // one line each: what a reader left out
 };
 
 // Thread-safe for concurrent calls of every const method.
