@@ -12,7 +12,7 @@
 #include "debias/data/file_error.h"
 #include "debias/data/image_files.h"
 #include "debias/data/image_listing.h"
-#include "debias/data/label_file.h"
+#include "debias/data/label_join.h"
 
 namespace debias {
 namespace {
@@ -23,7 +23,14 @@ struct Listing {
   std::vector<std::string> class_names;
   std::vector<ImageFile> files;
   UnreadImages unread;
+  std::vector<std::string> remarks;
 };
+
+std::string shown(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 10;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
+  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "), names.size() > kShown ? ", ..." : "");
+}
 
 // "train/" or "", the part of the root that holds the split.
 std::string split_prefix(const std::string& root, const std::string& split) {
@@ -33,12 +40,9 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   std::error_code failure;
   if (fs::is_directory(fs::path(root) / split, failure)) return split + "/";
   if (split == "train") return "";
-  std::vector<std::string> folders = list_folders(root);
-  constexpr size_t kShown = 10;
-  if (folders.size() > kShown) folders.resize(kShown);
-  throw FileError((fs::path(root) / split).string(),
-                  fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}", split,
-                              folders.empty() ? "none" : fmt::format("{}", fmt::join(folders, ", "))));
+  const std::vector<std::string> folders = list_folders(root);
+  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}",
+                                                                 split, folders.empty() ? "none" : shown(folders)));
 }
 
 void add_class(const std::string& root, const std::string& class_path, int64_t label, Listing& listing) {
@@ -46,6 +50,16 @@ void add_class(const std::string& root, const std::string& class_path, int64_t l
   const std::vector<std::string> images = list_images(full, root, &listing.unread);
   if (images.empty()) throw FileError(full, "is a class folder without images that can be read" + listing.unread.after_refusal());
   for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, label, kUnknown});
+}
+
+std::vector<std::string> lacking_classes(const Listing& listing) {
+  std::set<int64_t> seen;
+  for (const ImageFile& file : listing.files) seen.insert(file.label);
+  std::vector<std::string> lacking;
+  for (size_t label = 0; label < listing.class_names.size(); ++label) {
+    if (seen.count(static_cast<int64_t>(label)) == 0) lacking.push_back(listing.class_names[label]);
+  }
+  return lacking;
 }
 
 Listing list_selected(const std::string& root, const std::string& prefix, const std::string& choice) {
@@ -58,11 +72,11 @@ Listing list_selected(const std::string& root, const std::string& prefix, const 
     if (found != selection.label_of.end()) add_class(root, prefix + name, found->second, listing);
   }
   std::stable_sort(listing.files.begin(), listing.files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
-  std::set<int64_t> seen;
-  for (const ImageFile& file : listing.files) seen.insert(file.label);
-  for (size_t label = 0; label < listing.class_names.size(); ++label) {
-    if (seen.count(static_cast<int64_t>(label)) != 0) continue;
-    throw FileError(folder, fmt::format("holds no folder of class {} (classes: {})", listing.class_names[label], choice));
+  if (listing.files.empty()) throw FileError(folder, fmt::format("holds no folder of any class (classes: {})", choice));
+  const std::vector<std::string> lacking = lacking_classes(listing);
+  if (!lacking.empty()) {
+    listing.remarks.push_back(without_control_characters(
+        fmt::format("{}: holds no folder of {} (classes: {}); the other classes keep their numbers", folder, shown(lacking), choice)));
   }
   return listing;
 }
@@ -83,25 +97,6 @@ Listing list_files(const std::string& root, const std::string& prefix) {
   return listing;
 }
 
-void join_labels(const std::string& root, const std::string& prefix, const std::string& csv, const LabelFile& labels,
-                 std::vector<ImageFile>& files) {
-  std::set<int64_t> used;
-  for (ImageFile& file : files) {
-    auto row = labels.rows.find(file.path);
-    if (row == labels.rows.end()) row = labels.rows.find(file.path.substr(prefix.size()));
-    if (row == labels.rows.end()) throw FileError(csv, fmt::format("has no row for the image {}", file.path));
-    if (labels.has_label) file.label = row->second.label;
-    if (labels.has_bias) file.bias = row->second.bias;
-    used.insert(row->second.line);
-  }
-  for (const auto& [path, row] : labels.rows) {
-    std::error_code failure;
-    // A row may belong to another split of the same root.
-    if (used.count(row.line) != 0 || fs::is_regular_file(fs::path(root) / path, failure)) continue;
-    throw FileError(csv, fmt::format("line {}: no image {} in {}", row.line, path, root));
-  }
-}
-
 std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
   require_root(options.root(), "data set 'image_folder'", "one folder of images per class");
   const std::string prefix = split_prefix(options.root(), split);
@@ -111,14 +106,12 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.name = "image_folder";
   info.split = split;
   info.class_names = std::move(listing.class_names);
+  info.remarks = std::move(listing.remarks);
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
   if (!listing.unread.empty()) info.remarks.push_back(listing.unread.remark((fs::path(options.root()) / prefix).parent_path().string()));
-  if (!options.labels().empty()) {
-    const LabelFile labels = read_label_file(options.labels());
-    join_labels(options.root(), prefix, options.labels(), labels, listing.files);
-    if (labels.has_label) info.class_names = labels.label_names;
-    if (labels.has_bias) info.bias_names = labels.bias_names;
+  if (!options.labels().file().empty()) {
+    join_labels({options.root(), prefix, options.labels().file()}, read_label_file(options.labels()), listing.files, info);
   }
   const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
   return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);
@@ -131,7 +124,8 @@ const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
       OptionTable<ImageFolderOptions>()
           .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
           .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
-          .add("labels", &ImageFolderOptions::labels_, "CSV with the header path,label,bias")
+          .add("labels", &ImageFolderOptions::labels_,
+               "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
           .add("classes", &ImageFolderOptions::classes_, "imagenet9, imagenet100 or a file of lines CLASS: FOLDER ...; all where empty")
           .add("exif_orientation", &ImageFolderOptions::exif_orientation_, "turn photographs as their camera noted; torchvision does not")
           .include(HoldOutOptions::table());

@@ -4,11 +4,11 @@
 // names that begin with a dot are passed over, extensions count in any case. Where root/<split> is no folder, split train is the root
 // itself. A folder without class folders is read as unlabelled: its own files, label kUnknown.
 //
-// `labels: FILE.csv` (label_file.h) gives labels and biases by path, relative to the root or to the split's folder; a label column replaces
-// the folders' labels. Every image needs a row, every row an image.
+// `labels` (label_columns.h, label_file.h) gives labels and biases by path, relative to the root, to the split's folder or to the CSV's, or
+// absolute; a label column replaces the folders' labels. Every image needs a row, every row a file.
 //
-// `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are passed over. Every class
-// needs one of its folders.
+// `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are passed over. A class of which
+// the root has no folder keeps its number and is told in info().remarks; one at least must be there.
 //
 // `exif_orientation` turns photographs as their camera noted, which torchvision's loader does not: there, and here with false, a picture
 // taken upright may lie on its side. Files that look like images but are not read are counted in info().remarks.
@@ -21,6 +21,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/data/hold_out.h"
+#include "debias/data/label_columns.h"
 
 namespace debias {
 
@@ -28,7 +29,7 @@ class ImageFolderOptions : public HoldOutOptions {
  public:
   DEBIAS_OPTION(ImageFolderOptions, std::string, root, "")
   DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
-  DEBIAS_OPTION(ImageFolderOptions, std::string, labels, "")
+  DEBIAS_OPTION(ImageFolderOptions, LabelColumns, labels, {})
   DEBIAS_OPTION(ImageFolderOptions, std::string, classes, "")
   DEBIAS_OPTION(ImageFolderOptions, bool, exif_orientation, true)
   static const OptionTable<ImageFolderOptions>& table();

@@ -3,139 +3,177 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <set>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <utility>
 
-#include "debias/core/config.h"
-#include "debias/data/file_bytes.h"
+#include "debias/core/nearest_name.h"
+#include "debias/data/csv_file.h"
 #include "debias/data/file_error.h"
 
 namespace debias {
 namespace {
 
-constexpr int64_t kLargestLabel = 1'000'000;
-
-struct Record {
-  std::vector<std::string> fields;
-  int64_t line = 0;
-};
+constexpr int64_t kLabels = int64_t{1} << 31;
+constexpr int64_t kLargestLabel = 1'000'000;  // of integers, whose names are 0 to the largest
+constexpr const char* kRule = "a column holds integers or names, an empty field is unknown";
 
 [[noreturn]] void fail(const std::string& path, int64_t line, const std::string& reason) {
   throw FileError(path, fmt::format("line {}: {}", line, reason));
 }
 
-std::vector<Record> parse_csv(std::string_view text, const std::string& path) {
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-  std::vector<Record> records;
-  int64_t line = 1;
-  size_t i = 0;
-  while (i < text.size()) {
-    Record record;
-    record.line = line;
-    for (bool ended = false; !ended;) {
-      std::string field;
-      if (i < text.size() && text[i] == '"') {
-        for (++i;; ++i) {
-          if (i >= text.size()) fail(path, record.line, "a quoted field does not end");
-          if (text[i] == '\n') ++line;
-          if (text[i] != '"') {
-            field += text[i];
-          } else if (i + 1 < text.size() && text[i + 1] == '"') {
-            field += text[i++];
-          } else {
-            break;
-          }
-        }
-        ++i;
-      } else {
-        while (i < text.size() && text[i] != ',' && text[i] != '\n') field += text[i++];
-        if (!field.empty() && field.back() == '\r') field.pop_back();
-      }
-      if (i < text.size() && text[i] == '\r') ++i;  // after a quoted field
-      ended = i >= text.size() || text[i] == '\n';
-      if (!ended && text[i] != ',') fail(path, record.line, "text follows a quoted field");
-      ++i;
-      record.fields.push_back(std::move(field));
-    }
-    ++line;
-    if (record.fields.size() > 1 || !record.fields[0].empty()) records.push_back(std::move(record));
-  }
-  return records;
+std::string trimmed(const std::string& field) {
+  const size_t first = field.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : field.substr(first, field.find_last_not_of(" \t") - first + 1);
 }
 
-struct Column {
-  std::vector<int64_t> values;  // one a record
-  std::vector<std::string> names;
+bool reads_as_number(const std::string& field) {
+  char* end = nullptr;
+  std::strtod(field.c_str(), &end);
+  return !field.empty() && end == field.c_str() + field.size();
+}
+
+class Header {
+ public:
+  Header(const std::string& path, const CsvRecord& record) : path_(path), line_(record.line) {
+    for (const std::string& field : record.fields) titles_.push_back(trimmed(field));
+  }
+
+  size_t required(const std::string& title) const {
+    const auto found = find(title);
+    if (!found) fail(path_, line_, fmt::format("no column '{}'{}", title, suggestion(title, titles_)));
+    return *found;
+  }
+
+  // Of a column that an option names, or that is read where it is there.
+  std::optional<size_t> wanted(const std::optional<std::string>& title, const char* usual) const {
+    if (!title) return std::nullopt;
+    return title->empty() ? find(usual) : required(*title);
+  }
+
+  [[noreturn]] void refuse_without_values() const {
+    fail(path_, line_,
+         fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}",
+                     fmt::join(titles_, ", ")));
+  }
+
+  const std::string& title(size_t position) const { return titles_[position]; }
+
+ private:
+  std::optional<size_t> find(const std::string& title) const {
+    const auto found = std::find(titles_.begin(), titles_.end(), title);
+    if (found == titles_.end()) return std::nullopt;
+    if (std::count(found, titles_.end(), title) > 1) fail(path_, line_, fmt::format("column '{}' is given twice", title));
+    return found - titles_.begin();
+  }
+
+  const std::string& path_;
+  int64_t line_;
+  std::vector<std::string> titles_;
 };
 
-bool is_label(const std::string& field, int64_t* value) { return parse_integer(field, value) && *value >= -1; }
+struct Field {
+  std::string text;
+  int64_t line = 0;
+};
 
-Column read_column(const std::vector<Record>& records, size_t position, const std::string& path) {
-  std::set<std::string> distinct;
-  bool integers = true;
-  int64_t largest = kUnknown;
-  for (const Record& record : records) {
-    const std::string& field = record.fields[position];
-    if (field.empty()) continue;
-    distinct.insert(field);
+void require_label(const std::string& path, const std::string& title, const Field& field) {
+  int64_t value = 0;
+  if (!parse_integer(field.text, &value) || value < kUnknown || value >= kLabels) {
+    fail(path, field.line, fmt::format("column {}: '{}' is no integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
+  }
+  if (value <= kLargestLabel) return;
+  fail(path, field.line,
+       fmt::format("column {}: {} is above the largest number, {}; number from 0, or write names", title, field.text, kLargestLabel));
+}
+
+ColumnKind kind_of(const std::string& path, const std::string& title, const std::vector<Field>& fields) {
+  const Field *number = nullptr, *name = nullptr;
+  int64_t numbers = 0, names = 0;
+  for (const Field& field : fields) {
+    if (field.text.empty()) continue;
+    const bool is_number = reads_as_number(field.text);
+    const Field*& first = is_number ? number : name;
+    if (first == nullptr) first = &field;
+    ++(is_number ? numbers : names);
+  }
+  if (number == nullptr) return ColumnKind::kNames;
+  if (name == nullptr) return ColumnKind::kIntegers;
+  const bool integers = numbers >= names;
+  const Field& stray = integers ? *name : *number;
+  fail(path, stray.line, fmt::format("column {}: '{}' stands among {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
+}
+
+std::vector<int64_t> ranks(const std::vector<Field>& fields, LabelColumn& column) {
+  std::map<std::string, int64_t> rank;
+  for (const Field& field : fields) {
+    if (!field.text.empty()) rank.emplace(field.text, 0);
+  }
+  for (auto& [name, value] : rank) {
+    value = std::ssize(column.names);
+    column.names.push_back(name);
+  }
+  std::vector<int64_t> values;
+  for (const Field& field : fields) values.push_back(field.text.empty() ? kUnknown : rank.at(field.text));
+  return values;
+}
+
+std::vector<int64_t> numbers(const std::string& path, const std::vector<Field>& fields, LabelColumn& column) {
+  std::vector<int64_t> values;
+  for (const Field& field : fields) {
     int64_t value = kUnknown;
-    if (!is_label(field, &value)) integers = false;
-    if (value > kLargestLabel) fail(path, record.line, fmt::format("{} is above the largest label or bias, {}", value, kLargestLabel));
-    largest = std::max(largest, value);
+    if (!field.text.empty()) require_label(path, column.title, field);
+    if (!field.text.empty()) parse_integer(field.text, &value);
+    values.push_back(value);
+    while (std::ssize(column.names) <= value) column.names.push_back(std::to_string(column.names.size()));
   }
-  Column column;
-  if (integers) {
-    for (int64_t i = 0; i <= largest; ++i) column.names.push_back(std::to_string(i));
-  } else {
-    column.names.assign(distinct.begin(), distinct.end());
+  return values;
+}
+
+// Empty where the file has no such column, else one a record.
+std::vector<int64_t> read_column(const std::string& path, const std::vector<CsvRecord>& records, const Header& header,
+                                 std::optional<size_t> position, LabelColumn& column) {
+  if (!position) return {};
+  column.title = header.title(*position);
+  std::vector<Field> fields;
+  for (const CsvRecord& record : records) fields.push_back({trimmed(record.fields[*position]), record.line});
+  column.kind = kind_of(path, column.title, fields);
+  return column.kind == ColumnKind::kNames ? ranks(fields, column) : numbers(path, fields, column);
+}
+
+std::string normal(const std::string& path) { return std::filesystem::path(path).lexically_normal().generic_string(); }
+
+void require_paths(const std::string& path, const std::vector<LabelRow>& rows) {
+  std::map<std::string_view, int64_t> first;
+  for (const LabelRow& row : rows) {
+    if (row.path.empty()) fail(path, row.line, "no path is given");
+    const auto [found, is_new] = first.emplace(row.path, row.line);
+    if (!is_new) fail(path, row.line, fmt::format("{} is given twice, first in line {}", row.path, found->second));
   }
-  for (const Record& record : records) {
-    const std::string& field = record.fields[position];
-    int64_t value = kUnknown;
-    if (!field.empty() && integers) is_label(field, &value);
-    if (!field.empty() && !integers) value = std::distance(distinct.begin(), distinct.find(field));
-    column.values.push_back(value);
-  }
-  return column;
 }
 
 }  // namespace
 
-LabelFile read_label_file(const std::string& path) {
-  const std::vector<uint8_t> bytes = read_file_bytes(path);
-  std::vector<Record> records = parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
-  if (records.empty()) throw FileError(path, "is empty; expected a header path,label,bias");
-  const Record header = records.front();
+LabelFile read_label_file(const LabelColumns& columns) {
+  const std::string& path = columns.file();
+  std::vector<CsvRecord> records = read_csv(path);
+  const Header header(path, records.front());
   records.erase(records.begin());
-  const auto position = [&](const char* name) {
-    return static_cast<size_t>(std::find(header.fields.begin(), header.fields.end(), name) - header.fields.begin());
-  };
-  const size_t columns = header.fields.size();
-  const size_t path_column = position("path");
-  const size_t label_column = position("label");
-  const size_t bias_column = position("bias");
-  const size_t known = (label_column < columns ? 1u : 0u) + (bias_column < columns ? 1u : 0u);
-  if (path_column == columns || known == 0 || columns != known + 1) {
-    fail(path, header.line,
-         fmt::format("expected the header path,label,bias (one of the last two may be missing), found {}", fmt::join(header.fields, ",")));
-  }
-  for (const Record& record : records) {
-    if (record.fields.size() != columns) fail(path, record.line, fmt::format("{} fields, expected {}", record.fields.size(), columns));
-  }
+  const size_t path_column = header.required(columns.path());
+  const auto label_column = header.wanted(columns.label(), "label");
+  const auto bias_column = header.wanted(columns.bias(), "bias");
+  if (!label_column && !bias_column) header.refuse_without_values();
   LabelFile file;
-  file.has_label = label_column < columns;
-  file.has_bias = bias_column < columns;
-  Column labels;
-  Column biases;
-  if (file.has_label) labels = read_column(records, label_column, path);
-  if (file.has_bias) biases = read_column(records, bias_column, path);
+  const std::vector<int64_t> labels = read_column(path, records, header, label_column, file.label);
+  const std::vector<int64_t> biases = read_column(path, records, header, bias_column, file.bias);
   for (size_t i = 0; i < records.size(); ++i) {
-    const LabelRow row{file.has_label ? labels.values[i] : kUnknown, file.has_bias ? biases.values[i] : kUnknown, records[i].line};
-    const std::string& image = records[i].fields[path_column];
-    if (!file.rows.emplace(image, row).second) fail(path, row.line, fmt::format("{} is given twice", image));
+    file.rows.push_back({normal(records[i].fields[path_column]), labels.empty() ? kUnknown : labels[i],
+                         biases.empty() ? kUnknown : biases[i], records[i].line});
   }
-  file.label_names = std::move(labels.names);
-  file.bias_names = std::move(biases.names);
+  require_paths(path, file.rows);
   return file;
 }
 

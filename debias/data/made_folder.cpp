@@ -4,19 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <filesystem>
-#include <mutex>
-#include <thread>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/cpu_share.h"
 #include "debias/data/atomic_folder.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
+#include "debias/data/parallel_blocks.h"
 #include "debias/data/png_encode.h"
 
 namespace debias {
@@ -77,30 +73,10 @@ void write_image(const fs::path& root, const Part& part, int64_t index) {
 }
 
 void write_images(const fs::path& root, const Part& part, int64_t done, Progress& progress) {
-  std::atomic<int64_t> next{0};
-  std::mutex mutex;  // of what follows
-  std::exception_ptr failure;
-  const int64_t size = part.images->size();
-  const auto work = [&] {
-    try {
-      for (int64_t first = next.fetch_add(kBlock); first < size; first = next.fetch_add(kBlock)) {
-        const int64_t last = std::min(first + kBlock, size);
-        for (int64_t i = first; i < last; ++i) write_image(root, part, i);
-        const std::lock_guard lock(mutex);
-        progress.advance(done += last - first, "");
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-      next = size;
-    }
+  const auto write_block = [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) write_image(root, part, i);
   };
-  std::vector<std::thread> pool;
-  const int threads = available_cpus();
-  for (int t = 1; t < threads; ++t) pool.emplace_back(work);
-  work();
-  for (std::thread& thread : pool) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  for_each_block(part.images->size(), kBlock, write_block, [&](int64_t images) { progress.advance(done + images, ""); });
 }
 
 MadeCounts::Part count_of(const Part& part) {

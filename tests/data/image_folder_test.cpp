@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "debias/data/class_selection.h"
-#include "debias/data/label_file.h"
 #include "tests/data/fixture_files.h"
 
 namespace debias {
@@ -142,40 +141,6 @@ TEST_F(ImageFolder, FollowsLinksToFoldersElsewhere) {
   EXPECT_THAT(sources(*open()), ElementsAre("a/1.png", "a/linked/more/5.png", "c/more/5.png"));
 }
 
-TEST_F(ImageFolder, ACsvReplacesLabelsAndGivesBiases) {
-  add("x/1.png");
-  add("x/2.png");
-  write(folder_ / "l.csv", "path,label,bias\r\nx/2.png,5,1\r\nx/1.png,,0\r\n");
-  const auto data = open(ImageFolderOptions().labels(folder_ / "l.csv"));
-  EXPECT_THAT(labels(*data), ElementsAre(kUnknown, 5));
-  EXPECT_EQ(data->bias(0), 0);
-  EXPECT_EQ(data->bias(1), 1);
-  EXPECT_EQ(data->get(1).bias, 1);
-  EXPECT_EQ(data->info().class_names.size(), 6u);
-  EXPECT_THAT(data->info().bias_names, ElementsAre("0", "1"));
-}
-
-TEST_F(ImageFolder, ACsvOfBiasesKeepsTheFoldersLabels) {
-  add("train/x/1.png");
-  add("train/y/2.png");
-  add("test/x/3.png");
-  write(folder_ / "l.csv", "bias,path\nwater,train/x/1.png\nland,y/2.png\nland,test/x/3.png\n");
-  const auto data = open(ImageFolderOptions().labels(folder_ / "l.csv"));
-  EXPECT_THAT(labels(*data), ElementsAre(0, 1));
-  EXPECT_THAT(data->info().bias_names, ElementsAre("land", "water"));
-  EXPECT_EQ(data->bias(0), 1);
-  EXPECT_EQ(data->bias(1), 0);
-}
-
-TEST_F(ImageFolder, ACsvMustMatchTheImages) {
-  add("x/1.png");
-  add("x/2.png");
-  write(folder_ / "l.csv", "path,label\nx/1.png,0\n");
-  EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("no row for the image x/2.png"));
-  write(folder_ / "l.csv", "path,label\nx/1.png,0\nx/2.png,0\nx/3.png,1\n");
-  EXPECT_THAT(message(ImageFolderOptions().labels(folder_ / "l.csv")), HasSubstr("line 4: no image x/3.png"));
-}
-
 TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
   for (const std::string name : {"beagle", "oak", "pug", "tabby"}) add(name + "/1.png");
   write(folder_ / "classes.txt", "# mine\ndog: pug beagle poodle\n\ntabby\n");
@@ -187,12 +152,23 @@ TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
     write(folder_ / "classes.txt", text);
     EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr(expected)) << text;
   };
-  fails("cat: persian\n", "holds no folder of class cat");
+  fails("cat: persian\n", "holds no folder of any class");
   fails("pug\ndog: pug\n", "folder pug is given twice");
   fails("dog: pug\ndog: beagle\n", "class dog is given twice");
   fails("# none\n", "names no class");
   fails("big dog: pug\n", "expected CLASS: FOLDER");
   EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "nowhere.txt")), HasSubstr("nowhere.txt"));
+}
+
+TEST_F(ImageFolder, ASelectionKeepsTheNumbersOfClassesThatAreNotThere) {
+  add("n02123045/cat.png");
+  add("n02174001/beetle.png");
+  const auto data = open(ImageFolderOptions().classes("imagenet9"));
+  EXPECT_EQ(data->info().class_names.size(), 9u);
+  EXPECT_THAT(labels(*data), ElementsAre(1, 8));
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("holds no folder of dog, frog, turtle, bird, monkey, fish, crab (classes")));
+  write(folder_ / "classes.txt", "cat: n02123045\nn02174001\n");
+  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, IsEmpty());
 }
 
 TEST(ClassSelection, KnowsImageNetsSubsets) {
@@ -204,40 +180,6 @@ TEST(ClassSelection, KnowsImageNetsSubsets) {
   EXPECT_EQ(hundred.class_names.size(), 100u);
   EXPECT_EQ(hundred.label_of.at("n01558993"), 0);
   EXPECT_EQ(hundred.label_of.at("n13040303"), 99);
-}
-
-class LabelCsv : public testing::Test {
- protected:
-  LabelFile read(const std::string& text) {
-    write(folder_ / "l.csv", text);
-    return read_label_file(folder_ / "l.csv");
-  }
-  std::string message(const std::string& text) {
-    return data_message([&] { read(text); });
-  }
-  TemporaryFolder folder_;
-};
-
-TEST_F(LabelCsv, ReadsQuotesAndNames) {
-  const LabelFile file = read("\xef\xbb\xbfpath,label\n\"a,\"\"b\"\".png\",dog\n\nc.png,\"cat\"\r\nd.png,");
-  ASSERT_EQ(file.rows.size(), 3u);
-  EXPECT_EQ(file.rows.at("a,\"b\".png").label, 1);
-  EXPECT_EQ(file.rows.at("c.png").label, 0);
-  EXPECT_EQ(file.rows.at("d.png").label, kUnknown);
-  EXPECT_EQ(file.rows.at("d.png").line, 5);
-  EXPECT_FALSE(file.has_bias);
-}
-
-TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
-  EXPECT_THAT(message(""), HasSubstr("is empty"));
-  EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: expected the header path,label,bias"));
-  EXPECT_THAT(message("path,label,colour\n"), HasSubstr("found path,label,colour"));
-  EXPECT_THAT(message("path\n"), HasSubstr("line 1"));
-  EXPECT_THAT(message("path,label\na.png,1\nb.png\n"), HasSubstr("line 3: 1 fields, expected 2"));
-  EXPECT_THAT(message("path,label\na.png,1\na.png,1\n"), HasSubstr("line 3: a.png is given twice"));
-  EXPECT_THAT(message("path,label\na.png,2000000\n"), HasSubstr("line 2: 2000000 is above"));
-  EXPECT_THAT(message("path,label\n\"a.png,1\n"), HasSubstr("line 2: a quoted field does not end"));
-  EXPECT_THAT(message("path,label\n\"a\"b.png,1\n"), HasSubstr("line 2: text follows"));
 }
 
 }  // namespace

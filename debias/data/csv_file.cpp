@@ -1,0 +1,68 @@
+#include "debias/data/csv_file.h"
+
+#include <string_view>
+#include <utility>
+
+#include "debias/data/file_bytes.h"
+#include "debias/data/file_error.h"
+
+namespace debias {
+namespace {
+
+[[noreturn]] void fail(const std::string& path, int64_t line, const std::string& reason) {
+  throw FileError(path, fmt::format("line {}: {}", line, reason));
+}
+
+std::vector<CsvRecord> parse_csv(std::string_view text, const std::string& path) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  std::vector<CsvRecord> records;
+  int64_t line = 1;
+  size_t i = 0;
+  while (i < text.size()) {
+    CsvRecord record;
+    record.line = line;
+    for (bool ended = false; !ended;) {
+      std::string field;
+      if (i < text.size() && text[i] == '"') {
+        for (++i;; ++i) {
+          if (i >= text.size()) fail(path, record.line, "a quoted field does not end");
+          if (text[i] == '\n') ++line;
+          if (text[i] != '"') {
+            field += text[i];
+          } else if (i + 1 < text.size() && text[i + 1] == '"') {
+            field += text[i++];
+          } else {
+            break;
+          }
+        }
+        ++i;
+      } else {
+        while (i < text.size() && text[i] != ',' && text[i] != '\n') field += text[i++];
+        if (!field.empty() && field.back() == '\r') field.pop_back();
+      }
+      if (i < text.size() && text[i] == '\r') ++i;  // after a quoted field
+      ended = i >= text.size() || text[i] == '\n';
+      if (!ended && text[i] != ',') fail(path, record.line, "text follows a quoted field");
+      ++i;
+      record.fields.push_back(std::move(field));
+    }
+    ++line;
+    if (record.fields.size() > 1 || !record.fields[0].empty()) records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace
+
+std::vector<CsvRecord> read_csv(const std::string& path) {
+  const std::vector<uint8_t> bytes = read_file_bytes(path);
+  std::vector<CsvRecord> records = parse_csv({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  if (records.empty()) throw FileError(path, "is empty");
+  const size_t columns = records.front().fields.size();
+  for (const CsvRecord& record : records) {
+    if (record.fields.size() != columns) fail(path, record.line, fmt::format("{} fields, expected {}", record.fields.size(), columns));
+  }
+  return records;
+}
+
+}  // namespace debias

@@ -1,0 +1,19 @@
+// Comma-separated values: fields may be quoted as in RFC 4180, lines end with LF or CRLF, empty lines are passed over.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace debias {
+
+struct CsvRecord {
+  std::vector<std::string> fields;
+  int64_t line = 0;  // where it begins, from 1
+};
+
+// Every record, the header first. FileError "PATH: line N: ..." where a quoted field does not end or text follows one, or where a record
+// has not as many fields as the first; "PATH: is empty" without one.
+std::vector<CsvRecord> read_csv(const std::string& path);
+
+}  // namespace debias

@@ -1,0 +1,188 @@
+#include "debias/data/fingerprint.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/registry.h"
+#include "debias/core/sha256.h"
+#include "debias/data/file_bytes.h"
+#include "debias/data/file_error.h"
+#include "debias/data/image_records.h"
+#include "debias/data/label_columns.h"
+#include "debias/data/parallel_blocks.h"
+
+namespace debias {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kBlock = 256;             // images a thread takes at once
+constexpr size_t kLongestRecord = 1 << 13;  // bytes; a path has at most 4096
+constexpr int64_t kMostImages = int64_t{1} << 31;
+
+template <class Bytes>
+std::string sha256_of(const Bytes& bytes) {
+  Sha256 hash;
+  hash.update(bytes.data(), bytes.size());
+  return hash.hex();
+}
+
+template <class Bytes>
+std::string short_hash(const Bytes& bytes) {
+  return sha256_of(bytes).substr(0, 16);
+}
+
+// JSON holds no other text; a folder's name may be any bytes.
+std::vector<std::string> in_utf8(std::vector<std::string> names) {
+  for (std::string& name : names) name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+  return names;
+}
+
+std::string text_of(const Config& section, const char* key) {
+  const Config* value = section.find(key);
+  return value != nullptr && value->is_scalar() ? value->text() : "";
+}
+
+Json options_of(const Config& section) {
+  Config options = section_map(section);
+  const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+  for (const OptionSpec& spec : entry.options) {
+    if (options.find(spec.name) == nullptr) options.set(spec.name, spec.default_value);
+  }
+  for (const char* told_otherwise : {"name", "root", "labels", "classes"}) options.erase(told_otherwise);
+  return options.to_json();
+}
+
+std::string hash_of_labels(const Config& section) {
+  const Config* labels = section.find("labels");
+  const std::string file = labels == nullptr ? "" : LabelColumns::from_config(*labels, "labels").file();
+  return file.empty() ? "" : sha256_of(read_file_bytes(file));
+}
+
+template <class Read>
+std::string hash_or_unreadable(const Read& read) {
+  try {
+    return short_hash(read());
+  } catch (const Error&) {
+    return "unreadable";
+  }
+}
+
+std::string record_text(const Dataset& dataset, const std::string& root, int64_t index, Verify verify) {
+  const std::string source = dataset.source(index);
+  ImageRecord record;
+  record.id = dataset.id(index);
+  record.label = dataset.label(index);
+  record.bias = dataset.bias(index);
+  record.source = source;
+  std::string hash = "-", text;
+  const std::string path = (std::filesystem::path(root) / source).string();
+  struct stat status {};
+  if (!root.empty() && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
+    record.bytes = status.st_size;
+    record.time = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    if (verify == Verify::kContents) hash = hash_or_unreadable([&] { return read_file_bytes(path); });
+  } else if (!root.empty()) {
+    hash = hash_or_unreadable([&] { return dataset.get(index).image.pixels; });
+  }
+  record.hash = hash;
+  append_record(text, record);
+  return text;
+}
+
+std::string listing_of(const Dataset& dataset, const std::string& root, Verify verify, Progress& progress) {
+  std::vector<std::string> blocks(static_cast<size_t>((dataset.size() + kBlock - 1) / kBlock));
+  const auto list_block = [&](int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) blocks[static_cast<size_t>(first / kBlock)] += record_text(dataset, root, i, verify);
+  };
+  progress.begin("looking at " + dataset.info().name, dataset.size());
+  for_each_block(dataset.size(), kBlock, list_block, [&](int64_t images) { progress.advance(images, ""); });
+  progress.end();
+  std::string listing;
+  for (const std::string& block : blocks) listing += block;
+  return listing;
+}
+
+void hash_listing(DataFingerprint& result) {
+  Sha256 images, contents;
+  for (ImageRecord record : records_of(result.listing)) {
+    const bool of_file = record.bytes >= 0;
+    contents.update(record.hash.data(), record.hash.size());
+    if (of_file) record.hash = "-";
+    record.time = -1;
+    std::string text;
+    append_record(text, record);
+    images.update(text.data(), text.size());
+  }
+  result.images = images.hex();
+  if (result.verify == Verify::kContents) result.contents = contents.hex();
+  result.listing_hash = sha256_of(result.listing);
+}
+
+}  // namespace
+
+DataFingerprint fingerprint(const Dataset& dataset, const Config& section, Verify verify, Progress& progress) {
+  DataFingerprint result;
+  result.name = dataset.info().name;
+  result.split = dataset.info().split;
+  result.count = dataset.size();
+  result.classes = in_utf8(dataset.info().class_names);
+  result.biases = in_utf8(dataset.info().bias_names);
+  result.verify = verify;
+  result.options = options_of(section);
+  result.labels = hash_of_labels(section);
+  result.listing = listing_of(dataset, text_of(section, "root"), verify, progress);
+  hash_listing(result);
+  return result;
+}
+
+Json to_json(const DataFingerprint& fingerprint) {
+  return {{"name", fingerprint.name},         {"split", fingerprint.split},         {"count", fingerprint.count},
+          {"classes", fingerprint.classes},   {"biases", fingerprint.biases},       {"verify", enum_name(fingerprint.verify)},
+          {"options", fingerprint.options},   {"labels", fingerprint.labels},       {"images", fingerprint.images},
+          {"contents", fingerprint.contents}, {"listing", fingerprint.listing_hash}};
+}
+
+DataFingerprint fingerprint_from_json(const Json& json) {
+  DataFingerprint result;
+  try {
+    result.name = json.at("name").get<std::string>();
+    result.split = json.at("split").get<std::string>();
+    result.count = json.at("count").get<int64_t>();
+    result.classes = json.at("classes").get<std::vector<std::string>>();
+    result.biases = json.at("biases").get<std::vector<std::string>>();
+    const Config verify = Config::string(json.at("verify").get<std::string>());
+    result.verify = options_detail::Field<Verify>::parse(verify, Range::any(), "verify");
+    result.options = json.at("options");
+    result.labels = json.at("labels").get<std::string>();
+    result.images = json.at("images").get<std::string>();
+    result.contents = json.at("contents").get<std::string>();
+    result.listing_hash = json.at("listing").get<std::string>();
+  } catch (const std::exception& error) {
+    throw data_error("fingerprint of a data set: {}", without_control_characters(error.what()));
+  }
+  if (result.count < 0 || !result.options.is_object()) throw data_error("fingerprint of a data set: count or options are damaged");
+  return result;
+}
+
+void write_listing(const DataFingerprint& fingerprint, const std::string& path) {
+  write_file_atomically(path, packed(fingerprint.listing));
+}
+
+bool read_listing(DataFingerprint& fingerprint, const std::string& path) {
+  try {
+    const std::vector<uint8_t> bytes = read_file_bytes(path);
+    const auto limit = static_cast<size_t>(std::min(fingerprint.count, kMostImages)) * kLongestRecord;
+    std::string listing = unpacked({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, limit);
+    if (sha256_of(listing) != fingerprint.listing_hash) return false;
+    fingerprint.listing = std::move(listing);
+    return true;
+  } catch (const FileError&) {
+    return false;
+  }
+}
+
+}  // namespace debias

@@ -1,0 +1,71 @@
+// What a data set was when a run read it, so that a later reader notices that it is another.
+//
+// A fingerprint is small (it goes into a checkpoint); the listing behind it, one record an image, goes beside it into the run folder and is
+// what lets a difference be named by image. Compared are: names of classes and bias values in order, the options that change the images,
+// the bytes of a CSV of labels, and of each image its source (path below the root, so that a folder may be moved), label and bias by name,
+// id, and its content:
+//   listing   a file's size and time of modification. Where the times of all files differ and no size does, the folder was copied, and that
+//             is no difference; where those of some differ, these files are taken for changed.
+//   contents  SHA-256 of the file's bytes (every file is read); times do not count. Two fingerprints of which one has no hashes are
+//             compared by size alone.
+// An image without a file of its own (MNIST, CIFAR, STL-10) is told by its pixels in either case. Of sets that are drawn (no root) only
+// options, labels and biases are kept.
+//
+// Take it of a data set as its reader gives it, before map_to_table.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+#include "debias/core/progress.h"
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+enum class Verify { kListing, kContents };
+template <>
+struct EnumNames<Verify> {
+  static constexpr std::array<std::pair<std::string_view, Verify>, 2> values = {
+      {{"listing", Verify::kListing}, {"contents", Verify::kContents}}};
+};
+
+struct DataFingerprint {
+  std::string name, split;
+  int64_t count = 0;
+  std::vector<std::string> classes, biases;
+  Verify verify = Verify::kListing;
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();  // all but name, root and labels, defaults included
+  std::string labels;                                                 // SHA-256 of the CSV of labels; empty without one
+  std::string images;        // SHA-256 over id, label, bias, size or pixels, and source of each image
+  std::string contents;      // SHA-256 over the files' hashes; empty unless verify is contents
+  std::string listing_hash;  // SHA-256 of the listing
+  std::string listing;       // the records; empty when only to_json's part is known
+};
+
+// `section` is what make_dataset made `dataset` from. Files that cannot be read are recorded as such, not refused. Reads every file only
+// with kContents; several threads.
+DataFingerprint fingerprint(const Dataset& dataset, const Config& section, Verify verify, Progress& progress = Progress::silent());
+
+// Without the listing. from_json: a data error where it is not what to_json writes.
+nlohmann::ordered_json to_json(const DataFingerprint& fingerprint);
+DataFingerprint fingerprint_from_json(const nlohmann::ordered_json& json);
+
+// The listing as a gzip file, whole or absent. It is read back only where it is the one that the fingerprint was made with (false
+// otherwise: missing, damaged or of another state); without it, differing images are counted but not named.
+void write_listing(const DataFingerprint& fingerprint, const std::string& path);
+bool read_listing(DataFingerprint& fingerprint, const std::string& path);
+
+// One line each, at most `limit`, and where there are more a last line that says how many; empty where `now` is what was then. Names
+// first, then images ("cat/7.png is missing", "... is new", "cat/7.png: label cat then, dog now", "... 1024 bytes then, 998 now", "...
+// other bytes"), then the CSV. Free of control characters.
+std::vector<std::string> differences(const DataFingerprint& then, const DataFingerprint& now, size_t limit = 3);
+
+}  // namespace debias

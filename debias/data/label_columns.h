@@ -1,0 +1,41 @@
+// Which CSV gives labels and biases, and which of its columns: the option `labels` of image_folder.
+//
+//   labels: FILE.csv                                     columns path, label and bias
+//   labels: {file: FILE.csv, path: image, label: species, bias: background}
+//
+// A column that is named must be there. Of label and bias, one that is not named is read where the file has a column of that name, and
+// `none` is not read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+class LabelColumns {
+ public:
+  DEBIAS_OPTION(LabelColumns, std::string, file, "")
+  DEBIAS_OPTION(LabelColumns, std::string, path, "path")
+  DEBIAS_OPTION(LabelColumns, std::optional<std::string>, label, "")  // empty: not named
+  DEBIAS_OPTION(LabelColumns, std::optional<std::string>, bias, "")
+  static const OptionTable<LabelColumns>& table();
+
+  // `what` begins messages. config() is the file alone where no column is named.
+  static LabelColumns from_config(const Config& value, const std::string& what);
+  Config config() const;
+};
+
+namespace options_detail {
+
+template <>
+struct Field<LabelColumns> {
+  static std::string type() { return "text or map"; }
+  static LabelColumns parse(const Config& value, const Range&, const std::string& what) { return LabelColumns::from_config(value, what); }
+  static Config emit(const LabelColumns& columns) { return columns.config(); }
+};
+
+}  // namespace options_detail
+
+}  // namespace debias
