@@ -8,8 +8,8 @@
 // labels agree, is
 //   (4 (n - 2) (sum p_c^3 - (sum p_c^2)^2) + 2 (sum p_c^2 - (sum p_c^2)^2)) / (n (n - 1)).
 // The second part is all there is where classes are equally frequent: the plain delta method gives zero there. The interval is 1.96
-// standard deviations to each side, within [0, 1]. In simulations over uniform, skewed and heavy-tailed priors with 2 to 100 classes it
-// covered in at least 92 % of samples of 100, 93 % of 1,000, and 88 % at the worst of 30.
+// standard deviations to each side, within [0, 1]. In simulations over uniform, skewed and heavy-tailed priors of 2 to 100 classes it
+// covered the truth in at least 92 % of samples of 100 to 10,000 labels, and in 88 % of samples of 30 at the worst.
 //
 // Without labels, from similarities: with S the cosine of two rows, pairs of random images are a mixture, random = tau_plus same +
 // (1 - tau_plus) other, so that for every threshold s
