@@ -118,17 +118,20 @@ TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
   EXPECT_EQ(refusal("objective.tau_plus={from: priors}"), tau + ": from: unknown source 'priors'; did you mean 'prior'?");
   EXPECT_EQ(refusal("objective.tau_plus={from: macro_auc}"),
             tau + ": from: macro_auc estimates the alpha of 'bayesian', not this; write from: prior");
-  EXPECT_EQ(
-      refusal("objective={name: end, alpha: {from: macro_auc}}"),
-      "command line: objective 'end': alpha: from: macro_auc estimates the alpha of 'bayesian', not this; give a value or a schedule");
+  EXPECT_EQ(refusal("objective={name: end, alpha: {from: macro_auc}}"),
+            "command line: objective: objective 'end': alpha: from: macro_auc estimates the alpha of 'bayesian', not this; give a value or "
+            "a schedule");
   EXPECT_EQ(
       refusal("objective.weight={from: prior}"),
       "command line: objective 'debiased_negatives': weight: from: prior estimates the tau_plus, not this; give a value or a schedule");
+  EXPECT_EQ(refusal("objective={name: infonce, tau_plus: {from: prior}}")
+                .find("command line: objective: objective 'infonce': unknown option 'tau_plus'"),
+            0u);
+  EXPECT_EQ(refusal("objective.tau_plus={from: prior, evry: 5}"),
+            "command line: objective.tau_plus: objective 'debiased_negatives': tau_plus: unknown option 'evry'; did you mean 'every'?");
   EXPECT_EQ(
-      refusal("objective={name: infonce, tau_plus: {from: prior}}").find("command line: objective 'infonce': unknown option 'tau_plus'"),
-      0u);
-  EXPECT_EQ(refusal("objective.tau_plus={from: prior, evry: 5}"), tau + ": unknown option 'evry'; did you mean 'every'?");
-  EXPECT_EQ(refusal("objective.tau_plus={from: prior, every: 0}"), tau + ": every: 0 is out of range; give a value in [1, 1000000]");
+      refusal("objective.tau_plus={from: prior, every: 0}"),
+      "command line: objective.tau_plus: objective 'debiased_negatives': tau_plus: every: 0 is out of range; give a value in [1, 1000000]");
   EXPECT_EQ(refusal("objective.tau_plus={from: prior, start: 1}"), tau + ": 1 is out of range; give a value in [0, 1)");
   EXPECT_NE(refusal("objective.tau_plus={from: 0.2, to: 0.1}").find("expected a value, or a schedule"), std::string::npos);
   EXPECT_NE(
