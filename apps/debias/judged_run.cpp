@@ -55,7 +55,7 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, s
   EvaluationInput input;
   input.train = train != nullptr ? std::move(train) : make_dataset(data.train);
   if (!data.valid.is_null()) input.valid = make_dataset(data.valid);
-  input.test = make_dataset(data.test);
+  if (!data.test.is_null()) input.test = make_dataset(data.test);
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
   input.seed = recipe.seed;

@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
   add_study_verb(root, action);
   add_report_verb(root, action);
   add_list_verb(root, action);
+  add_prior_verb(root, action);
   add_checkpoint_verb(root, action);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);
   root.require_subcommand(1);

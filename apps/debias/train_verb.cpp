@@ -8,6 +8,7 @@
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/online_accuracy.h"
+#include "apps/debias/option_estimates.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
 #include "apps/debias/verbs.h"
@@ -55,7 +56,7 @@ std::string duration(double seconds) {
 
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
-void print_plan(const TrainPlan& plan, const Config& resolved, bool json) {
+void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config& resolved, bool json) {
   const double ratio = plan.seconds_per_step / plan.seconds_per_cached_step;
   if (json) {
     const nlohmann::ordered_json out = {{"config", resolved.to_json()},
@@ -63,6 +64,7 @@ void print_plan(const TrainPlan& plan, const Config& resolved, bool json) {
                                         {"epochs", plan.epochs},
                                         {"steps_per_epoch", plan.steps_per_epoch},
                                         {"parameters", plan.parameters},
+                                        {"precision", rounding(options)},
                                         {"seconds_per_step", plan.seconds_per_step},
                                         {"seconds_per_cached_step", plan.seconds_per_cached_step},
                                         {"step_ratio", ratio},
@@ -78,6 +80,7 @@ void print_plan(const TrainPlan& plan, const Config& resolved, bool json) {
   fmt::print("# plan, from {} trial steps of each kind (nothing was written)\n", plan.trial_steps);
   fmt::print("# images             {} ({} steps an epoch, {} epochs)\n", plan.images, plan.steps_per_epoch, plan.epochs);
   fmt::print("# parameters         {}\n", plan.parameters);
+  fmt::print("# precision          {}\n", rounding(options));
   fmt::print("# step               {:.4f} s with fresh views, {:.4f} s on a cached batch: ratio {:.3f}\n", plan.seconds_per_step,
              plan.seconds_per_cached_step, ratio);
   fmt::print("# time               {} an epoch, {} in all, evaluations not counted\n", duration(plan.seconds_per_epoch),
@@ -100,10 +103,11 @@ int run_train(const TrainArguments& arguments) {
   const auto evaluation =
       make_training_evaluation(input.recipe, resolved, input.dataset, *progress);  // refuses bad options before anything runs
   if (arguments.dry_run) {
-    print_plan(plan_training(input), resolved, arguments.json);
+    print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
     return 0;
   }
-  for (const auto& observer : {evaluation, make_online_accuracy(input.recipe, input.dataset, *progress)}) {
+  for (const auto& observer : {evaluation, make_online_accuracy(input.recipe, input.dataset, *progress),
+                               make_option_estimates(input.recipe, input.dataset, *progress, *log)}) {
     if (observer != nullptr) input.observers.push_back(observer);
   }
   input.data_roots = roots_of(data_of(input.recipe));

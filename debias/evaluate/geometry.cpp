@@ -7,39 +7,16 @@
 #include <optional>
 
 #include "debias/core/error.h"
-#include "debias/data/subset.h"
 #include "debias/evaluate/bias_probe.h"
 #include "debias/evaluate/chosen_images.h"
-#include "debias/evaluate/encoder_guard.h"
-#include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/geometry_metrics.h"
-#include "debias/loader/loader.h"
+#include "debias/evaluate/view_pairs.h"
 
 namespace debias {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-double alignment_of_views(const EvaluationInput& input, const JudgedSplit& judged, const std::vector<int64_t>& images, uint64_t seed,
-                          Progress& progress) {
-  const EncoderGuard guard(*input.encoder);
-  input.encoder->eval();
-  const auto subset = std::make_shared<Subset>(judged.dataset, images, judged.dataset->info().split);
-  Loader loader(subset, training_views(input.train_views, input.train->info()), std::make_shared<SequentialSampler>(subset->size()),
-                LoaderOptions().views(2).workers(input.workers).seed(seed));
-  std::vector<at::Tensor> first, second;
-  progress.begin("two views of " + judged.name, loader.batches_per_epoch());
-  loader.start(0);
-  while (const Batch* batch = loader.next()) {
-    first.push_back(pooled_features(*input.encoder, batch->images.select(0, 0), input.precision));
-    second.push_back(pooled_features(*input.encoder, batch->images.select(0, 1), input.precision));
-    require_finite(first.back(), batch->indices, *subset, "geometry");
-    require_finite(second.back(), batch->indices, *subset, "geometry");
-    progress.advance(batch->number + 1, "");
-  }
-  progress.end();
-  return alignment(at::cat(first), at::cat(second));
-}
 
 Json described(const PairGeometry& geometry) {
   const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
@@ -110,7 +87,8 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
     const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins());
-    result.metrics[judged.name + ".alignment"] = alignment_of_views(input, judged, images, seed, progress);
+    const at::Tensor views = view_pair_features(input, judged.dataset, judged.name, images, seed, progress);
+    result.metrics[judged.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
     result.metrics[judged.name + ".uniformity"] = pairs.uniformity;
     result.metrics[judged.name + ".rankme"] = rankme(rows);
     result.metrics[judged.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);

@@ -97,6 +97,11 @@ MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels
   return result;
 }
 
+MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& options, uint64_t seed) {
+  if (options.seed()) seed = static_cast<uint64_t>(*options.seed());
+  return macro_auc(train.values, train.labels, draw_anchors(train, options.anchors(), seed, true));
+}
+
 EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   const std::string name = "macro_auc";
   MacroAucOptions options = MacroAucOptions::table().read(section, name);

@@ -42,6 +42,9 @@ struct MacroAuc {
 // a row that is not finite.
 MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels, const AucAnchors& anchors);
 
+// Of the training images, anchors drawn from them by `options`; a seed of auto is `seed`.
+MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& options, uint64_t seed);
+
 EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

@@ -36,6 +36,7 @@ nlohmann::ordered_json TrainingState::to_json() const {
           {"grad_norm_sum", grad_norm_sum},
           {"substituted", substituted},
           {"evidence", evidence.to_json()},
+          {"estimates", estimates},
           {"best_value", optional_json(best_value)},
           {"best_epoch", best_epoch},
           {"finished", finished},
@@ -53,6 +54,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   state.grad_norm_sum = json.at("grad_norm_sum").get<double>();
   state.substituted = json.value("substituted", int64_t{0});                                 // older files never replaced any
   if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));  // older files have totals only
+  if (json.contains("estimates")) state.estimates = json.at("estimates").get<std::map<std::string, double>>();  // older files have none
   state.best_value = optional_value(json.at("best_value"));
   state.best_epoch = json.at("best_epoch").get<int64_t>();
   state.finished = json.at("finished").get<bool>();

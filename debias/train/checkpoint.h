@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -26,6 +27,7 @@ struct TrainingState {
   double grad_norm_sum = 0;
   int64_t substituted = 0;  // images replaced in the epoch under way
   Evidence evidence;
+  std::map<std::string, double> estimates;  // option sources: Step::estimates()
   std::optional<double> best_value;
   int64_t best_epoch = 0;
   bool finished = false;

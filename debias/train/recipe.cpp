@@ -74,6 +74,10 @@ TermRecipe read_term(const Config& item, const Recipe& recipe) {
   const auto& entry = find_entry(objective_registry(), term.name, "objective", term.section.prefix());
   for (const auto& [key, value] : term.section.entries()) {
     if (!value.is_map()) continue;
+    if (is_option_source(value)) {
+      term.sources.push_back(read_option_source(key, entry, term.section));
+      continue;
+    }
     term.schedules.push_back({key, make_value_schedule(value, fmt::format("objective '{}': {}", entry.name, key), recipe.train.epochs())});
   }
   const bool reads_logits = entry.kind == InputKind::kLogits;
@@ -164,12 +168,17 @@ Recipe read_recipe(const Config& root) {
   return recipe;
 }
 
-Config TermRecipe::section_at(int64_t epoch) const {
+Config TermRecipe::section_at(int64_t epoch, const std::map<std::string, double>& estimates) const {
   Config at_epoch = section;
-  for (const auto& [option, schedule] : schedules) {
-    Config value = Config::number(schedule->value(epoch));
+  const auto set = [&](const std::string& option, double number) {
+    Config value = Config::number(number);
     value.set_where(section.find(option)->where());
     at_epoch.set(option, std::move(value));
+  };
+  for (const auto& [option, schedule] : schedules) set(option, schedule->value(epoch));
+  for (const auto& sourced : sources) {
+    const auto estimate = estimates.find(sourced.option);
+    set(sourced.option, estimate == estimates.end() ? sourced.start : estimate->second);
   }
   return at_epoch;
 }
@@ -181,6 +190,14 @@ TermOptions TermRecipe::options_at(int64_t epoch) const {
     if (const Config* value = at_epoch.find(key)) own.set(key, *value);
   }
   return TermOptions::table().read(own, "objective '" + name + "'");
+}
+
+std::string rounding(const TrainOptions& options) {
+  const bool network = options.precision() == Precision::kBf16, losses = options.loss_precision() == Precision::kBf16;
+  return fmt::format(
+      "network {}; losses {}",
+      network ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)" : "float32",
+      losses ? "float32, but rows and pair weights rounded to bfloat16 where they are multiplied, on machines that gain by it" : "float32");
 }
 
 Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {

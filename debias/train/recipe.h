@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "debias/data/decode.h"
 #include "debias/data/on_error.h"
 #include "debias/optim/value_schedule.h"
+#include "debias/train/option_source.h"
 
 namespace debias {
 
@@ -65,6 +67,7 @@ class TrainOptions {
   DEBIAS_OPTION(TrainOptions, bool, drop_last, true)
   DEBIAS_OPTION(TrainOptions, Auto<int64_t>, micro_batch, {})
   DEBIAS_OPTION(TrainOptions, Precision, precision, Precision::kFp32)
+  DEBIAS_OPTION(TrainOptions, Precision, loss_precision, Precision::kFp32)
   DEBIAS_OPTION(TrainOptions, std::string, device, "auto")
   DEBIAS_OPTION(TrainOptions, Auto<int64_t>, threads, {})
   DEBIAS_OPTION(TrainOptions, Auto<int64_t>, workers, {})
@@ -101,8 +104,10 @@ struct TermRecipe {
   TermOptions options;  // those of epoch 0
   Config section;       // as written: options of the objective, with name, weight, on
   std::vector<ScheduledOption> schedules;
+  std::vector<SourcedOption> sources;
 
-  Config section_at(int64_t epoch) const;  // the section with the values that schedules have at an epoch, from 0
+  // The section with the values that schedules have at an epoch, from 0, and estimates by option; without one, its source's start.
+  Config section_at(int64_t epoch, const std::map<std::string, double>& estimates = {}) const;
   TermOptions options_at(int64_t epoch) const;
 };
 
@@ -134,6 +139,9 @@ struct Recipe {
   std::string output;
   Config expected;
 };
+
+// What is computed in bfloat16 and what in float32, in words.
+std::string rounding(const TrainOptions& options);
 
 // Keys of `views:` that the pipeline leaves to others.
 const std::vector<std::string>& views_keys();

@@ -24,7 +24,8 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
           .add("drop_last", &TrainOptions::drop_last_, "leave out the last batch when it is short")
           .add("micro_batch", &TrainOptions::micro_batch_, Range::closed(1, 1 << 20),
                "images a forward pass holds; the loss still sees the whole batch, BatchNorm only the part")
-          .add("precision", &TrainOptions::precision_, "of the network; losses are computed in fp32")
+          .add("precision", &TrainOptions::precision_, "of the network's convolutions and products; weights stay fp32")
+          .add("loss_precision", &TrainOptions::loss_precision_, "of the inner products of rows inside the losses; sums stay fp32")
           .add("device", &TrainOptions::device_, "auto, cpu or cuda")
           .add("threads", &TrainOptions::threads_, Range::closed(1, 4096), "of the tensor library")
           .add("workers", &TrainOptions::workers_, Range::closed(0, 1024), "threads that make views; 0: none of their own")

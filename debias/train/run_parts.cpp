@@ -53,10 +53,10 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
   for (auto& term : terms) term.load(*dataset, recipe.views.count());
-  parts.step =
-      std::make_unique<Step>(parts.model, std::move(terms), *parts.optimizers,
-                             ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
-                             recipe.train.micro_batch() ? std::optional<int64_t>(*recipe.train.micro_batch()) : std::nullopt);
+  parts.step = std::make_unique<Step>(
+      parts.model, std::move(terms), *parts.optimizers,
+      ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
+      recipe.train.micro_batch() ? std::optional<int64_t>(*recipe.train.micro_batch()) : std::nullopt, recipe.train.loss_precision());
   const auto& info = dataset->info();
   parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
                                           std::make_shared<ShuffledSampler>(dataset->size()),

@@ -74,11 +74,43 @@ struct Step::Evaluated {
 };
 
 Step::Step(Model model, std::vector<Term> terms, const Optimizers& optimizers, ForwardOptions forward_options,
-           std::optional<int64_t> micro_batch)
-    : model_(std::move(model)), terms_(std::move(terms)), optimizers_(optimizers), forward_(forward_options), micro_batch_(micro_batch) {}
+           std::optional<int64_t> micro_batch, Precision loss_precision)
+    : model_(std::move(model)),
+      terms_(std::move(terms)),
+      optimizers_(optimizers),
+      forward_(forward_options),
+      micro_batch_(micro_batch),
+      loss_precision_(loss_precision) {}
 
 void Step::begin_epoch(int64_t epoch) {
   for (auto& term : terms_) term.begin_epoch(epoch);
+}
+
+std::vector<std::string> Step::take_estimates(int64_t finished_epochs, const Metrics& metrics) {
+  std::vector<std::string> notes;
+  for (auto& term : terms_) {
+    for (auto& note : term.take_estimates(finished_epochs, metrics)) notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+std::map<std::string, double> Step::estimates() const {
+  std::map<std::string, double> all;
+  for (const auto& term : terms_) {
+    for (const auto& [option, value] : term.estimates()) all[term.label() + "." + option] = value;
+  }
+  return all;
+}
+
+void Step::restore_estimates(const std::map<std::string, double>& estimates) {
+  for (auto& term : terms_) {
+    std::map<std::string, double> own;
+    const std::string prefix = term.label() + ".";
+    for (const auto& [name, value] : estimates) {
+      if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
+    }
+    term.restore_estimates(std::move(own));
+  }
 }
 
 std::vector<std::string> Step::labels() const {
@@ -118,7 +150,7 @@ Step::Evaluated Step::evaluate(const ModelOutput& output, const Batch& batch) co
       input.weights = term.bias_features().index_select(0, integers(batch.ids, c10::kCPU)).to(forward_.device);
     }
     input.prior = term.prior();
-    input.bfloat16_products = forward_.precision == Precision::kBf16;
+    input.bfloat16_products = loss_precision_ == Precision::kBf16;
     const ObjectiveResult found = term.objective()(input);
     result.add(found.value * term.weight());
     const auto size = found.effective_sample_size;

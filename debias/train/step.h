@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,10 +28,17 @@ class Step {
   // `micro_batch` images pass the network at a time; the objective always sees the whole batch: embeddings of all parts are computed
   // first, their gradient taken, and each part is run again to carry it back. BatchNorm sees a part at a time, so the result differs
   // from one large pass wherever the encoder has BatchNorm.
+  // `loss_precision` is that of inner products inside the losses (ObjectiveInput::bfloat16_products), `forward` has the network's.
   // `optimizers` must outlive the step.
-  Step(Model model, std::vector<Term> terms, const Optimizers& optimizers, ForwardOptions forward, std::optional<int64_t> micro_batch);
+  Step(Model model, std::vector<Term> terms, const Optimizers& optimizers, ForwardOptions forward, std::optional<int64_t> micro_batch,
+       Precision loss_precision = Precision::kFp32);
 
-  void begin_epoch(int64_t epoch);  // from 0: the terms' schedules
+  void begin_epoch(int64_t epoch);  // from 0: the terms' schedules and estimates
+
+  // After an epoch's observers: the terms take the estimates that are due (Term::take_estimates).
+  std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
+  std::map<std::string, double> estimates() const;  // "bayesian.alpha": the last one taken; part of the training state
+  void restore_estimates(const std::map<std::string, double>& estimates);
 
   std::vector<std::string> labels() const;  // of the terms
   Metrics scheduled() const;                // "bayesian.beta": the value in force
@@ -51,6 +59,7 @@ class Step {
   const Optimizers& optimizers_;
   ForwardOptions forward_;
   std::optional<int64_t> micro_batch_;
+  Precision loss_precision_;
 };
 
 }  // namespace debias

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <map>
+#include <cmath>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -69,11 +69,48 @@ Term::Term(const ObjectiveEntry& entry, TermRecipe recipe, std::string label, co
 
 // Options are read again as a whole, not set one by one: some are checked against each other, and both may be scheduled.
 void Term::begin_epoch(int64_t epoch) {
-  if (recipe_.schedules.empty()) return;
-  objective_ = entry_->make(recipe_.section_at(epoch), keys_of_others());
+  if (recipe_.schedules.empty() && recipe_.sources.empty()) return;
+  objective_ = entry_->make(recipe_.section_at(epoch, estimates_), keys_of_others());
   options_ = recipe_.options_at(epoch);
   scheduled_.clear();
   for (const auto& [option, schedule] : recipe_.schedules) scheduled_.emplace_back(option, schedule->value(epoch));
+  for (const auto& sourced : recipe_.sources) {
+    const auto estimate = estimates_.find(sourced.option);
+    scheduled_.emplace_back(sourced.option, estimate == estimates_.end() ? sourced.start : estimate->second);
+  }
+}
+
+std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Metrics& metrics) {
+  std::vector<std::string> notes;
+  for (const auto& sourced : recipe_.sources) {
+    if (!sourced.due_after(finished_epochs)) continue;
+    const OptionSource& source = *sourced.source;
+    const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == source.metric(); });
+    if (found == metrics.end() || !std::isfinite(found->second)) {
+      notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the value in force stays", label_, sourced.option,
+                                  source.name, finished_epochs));
+      continue;
+    }
+    const double value = std::clamp(found->second, source.low, source.high);
+    if (value != found->second) {
+      notes.push_back(fmt::format("{}.{}: the estimate {:.4g} of '{}' after epoch {} is outside [{}, {}] and is taken as {}", label_,
+                                  sourced.option, found->second, source.name, finished_epochs, source.low, source.high, value));
+    }
+    estimates_[sourced.option] = value;
+  }
+  return notes;
+}
+
+void Term::try_estimates() const {
+  for (const bool high : {false, true}) {
+    std::map<std::string, double> ends;
+    for (const auto& sourced : recipe_.sources) ends[sourced.option] = high ? sourced.source->high : sourced.source->low;
+    try {
+      entry_->make(recipe_.section_at(0, ends), keys_of_others());
+    } catch (const Error& error) {
+      throw usage_error("{} (at the {} end of what `from` may give)", error.what(), high ? "upper" : "lower");
+    }
+  }
 }
 
 void Term::load(const Dataset& dataset, int64_t views) {
@@ -100,6 +137,7 @@ Config Term::config() const {
   if (const Config* variant = recipe_.section.find("variant")) term.set("variant", *variant);
   term.overlay(objective_->config());
   for (const auto& [option, schedule] : recipe_.schedules) term.set(option, schedule->config());
+  for (const auto& sourced : recipe_.sources) term.set(sourced.option, sourced.config());
   return term;
 }
 
@@ -124,6 +162,7 @@ std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset) {
       }
     }
     terms.back().begin_epoch(0);
+    terms.back().try_estimates();
   }
   return terms;
 }

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/losses/objective.h"
+#include "debias/train/evidence.h"
 #include "debias/train/recipe.h"
 
 namespace debias {
@@ -19,7 +21,7 @@ class Term {
  public:
   Term(const ObjectiveEntry& entry, TermRecipe recipe, std::string label, const DatasetInfo& info);
 
-  // Takes the values that the schedules have at this epoch (from 0) into force.
+  // Takes the values that the schedules have at this epoch (from 0), and the estimates held, into force.
   void begin_epoch(int64_t epoch);
 
   const std::string& label() const { return label_; }  // the objective's name, "_2" appended at its second use; prefix of its metrics
@@ -27,11 +29,21 @@ class Term {
   TermInput on() const { return options_.on(); }
   double weight() const { return options_.weight(); }
   const Objective& objective() const { return *objective_; }
-  const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }  // option or "weight": value in force
-  bool has_labels() const { return has_labels_; }                                              // of the data set
+  // Option or "weight": value in force, of those that have a schedule or a source.
+  const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }
+  bool has_labels() const { return has_labels_; }  // of the data set
   bool has_bias() const { return has_bias_; }
   const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
+
+  // Of the options with a source that are due after so many finished epochs, takes the metric of that name, to be in force from the next
+  // begin_epoch(). Returns a line for each that was clamped, or of which there is no finite estimate.
+  std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
+  const std::map<std::string, double>& estimates() const { return estimates_; }  // by option, once there is one
+  void restore_estimates(std::map<std::string, double> estimates) { estimates_ = std::move(estimates); }
+
+  // Usage errors of the objective at either end of what the sources may give.
+  void try_estimates() const;
 
   // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
   // that what it cannot take is refused before a run begins. Data errors as of read_bias_features, usage errors of the objective.
@@ -49,6 +61,7 @@ class Term {
   TermOptions options_;
   std::shared_ptr<Objective> objective_;
   std::vector<std::pair<std::string, double>> scheduled_;
+  std::map<std::string, double> estimates_;
   at::Tensor bias_features_, prior_;
 };
 

@@ -66,6 +66,7 @@ class Run {
                       "differ from one large pass",
                       *recipe_.train.micro_batch(), recipe_.train.batch_size()));
     }
+    log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
     result.seconds = seconds_since(start);
@@ -76,6 +77,7 @@ class Run {
   void restore_from(const OpenCheckpoint& checkpoint) {
     restore(checkpoint, parts_.model, *parts_.optimizers);
     state_ = checkpoint.state;
+    parts_.step->restore_estimates(state_.estimates);
     if (state_.threads != at::get_num_threads() || state_.instruction_set != instruction_set()) {
       log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
                             state_.instruction_set, at::get_num_threads(), instruction_set()));
@@ -164,6 +166,8 @@ class Run {
       for (auto& metric : observer->after_epoch({state_.epoch + 1, recipe_.train.epochs(), parts_.model})) metrics.push_back(metric);
     }
     ++state_.epoch;
+    for (const auto& note : parts_.step->take_estimates(state_.epoch, metrics)) log_.warn(note);
+    state_.estimates = parts_.step->estimates();
     nlohmann::ordered_json line = {{"epoch", state_.epoch}};
     std::string text;
     for (const auto& [name, value] : metrics) {

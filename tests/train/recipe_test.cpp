@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
 #include "debias/train/term.h"
@@ -108,6 +110,76 @@ TEST(Recipe, ScheduledValuesAreCheckedAtEveryEpochAndStaySchedules) {
   const Config resolved = resolve_recipe(recipe, *dataset);
   EXPECT_EQ(resolved.find("objective")->items()[0].find("weight")->find("schedule")->text(), "cosine");
   EXPECT_EQ(resolve_recipe(read_recipe(parse_yaml(resolved.to_yaml(), "config.yaml")), *dataset).to_yaml(), resolved.to_yaml());
+}
+
+TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
+  const std::string tau = "command line: objective 'debiased_negatives': tau_plus";
+  EXPECT_EQ(refusal("objective.tau_plus={from: prior, every: 5}"), "no error");
+  EXPECT_EQ(refusal("objective.tau_plus={from: priors}"), tau + ": from: unknown source 'priors'; did you mean 'prior'?");
+  EXPECT_EQ(refusal("objective.tau_plus={from: macro_auc}"),
+            tau + ": from: macro_auc estimates the alpha of 'bayesian', not this; write from: prior");
+  EXPECT_EQ(refusal("objective={name: end, alpha: {from: macro_auc}}"),
+            "command line: objective: objective 'end': alpha: from: macro_auc estimates the alpha of 'bayesian', not this; give a value or "
+            "a schedule");
+  EXPECT_EQ(
+      refusal("objective.weight={from: prior}"),
+      "command line: objective 'debiased_negatives': weight: from: prior estimates the tau_plus, not this; give a value or a schedule");
+  EXPECT_EQ(refusal("objective={name: infonce, tau_plus: {from: prior}}")
+                .find("command line: objective: objective 'infonce': unknown option 'tau_plus'"),
+            0u);
+  EXPECT_EQ(refusal("objective.tau_plus={from: prior, evry: 5}"),
+            "command line: objective.tau_plus: objective 'debiased_negatives': tau_plus: unknown option 'evry'; did you mean 'every'?");
+  EXPECT_EQ(
+      refusal("objective.tau_plus={from: prior, every: 0}"),
+      "command line: objective.tau_plus: objective 'debiased_negatives': tau_plus: every: 0 is out of range; give a value in [1, 1000000]");
+  EXPECT_EQ(refusal("objective.tau_plus={from: prior, start: 1}"), tau + ": 1 is out of range; give a value in [0, 1)");
+  EXPECT_NE(refusal("objective.tau_plus={from: 0.2, to: 0.1}").find("expected a value, or a schedule"), std::string::npos);
+  EXPECT_NE(
+      refusal("objective={name: bayesian, form: authors, beta: 1, alpha: {from: macro_auc}}").find("(at the upper end of what `from`"),
+      std::string::npos);
+  Config root = small_config("out");
+  root.assign("objective={name: bcl, alpha: {from: macro_auc, every: 2}, tau_plus: {from: prior, start: 0.05}}");
+  const Recipe recipe = read_recipe(root);
+  const auto dataset = make_dataset(recipe.train_data);
+  const Config resolved = resolve_recipe(recipe, *dataset);
+  EXPECT_EQ(resolved.find("objective")->items()[0].find("alpha")->to_json().dump(), R"({"from":"macro_auc","every":2,"start":0.7})");
+  EXPECT_EQ(resolved.find("objective")->items()[0].find("tau_plus")->to_json().dump(), R"({"from":"prior","every":1,"start":0.05})");
+  EXPECT_EQ(resolve_recipe(read_recipe(parse_yaml(resolved.to_yaml(), "config.yaml")), *dataset).to_yaml(), resolved.to_yaml());
+}
+
+TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
+  Config root = small_config("out");
+  root.assign("objective.tau_plus={from: prior, every: 2, start: 0.3}");
+  const Recipe recipe = read_recipe(root);
+  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  Term& term = terms[0];
+  const auto in_force = [&](int64_t epoch) {
+    term.begin_epoch(epoch);
+    EXPECT_EQ(term.scheduled().at(0).first, "tau_plus");
+    EXPECT_EQ(term.objective().config().find("tau_plus")->text(), fmt::format("{}", term.scheduled()[0].second));
+    return term.scheduled()[0].second;
+  };
+  EXPECT_EQ(in_force(0), 0.3);
+  EXPECT_TRUE(term.take_estimates(1, {{"estimate.prior", 0.2}}).empty());  // not due
+  EXPECT_EQ(in_force(1), 0.3);
+  EXPECT_TRUE(term.take_estimates(2, {{"train_loss", 5}, {"estimate.prior", 0.2}}).empty());
+  EXPECT_EQ(term.scheduled()[0].second, 0.3);
+  EXPECT_EQ(in_force(2), 0.2);
+  EXPECT_EQ(term.take_estimates(4, {{"estimate.prior", 1}}).at(0),
+            "debiased_negatives.tau_plus: the estimate 1 of 'prior' after epoch 4 is outside [0, 0.99] and is taken as 0.99");
+  EXPECT_EQ(in_force(4), 0.99);
+  const std::string none = "debiased_negatives.tau_plus: no estimate by 'prior' after epoch 6: the value in force stays";
+  EXPECT_EQ(term.take_estimates(6, {}).at(0), none);
+  EXPECT_EQ(term.take_estimates(6, {{"estimate.prior", std::nan("")}}).at(0), none);
+  EXPECT_EQ(in_force(6), 0.99);
+}
+
+TEST(Recipe, WhatIsRoundedIsSaid) {
+  EXPECT_EQ(rounding(TrainOptions()), "network float32; losses float32");
+  EXPECT_EQ(rounding(TrainOptions().precision(Precision::kBf16)).find("network bfloat16"), 0u);
+  EXPECT_NE(rounding(TrainOptions().precision(Precision::kBf16)).find("; losses float32"), std::string::npos);
+  EXPECT_NE(rounding(TrainOptions().loss_precision(Precision::kBf16)).find("rounded to bfloat16 where they are multiplied"),
+            std::string::npos);
 }
 
 // Out of place at epoch 1 one by one, though neither is at any epoch with the other's value of then.

@@ -104,6 +104,41 @@ TEST(Step, PartsOfABatchGiveTheGradientOfTheWhole) {
   }
 }
 
+class AskedPrecision : public Objective {  // remembers what it was allowed
+ public:
+  explicit AskedPrecision(bool& bfloat16) : bfloat16_(bfloat16) {}
+  ObjectiveResult operator()(const ObjectiveInput& input) const override {
+    bfloat16_ = input.bfloat16_products;
+    ObjectiveResult result;
+    result.value = input.z.sum();
+    return result;
+  }
+  Config config() const override { return Config::map(); }
+  void set(const std::string&, const Config&) override {}
+
+ private:
+  bool& bfloat16_;
+};
+
+TEST(Step, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
+  bool bfloat16 = false;
+  ObjectiveEntry entry;
+  entry.name = "asked_precision";
+  entry.make = [&](const Config&, const std::vector<std::string>&) { return std::make_unique<AskedPrecision>(bfloat16); };
+  Fixture fixture;
+  TermRecipe written;
+  written.name = entry.name;
+  for (const Precision network : {Precision::kFp32, Precision::kBf16}) {
+    for (const Precision losses : {Precision::kFp32, Precision::kBf16}) {
+      const Term term(entry, written, entry.name, make_dataset(fixture.recipe.train_data)->info());
+      bfloat16 = losses == Precision::kFp32;  // what must not be left
+      Step step(fixture.model, {term}, fixture.optimizers, ForwardOptions{Forward::kPerView, network}, std::nullopt, losses);
+      step.run(batch_of(4), 1);
+      EXPECT_EQ(bfloat16, losses == Precision::kBf16);
+    }
+  }
+}
+
 TEST(Step, PartsMoveRunningStatisticsOnceEach) {
   Fixture parts(true, 4);
   parts.step.run(batch_of(8), 1);

@@ -44,6 +44,38 @@ TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
   }
 }
 
+class PriorOfEpoch : public TrainObserver {  // 0.2, 1.5, 0.4
+ public:
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    return {{"estimate.prior", end.epoch == 2 ? 1.5 : 0.2 * static_cast<double>(std::min<int64_t>(end.epoch, 2))}};
+  }
+};
+
+TEST(Trainer, EstimatesArePutInForceAndLoggedAndSurviveAStop) {
+  const TemporaryFolder folder;
+  const std::string whole = folder.path() + "/whole";
+  Config root = small_config(whole);
+  root.assign("objective.tau_plus={from: prior, start: 0.05}");
+  const auto observer = std::make_shared<PriorOfEpoch>();
+  CollectingLog log;
+  TrainInput input = input_for(root);
+  input.observers = {observer};
+  input.log = &log;
+  train(input);
+  for (const auto& line : metric_lines(whole)) {
+    EXPECT_EQ(line.at("debiased_negatives.tau_plus").get<double>(),
+              (std::vector<double>{0.05, 0.2, 0.99})[line.at("epoch").get<int>() - 1]);
+  }
+  EXPECT_EQ(metric_lines(whole).back().at("estimate.prior").get<double>(), 0.4);
+  EXPECT_NE(log.text.find("the estimate 1.5 of 'prior' after epoch 2 is outside [0, 0.99] and is taken as 0.99"), std::string::npos)
+      << log.text;
+  for (const int64_t steps : {7, 13}) {  // 6 steps an epoch: an estimate is in force
+    const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
+    train_in_two(root, path, steps, {observer});
+    expect_same_run(whole, path);
+  }
+}
+
 TEST(Trainer, ARecipeThatCannotRunLeavesNoFolder) {
   const TemporaryFolder folder;
   for (const char* word :

@@ -41,13 +41,15 @@ class StopAfter : public Progress {  // raises the stop flag once, after so many
 };
 
 // Trains in `path`, stopped once after so many steps and resumed with two workers.
-inline void train_in_two(Config root, const std::string& path, int64_t steps) {
+inline void train_in_two(Config root, const std::string& path, int64_t steps,
+                         const std::vector<std::shared_ptr<TrainObserver>>& observers = {}) {
   root.set("output", Config::string(path));
   std::atomic<int> flag{0};
   StopAfter stop(flag, steps);
   TrainInput input = input_for(root);
   input.stop_signal = &flag;
   input.progress = &stop;
+  input.observers = observers;
   try {
     train(input);
     FAIL() << "not stopped after " << steps;
@@ -58,6 +60,7 @@ inline void train_in_two(Config root, const std::string& path, int64_t steps) {
   TrainInput rest = input_for(root);
   rest.recipe.train.workers(2);
   rest.existing = ExistingFolder::kResume;
+  rest.observers = observers;
   train(rest);
 }
 

@@ -1,0 +1,88 @@
+#include "apps/debias/option_estimates.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "apps/debias/judged_run.h"
+#include "apps/debias/run_prior.h"
+#include "debias/core/error.h"
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/macro_auc.h"
+
+namespace debias {
+namespace {
+
+double estimated_prior(const EvaluationInput& input, Progress& progress) {
+  const auto by_labels = prior_by_labels(*input.train);
+  return (by_labels ? *by_labels : prior_by_views(input, kPriorImages, progress)).tau_plus;
+}
+
+double estimated_macro_auc(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+  const Config* options = recipe.protocol_options.find("macro_auc");
+  EvaluationCache cache(input, progress);
+  const auto read = MacroAucOptions::table().read(options == nullptr ? Config::map() : *options, "evaluate: macro_auc");
+  return training_macro_auc(cache.train(), read, input.seed).value;
+}
+
+double measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+  switch (source.measure) {
+    case SourceMeasure::kPrior:
+      return estimated_prior(input, progress);
+    case SourceMeasure::kMacroAuc:
+      return estimated_macro_auc(input, recipe, progress);
+  }
+  throw std::logic_error("measured: an unknown source");
+}
+
+class OptionEstimates : public TrainObserver {
+ public:
+  OptionEstimates(const Recipe& recipe, EvaluationInput input, Progress& progress, Log& log)
+      : recipe_(recipe), input_(std::move(input)), progress_(progress), log_(log) {}
+
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    input_.encoder = end.model.encoder;
+    std::vector<std::pair<std::string, double>> metrics;
+    for (const auto& source : option_source_registry()) {
+      if (!is_due(source, end.epoch)) continue;
+      try {
+        metrics.emplace_back(source.metric(), measured(source, input_, recipe_, progress_));
+      } catch (const Error& error) {
+        log_.warn(fmt::format("estimate of '{}' after epoch {}: {}", source.name, end.epoch, error.what()));
+      }
+    }
+    return metrics;
+  }
+
+ private:
+  bool is_due(const OptionSource& source, int64_t epoch) const {
+    return std::any_of(recipe_.objective.begin(), recipe_.objective.end(), [&](const TermRecipe& term) {
+      return std::any_of(term.sources.begin(), term.sources.end(),
+                         [&](const SourcedOption& sourced) { return sourced.source == &source && sourced.due_after(epoch); });
+    });
+  }
+
+  Recipe recipe_;
+  EvaluationInput input_;
+  Progress& progress_;
+  Log& log_;
+};
+
+}  // namespace
+
+std::shared_ptr<TrainObserver> make_option_estimates(const Recipe& recipe, std::shared_ptr<const Dataset> train, Progress& progress,
+                                                     Log& log) {
+  bool any = false;
+  for (const auto& term : recipe.objective) {
+    for (const auto& sourced : term.sources) {
+      any = true;
+      if (sourced.source->measure == SourceMeasure::kMacroAuc)
+        count_classes(*train, fmt::format("objective '{}': alpha: from: macro_auc", term.name));
+    }
+  }
+  if (!any) return nullptr;
+  JudgedData data;
+  data.train = recipe.train_data;
+  return std::make_shared<OptionEstimates>(recipe, evaluation_input(recipe, data, std::move(train)), progress, log);
+}
+
+}  // namespace debias

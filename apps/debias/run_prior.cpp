@@ -1,0 +1,25 @@
+#include "apps/debias/run_prior.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "debias/evaluate/chosen_images.h"
+#include "debias/evaluate/view_pairs.h"
+
+namespace debias {
+
+std::optional<PriorEstimate> prior_by_labels(const Dataset& train) {
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < train.size(); ++i) labels.push_back(train.label(i));
+  const auto known = std::count_if(labels.begin(), labels.end(), [](int64_t label) { return label != kUnknown; });
+  if (known < 2) return std::nullopt;
+  return class_prior_from_labels(labels);
+}
+
+PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress) {
+  const std::vector<int64_t> chosen = chosen_images(input.train->size(), images, input.seed);
+  return class_prior_from_views(view_pair_features(input, input.train, "train", chosen, input.seed, progress));
+}
+
+}  // namespace debias

@@ -1,0 +1,55 @@
+// Options whose value is estimated while training: {from: prior, every: 5, start: 0.1}.
+//
+//   source      gives                  of                                    estimated by
+//   prior       tau_plus, [0, 0.99]    every objective that has it           the labels of the training set, else two views of its images
+//   macro_auc   alpha, [0.5, 1]        bayesian                              cosines of labelled training images under the encoder
+//
+// After every `every`-th epoch (from the first: after epochs every, 2 every, ...) an observer of the run measures the source's metric, and
+// from the next epoch's start on that is the value in force; before the first estimate `start` is, which is the option's default where it
+// is not given. An estimate outside of the range is clamped to it. One that cannot be made leaves the value in force as it is. Values in
+// force are part of the training state.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+enum class SourceMeasure { kPrior, kMacroAuc };
+
+struct OptionSource {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string option;                   // what it gives
+  std::vector<std::string> objectives;  // of which; empty: of all that have the option
+  double low = 0, high = 1;             // what the option may be
+  SourceMeasure measure = SourceMeasure::kPrior;
+
+  std::string metric() const { return "estimate." + name; }  // what an observer calls it
+};
+
+const std::vector<OptionSource>& option_source_registry();
+
+struct SourcedOption {
+  std::string option;
+  const OptionSource* source = nullptr;
+  int64_t every = 1;
+  double start = 0;
+
+  bool due_after(int64_t finished_epochs) const { return finished_epochs % every == 0; }
+  Config config() const;  // every option written out; reads as the same
+};
+
+// Whether an option's value is a source and not a schedule.
+bool is_option_source(const Config& value);
+
+// `option` of an objective whose term is `term`, with such a value. Usage errors, naming file and line: an unknown source or key, a source
+// of another option or objective.
+SourcedOption read_option_source(const std::string& option, const ObjectiveEntry& entry, const Config& term);
+
+}  // namespace debias
