@@ -17,7 +17,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-
 Json described(const PairGeometry& geometry) {
   const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
   Json json;
