@@ -12,24 +12,26 @@
 namespace debias {
 namespace {
 
-double estimated_prior(const EvaluationInput& input, Progress& progress) {
-  const auto by_labels = prior_by_labels(*input.train);
-  return (by_labels ? *by_labels : prior_by_views(input, kPriorImages, progress)).tau_plus;
+using Metric = std::pair<std::string, double>;
+
+Metric measured_prior(const OptionSource& source, const EvaluationInput& input, Progress& progress) {
+  if (const auto by_labels = prior_by_labels(*input.train)) return {source.metric(), by_labels->tau_plus};
+  return {source.bound_metric(), prior_by_views(input, kPriorImages, progress).tau_plus};
 }
 
-double estimated_macro_auc(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+double macro_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   const Config* options = recipe.protocol_options.find("macro_auc");
   EvaluationCache cache(input, progress);
   const auto read = MacroAucOptions::table().read(options == nullptr ? Config::map() : *options, "evaluate: macro_auc");
   return training_macro_auc(cache.train(), read, input.seed).value;
 }
 
-double measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+Metric measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   switch (source.measure) {
     case SourceMeasure::kPrior:
-      return estimated_prior(input, progress);
+      return measured_prior(source, input, progress);
     case SourceMeasure::kMacroAuc:
-      return estimated_macro_auc(input, recipe, progress);
+      return {source.metric(), macro_auc_now(input, recipe, progress)};
   }
   throw std::logic_error("measured: an unknown source");
 }
@@ -45,7 +47,7 @@ class OptionEstimates : public TrainObserver {
     for (const auto& source : option_source_registry()) {
       if (!is_due(source, end.epoch)) continue;
       try {
-        metrics.emplace_back(source.metric(), measured(source, input_, recipe_, progress_));
+        metrics.push_back(measured(source, input_, recipe_, progress_));
       } catch (const Error& error) {
         log_.warn(fmt::format("estimate of '{}' after epoch {}: {}", source.name, end.epoch, error.what()));
       }

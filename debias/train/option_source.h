@@ -6,8 +6,9 @@
 //
 // After every `every`-th epoch (from the first: after epochs every, 2 every, ...) an observer of the run measures the source's metric, and
 // from the next epoch's start on that is the value in force; before the first estimate `start` is, which is the option's default where it
-// is not given. An estimate outside of the range is clamped to it. One that cannot be made leaves the value in force as it is. Values in
-// force are part of the training state.
+// is not given. Where only an upper bound is known (`prior` without labels), the smaller of it and `start` is in force: a bound lowers a
+// guess and never raises it, and that of an encoder that knows nothing yet is 1. An estimate outside of the range is clamped to it. One
+// that cannot be made leaves the value in force as it is. Values in force are part of the training state.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct OptionSource {
   double low = 0, high = 1;             // what the option may be
   SourceMeasure measure = SourceMeasure::kPrior;
 
-  std::string metric() const { return "estimate." + name; }  // what an observer calls it
+  std::string metric() const { return "estimate." + name; }     // what an observer calls it
+  std::string bound_metric() const { return "bound." + name; }  // where it knows an upper bound and no more
 };
 
 const std::vector<OptionSource>& option_source_registry();

@@ -85,16 +85,21 @@ std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Met
   for (const auto& sourced : recipe_.sources) {
     if (!sourced.due_after(finished_epochs)) continue;
     const OptionSource& source = *sourced.source;
-    const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == source.metric(); });
-    if (found == metrics.end() || !std::isfinite(found->second)) {
+    const auto measured = [&](const std::string& name) {
+      const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == name; });
+      return found == metrics.end() ? std::nan("") : found->second;
+    };
+    const double bound = measured(source.bound_metric());
+    const double estimate = std::isnan(bound) ? measured(source.metric()) : std::min(bound, sourced.start);
+    if (!std::isfinite(estimate)) {
       notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the value in force stays", label_, sourced.option,
                                   source.name, finished_epochs));
       continue;
     }
-    const double value = std::clamp(found->second, source.low, source.high);
-    if (value != found->second) {
+    const double value = std::clamp(estimate, source.low, source.high);
+    if (value != estimate) {
       notes.push_back(fmt::format("{}.{}: the estimate {:.4g} of '{}' after epoch {} is outside [{}, {}] and is taken as {}", label_,
-                                  sourced.option, found->second, source.name, finished_epochs, source.low, source.high, value));
+                                  sourced.option, estimate, source.name, finished_epochs, source.low, source.high, value));
     }
     estimates_[sourced.option] = value;
   }

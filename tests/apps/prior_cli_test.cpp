@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,7 @@ data:
 views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
 encoder: {name: simple_convnet}
 head: {name: simclr, hidden_dim: 8, output_dim: 4}
-objective: {name: bayesian, tau_plus: {from: prior, every: 2}, alpha: {from: macro_auc, start: 0.5}}
+objective: {name: bayesian, tau_plus: {from: prior, every: 2}, alpha: {from: macro_auc, start: 0.9}}
 train: {epochs: 3, batch_size: 32, device: cpu, threads: 1, log_every: 100}
 )";
 
@@ -132,12 +133,35 @@ TEST(PriorVerb, ARunShowsBothAndItsSourcesPutEstimatesInForce) {
   EXPECT_EQ(epochs[2]["bayesian.tau_plus"], prior["tau_plus"]);
   EXPECT_FALSE(epochs[0].contains("estimate.prior"));
   EXPECT_EQ(epochs[1]["estimate.prior"], prior["tau_plus"]);
-  EXPECT_EQ(epochs[0]["bayesian.alpha"], 0.5);
+  EXPECT_EQ(epochs[0]["bayesian.alpha"], 0.9);
   for (size_t e : {1, 2}) {
     EXPECT_EQ(epochs[e]["bayesian.alpha"], std::max(0.5, epochs[e - 1]["estimate.macro_auc"].get<double>()));
   }
-  EXPECT_GT(epochs[2]["estimate.macro_auc"], 0.5);
   EXPECT_NE(file_text(folder / "run/train.log").find("precision: network float32; losses float32"), std::string::npos);
+}
+
+// Images in one folder have no labels: two views bound the prior, and macro_auc has nothing to read.
+TEST(PriorVerb, WithoutLabelsViewsBoundThePriorAndMacroAucIsRefused) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_debias({"data", "make", "glyphs", "--out", folder / "made", "size=16", "train_count=64", "test_count=10"}).exit, 0);
+  fs::create_directories(folder / "plain");
+  for (const auto& entry : fs::recursive_directory_iterator(folder / "made/conflict")) {
+    if (entry.is_regular_file()) fs::copy_file(entry.path(), fs::path(folder / "plain") / entry.path().filename());
+  }
+  std::string recipe = kRecipe;
+  recipe.replace(recipe.find("{name: glyphs, size: 16, train_count: 96}"), 41, "{name: image_folder, root: " + (folder / "plain") + "}");
+  std::ofstream(folder / "recipe.yaml") << recipe;
+  const std::string output = "output=" + (folder / "run");
+  EXPECT_NE(run_debias({"train", folder / "recipe.yaml", output}).err.find("macro_auc: split 'train' of image_folder has no labels"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(folder / "run"));
+  const ProcessResult trained = run_debias(
+      {"train", folder / "recipe.yaml", output, "objective={name: debiased_negatives, tau_plus: {from: prior}}", "train.epochs=1"});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  const Json prior = json_of(run_debias({"prior", folder / "run", "--json"}));
+  EXPECT_EQ(prior["method"], "views");
+  EXPECT_EQ(Json::parse(file_text(folder / "run/metrics.jsonl"))["bound.prior"], prior["tau_plus"]);
 }
 
 }  // namespace

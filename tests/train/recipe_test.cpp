@@ -174,6 +174,17 @@ TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
   EXPECT_EQ(in_force(6), 0.99);
 }
 
+TEST(Recipe, ABoundLowersTheStartAndNeverRaisesIt) {
+  Config root = small_config("out");
+  root.assign("objective.tau_plus={from: prior, start: 0.3}");
+  const Recipe recipe = read_recipe(root);
+  auto terms = make_terms(recipe, *make_dataset(recipe.train_data));
+  for (const auto& [bound, in_force] : {std::pair{1.0, 0.3}, {0.2, 0.2}, {0.25, 0.25}, {0.4, 0.3}}) {
+    EXPECT_TRUE(terms[0].take_estimates(1, {{"bound.prior", bound}}).empty());
+    EXPECT_EQ(terms[0].estimates().at("tau_plus"), in_force);
+  }
+}
+
 TEST(Recipe, WhatIsRoundedIsSaid) {
   EXPECT_EQ(rounding(TrainOptions()), "network float32; losses float32");
   EXPECT_EQ(rounding(TrainOptions().precision(Precision::kBf16)).find("network bfloat16"), 0u);
