@@ -17,10 +17,10 @@ namespace {
 constexpr double kMiss = 0.05;       // chance that an interval does not hold
 constexpr double kTwoSided = 1.960;  // standard deviations of that chance
 constexpr int64_t kPseudoLabels = 2;
-constexpr int64_t kPilot = 5;       // every fifth image chooses thresholds
-constexpr int64_t kThresholds = 9;  // deciles
-constexpr int64_t kBlock = 256;     // rows whose cosines are held together
-constexpr double kSame = 1 - 1e-6;  // cosine of two views without randomness, within float32's digits
+constexpr int64_t kPilot = 5;         // every fifth image chooses thresholds
+constexpr int64_t kThresholds = 9;    // deciles
+constexpr int64_t kPriorBlock = 256;  // rows whose cosines are held together
+constexpr double kSame = 1 - 1e-6;    // cosine of two views without randomness, within float32's digits
 
 double kullback_leibler(double a, double b) {  // of Bernoulli(a) from Bernoulli(b)
   const auto part = [](double p, double q) {
@@ -56,8 +56,8 @@ Tails tails_above(const std::vector<float>& thresholds, const at::Tensor& rows) 
   const at::Tensor first = rows.select(1, 0).contiguous(), of_views = view_cosines(rows);
   const int64_t n = first.size(0);
   std::vector<int64_t> above(thresholds.size());
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t count = std::min(kBlock, n - begin);
+  for (int64_t begin = 0; begin < n; begin += kPriorBlock) {
+    const int64_t count = std::min(kPriorBlock, n - begin);
     at::Tensor cosines = at::mm(first.narrow(0, begin, count), first.t());
     cosines.diagonal(begin).fill_(-2);  // an image with itself is no pair
     for (size_t k = 0; k < thresholds.size(); ++k) above[k] += cosines.gt(thresholds[k]).sum().item<int64_t>();

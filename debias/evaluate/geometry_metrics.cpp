@@ -22,15 +22,15 @@ constexpr double kRankmeEpsilon = 1e-7;
 enum Set { kPositiveAligned, kPositiveConflicting, kNegativeAligned, kNegativeConflicting, kSets };
 constexpr std::array<const char*, kSets> kNames = {"positive_aligned", "positive_conflicting", "negative_aligned", "negative_conflicting"};
 
-struct Sums {
+struct PairSums {
   std::array<std::vector<int64_t>, kSets> histogram;
   std::array<double, kSets> sum{}, squares{};
   double potential = 0;
 
-  explicit Sums(int64_t bins) {
+  explicit PairSums(int64_t bins) {
     for (auto& h : histogram) h.assign(static_cast<size_t>(bins), 0);
   }
-  void add(const Sums& other) {
+  void add(const PairSums& other) {
     for (int s = 0; s < kSets; ++s) {
       for (size_t b = 0; b < histogram[s].size(); ++b) histogram[s][b] += other.histogram[s][b];
       sum[s] += other.sum[s];
@@ -76,10 +76,10 @@ PairGeometry pair_geometry(const at::Tensor& rows, const std::vector<int64_t>& l
   if (static_cast<int64_t>(biases.size()) != N)
     throw data_error("geometry: {} rows and {} bias values; give one per row", N, biases.size());
   const bool biased = std::any_of(biases.begin(), biases.end(), [](int64_t bias) { return bias != kUnknown; });
-  std::vector<Sums> of_block(static_cast<size_t>(blocks), Sums(bins));
+  std::vector<PairSums> of_block(static_cast<size_t>(blocks), PairSums(bins));
   at::parallel_for(0, blocks, 1, [&](int64_t low, int64_t high) {
     for (int64_t block = low; block < high; ++block) {
-      Sums& sums = of_block[block];
+      PairSums& sums = of_block[block];
       const int64_t begin = block * kBlock, count = std::min(kBlock, N - begin), width = N - begin;
       const at::Tensor cosines = at::mm(z.narrow(0, begin, count), z.narrow(0, begin, width).t()).contiguous();
       const float* row = cosines.const_data_ptr<float>();
@@ -99,8 +99,8 @@ PairGeometry pair_geometry(const at::Tensor& rows, const std::vector<int64_t>& l
       }
     }
   });
-  Sums total(bins);
-  for (const Sums& sums : of_block) total.add(sums);
+  PairSums total(bins);
+  for (const PairSums& sums : of_block) total.add(sums);
   PairGeometry result;
   const double pairs = static_cast<double>(N) * static_cast<double>(N - 1) / 2;
   result.uniformity = std::log(total.potential / pairs);

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kChunk = 512;       // rows in double at a time
 constexpr int64_t kLargestSums = 64;  // blocks of rows, each with sums of its own
 
-struct Sums {
+struct LogisticSums {
   double loss = 0;
   at::Tensor weight, bias;  // of softmax - one-hot: times x [C, D], alone [C]
 };
@@ -37,7 +37,7 @@ class Regression {
     const at::Tensor own_weight = weight.detach() / deviation_, own_bias = own_bias_of(weight.detach(), bias.detach());
     const int64_t n = x_.size(0), chunks = (n + kChunk - 1) / kChunk;
     const int64_t rows = (chunks + kLargestSums - 1) / kLargestSums * kChunk, blocks = (n + rows - 1) / rows;
-    std::vector<Sums> of_block(static_cast<size_t>(blocks));
+    std::vector<LogisticSums> of_block(static_cast<size_t>(blocks));
     at::parallel_for(0, blocks, 1, [&](int64_t low, int64_t high) {
       const at::NoGradGuard no_grad;
       for (int64_t block = low; block < high; ++block) {
@@ -46,7 +46,7 @@ class Regression {
       }
     });
     const at::NoGradGuard no_grad;
-    Sums total = std::move(of_block[0]);
+    LogisticSums total = std::move(of_block[0]);
     for (size_t block = 1; block < of_block.size(); ++block) {
       total.loss += of_block[block].loss;
       total.weight += of_block[block].weight;
@@ -63,8 +63,8 @@ class Regression {
   at::Tensor own_bias_of(const at::Tensor& weight, const at::Tensor& bias) const { return bias - at::mv(weight / deviation_, mean_); }
 
  private:
-  Sums sums_over(int64_t begin, int64_t count, const at::Tensor& weight, const at::Tensor& bias) const {
-    Sums sums{0, at::zeros({classes_, x_.size(1)}, at::kDouble), at::zeros({classes_}, at::kDouble)};
+  LogisticSums sums_over(int64_t begin, int64_t count, const at::Tensor& weight, const at::Tensor& bias) const {
+    LogisticSums sums{0, at::zeros({classes_, x_.size(1)}, at::kDouble), at::zeros({classes_}, at::kDouble)};
     for (int64_t first = begin; first < begin + count; first += kChunk) {
       const int64_t rows = std::min(kChunk, begin + count - first);
       const at::Tensor x = x_.narrow(0, first, rows).to(at::kDouble), y = y_.narrow(0, first, rows);
