@@ -75,6 +75,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
 int run(int argc, char** argv) {
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
+  add_init_verb(root, action);
   add_train_verb(root, action);
   add_eval_verb(root, action);
   add_embed_verb(root, action);
