@@ -69,7 +69,7 @@ void set_once(const std::string& root, const std::string& name, std::string& spl
 
 [[noreturn]] void refuse_empty(const std::string& root, const std::vector<BadFile>& not_read) {
   const std::string other = not_read.empty() ? "" : fmt::format("; {} of other kinds: {}", not_read.size(), not_read[0].path);
-  throw FileError(root, fmt::format("holds no picture that can be read (.jpg, .jpeg, .png){}", other));
+  throw FileError(root, fmt::format("holds no picture that can be read{}", other));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -134,6 +134,13 @@ TEST_F(InitCommand, NothingIsOverwrittenOrWrittenAmongThePictures) {
   fs::remove("photos.yaml");
   expect_refused({"photos", "--out", "photos/a.yaml"}, 2, "lies inside the data folder");
   EXPECT_EQ(pictures(), 48u);
+}
+
+TEST_F(InitCommand, HelpFitsAScreenAndEndsWithAnExample) {
+  const ProcessResult result = run({binary_, "init", "--help"});
+  EXPECT_EQ(result.exit, 0);
+  EXPECT_LE(std::count(result.out.begin(), result.out.end(), '\n'), 40);
+  EXPECT_THAT(result.out, HasSubstr("Example: debias init"));
 }
 
 TEST_F(InitCommand, MistakesAreNamedInOneLine) {
