@@ -8,6 +8,8 @@ trap 'rm -rf "$folder"' EXIT
 cmake --install build/release --prefix "$folder/prefix" >"$folder/install.log" || { tail -n 5 "$folder/install.log" >&2; exit 1; }
 "$folder/prefix/bin/debias" --help >"$folder/help"
 [ -s "$folder/help" ] || { echo "check_install: the installed debias prints no help" >&2; exit 1; }
+(cd "$folder" && prefix/bin/debias list recipes >"$folder/recipes") # a folder without recipes: they are the installed ones
+grep -q '^mini/cross_entropy: ' "$folder/recipes" || { echo "check_install: the installed debias finds no recipes" >&2; exit 1; }
 cmake -S examples/use_installed -B "$folder/build" -G Ninja -DCMAKE_PREFIX_PATH="$folder/prefix" -DCMAKE_BUILD_TYPE=Release >"$folder/configure.log" 2>&1 ||
   { cat "$folder/configure.log" >&2; exit 1; }
 cmake --build "$folder/build"

@@ -2,8 +2,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 
+#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/verbs.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
@@ -31,19 +31,6 @@ std::vector<Listed> listed(const std::vector<Entry>& registry) {
   return result;
 }
 
-std::vector<Listed> recipes() {
-  std::vector<Listed> result;
-  if (!std::filesystem::is_directory("recipes")) return result;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator("recipes")) {
-    if (entry.path().extension() != ".yaml") continue;
-    const Config root = read_yaml_file(entry.path().string());
-    const Config* name = root.find("name");
-    result.push_back({entry.path().string(), {}, name == nullptr ? "" : name->text(), {}});
-  }
-  std::sort(result.begin(), result.end(), [](const Listed& a, const Listed& b) { return a.name < b.name; });
-  return result;
-}
-
 const std::vector<std::string> kKinds = {"objectives", "encoders",   "heads",     "datasets",  "views",
                                          "steps",      "optimizers", "schedules", "protocols", "recipes"};
 
@@ -57,11 +44,36 @@ std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "optimizers") return listed(optimizer_registry());
   if (kind == "schedules") return listed(schedule_registry());
   if (kind == "protocols") return listed(protocol_registry());
-  if (kind == "recipes") return recipes();
   throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
 }
 
+void keep_only(const std::string& only, std::vector<ListedRecipe>& recipes) {
+  std::vector<std::string> names;
+  for (const auto& recipe : recipes) names.push_back(recipe.name);
+  std::erase_if(recipes, [&](const ListedRecipe& recipe) { return recipe.name != only; });
+  if (recipes.empty()) throw usage_error("list recipes: unknown name '{}'{}", only, suggestion(only, names));
+}
+
+int run_list_recipes(const std::string& only, bool json) {
+  std::vector<ListedRecipe> recipes = list_recipes();
+  if (!only.empty()) keep_only(only, recipes);
+  if (json) {
+    nlohmann::ordered_json out = {{"recipes", nlohmann::ordered_json::array()}};
+    for (const auto& recipe : recipes) {
+      out["recipes"].push_back(
+          {{"name", recipe.name}, {"path", recipe.path}, {"summary", recipe.summary}, {"data", recipe.data}, {"time", recipe.time}});
+    }
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return 0;
+  }
+  for (const auto& recipe : recipes) {
+    fmt::print("{}: {}\n    data: {}{}\n", recipe.name, recipe.summary, recipe.data, recipe.time.empty() ? "" : "; time: " + recipe.time);
+  }
+  return 0;
+}
+
 int run_list(const std::string& kind, const std::string& only, bool json) {
+  if (kind == "recipes") return run_list_recipes(only, json);
   std::vector<Listed> entries = of_kind(kind);
   if (!only.empty()) {
     std::vector<std::string> names;

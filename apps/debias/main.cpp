@@ -82,6 +82,7 @@ bool computes_for_long(int argc, char** argv) {
 int run(int argc, char** argv) {
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
+  add_init_verb(root, action);
   add_train_verb(root, action);
   add_eval_verb(root, action);
   add_embed_verb(root, action);

@@ -9,6 +9,7 @@
 #include "apps/debias/metric_text.h"
 #include "apps/debias/online_accuracy.h"
 #include "apps/debias/option_estimates.h"
+#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
 #include "apps/debias/verbs.h"
@@ -42,7 +43,7 @@ struct TrainArguments {
 Config read_config(const TrainArguments& arguments) {
   std::error_code ignored;
   const bool is_run = std::filesystem::exists(arguments.recipe + "/config.yaml", ignored);
-  Config root = read_yaml_file(is_run ? arguments.recipe + "/config.yaml" : arguments.recipe);
+  Config root = read_yaml_file(is_run ? arguments.recipe + "/config.yaml" : find_recipe(arguments.recipe));
   if (is_run && arguments.resume) root.set("output", Config::string(arguments.recipe));  // the folder may have been moved
   for (const auto& word : arguments.words) root.assign(word);
   return root;
@@ -138,7 +139,9 @@ int run_train(const TrainArguments& arguments) {
 void add_train_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("train", "trains an encoder as a recipe says");
   auto arguments = std::make_shared<TrainArguments>();
-  verb->add_option("recipe", arguments->recipe, "a YAML recipe, or a run folder (its config.yaml)")->required();
+  verb->add_option("recipe", arguments->recipe,
+                   "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
+      ->required();
   verb->add_option("words", arguments->words, "key.sub=value: overrides of the recipe");
   verb->add_flag("--resume", arguments->resume, "go on where the output folder's run stopped, bit for bit");
   verb->add_flag("--overwrite", arguments->overwrite, "start again in an existing run folder");

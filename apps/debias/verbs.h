@@ -12,6 +12,7 @@ namespace debias {
 
 using VerbAction = std::function<int()>;
 
+void add_init_verb(CLI::App& root, VerbAction& action);
 void add_train_verb(CLI::App& root, VerbAction& action);
 void add_eval_verb(CLI::App& root, VerbAction& action);
 void add_embed_verb(CLI::App& root, VerbAction& action);

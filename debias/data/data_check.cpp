@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "debias/core/cpu_share.h"
@@ -20,7 +21,7 @@ constexpr int64_t kBlock = 64;  // images a thread takes at once
 // Sums of one thread. 2^64 / 255^2 pixels of one channel fit, a thousand times the largest data set.
 struct Tally {
   int64_t count = 0;
-  int height = -1, width = -1;  // -1: none seen yet, 0: they differ
+  std::map<std::pair<int, int>, int64_t> sizes;
   std::array<uint64_t, 3> sum{};
   std::array<uint64_t, 3> squares{};
   uint64_t pixels = 0;
@@ -31,7 +32,7 @@ struct Tally {
     const Image& image = sample.image;
     ++count;
     ++cells[{sample.label, sample.bias}];
-    add_size(image.height, image.width);
+    ++sizes[{image.height, image.width}];
     const auto channels = static_cast<size_t>(image.channels);
     for (size_t i = 0; i + channels <= image.pixels.size(); i += channels) {
       for (size_t c = 0; c < channels; ++c) {
@@ -43,17 +44,9 @@ struct Tally {
     pixels += image.pixels.size() / channels;
   }
 
-  void add_size(int other_height, int other_width) {
-    if (other_height < 0) return;
-    const bool first = height < 0;
-    if (!first && (height != other_height || width != other_width)) other_height = other_width = 0;
-    height = other_height;
-    width = other_width;
-  }
-
   void merge(const Tally& other) {
     count += other.count;
-    add_size(other.height, other.width);
+    for (const auto& [size, images] : other.sizes) sizes[size] += images;
     for (size_t c = 0; c < sum.size(); ++c) {
       sum[c] += other.sum[c];
       squares[c] += other.squares[c];
@@ -128,8 +121,8 @@ DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
   check.name = info.name;
   check.split = info.split;
   check.count = tally.count;
-  check.height = std::max(0, tally.height);
-  check.width = std::max(0, tally.width);
+  if (tally.sizes.size() == 1) std::tie(check.height, check.width) = tally.sizes.begin()->first;
+  check.sizes = tally.sizes;
   check.channels = info.channels;
   check.class_names = info.class_names;
   check.bias_names = info.bias_names;

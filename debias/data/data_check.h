@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/core/progress.h"
@@ -20,7 +22,8 @@ struct DataCheck {
   std::string name;
   std::string split;
   int64_t count = 0;
-  int height = 0, width = 0, channels = 0;  // height and width are 0 when images differ in size
+  int height = 0, width = 0, channels = 0;       // height and width are 0 when images differ in size
+  std::map<std::pair<int, int>, int64_t> sizes;  // images of each (height, width)
   std::vector<std::string> class_names;
   std::vector<int64_t> per_class;  // labels beyond the named classes and unknown ones are left out
   std::vector<std::string> bias_names;

@@ -46,7 +46,10 @@ void require_root(const std::string& root, const std::string& what, const std::s
   if (root.empty()) throw usage_error("{}: no root is given; write root: DIR, the folder with {}", what, looked_for);
   std::error_code failure;
   if (std::filesystem::is_directory(root, failure)) return;
-  throw FileError(root, fmt::format("{}: no such folder; looked in it for {}", what, looked_for));
+  const std::string from = root.front() == '/' ? "" : fmt::format(" in {}", std::filesystem::current_path(failure).string());
+  throw FileError(root, fmt::format("{}: no such folder{}, to look in for {}; put the data there, or name their folder: root=DIR, and in a "
+                                    "recipe data.train.root=DIR data.test.root=DIR",
+                                    what, from, looked_for));
 }
 
 }  // namespace debias

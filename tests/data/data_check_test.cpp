@@ -11,6 +11,7 @@ namespace {
 using namespace fixture;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 TEST(DataCheck, CountsByHand) {
   const TemporaryFolder folder;
@@ -44,6 +45,7 @@ TEST(DataCheck, ListsBadFilesInOrderAndGoesOn) {
   const DataCheck check = check_data(*make("{name: image_folder, root: " + folder.path() + "}"), 2);
   EXPECT_EQ(check.count, 2);
   EXPECT_EQ(check.height, 0);  // sizes differ
+  EXPECT_THAT(check.sizes, ElementsAre(Pair(Pair(2, 3), 1), Pair(Pair(4, 3), 1)));
   EXPECT_THAT(check.per_class, ElementsAre(2));
   ASSERT_EQ(check.bad_files.size(), 2u);
   EXPECT_EQ(check.bad_files[0].path, folder / "a/2.jpg");

@@ -1,0 +1,25 @@
+// Recipes by name, from any folder: `demo/infonce` is the file demo/infonce.yaml of ./recipes, else of the recipes that belong to the
+// program. Those lie where the installation puts them, from where the program itself lies; a build folder holds a link in the same place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace debias {
+
+// The path of the recipe that was asked for: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
+// leading `recipes/`. A usage error with the nearest name otherwise.
+std::string find_recipe(const std::string& asked);
+
+struct ListedRecipe {
+  std::string name;  // demo/infonce
+  std::string path;
+  std::string summary;  // the first sentence of the comment at its head
+  std::string data;     // the data set that it trains on, with the root where it names one
+  std::string time;     // what follows `Time:` in that comment; empty where it says nothing
+};
+
+// Every recipe that a name finds, by name.
+std::vector<ListedRecipe> list_recipes();
+
+}  // namespace debias

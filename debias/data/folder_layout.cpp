@@ -1,0 +1,120 @@
+#include "debias/data/folder_layout.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+
+#include "debias/data/file_error.h"
+#include "debias/data/image_decode.h"
+#include "debias/data/image_listing.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 2> kTrain = {"train", "training"};
+constexpr std::array<std::string_view, 4> kValid = {"valid", "val", "validation", "dev"};
+constexpr std::array<std::string_view, 4> kTest = {"test", "testing", "eval", "evaluation"};
+// Kinds of pictures in use; those that are read are left out by has_image_extension.
+constexpr std::array<std::string_view, 22> kPictureEndings = {".jpg", ".jpeg", ".jpe",  ".jfif", ".png",  ".webp", ".bmp", ".gif",
+                                                              ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2",  ".jxl", ".ppm",
+                                                              ".pgm", ".pnm",  ".dng",  ".cr2",  ".nef",  ".arw"};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+template <size_t N>
+bool is_one_of(const std::array<std::string_view, N>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool looks_like_picture(const std::string& name) { return is_one_of(kPictureEndings, lower(fs::path(name).extension().string())); }
+
+std::vector<BadFile> files_not_read(const std::string& root) {
+  std::vector<BadFile> found;
+  std::error_code failure;
+  auto entry = fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied, failure);
+  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code ignored;
+    if (name.front() == '.') {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file(ignored) && looks_like_picture(name) && !has_image_extension(name)) {
+      found.push_back({entry->path().lexically_relative(root).string(),
+                       fmt::format("looks like a picture, but {} is not read", entry->path().extension().string())});
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const BadFile& a, const BadFile& b) { return a.path < b.path; });
+  return found;
+}
+
+std::string shown(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 5;
+  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
+  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
+}
+
+void set_once(const std::string& root, const std::string& name, std::string& split) {
+  if (!split.empty()) throw FileError(root, fmt::format("the folders {} and {} are the same split; keep one", split, name));
+  split = name;
+}
+
+[[noreturn]] void refuse_empty(const std::string& root, const std::vector<BadFile>& not_read) {
+  const std::string other = not_read.empty() ? "" : fmt::format("; {} of other kinds: {}", not_read.size(), not_read[0].path);
+  throw FileError(root, fmt::format("holds no picture that can be read{}", other));
+}
+
+}  // namespace
+
+FolderLayout find_layout(const std::string& root) {
+  std::error_code failure;
+  if (!fs::is_directory(root, failure)) {
+    throw FileError(root, fs::exists(root, failure) ? "is a file; give the folder that holds the pictures" : "no such folder");
+  }
+  FolderLayout layout;
+  layout.not_read = files_not_read(root);
+  std::vector<std::string> others;
+  for (const std::string& name : list_folders(root)) {
+    if (list_images((fs::path(root) / name).string(), root).empty()) continue;
+    const std::string plain = lower(name);
+    if (is_one_of(kTrain, plain)) {
+      set_once(root, name, layout.train);
+    } else if (is_one_of(kValid, plain)) {
+      set_once(root, name, layout.valid);
+    } else if (is_one_of(kTest, plain)) {
+      set_once(root, name, layout.test);
+    } else {
+      others.push_back(name);
+    }
+  }
+  const size_t loose = list_images_directly_in(root).size();
+  const bool has_splits = !layout.train.empty();
+  const bool has_judged = !layout.valid.empty() || !layout.test.empty();
+  if (others.empty() && !has_splits && !has_judged && loose == 0) refuse_empty(root, layout.not_read);
+  if (!has_splits && has_judged && others.empty()) {
+    throw FileError(root, fmt::format("holds {}, and no folder `train` to train on", shown(list_folders(root))));
+  }
+  if (!has_splits) {
+    for (std::string* name : {&layout.valid, &layout.test}) {
+      if (!name->empty()) layout.remarks.push_back(fmt::format("the folder {} is read as a class: there is no folder `train`", *name));
+      name->clear();
+    }
+  }
+  if (has_splits && !others.empty()) {
+    layout.remarks.push_back(fmt::format("{} folders beside {} are passed over: {}", others.size(), layout.train, shown(others)));
+  }
+  if (loose > 0 && (has_splits || !others.empty())) {
+    layout.remarks.push_back(fmt::format("{} pictures directly in {} are in no folder and are passed over", loose, root));
+  }
+  return layout;
+}
+
+}  // namespace debias

@@ -1,0 +1,130 @@
+#include "debias/data/folder_survey.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "debias/data/dataset.h"
+#include "debias/data/file_error.h"
+#include "debias/data/hold_out.h"
+#include "debias/data/name_table.h"
+
+namespace debias {
+namespace {
+
+constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training pictures, held out
+constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 pictures is known to about 15 points
+constexpr int64_t kSeeds = 100;
+
+Config section(const std::string& root, const std::string& labels) {
+  Config config = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
+  if (!labels.empty()) config.set("labels", Config::string(labels));
+  return config;
+}
+
+Config split_section(const std::string& root, const std::string& folder, const std::string& labels) {
+  Config config = section(root, labels);
+  if (!folder.empty() && folder != "train") config.set("split", Config::string(folder));
+  return config;
+}
+
+// image_folder holds out of `train` or of a root alone.
+Config hold_out_section(const std::string& root, const std::string& folder, const std::string& labels) {
+  if (folder.empty() || folder == "train") return section(root, labels);
+  return section((std::filesystem::path(root) / folder).string(), labels);
+}
+
+bool can_judge(const Dataset& judged, const Dataset& train) {
+  return judged.info().class_names.empty() == train.info().class_names.empty() &&
+         judged.info().bias_names.empty() == train.info().bias_names.empty();
+}
+
+double held_out_share(const DataCheck& train) {
+  const int64_t conflicting = conflicting_count(train.bias_table);
+  if (conflicting == 0) return kLeastShare;
+  const double share = std::clamp(kJudgedConflicting / static_cast<double>(conflicting), kLeastShare, kLargestShare);
+  return std::ceil(20 * share) / 20;  // a round number
+}
+
+std::vector<BadFile> bad_held_out(const Dataset& train, const std::vector<int64_t>& held_out, const std::vector<BadFile>& bad) {
+  std::vector<BadFile> found;
+  for (const int64_t index : held_out) {
+    const std::string source = train.source(index);
+    for (const BadFile& file : bad) {
+      if (file.path == source || file.path.ends_with("/" + source)) found.push_back(file);
+    }
+  }
+  return found;
+}
+
+void hold_out(const Dataset& train, FolderSurvey& survey) {
+  const int64_t images = train.size();
+  if (images < 2) throw FileError(train.source(0), "is the only picture; one to train on and one to judge are needed");
+  survey.hold_out = std::clamp<int64_t>(std::llround(held_out_share(survey.train_check) * static_cast<double>(images)), 1, images - 1);
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < images; ++i) labels.push_back(train.label(i));
+  int64_t best = 0;
+  for (int64_t seed = 0; seed < kSeeds; ++seed) {
+    const auto parts = partition_hold_out(labels, survey.hold_out, static_cast<uint64_t>(seed));
+    std::vector<BadFile> bad = bad_held_out(train, parts.held_out, survey.train_check.bad_files);
+    if (seed == 0 || bad.size() < survey.judged_bad.size()) {
+      best = seed;
+      survey.judged_bad = std::move(bad);
+    }
+    if (survey.judged_bad.empty()) break;
+  }
+  survey.train.set("hold_out", Config::integer(survey.hold_out));
+  if (best != 0) survey.train.set("seed", Config::integer(best));
+  survey.judged = survey.train;
+  survey.judged.set("split", Config::string("held_out"));
+}
+
+}  // namespace
+
+int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table) {
+  int64_t count = 0;
+  for (const auto& row : bias_table) {
+    int64_t sum = 0;
+    for (const int64_t images : row) sum += images;
+    count += sum - *std::max_element(row.begin(), row.end());
+  }
+  return count;
+}
+
+FolderSurvey survey_folder(const std::string& root, const std::string& labels, Progress& progress) {
+  FolderSurvey survey;
+  survey.layout = find_layout(root);
+  survey.remarks = survey.layout.remarks;
+  survey.train = split_section(root, survey.layout.train, labels);
+  const std::unique_ptr<Dataset> train = make_dataset(survey.train);
+  survey.train_check = check_data(*train, 0, progress);
+  if (survey.train_check.count == 0) {
+    const BadFile& first = survey.train_check.bad_files.at(0);
+    throw FileError(root, fmt::format("none of its {} pictures can be read; the first, {}: {}", train->size(), first.path, first.reason));
+  }
+  for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
+    if (folder.empty()) continue;
+    const Config judged = split_section(root, folder, labels);
+    std::shared_ptr<const Dataset> dataset = make_dataset(judged);
+    if (!can_judge(*dataset, *train)) {
+      survey.remarks.push_back(
+          fmt::format("{} has no labels or bias values to judge by, so pictures of {} are held out for that", folder, survey.layout.train));
+      continue;
+    }
+    const MappedDataset mapped = map_to_table(std::move(dataset), name_table(*train), UnknownNames::kRefuse);
+    survey.judged = judged;
+    survey.judged_check = check_data(*mapped.dataset, 0, progress);
+    survey.judged_bad = survey.judged_check->bad_files;
+    return survey;
+  }
+  survey.train = hold_out_section(root, survey.layout.train, labels);
+  hold_out(*train, survey);
+  return survey;
+}
+
+}  // namespace debias

@@ -1,0 +1,82 @@
+// Recipes by name, from a folder that has none of its own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+class RecipeNames : public testing::Test {
+ protected:
+  RecipeNames() : home_(fs::current_path()), binary_(fs::absolute(debias_binary()).string()) { fs::current_path(folder_.path()); }
+  ~RecipeNames() override { fs::current_path(home_); }
+  ProcessResult debias(std::vector<std::string> words) const {
+    words.insert(words.begin(), binary_);
+    return run(words);
+  }
+  nlohmann::json listed(const std::string& name) const {
+    const auto list = nlohmann::json::parse(debias({"list", "recipes", "--json"}).out);
+    for (const auto& recipe : list["recipes"]) {
+      if (recipe["name"] == name) return recipe;
+    }
+    return {};
+  }
+
+  TemporaryFolder folder_;
+  fs::path home_;
+  std::string binary_;
+};
+
+TEST_F(RecipeNames, AreFoundFromAnywhere) {
+  for (const char* name : {"mnist/infonce", "mnist/infonce.yaml", "recipes/mnist/infonce.yaml"}) {
+    const auto result = debias({"train", name, "data.train.root=nowhere", "data.test.root=nowhere"});
+    EXPECT_EQ(result.exit, 3) << result.err;  // the recipe was read, the data are missing
+    EXPECT_THAT(result.err, HasSubstr("nowhere"));
+  }
+}
+
+TEST_F(RecipeNames, AFolderOfOnesOwnComesFirst) {
+  fs::create_directories("recipes/mnist");
+  std::ofstream("recipes/mnist/infonce.yaml") << "# My own. Nothing else.\n# Time: a second.\ndata: {train: {name: glyphs}}\n";
+  EXPECT_EQ(listed("mnist/infonce"), nlohmann::json::parse(R"({"name": "mnist/infonce", "path": "recipes/mnist/infonce.yaml",
+                                                              "summary": "My own", "data": "glyphs", "time": "a second"})"));
+  EXPECT_THAT(debias({"train", "mnist/infonce"}).err, HasSubstr("recipes/mnist/infonce.yaml"));
+}
+
+TEST_F(RecipeNames, AnUnknownOneIsRefusedWithTheNearest) {
+  const auto result = debias({"train", "mnist/infonc"});
+  EXPECT_EQ(result.exit, 2);
+  EXPECT_EQ(result.err, "debias: recipe 'mnist/infonc': no such file, and no recipe of that name; did you mean 'mnist/infonce'?\n");
+  EXPECT_THAT(debias({"train", "qqqqqqqqqqqqqqqqqqqqqq"}).err, HasSubstr("debias list recipes"));
+}
+
+TEST_F(RecipeNames, TheListSaysWhatEachIsForAndItsData) {
+  const auto recipes = nlohmann::json::parse(debias({"list", "recipes", "--json"}).out)["recipes"];
+  EXPECT_GT(recipes.size(), 10u);
+  for (const auto& recipe : recipes) {
+    EXPECT_NE(recipe["summary"], "") << recipe;
+    EXPECT_NE(recipe["data"], "") << recipe;
+  }
+  EXPECT_THAT(listed("mini/cross_entropy")["time"].get<std::string>(), HasSubstr("minute"));
+  EXPECT_THAT(debias({"list", "recipes", "mini/end"}).out, AllOf(HasSubstr("mini/end: "), HasSubstr("biased_mnist in data/mnist")));
+  EXPECT_EQ(debias({"list", "recipes", "mini/edn"}).exit, 2);
+}
+
+TEST_F(RecipeNames, AFileOfSomeoneElseDoesNotEndTheList) {
+  fs::create_directories("recipes");
+  std::ofstream("recipes/soup.yaml") << "water: [\n";
+  EXPECT_THAT(listed("soup")["summary"].get<std::string>(), HasSubstr("cannot be read"));
+}
+
+}  // namespace
+}  // namespace debias

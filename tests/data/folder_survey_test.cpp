@@ -1,0 +1,123 @@
+#include "debias/data/folder_survey.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/fixture_files.h"
+
+namespace debias {
+namespace {
+
+using namespace fixture;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FolderSurveyOf : public testing::Test {
+ protected:
+  void add(const std::string& path, int width = 4) { write(folder_ / ("in/" + path), encode_png(solid(3, width, 1, 2, 3))); }
+  void damage(const std::string& path) { write(folder_ / ("in/" + path), "no picture"); }
+  void add_many(const std::string& folder, int count) {
+    for (int i = 0; i < count; ++i) add(folder + "/" + std::to_string(100 + i) + ".png", 4 + i % 3);
+  }
+  // Labels are the folders; of each class every tenth picture has the other class's bias value.
+  std::string labels(int count) {
+    std::string csv = "path,label,bias\n";
+    for (int i = 0; i < count; ++i) {
+      const std::string file = "/" + std::to_string(100 + i) + ".png";
+      csv += "cat" + file + ",cat," + (i % 10 == 0 ? "blue" : "red") + "\n";
+      csv += "dog" + file + ",dog," + (i % 10 == 0 ? "red" : "blue") + "\n";
+    }
+    write(folder_ / "labels.csv", csv);
+    return folder_ / "labels.csv";
+  }
+  FolderSurvey survey(const std::string& csv = "") const { return survey_folder(folder_ / "in", csv, Progress::silent()); }
+  static std::string text(const Config& section, const std::string& key) {
+    const Config* value = section.find(key);
+    return value == nullptr ? "" : value->text();
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(FolderSurveyOf, JudgesTheTestFolderByTheNamesOfTraining) {
+  add_many("train/cat", 3);
+  add_many("train/dog", 3);
+  add_many("test/dog", 2);
+  const FolderSurvey found = survey();
+  EXPECT_EQ(text(found.judged, "split"), "test");
+  EXPECT_EQ(found.hold_out, 0);
+  EXPECT_THAT(found.judged_check->class_names, ElementsAre("cat", "dog"));
+  EXPECT_THAT(found.judged_check->per_class, ElementsAre(0, 2));
+  EXPECT_TRUE(found.has_labels());
+  EXPECT_FALSE(found.has_biases());
+}
+
+TEST_F(FolderSurveyOf, HoldsOutAFifthWithoutATestFolder) {
+  add_many("cat", 10);
+  add_many("dog", 10);
+  const FolderSurvey found = survey();
+  EXPECT_EQ(found.hold_out, 4);
+  EXPECT_EQ(text(found.judged, "split"), "held_out");
+  EXPECT_EQ(make_dataset(found.judged)->size(), 4);
+  EXPECT_EQ(make_dataset(found.train)->size(), 16);
+}
+
+TEST_F(FolderSurveyOf, HoldsOutMoreWhereFewPicturesGoAgainstTheBias) {
+  add_many("cat", 30);
+  add_many("dog", 30);
+  const FolderSurvey found = survey(labels(30));
+  EXPECT_TRUE(found.has_biases());
+  EXPECT_EQ(conflicting_count(found.train_check.bias_table), 6);
+  EXPECT_EQ(found.hold_out, 24);  // 30 / 6 is more than the largest share, 0.4
+}
+
+TEST_F(FolderSurveyOf, AFolderWithAnotherNameForTrainCanHoldOut) {
+  add_many("Training/cat", 10);
+  add_many("Training/dog", 10);
+  const FolderSurvey found = survey();
+  EXPECT_EQ(make_dataset(found.judged)->size(), 4);
+  EXPECT_EQ(make_dataset(found.train)->size(), 16);
+  EXPECT_THAT(make_dataset(found.train)->info().class_names, ElementsAre("cat", "dog"));
+}
+
+TEST_F(FolderSurveyOf, ATestFolderWithoutLabelsJudgesNothing) {
+  add_many("train/cat", 10);
+  add_many("train/dog", 10);
+  add_many("test", 5);
+  const FolderSurvey found = survey();
+  EXPECT_EQ(found.hold_out, 4);
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("test has no labels")));
+}
+
+TEST_F(FolderSurveyOf, HoldsOutNoDamagedFile) {
+  add_many("cat", 10);
+  add_many("dog", 10);
+  for (const char* file : {"cat/100.png", "cat/104.png", "dog/103.png"}) damage(file);
+  const FolderSurvey found = survey();
+  EXPECT_EQ(found.train_check.bad_files.size(), 3u);
+  EXPECT_THAT(found.judged_bad, IsEmpty());
+  EXPECT_THAT(check_data(*make_dataset(found.judged)).bad_files, IsEmpty());
+}
+
+TEST_F(FolderSurveyOf, DamagedFilesThatWouldBeJudgedAreNamed) {
+  add_many("train/cat", 2);
+  add_many("train/dog", 2);
+  add_many("test/cat", 2);
+  damage("test/cat/101.png");
+  const FolderSurvey found = survey();
+  ASSERT_EQ(found.judged_bad.size(), 1u);
+  EXPECT_THAT(found.judged_bad[0].path, HasSubstr("test/cat/101.png"));
+}
+
+TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
+  add_many("train/cat", 2);
+  add_many("train/dog", 2);
+  add_many("test/cow", 2);
+  EXPECT_THAT(data_message([&] { survey(); }), HasSubstr("cow"));
+  EXPECT_THAT(data_message([&] { survey(labels(2)); }), HasSubstr("labels.csv"));
+  damage("alone/1.png");
+  EXPECT_THAT(data_message([&] { survey_folder(folder_ / "in/alone", "", Progress::silent()); }), HasSubstr("none of its 1 pictures"));
+}
+
+}  // namespace
+}  // namespace debias
