@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "debias/data/file_error.h"
-#include "debias/data/image_decode.h"
+#include "debias/data/image_format.h"
 #include "debias/data/image_listing.h"
 
 namespace debias {
@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 2> kTrain = {"train", "training"};
 constexpr std::array<std::string_view, 4> kValid = {"valid", "val", "validation", "dev"};
 constexpr std::array<std::string_view, 4> kTest = {"test", "testing", "eval", "evaluation"};
-// Kinds of pictures in use; those that are read are left out by has_image_extension.
-constexpr std::array<std::string_view, 22> kPictureEndings = {".jpg", ".jpeg", ".jpe",  ".jfif", ".png",  ".webp", ".bmp", ".gif",
-                                                              ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2",  ".jxl", ".ppm",
-                                                              ".pgm", ".pnm",  ".dng",  ".cr2",  ".nef",  ".arw"};
 
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
@@ -36,8 +32,6 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool looks_like_picture(const std::string& name) { return is_one_of(kPictureEndings, lower(fs::path(name).extension().string())); }
-
 std::vector<BadFile> files_not_read(const std::string& root) {
   std::vector<BadFile> found;
   std::error_code failure;
@@ -47,7 +41,7 @@ std::vector<BadFile> files_not_read(const std::string& root) {
     std::error_code ignored;
     if (name.front() == '.') {
       entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(ignored) && looks_like_picture(name) && !has_image_extension(name)) {
+    } else if (entry->is_regular_file(ignored) && has_unread_image_extension(name)) {
       found.push_back({entry->path().lexically_relative(root).string(),
                        fmt::format("looks like a picture, but {} is not read", entry->path().extension().string())});
     }
