@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
 # Trains on drawn shapes, three seeds of each recipe below and as many runs at a time as there are cores, and prints what was measured:
-# first without labels (infonce and objectives that correct sampling bias), then with them (cross-entropy and FairKL, which corrects data bias).
+# first without labels (infonce and objectives that correct sampling bias), then with them (eps_supinfonce without and with FairKL, which corrects data bias).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export DEBIAS_BINARY=${DEBIAS_BINARY:-build/release/bin/debias} DEMO_RUNS=${DEMO_RUNS:-runs/demo}
 start=$(date +%s)
 folders=()
 
-train_one() {
+train_one() {  # quiet: several progress lines at a time cannot be read
+  local run=$DEMO_RUNS/$1-$2 said
   echo "== $1, seed $2" >&2
-  "$DEBIAS_BINARY" train "recipes/demo/$1.yaml" "seed=$2" "output=$DEMO_RUNS/$1-$2" train.threads=1 train.workers=0 --overwrite --json >/dev/null
+  said=$("$DEBIAS_BINARY" train "recipes/demo/$1.yaml" "seed=$2" "output=$run" train.threads=1 train.workers=0 --overwrite --json 2>&1 >/dev/null) || {
+    echo "$said" >&2
+    return 255  # ends xargs
+  }
 }
 export -f train_one
 
