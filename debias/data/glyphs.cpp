@@ -57,21 +57,29 @@ Point transformed(Point p, double stretch, double radius, double rotation, Point
   return {centre.x + x * std::cos(rotation) - y * std::sin(rotation), centre.y + x * std::sin(rotation) + y * std::cos(rotation)};
 }
 
-Drawing draw_parameters(const GlyphShape& shape, const Colour& colour, double size, Random& random) {
+// A draw between the two bounds, which lie the nearer to their middle the smaller the variation.
+double varied(double least, double greatest, double variation, Random& random) {
+  const double middle = (least + greatest) / 2;
+  return random.uniform(std::lerp(middle, least, variation), std::lerp(middle, greatest, variation));
+}
+
+Drawing draw_parameters(const GlyphShape& shape, const Colour& colour, double size, double variation, Random& random) {
   Drawing drawing;
-  const double radius = size * random.uniform(kSmallest, kLargest);
-  const Point centre{random.uniform(radius, size - radius), random.uniform(radius, size - radius)};
-  const double rotation = random.uniform(-kRotation, kRotation);
-  const double stretch = std::pow(kStretch, random.uniform(-1, 1));
+  const double radius = size * varied(kSmallest, kLargest, variation, random);
+  const double x = varied(radius, size - radius, variation, random);
+  const double y = varied(radius, size - radius, variation, random);
+  const double rotation = varied(-kRotation, kRotation, variation, random);
+  const double stretch = std::pow(kStretch, varied(-1, 1, variation, random));
   for (const Segment& segment : shape.segments) {
     drawing.segments.push_back(
-        {transformed(segment.a, stretch, radius, rotation, centre), transformed(segment.b, stretch, radius, rotation, centre)});
+        {transformed(segment.a, stretch, radius, rotation, {x, y}), transformed(segment.b, stretch, radius, rotation, {x, y})});
   }
-  drawing.filled = random.uniform() < 0.5 && shape.closed;
-  drawing.half_stroke = std::max(0.75, radius * random.uniform(kThinnest, kThickest));
-  drawing.shade = random.uniform() < 0.5 ? random.uniform(215, 255) : random.uniform(0, 35);
+  const double rarer = variation / 2;  // filled, and dark
+  drawing.filled = random.uniform() < rarer && shape.closed;
+  drawing.half_stroke = std::max(0.75, radius * varied(kThinnest, kThickest, variation, random));
+  drawing.shade = random.uniform() < 1 - rarer ? varied(215, 255, variation, random) : varied(0, 35, variation, random);
   for (int c = 0; c < 3; ++c) drawing.background[c] = colour.rgb[c] + random.uniform(-kColourJitter, kColourJitter);
-  drawing.noise = random.uniform(0, kNoisiest);
+  drawing.noise = random.uniform(0, kNoisiest * variation);
   return drawing;
 }
 
@@ -172,7 +180,7 @@ class Glyphs : public Dataset {
     key.step = static_cast<uint16_t>(DataStream::kGlyph);
     Random random(key);
     const Drawing drawing = draw_parameters(glyph_shapes()[static_cast<size_t>(sample.label)], kPalette[static_cast<size_t>(sample.bias)],
-                                            static_cast<double>(options_.size()), random);
+                                            static_cast<double>(options_.size()), options_.variation(), random);
     sample.image = paint(drawing, static_cast<int>(options_.size()), random);
     return sample;
   }
@@ -202,6 +210,8 @@ const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
                                 .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
                                 .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
                                      "share of images on their class's own background colour; 0.1 is no bias")
+                                .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
+                                     "of place, size, turn, stretch, stroke, filling, shade and noise; 0: none")
                                 .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "images of train, before hold_out")
                                 .add("test_count", &GlyphsOptions::test_count_, Range::closed(1, 1e9), "images of test")
                                 .include(HoldOutOptions::table());

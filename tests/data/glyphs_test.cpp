@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -67,9 +68,56 @@ TEST(Glyphs, OptionsShapeTheSet) {
   EXPECT_EQ(data->info().bias_names.size(), 10u);
   EXPECT_EQ(data->get(5).image.height, 48);
   EXPECT_EQ(data->label(5), 2);
-  for (const char* options : {"classes: 1", "classes: 11", "size: 15", "size: 257", "correlation: 1.1", "train_count: 0"}) {
+  for (const char* options :
+       {"classes: 1", "classes: 11", "size: 15", "size: 257", "correlation: 1.1", "variation: -0.1", "variation: 1.1", "train_count: 0"}) {
     EXPECT_THROW(make("{name: glyphs, " + std::string(options) + "}"), Error) << options;
   }
+}
+
+// Where half of a pixel or more is ink, whose shade without variation is 235; the first pixel is background.
+std::vector<bool> ink_of(const Dataset& data, int64_t index) {
+  const std::vector<uint8_t> pixels = data.get(index).image.pixels;
+  const auto darkest = static_cast<size_t>(std::min_element(pixels.begin(), pixels.begin() + 3) - pixels.begin());
+  std::vector<bool> ink;
+  for (size_t p = darkest; p < pixels.size(); p += 3) ink.push_back(2 * pixels[p] >= pixels[darkest] + 235);
+  return ink;
+}
+
+int differing(const std::vector<bool>& a, const std::vector<bool>& b) {
+  int count = 0;
+  for (size_t i = 0; i < a.size(); ++i) count += a[i] != b[i] ? 1 : 0;
+  return count;
+}
+
+TEST(Glyphs, WithoutVariationAClassHasOneDrawing) {
+  const auto data = make_glyphs(GlyphsOptions().variation(0).train_count(50));
+  for (int64_t i = 0; i < data->size(); ++i) {
+    for (int64_t label = 0; label < 10; ++label) {
+      const int pixels = differing(ink_of(*data, i), ink_of(*data, label));
+      if (label == i % 10) {
+        EXPECT_LE(pixels, 10) << i;  // those that are half ink, which rounding decides
+      } else {
+        EXPECT_GT(pixels, 30) << i << " and " << label;
+      }
+    }
+  }
+}
+
+TEST(Glyphs, HalfTheVariationIsLess) {
+  const auto dark_shapes = [](double variation) {
+    const auto data = make_glyphs(GlyphsOptions().variation(variation).train_count(600));
+    int count = 0;
+    for (int64_t i = 0; i < data->size(); ++i) {
+      const std::vector<uint8_t> pixels = data->get(i).image.pixels;
+      int dark = 0;
+      for (size_t p = 0; p < pixels.size(); p += 3) dark += std::max({pixels[p], pixels[p + 1], pixels[p + 2]}) < 40 ? 1 : 0;
+      count += dark > 20 ? 1 : 0;
+    }
+    return count;
+  };
+  EXPECT_NEAR(dark_shapes(1), 300, 60);
+  EXPECT_NEAR(dark_shapes(0.5), 150, 50);
+  EXPECT_EQ(dark_shapes(0), 0);
 }
 
 // The background's colour is that of the image's border, whose pixels are rarely ink.
