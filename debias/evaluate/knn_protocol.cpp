@@ -15,6 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint16_t kExampleStep = 10;  // its own stream among those of evaluation
 constexpr int64_t kShownNeighbours = 8;
+constexpr uint64_t kSeedOfAllRuns = 0;
 
 Json described(const Dataset& dataset, int64_t index, const char* id_name) {
   Json json = {{id_name, dataset.id(index)}, {"label", dataset.label(index)}};
@@ -53,19 +54,21 @@ Json examples_of(const JudgedSplit& judged, const std::vector<int64_t>& chosen, 
 
 std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, const std::vector<int64_t>& labels, int64_t count,
                                     uint64_t seed) {
-  const auto N = static_cast<int64_t>(labels.size());
-  std::vector<int64_t> wrong, right;
-  for (const int64_t i : permutation(N, {RngDomain::kEvaluate, seed, 0, 0, 0, 0, kExampleStep})) {
-    if (labels[i] != kUnknown) (predictions[i] == labels[i] ? right : wrong).push_back(i);
-  }
-  const auto all_right = static_cast<int64_t>(right.size()), all_wrong = static_cast<int64_t>(wrong.size());
-  const int64_t shown_wrong = std::min(all_wrong, std::max(count / 2, count - all_right));
-  wrong.resize(static_cast<size_t>(shown_wrong));
-  right.resize(static_cast<size_t>(std::min(all_right, count - shown_wrong)));
-  std::sort(wrong.begin(), wrong.end());
-  std::sort(right.begin(), right.end());
-  wrong.insert(wrong.end(), right.begin(), right.end());
-  return wrong;
+  const auto drawn = [&](uint64_t of_seed) {
+    std::vector<int64_t> places = permutation(std::ssize(labels), {RngDomain::kEvaluate, of_seed, 0, 0, 0, 0, kExampleStep});
+    std::erase_if(places, [&](int64_t i) { return labels[i] == kUnknown; });
+    return places;
+  };
+  std::vector<int64_t> chosen = drawn(kSeedOfAllRuns);
+  chosen.resize(std::min(chosen.size(), static_cast<size_t>(count / 2)));
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<int64_t> others = drawn(seed);
+  std::erase_if(others, [&](int64_t i) { return std::binary_search(chosen.begin(), chosen.end(), i); });
+  std::stable_partition(others.begin(), others.end(), [&](int64_t i) { return predictions[i] != labels[i]; });
+  others.resize(std::min(others.size(), static_cast<size_t>(count) - chosen.size()));
+  std::sort(others.begin(), others.end());
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  return chosen;
 }
 
 EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {

@@ -9,8 +9,8 @@
 
 namespace debias {
 
-// Places of `count` labelled images to show, the first half of them predicted wrongly (as many as there are), the others rightly; where one
-// kind is short, more of the other. Drawn by the seed; the wrong ones first, each kind ascending.
+// Places of `count` labelled images to show. The first half is the same for every network, so that runs can be compared image by image; the
+// others are this network's mistakes, drawn by the seed, and where these are too few, more that it judges rightly. Each half ascending.
 std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, const std::vector<int64_t>& labels, int64_t count,
                                     uint64_t seed);
 

@@ -38,8 +38,8 @@ std::string polygon(double x, double y, double r, std::initializer_list<std::pai
 }
 
 std::string swatch(const Chart& chart, size_t place, double x, double y) {
-  const size_t series = look_of(chart, place);
-  const std::string colour = colour_class(series);
+  const size_t series = shape_of(chart, place);
+  const std::string colour = colour_class(look_of(chart, place));
   std::string out;
   if (chart.draw == Draw::kBars) {
     out += fmt::format("<path class=\"bar {}\" d=\"M{} {}h16v7h-16z\"/>", colour, coordinate(x), coordinate(y - 3.5));
@@ -52,8 +52,8 @@ std::string swatch(const Chart& chart, size_t place, double x, double y) {
   }
   const bool lines = chart.draw == Draw::kLines, steps = chart.draw == Draw::kSteps;
   if (lines || steps) {
-    out += fmt::format("<path class=\"line {}{}\" d=\"M{} {}h16\"/>", colour, steps ? " " + dash_class(series) : "", coordinate(x),
-                       coordinate(y));
+    out += fmt::format("<path class=\"line {}{}\" d=\"M{} {}h16\"/>", colour,
+                       steps ? " " + dash_class(series) : line_dash(chart.series[place]), coordinate(x), coordinate(y));
   }
   if (!steps) out += fmt::format("<path class=\"mark {}\" d=\"{}\"/>", colour, marker(series, x + 8, y, 3.2));
   return out;
@@ -216,6 +216,13 @@ size_t look_of(const Chart& chart, size_t place) {
   const int look = chart.series[place].look;
   return look < 0 ? place : static_cast<size_t>(look);
 }
+
+size_t shape_of(const Chart& chart, size_t place) {
+  const int shape = chart.series[place].shape;
+  return shape < 0 ? look_of(chart, place) : static_cast<size_t>(shape);
+}
+
+std::string line_dash(const Series& series) { return series.shape < 0 ? "" : " " + dash_class(static_cast<size_t>(series.shape)); }
 
 Block title_block(std::string_view title) {
   const double room = (kChartWidth - 2 * kLeft) / kBold;

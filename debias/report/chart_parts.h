@@ -34,8 +34,11 @@ std::string spot_class(size_t series);
 std::string colour_class(size_t series);
 std::string dash_class(size_t series);
 
-// The number of a series' colour, marker and dash.
+// The number of a series' colour and, without a shape of its own, of its marker and dash.
 size_t look_of(const Chart& chart, size_t place);
+// The number of its marker; and " d2", the class of a line's dash, where it has one of its own.
+size_t shape_of(const Chart& chart, size_t place);
+std::string line_dash(const Series& series);
 
 // A title in one or two lines from y = 0; `height` is what it takes.
 struct Block {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
+#include <numeric>
 #include <string_view>
 #include <tuple>
 
@@ -36,61 +36,94 @@ std::pair<std::string, std::string> term_of(const std::string& metric) {
   return {metric.substr(0, dot), metric.substr(dot + 1)};
 }
 
-const Curve* curve_in(const std::map<std::string, Curve>& curves, const std::string& metric) {
+// A line, with the least and largest of the seeds where there are several.
+struct ColumnCurve {
+  std::vector<double> x, y, low, high;
+
+  bool can_be_drawn() const {
+    return std::ranges::count_if(y, [](double value) { return std::isfinite(value); }) > 1;
+  }
+};
+
+const Curve* curve_in(const RunRecord& run, const std::string& metric, bool by_step) {
+  const auto& curves = by_step ? run.history.by_step : run.history.by_epoch;
   const auto found = curves.find(metric);
   return found == curves.end() ? nullptr : &found->second;
 }
 
-bool can_be_drawn(const Curve* curve) {
-  return curve != nullptr && std::ranges::count_if(curve->y, [](double y) { return std::isfinite(y); }) > 1;
+// At what all runs have that have the metric.
+ColumnCurve column_curve(const RunColumn& column, const std::string& metric, bool by_step) {
+  std::map<double, std::vector<double>> values;
+  size_t having = 0;
+  for (const RunRecord* run : column.runs) {
+    const Curve* curve = curve_in(*run, metric, by_step);
+    if (curve == nullptr) continue;
+    if (!column.has_seeds()) return {curve->x, curve->y, {}, {}};
+    ++having;
+    for (size_t i = 0; i < curve->x.size(); ++i) values[curve->x[i]].push_back(curve->y[i]);
+  }
+  ColumnCurve mean;
+  for (const auto& [x, of_runs] : values) {
+    if (of_runs.size() != having) continue;
+    const auto [least, largest] = std::ranges::minmax(of_runs);
+    mean.x.push_back(x);
+    mean.y.push_back(std::accumulate(of_runs.begin(), of_runs.end(), 0.0) / static_cast<double>(having));
+    mean.low.push_back(least);
+    mean.high.push_back(largest);
+  }
+  return mean;
 }
 
-size_t longest(const std::vector<RunRecord>& runs, const std::string& metric, bool by_step) {
+size_t longest(const std::vector<RunColumn>& columns, const std::string& metric, bool by_step) {
   size_t most = 0;
-  for (const auto& run : runs) {
-    const Curve* curve = curve_in(by_step ? run.history.by_step : run.history.by_epoch, metric);
-    if (can_be_drawn(curve)) most = std::max(most, curve->x.size());
+  for (const auto& column : columns) {
+    const ColumnCurve curve = column_curve(column, metric, by_step);
+    if (curve.can_be_drawn()) most = std::max(most, curve.x.size());
   }
   return most;
 }
 
 // How many lines a chart of these metrics would have.
-size_t lines_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& metrics) {
+size_t lines_of(const std::vector<RunColumn>& columns, const std::vector<std::string>& metrics) {
   size_t lines = 0;
-  for (const auto& run : runs) {
-    for (const auto& metric : metrics) lines += run.history.by_epoch.contains(metric) || run.history.by_step.contains(metric);
+  for (const auto& column : columns) {
+    for (const auto& metric : metrics) {
+      lines += std::ranges::any_of(column.runs, [&](const RunRecord* run) {
+        return curve_in(*run, metric, false) != nullptr || curve_in(*run, metric, true) != nullptr;
+      });
+    }
   }
   return lines;
 }
 
-std::vector<std::string> all_names(const std::vector<RunRecord>& runs) {
+std::vector<std::string> all_names(const std::vector<RunColumn>& columns) {
   std::vector<std::string> names;
-  for (const auto& run : runs) {
-    for (const auto& name : run.history.names) {
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  for (const auto& column : columns) {
+    for (const RunRecord* run : column.runs) {
+      for (const auto& name : run->history.names) {
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      }
     }
   }
   return names;
 }
 
-// Lines of a metric by run; `term` names them apart where a run has several.
-void add_series(Chart& chart, const std::vector<RunRecord>& runs, const std::string& metric, bool by_step, const std::string& term) {
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const Curve* curve = curve_in(by_step ? runs[i].history.by_step : runs[i].history.by_epoch, metric);
-    if (!can_be_drawn(curve)) continue;
-    std::string name = runs.size() > 1 ? runs[i].label : "";
+// Lines of a metric by column; `term` and `shape` tell them apart where a column has several.
+void add_series(Chart& chart, const std::vector<RunColumn>& columns, const std::string& metric, bool by_step, const std::string& term = "",
+                int shape = -1) {
+  for (size_t i = 0; i < columns.size(); ++i) {
+    ColumnCurve curve = column_curve(columns[i], metric, by_step);
+    if (!curve.can_be_drawn()) continue;
+    std::string name = columns.size() > 1 ? columns[i].title() : "";
     if (!term.empty()) name += (name.empty() ? "" : ": ") + term;
-    chart.series.push_back({.name = name, .x = curve->x, .y = curve->y, .low = {}, .high = {}, .look = static_cast<int>(i)});
+    chart.series.push_back({.name = name,
+                            .x = std::move(curve.x),
+                            .y = std::move(curve.y),
+                            .low = std::move(curve.low),
+                            .high = std::move(curve.high),
+                            .look = static_cast<int>(i),
+                            .shape = shape});
   }
-}
-
-// Where a run has several lines, each line has a look of its own; the lines of a run follow each other.
-void tell_lines_apart(Chart& chart) {
-  std::set<int> looks;
-  for (const auto& series : chart.series) looks.insert(series.look);
-  if (looks.size() == chart.series.size()) return;
-  std::ranges::stable_sort(chart.series, {}, [](const Series& series) { return series.look; });
-  for (auto& series : chart.series) series.look = -1;
 }
 
 Chart empty_chart(const std::string& title, const std::string& metric, bool by_step) {
@@ -102,19 +135,19 @@ Chart empty_chart(const std::string& title, const std::string& metric, bool by_s
   return chart;
 }
 
-bool differ_in_objective(const std::vector<RunRecord>& runs) {
-  const auto text = [](const RunRecord& run) {
-    const Config* objective = run.config.find("objective");
+bool differ_in_objective(const std::vector<RunColumn>& columns) {
+  const auto text = [](const RunColumn& column) {
+    const Config* objective = column.shown().config.find("objective");
     return objective == nullptr ? std::string() : objective->to_json().dump();
   };
-  return std::ranges::any_of(runs, [&](const RunRecord& run) { return text(run) != text(runs[0]); });
+  return std::ranges::any_of(columns, [&](const RunColumn& column) { return text(column) != text(columns[0]); });
 }
 
 }  // namespace
 
-Figures learning_figures(const std::vector<RunRecord>& runs) {
+Figures learning_figures(const std::vector<RunColumn>& columns) {
   std::vector<std::string> metrics;
-  for (const auto& name : all_names(runs)) {
+  for (const auto& name : all_names(columns)) {
     if (is_learning(name)) metrics.push_back(name);
   }
   const auto order = [](const std::string& metric) {
@@ -124,34 +157,34 @@ Figures learning_figures(const std::vector<RunRecord>& runs) {
   };
   std::ranges::stable_sort(metrics, [&](const auto& a, const auto& b) { return order(a) < order(b); });
   Figures figures;
-  const bool has_epochs = longest(runs, "train_loss", false) > 1;
+  const bool has_epochs = longest(columns, "train_loss", false) > 1;
   for (const auto& metric : metrics) {
     if (metric == "loss" && has_epochs) continue;
-    const bool by_step = longest(runs, metric, false) < 2;
-    if (longest(runs, metric, by_step) < 2) continue;
+    const bool by_step = longest(columns, metric, false) < 2;
+    if (longest(columns, metric, by_step) < 2) continue;
     const SplitName name = split_of(metric);
     const std::string title = metric == "loss" ? "training loss" : metric_title(name.name).title;
     Chart chart = empty_chart(name.split.empty() ? title : fmt::format("{}, {}", title, name.split), metric, by_step);
-    add_series(chart, runs, metric, by_step, "");
+    add_series(chart, columns, metric, by_step);
     const bool loss = metric == "loss" || metric == "train_loss";
-    figures.emplace_back(std::move(chart), loss && runs.size() > 1 && differ_in_objective(runs)
+    figures.emplace_back(std::move(chart), loss && columns.size() > 1 && differ_in_objective(columns)
                                                ? plain("The runs have different objectives: the losses cannot be compared.")
                                                : Html{});
   }
   return figures;
 }
 
-Figures evidence_figures(const std::vector<RunRecord>& runs) {
+Figures evidence_figures(const std::vector<RunColumn>& columns) {
   std::map<std::string, std::vector<std::string>> of_all_terms;  // by what is said
-  for (const auto& name : all_names(runs)) {
+  for (const auto& name : all_names(columns)) {
     if (!is_learning(name) && !counts_anchors(name)) of_all_terms[term_of(name).second].push_back(name);
   }
   std::vector<std::string> charts;  // what is said; with its term where one chart would be too full
   std::map<std::string, std::vector<std::string>> metrics;
-  for (const auto& name : all_names(runs)) {
+  for (const auto& name : all_names(columns)) {
     if (is_learning(name) || counts_anchors(name)) continue;
     const std::string what = term_of(name).second;
-    const std::string chart = lines_of(runs, of_all_terms[what]) > kMostLines ? name : what;
+    const std::string chart = lines_of(columns, of_all_terms[what]) > kMostLines ? name : what;
     if (!metrics.contains(chart)) charts.push_back(chart);
     metrics[chart].push_back(name);
   }
@@ -161,8 +194,8 @@ Figures evidence_figures(const std::vector<RunRecord>& runs) {
   for (const auto& name : charts) {
     size_t epochs = 0, steps = 0;
     for (const auto& metric : metrics[name]) {
-      epochs = std::max(epochs, longest(runs, metric, false));
-      steps = std::max(steps, longest(runs, metric, true));
+      epochs = std::max(epochs, longest(columns, metric, false));
+      steps = std::max(steps, longest(columns, metric, true));
     }
     const bool by_step = epochs < kFewEpochs && steps > epochs;
     if (std::max(epochs, steps) < 2) continue;
@@ -170,8 +203,12 @@ Figures evidence_figures(const std::vector<RunRecord>& runs) {
     const std::string title = metric_title(what).title;
     Chart chart = empty_chart(term.empty() ? title : fmt::format("{}: {}", term, title), what, by_step);
     if (what == "clamped_share") chart.y.low = 0;
-    for (const auto& metric : metrics[name]) add_series(chart, runs, metric, by_step, term.empty() ? term_of(metric).first : "");
-    tell_lines_apart(chart);
+    const bool several = metrics[name].size() > 1;
+    for (size_t i = 0; i < metrics[name].size(); ++i) {
+      add_series(chart, columns, metrics[name][i], by_step, term.empty() ? term_of(metrics[name][i]).first : "",
+                 several ? static_cast<int>(i) : -1);
+    }
+    std::ranges::stable_sort(chart.series, {}, &Series::look);
     figures.emplace_back(std::move(chart), Html{});
   }
   return figures;

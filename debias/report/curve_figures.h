@@ -1,21 +1,22 @@
-// What training said about itself, as charts: one for each metric, one line for each run.
+// What training said about itself, as charts: one for each metric, one line for each column of the report. Of several seeds the line is the
+// mean, in a band from the least to the largest. A column has one colour in all charts; terms of an objective differ by marker and dash.
 #pragma once
 
 #include <utility>
 #include <vector>
 
 #include "debias/report/chart.h"
-#include "debias/report/run_record.h"
+#include "debias/report/run_column.h"
 
 namespace debias {
 
 using Figures = std::vector<std::pair<Chart, Html>>;  // charts and captions
 
 // Loss, metrics of the judged splits, gradient norm, learning rate, the classifier. A metric with fewer than two values is left out.
-Figures learning_figures(const std::vector<RunRecord>& runs);
+Figures learning_figures(const std::vector<RunColumn>& columns);
 
 // What the terms of the objective say (clamp share, least estimate, effective sample size, their losses) and values that a schedule
-// changes. By epoch, or by step where a run has few epochs. Terms share a chart unless it would have more than six lines.
-Figures evidence_figures(const std::vector<RunRecord>& runs);
+// changes. By epoch, or by step where runs have few epochs. Terms share a chart unless it would have more than six lines.
+Figures evidence_figures(const std::vector<RunColumn>& columns);
 
 }  // namespace debias

@@ -19,23 +19,22 @@ void for_each_split(const Json& json, const char* key, Read&& read) {
   for (const auto& [split, value] : found->get_ref<const Json::object_t&>()) read(split, value);
 }
 
-std::vector<std::vector<double>> numbers_2d(const Json& rows) {
-  std::vector<std::vector<double>> out;
-  for (const auto& row : rows) {
-    out.emplace_back();
-    for (const auto& value : row) out.back().push_back(number_or_nan(value));
-  }
-  return out;
+// Whose predictions the numbers judge. Files of `groups` by older versions say so among the options.
+std::string predictions_of(const EvaluationRecord& record, const Json& json) {
+  const auto found = json.find("predictions");
+  if (found != json.end() && found->is_string()) return found->get<std::string>();
+  const auto option = record.options.find("predictions");
+  if (option != record.options.end() && option->is_string()) return option->get<std::string>();
+  if (record.protocol == "knn") return "knn";
+  return record.protocol.starts_with("linear") ? "linear" : "";
 }
 
-GroupTable group_table(const Json& json, const std::string& path) {
-  GroupTable table{json.at("labels"), json.at("biases"), json.at("count"), numbers_2d(json.at("accuracy"))};
-  bool even = table.count.size() == table.labels.size() && table.accuracy.size() == table.labels.size();
-  for (size_t y = 0; even && y < table.labels.size(); ++y) {
-    even = table.count[y].size() == table.biases.size() && table.accuracy[y].size() == table.biases.size();
+std::map<std::string, std::vector<std::string>> aligned_map(const Json& json) {
+  std::map<std::string, std::vector<std::string>> aligned;
+  for (const auto& [label, biases] : json.get_ref<const Json::object_t&>()) {
+    aligned[label] = biases.is_array() ? biases.template get<std::vector<std::string>>() : std::vector{biases.template get<std::string>()};
   }
-  if (!even) throw data_error("reading '{}': the group tables are not of one row a label and one column a bias value", path);
-  return table;
+  return aligned;
 }
 
 SimilarityHistogram similarity_histogram(const Json& json) {
@@ -81,12 +80,21 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   record.epoch = value_or(json, "epoch", int64_t{-1});
   record.judged = value_or(json, "data", Json::object());
   record.options = value_or(json, "options", Json::object());
+  record.predictions = predictions_of(record, json);
+  if (const auto aligned = json.find("aligned"); aligned != json.end() && aligned->is_object()) record.aligned = aligned_map(*aligned);
+  if (const auto probe = json.find("bias_probe"); probe != json.end() && probe->is_object()) {
+    record.probe_has_converged = value_or(*probe, "converged", true);
+  }
   for_each_split(json, "metrics", [&](const auto& name, const Json& value) { record.metrics.emplace_back(name, number_or_nan(value)); });
   for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
     record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};
   });
   record.notes = value_or(json, "notes", std::vector<std::string>());
-  for_each_split(json, "groups", [&](const auto& split, const Json& value) { record.groups[split] = group_table(value, path); });
+  for_each_split(json, "groups", [&](const auto& split, const Json& value) {
+    record.groups[split] = read_group_table(value, path);
+    record.classes[split] = read_class_table(value, path);
+  });
+  for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
   for_each_split(json, "similarity", [&](const auto& split, const Json& sets) {
     for (const auto& [name, value] : sets.template get_ref<const Json::object_t&>()) {
       record.similarity[split][name] = similarity_histogram(value);
@@ -102,6 +110,26 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
 const double* EvaluationRecord::metric(const std::string& name) const {
   const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == name; });
   return found == metrics.end() ? nullptr : &found->second;
+}
+
+std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
+  if (!aligned) return label == bias;
+  const auto found = aligned->find(table.labels[label]);
+  if (found == aligned->end() || found->second.empty()) return std::nullopt;
+  return std::ranges::find(found->second, table.biases[bias]) != found->second.end();
+}
+
+std::optional<AlignedCounts> EvaluationRecord::aligned_counts(const std::string& split) const {
+  const auto table = groups.find(split);
+  if (table == groups.end()) return std::nullopt;
+  AlignedCounts counts;
+  for (size_t y = 0; y < table->second.labels.size(); ++y) {
+    for (size_t b = 0; b < table->second.biases.size(); ++b) {
+      const auto goes_with = is_aligned(table->second, y, b);
+      if (goes_with) (*goes_with ? counts.aligned : counts.conflicting) += table->second.count[y][b];
+    }
+  }
+  return counts;
 }
 
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {

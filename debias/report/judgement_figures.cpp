@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "debias/report/metric_title.h"
+#include "debias/report/prediction_source.h"
 
 namespace debias {
 namespace {
@@ -33,38 +34,31 @@ bool holds(const EvaluationRecord& record, const std::string& split) {
          record.neighbours.contains(split);
 }
 
-Figures interval_figure(const std::vector<RunRecord>& runs, const JudgedSet& set, const std::string& title,
-                        const std::vector<std::string_view>& metrics) {
+// Bars of those metrics of which some column has a number, by one source's predictions.
+Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const JudgedSet& set,
+                        const std::string& source, const std::string& title, const std::vector<std::string_view>& metrics) {
   Chart chart;
-  chart.title = fmt::format("{}, {}", title, set.title());
+  chart.title = fmt::format("{}, {}{}", title, set.title(), source.empty() ? "" : ", " + source_title(source));
   chart.draw = Draw::kBars;
   chart.x.percent = true;
-  std::vector<std::string> names;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    chart.series.push_back(
+        {.name = columns.size() > 1 ? columns[i].title() : "", .x = {}, .y = {}, .low = {}, .high = {}, .look = static_cast<int>(i)});
+  }
   for (const auto metric : metrics) {
-    const std::string name = split_prefix(set) + std::string(metric);
-    const bool found = std::ranges::any_of(runs, [&](const RunRecord& run) {
-      const EvaluationRecord* record = run.evaluation("groups", set.data);
-      const double* value = record == nullptr ? nullptr : record->metric(name);
-      return value != nullptr && !std::isnan(*value);
-    });
-    if (!found) continue;
-    names.push_back(name);
+    const NumberRow* row = find_row(rows, set.data, split_prefix(set) + std::string(metric), source);
+    const auto has_value = [](const auto& number) { return number && !std::isnan(number->value); };
+    if (row == nullptr || std::ranges::none_of(row->by_column, has_value)) continue;
     chart.categories.push_back(metric_title(std::string(metric)).title);
-  }
-  if (names.empty()) return {};
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const EvaluationRecord* record = runs[i].evaluation("groups", set.data);
-    if (record == nullptr) continue;
-    Series series{.name = runs.size() > 1 ? runs[i].label : "", .x = {}, .y = {}, .low = {}, .high = {}, .look = static_cast<int>(i)};
-    for (const auto& name : names) {
-      const double* value = record->metric(name);
-      const auto interval = record->intervals.find(name);
-      series.y.push_back(value == nullptr ? kMissing : *value);
-      series.low.push_back(interval == record->intervals.end() ? kMissing : interval->second.first);
-      series.high.push_back(interval == record->intervals.end() ? kMissing : interval->second.second);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const KeyNumber number = row->by_column[i].value_or(KeyNumber{.value = kMissing});
+      const bool known = number.kind != IntervalKind::kNone;
+      chart.series[i].y.push_back(number.value);
+      chart.series[i].low.push_back(known ? std::clamp(number.interval.first, 0.0, 1.0) : kMissing);
+      chart.series[i].high.push_back(known ? std::clamp(number.interval.second, 0.0, 1.0) : kMissing);
     }
-    chart.series.push_back(std::move(series));
   }
+  if (chart.categories.empty()) return {};
   return {{std::move(chart), Html{}}};
 }
 
@@ -158,7 +152,7 @@ std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std
   return sets;
 }
 
-ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) {
+ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) : labels_(run.classes), biases_(run.biases) {
   const EvaluationRecord* record = run.evaluation("groups", set.data);
   if (record == nullptr || record->groups.empty()) return;
   const GroupTable* table = entry_of(record->groups, set.split);
@@ -170,43 +164,18 @@ ValueNames::ValueNames(const RunRecord& run, const JudgedSet& set) {
 std::string ValueNames::label(int64_t label) const { return named(labels_, label, "class"); }
 std::string ValueNames::bias(int64_t bias) const { return named(biases_, bias, "bias"); }
 
-Figures group_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
-  Figures figures =
-      interval_figure(runs, set, "Accuracy by group", {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc", "unbiased_acc"});
-  for (auto& figure : interval_figure(runs, set, "Differences between bias values",
-                                      {"demographic_parity_difference", "equal_opportunity_difference", "equalized_odds_difference"})) {
-    figures.push_back(std::move(figure));
+Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const JudgedSet& set) {
+  Figures figures;
+  const auto add = [&](const std::string& source, const std::string& title, const std::vector<std::string_view>& metrics) {
+    for (auto& figure : interval_figure(columns, rows, set, source, title, metrics)) figures.push_back(std::move(figure));
+  };
+  for (const char* source : {"classifier", "linear", "knn", ""}) {
+    if (find_row(rows, set.data, split_prefix(set) + "worst_group_acc", source) == nullptr) continue;
+    add(source, "Accuracy by group", {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc", "unbiased_acc"});
+    add(source, "Differences between bias values",
+        {"demographic_parity_difference", "equal_opportunity_difference", "equalized_odds_difference"});
   }
   return figures;
-}
-
-Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption) {
-  const GroupTable& groups = record.groups.at(set.split);
-  const bool has_own = record.metric(split_prefix(set) + "aligned_acc") != nullptr;
-  const double* worst = record.metric(split_prefix(set) + "worst_group_acc");
-  Table table;
-  table.caption = caption;
-  table.css_class = "heat";
-  table.head.push_back({plain("label \\ bias"), "", ""});
-  for (const auto& bias : groups.biases) table.head.push_back({plain(bias), "", ""});
-  for (size_t y = 0; y < groups.labels.size(); ++y) {
-    Row row;
-    row.cells.push_back({plain(groups.labels[y]), "", ""});
-    for (size_t b = 0; b < groups.biases.size(); ++b) {
-      const double accuracy = groups.accuracy[y][b];
-      if (std::isnan(accuracy)) {
-        row.cells.push_back({plain("–"), "", "--v:0"});
-        continue;
-      }
-      Cell cell{plain(fmt::format("{:.1f}", 100 * accuracy)) + element("span", "small", plain(fmt::format("{}", groups.count[y][b]))), "",
-                fmt::format("--v:{:.3f}", accuracy)};
-      if (has_own && y == b) cell.css_class = "own";
-      if (worst != nullptr && accuracy == *worst) cell.css_class = "least";
-      row.cells.push_back(std::move(cell));
-    }
-    table.rows.push_back(std::move(row));
-  }
-  return table;
 }
 
 Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {

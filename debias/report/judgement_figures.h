@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "debias/report/curve_figures.h"
+#include "debias/report/key_numbers.h"
 #include "debias/report/page.h"
 
 namespace debias {
@@ -19,7 +20,8 @@ struct JudgedSet {
 // The sets for which some run's file of `protocol` holds something, test before valid, own data first.
 std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std::string& protocol);
 
-// Names of labels and bias values as the group tables of a run have them; "class 3", "bias 3" and "unknown" otherwise.
+// Names of labels and bias values as the group tables of a run have them, else its classes.json; "class 3", "bias 3" and "unknown"
+// otherwise.
 class ValueNames {
  public:
   ValueNames(const RunRecord& run, const JudgedSet& set);
@@ -30,10 +32,8 @@ class ValueNames {
   std::vector<std::string> labels_, biases_;
 };
 
-// Accuracies and differences with their intervals, a bar for each run.
-Figures group_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
-// Accuracy of each group, above the number of its images.
-Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption);
+// Accuracies and differences with their intervals, a bar for each column; a chart for each source of predictions.
+Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, const JudgedSet& set);
 
 // Densities of cosines by kind of pair, a chart for each run; all on the same axis.
 Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);

@@ -1,30 +1,47 @@
 #include "debias/report/key_numbers.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "debias/report/column_difference.h"
+#include "debias/report/prediction_source.h"
+
 namespace debias {
 namespace {
 
-// Where a number stands: other data set, split, metric.
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+// Where a number stands: other data set, metric, and whose predictions.
 struct Key {
-  std::string data, metric;
-  bool operator<(const Key& other) const { return std::tie(data, metric) < std::tie(other.data, other.metric); }
+  std::string data, metric, source;
+  bool operator<(const Key& other) const { return std::tie(data, metric, source) < std::tie(other.data, other.metric, other.source); }
 };
 
-using Numbers = std::map<Key, KeyNumber>;
+using Numbers = std::map<Key, KeyNumber>;  // of one run
 
 void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
   for (const auto& [metric, value] : record.metrics) {
-    const Key key{record.data, metric};
+    const Key key{record.data, metric, prediction_source(record, split_of(metric).name)};
     if (numbers.contains(key) && record.protocol != "groups") continue;
-    KeyNumber number{value, std::nullopt, std::filesystem::path(record.path).filename().string()};
-    if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) number.interval = interval->second;
+    KeyNumber number{value, IntervalKind::kNone, {}, std::filesystem::path(record.path).filename().string(), {value}};
+    if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) {
+      number.kind = IntervalKind::kImages;
+      number.interval = interval->second;
+    }
     numbers[key] = std::move(number);
+  }
+}
+
+void add_speed(const TrainingSpeed& speed, Numbers& numbers) {
+  for (const auto& [name, value] :
+       {std::pair{"training_seconds", speed.seconds}, std::pair{"images_per_second", speed.images_per_second}}) {
+    if (!std::isnan(value)) numbers[{"", name, ""}] = {value, IntervalKind::kNone, {}, "train.log", {value}};
   }
 }
 
@@ -34,10 +51,14 @@ Numbers numbers_of(const RunRecord& run) {
   for (const auto& name : run.history.names) {
     const auto curve = run.history.by_epoch.find(name);
     if (curve == run.history.by_epoch.end() || curve->second.x.empty()) continue;
-    if (split_of(name).split.empty() && name != "train_loss") continue;
-    KeyNumber number{curve->second.y.back(), std::nullopt, fmt::format("epoch {:.0f}", curve->second.x.back())};
-    numbers.emplace(Key{"", name}, std::move(number));
+    const SplitName split = split_of(name);
+    if (split.split.empty() && name != "train_loss") continue;
+    const double value = curve->second.y.back();
+    const std::string source = split.split == "train" ? "" : prediction_source(run, split.name);
+    numbers.emplace(Key{"", name, source},
+                    KeyNumber{value, IntervalKind::kNone, {}, fmt::format("epoch {:.0f}", curve->second.x.back()), {value}});
   }
+  add_speed(run.speed, numbers);
   return numbers;
 }
 
@@ -53,34 +74,77 @@ std::string heading_of(const Key& key) {
   return key.data.empty() ? own : fmt::format("{} of {}", own, key.data);
 }
 
-// What an interval was measured on; null where the files do not say.
-Json judged_data(const RunRecord& run, const Key& key) {
+MetricTitle title_of(const Key& key) {
+  MetricTitle title = metric_title(split_of(key.metric).name);
+  if (!key.source.empty()) title.title += ", " + source_title(key.source);
+  return title;
+}
+
+// The number of a column; none where no run has it.
+std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const Key& key) {
+  std::optional<KeyNumber> number;
+  std::vector<double> values;
+  for (const auto& numbers : by_run) {
+    const auto found = numbers.find(key);
+    values.push_back(found == numbers.end() ? kMissing : found->second.value);
+    if (found != numbers.end() && !number) number = found->second;
+  }
+  if (!number || by_run.size() == 1) return number;
+  const SeedInterval interval = seed_interval(values);
+  number->value = interval.mean;
+  number->kind = interval.n > 1 ? IntervalKind::kSeeds : IntervalKind::kNone;
+  number->interval = {interval.low(), interval.high()};
+  number->by_seed = std::move(values);
+  return number;
+}
+
+// Folders of images may be other images by the same options; a data set with a name is the same wherever it lies.
+void erase_root(Json& section) {
+  if (section.is_object() && value_or(section, "name", std::string()) != "image_folder") section.erase("root");
+}
+
+// The section of the data that a number was measured on; null where the files do not say.
+Json judged_data(const RunRecord& run, const std::string& data, const std::string& split) {
   for (const auto& record : run.evaluations) {
-    if (record.data != key.data || !record.intervals.contains(key.metric)) continue;
-    const auto found = record.judged.find(split_of(key.metric).split);
-    if (found == record.judged.end()) return {};
+    if (record.data != data) continue;
+    const auto found = record.judged.find(split);
+    if (found == record.judged.end()) continue;
     Json section = *found;
-    if (section.is_object()) section.erase("root");
+    erase_root(section);
     return section;
   }
   return {};
 }
 
-int best_of(const NumberRow& row, const Key& key, const std::vector<RunRecord>& runs) {
-  if (row.title.better == Better::kNeither || runs.size() < 2) return -1;
-  const Json data = judged_data(runs[0], key);
-  if (data.is_null()) return -1;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (!row.by_run[i] || !row.by_run[i]->interval || judged_data(runs[i], key) != data) return -1;
+// What training judged on; null where the recipe has no such set.
+Json recipe_data(const RunRecord& run, const std::string& split) {
+  const Config* data = run.config.find("data");
+  const Config* section = data == nullptr || !data->is_map() ? nullptr : data->find(split);
+  if (section == nullptr) return {};
+  Json json = section->to_json();
+  erase_root(json);
+  return json;
+}
+
+bool better(const NumberRow& row, const std::vector<RunColumn>& columns, size_t i, size_t other) {
+  const KeyNumber &number = *row.by_column[i], &against = *row.by_column[other];
+  const bool higher = row.title.better == Better::kHigher;
+  if (number.kind == IntervalKind::kImages) {
+    return higher ? number.interval.first > against.interval.second : number.interval.second < against.interval.first;
   }
-  const auto apart = [&](size_t i, size_t other) {
-    const auto& [low, high] = *row.by_run[i]->interval;
-    const auto& [other_low, other_high] = *row.by_run[other]->interval;
-    return row.title.better == Better::kHigher ? low > other_high : high < other_low;
-  };
-  for (size_t i = 0; i < runs.size(); ++i) {
+  const ColumnDifference difference = column_difference(columns[i], number.by_seed, columns[other], against.by_seed);
+  return difference.larger_than_spread() && (difference.interval.mean > 0) == higher;
+}
+
+int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
+  if (row.title.better == Better::kNeither || columns.size() < 2) return -1;
+  if (!judged_alike(columns, row.data, split_of(row.metric).split)) return -1;
+  for (const auto& number : row.by_column) {
+    if (!number || number->kind == IntervalKind::kNone || number->kind != row.by_column[0]->kind) return -1;
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
     bool best = true;
-    for (size_t other = 0; other < runs.size(); ++other) best = best && (other == i || apart(i, other));
+    for (size_t other = 0; other < columns.size(); ++other) best = best && (other == i || better(row, columns, i, other));
     if (best) return static_cast<int>(i);
   }
   return -1;
@@ -88,38 +152,79 @@ int best_of(const NumberRow& row, const Key& key, const std::vector<RunRecord>& 
 
 }  // namespace
 
-std::vector<NumberRow> key_numbers(const std::vector<RunRecord>& runs) {
-  std::vector<Numbers> by_run;
+int64_t KeyNumber::seeds() const {
+  return std::ranges::count_if(by_seed, [](double of_seed) { return !std::isnan(of_seed); });
+}
+
+bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split) {
+  std::vector<const RunRecord*> runs;
+  for (const auto& column : columns) runs.insert(runs.end(), column.runs.begin(), column.runs.end());
+  const auto alike = [&](const auto& section_of) {
+    const Json first = section_of(*runs.front());
+    return !first.is_null() && std::ranges::all_of(runs, [&](const RunRecord* run) { return section_of(*run) == first; });
+  };
+  if (alike([&](const RunRecord& run) { return judged_data(run, data, split); })) return true;
+  const bool said = std::ranges::all_of(runs, [&](const RunRecord* run) { return !judged_data(*run, data, split).is_null(); });
+  return !said && data.empty() && alike([&](const RunRecord& run) { return recipe_data(run, split); });
+}
+
+std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns) {
+  std::vector<std::vector<Numbers>> by_column;
   std::set<Key> found;
-  for (const auto& run : runs) {
-    by_run.push_back(numbers_of(run));
-    for (const auto& entry : by_run.back()) found.insert(entry.first);
+  for (const auto& column : columns) {
+    by_column.emplace_back();
+    for (const RunRecord* run : column.runs) {
+      by_column.back().push_back(numbers_of(*run));
+      for (const auto& entry : by_column.back().back()) found.insert(entry.first);
+    }
   }
   std::vector<Key> keys(found.begin(), found.end());
-  const auto order = [](const Key& key) {
-    return std::tuple(place_of(key), key.data, metric_title(split_of(key.metric).name).place, key.metric);
-  };
-  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) { return order(a) < order(b); });
+  const auto order = [](const Key& key) { return std::tuple(place_of(key), key.data, title_of(key).place, key.metric, key.source); };
+  std::ranges::sort(keys, {}, order);
   std::vector<NumberRow> rows;
   for (const auto& key : keys) {
-    NumberRow row{heading_of(key), key.metric, metric_title(split_of(key.metric).name), {}, -1};
-    for (const auto& numbers : by_run) {
-      const auto number = numbers.find(key);
-      row.by_run.push_back(number == numbers.end() ? std::nullopt : std::optional(number->second));
-    }
-    row.best = best_of(row, key, runs);
+    NumberRow row{heading_of(key), key.data, key.metric, key.source, title_of(key), {}, -1};
+    for (const auto& by_run : by_column) row.by_column.push_back(column_number(by_run, key));
+    row.best = best_of(row, columns);
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-std::string interval_level(const std::vector<RunRecord>& runs) {
+const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric,
+                          const std::string& source) {
+  const auto found =
+      std::ranges::find_if(rows, [&](const NumberRow& row) { return row.data == data && row.metric == metric && row.source == source; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+const NumberRow* row_with_number(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric, size_t column) {
+  const NumberRow* found = nullptr;
+  for (const auto& row : rows) {
+    if (row.data != data || row.metric != metric || !row.by_column[column]) continue;
+    if (found == nullptr || row.by_column[column]->source.starts_with("groups")) found = &row;
+  }
+  return found;
+}
+
+double bias_chance(const std::vector<NumberRow>& rows, const std::string& data, const std::string& split, size_t column) {
+  double chance = kMissing;
+  for (const char* rate : {"bias_majority_rate", "bias_uniform_rate"}) {
+    const NumberRow* row = find_row(rows, data, fmt::format("{}.{}", split, rate));
+    if (row != nullptr && row->by_column[column]) chance = std::fmax(chance, row->by_column[column]->value);
+  }
+  return chance;
+}
+
+std::string interval_level(const std::vector<RunColumn>& columns) {
   std::set<std::string> levels;
-  for (const auto& run : runs) {
-    for (const auto& record : run.evaluations) {
-      if (record.intervals.empty()) continue;
-      const auto level = record.options.find("level");
-      levels.insert(level == record.options.end() || !level->is_number() ? "" : fmt::format("{:g} %", 100 * level->get<double>()));
+  for (const auto& column : columns) {
+    for (const RunRecord* run : column.runs) {
+      for (const auto& record : run->evaluations) {
+        if (record.intervals.empty()) continue;
+        const auto level = record.options.find("level");
+        levels.insert(level == record.options.end() || !level->is_number() ? "" : fmt::format("{:g} %", 100 * level->get<double>()));
+      }
     }
   }
   return levels.size() == 1 ? *levels.begin() : "";

@@ -1,35 +1,68 @@
-// The numbers of several runs beside each other: what evaluation files say, else the last epoch line of training.
+// The numbers of several runs beside each other: what evaluation files say, else the last epoch line of training; of runs that differ in
+// their seed alone, the mean.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "debias/report/metric_title.h"
-#include "debias/report/run_record.h"
+#include "debias/report/run_column.h"
 
 namespace debias {
 
+enum class IntervalKind {
+  kNone,
+  kImages,  // of one run, over the images judged, from the file
+  kSeeds    // Student's t over the seeds
+};
+
 struct KeyNumber {
-  double value = 0;  // NaN: undefined, as the file says
-  std::optional<std::pair<double, double>> interval;
-  std::string source;  // "groups.json", "epoch 6"
+  double value = 0;  // the mean over the seeds that have it; NaN: undefined, as the file says
+  IntervalKind kind = IntervalKind::kNone;
+  std::pair<double, double> interval = {};  // unless kNone
+  std::string source = {};                  // "groups.json", "epoch 6"
+  std::vector<double> by_seed = {};         // by run of the column; NaN where one lacks it
+
+  int64_t seeds() const;  // how many have it
+  // True of a percentile interval that does not hold its own estimate.
+  bool outside() const { return kind == IntervalKind::kImages && (value < interval.first || value > interval.second); }
 };
 
 struct NumberRow {
   std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
+  std::string data;     // that data set
   std::string metric;   // "test.knn_acc1"
-  MetricTitle title;
-  std::vector<std::optional<KeyNumber>> by_run;
-  int best = -1;  // the run whose interval is on the good side of, and apart from, those of all others; -1: none
+  std::string source;   // whose predictions are judged: "knn", "linear", "classifier"; empty where the metric says so or has none
+  MetricTitle title;    // with the source where there is one: "accuracy, bias-aligned, kNN"
+  std::vector<std::optional<KeyNumber>> by_column;
+  int best = -1;  // the column that is better than every other; -1: none
 };
 
-// Rows by heading (test first, then valid, train, other data), then by title. Where several files have a metric, that of `groups` counts. A
-// row has a best run only where all runs have an interval and were judged on the same data (`root` aside).
-std::vector<NumberRow> key_numbers(const std::vector<RunRecord>& runs);
+// Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
+// Where several files have a metric, that of `groups` counts.
+//
+// A row has a best column only where all were judged on the same data (`root` aside, but for image folders) and either all have two or more
+// seeds and the difference to every other is larger than the seeds' spread (column_difference), or none has and the intervals over images
+// lie apart.
+std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
+
+const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric,
+                          const std::string& source = "");  // null where there is none
+
+// The row of a metric in which a column has a number, that of `groups` first; null where there is none.
+const NumberRow* row_with_number(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric, size_t column);
+
+// What guessing the bias value reaches in a split: the larger of bias_majority_rate (naming training's most frequent value) and
+// bias_uniform_rate (one over the number of values). NaN where neither is known.
+double bias_chance(const std::vector<NumberRow>& rows, const std::string& data, const std::string& split, size_t column);
 
 // "95 %" of the bootstrap intervals, where all runs that have some agree; "" otherwise.
-std::string interval_level(const std::vector<RunRecord>& runs);
+std::string interval_level(const std::vector<RunColumn>& columns);
+
+// True where all columns were judged on the same data, as far as the files say.
+bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
 
 }  // namespace debias

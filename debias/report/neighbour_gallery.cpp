@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 namespace debias {
 namespace {
@@ -80,8 +81,17 @@ std::vector<size_t> in_turn(const std::vector<NeighbourQuery>& queries) {
   return order;
 }
 
-// In the order of the file.
-Html list_of(std::vector<std::pair<size_t, Html>> rows) {
+// Those that every run shows, by id, before the others.
+std::vector<size_t> shared_first(const std::vector<NeighbourQuery>& queries, const std::vector<int64_t>& shared) {
+  std::vector<size_t> order = in_turn(queries);
+  const auto is_shared = [&](size_t i) { return std::ranges::binary_search(shared, queries[i].image.id); };
+  const auto others = std::ranges::stable_partition(order, is_shared);
+  std::sort(order.begin(), others.begin(), [&](size_t a, size_t b) { return queries[a].image.id < queries[b].image.id; });
+  return order;
+}
+
+// By id, so that the same images of several runs stand at the same place.
+Html list_of(std::vector<std::pair<int64_t, Html>> rows) {
   if (rows.empty()) return {};
   std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });
   Html list{"<ul class=\"near\">\n"};
@@ -91,7 +101,23 @@ Html list_of(std::vector<std::pair<size_t, Html>> rows) {
 
 }  // namespace
 
-Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, int64_t most_bytes) {
+std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  std::map<int64_t, size_t> found;
+  size_t having = 0;
+  for (const auto& run : runs) {
+    const EvaluationRecord* record = run.evaluation("knn", set.data);
+    if (record == nullptr || !record->neighbours.contains(set.split)) continue;
+    ++having;
+    for (const auto& query : record->neighbours.at(set.split)) ++found[query.image.id];
+  }
+  std::vector<int64_t> shared;
+  for (const auto& [id, times] : found) {
+    if (having > 1 && times == having) shared.push_back(id);
+  }
+  return shared;
+}
+
+Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes) {
   Gallery gallery;
   const EvaluationRecord* record = run.evaluation("knn", set.data);
   if (record == nullptr || !record->neighbours.contains(set.split)) return gallery;
@@ -99,13 +125,13 @@ Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, int64_t mo
   gallery.queries = std::ssize(queries);
   const ValueNames names(run, set);
   const Thumbnails thumbnails{fmt::format("{}/evaluation/thumbnails{}", run.path, set.data.empty() ? "" : "-" + set.data), &gallery};
-  std::vector<std::pair<size_t, Html>> rows;
-  for (const size_t i : in_turn(queries)) {
+  std::vector<std::pair<int64_t, Html>> rows;
+  for (const size_t i : shared_first(queries, shared)) {
     Html row = row_of(queries[i], names, set, thumbnails);
     const auto bytes = std::ssize(row.source);
     if (gallery.bytes + bytes > most_bytes) break;
     gallery.bytes += bytes;
-    rows.emplace_back(i, std::move(row));
+    rows.emplace_back(queries[i].image.id, std::move(row));
   }
   gallery.shown = std::ssize(rows);
   gallery.in_first = std::min(gallery.shown, kFirst);

@@ -14,8 +14,11 @@ struct Gallery {
   std::vector<std::string> missing;  // thumbnails that are not there, or no PNG
 };
 
+// Ids, ascending, of the judged images that all runs with neighbours of the set have; empty for a single such run.
+std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set);
+
 // From RUN/evaluation/thumbnails[-DATA]/SPLIT_ID.png and train_ID.png. A query whose thumbnails would go beyond `most_bytes` ends the
-// gallery; wrong and right predictions take turns until then.
-Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, int64_t most_bytes);
+// gallery; the shared ones come first, then wrong and right predictions take turns.
+Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes);
 
 }  // namespace debias

@@ -1,9 +1,13 @@
 #include "debias/report/run_record.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <limits>
 #include <set>
+#include <string_view>
+
+#include "debias/report/metric_title.h"
 
 namespace debias {
 namespace {
@@ -88,6 +92,36 @@ void note_judgements(RunRecord& run) {
   }
 }
 
+// Older versions took bias value c to go with class c in any data set, which is so in those that are numbered so.
+void leave_out_invented_alignment(RunRecord& run) {
+  constexpr std::array<std::string_view, 4> kNumberedSo = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
+  for (auto& record : run.evaluations) {
+    if (record.aligned || record.protocol == "groups") continue;
+    const size_t removed = std::erase_if(record.metrics, [&](const auto& metric) {
+      const SplitName name = split_of(metric.first);
+      if (name.name != "aligned_acc" && name.name != "conflicting_acc") return false;
+      const auto section = record.judged.find(name.split);
+      const std::string data = section == record.judged.end() || !section->is_object() ? "" : value_or(*section, "name", std::string());
+      return !data.empty() && std::ranges::find(kNumberedSo, data) == kNumberedSo.end();
+    });
+    if (removed == 0) continue;
+    run.notes.push_back(
+        fmt::format("{} does not say which bias values go with which classes: its aligned and conflicting accuracy are "
+                    "left out; debias eval {} writes them again",
+                    fs::path(record.path).filename().string(), record.protocol));
+  }
+}
+
+void read_names(const std::string& path, RunRecord& run) {
+  if (!fs::exists(path)) return;
+  const Json json = read_json_object(path, kLargestConfig);
+  read_fields(path, [&] {
+    run.classes = value_or(json, "classes", std::vector<std::string>());
+    run.biases = value_or(json, "biases", std::vector<std::string>());
+    return true;
+  });
+}
+
 void flatten(const Config& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& out) {
   const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
   if (node.is_map()) {
@@ -167,9 +201,12 @@ RunRecord read_run(const std::string& path, const std::string& debias_version) {
   if (const Config* name = run.config.find("name"); name != nullptr && name->is_scalar()) run.name = name->text();
   if (fs::exists(path + "/environment.json")) run.environment = read_json_object(path + "/environment.json", kLargestConfig);
   note_versions(run, debias_version);
+  read_names(path + "/classes.json", run);
+  if (fs::exists(path + "/train.log")) run.speed = training_speed(read_text_file(path + "/train.log", kLargestHistory));
   run.epochs = planned_epochs(run.config);
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
+  leave_out_invented_alignment(run);
   note_judgements(run);
   run.label = last_parts(path, 1);
   return run;

@@ -9,6 +9,7 @@
 #include "debias/core/config.h"
 #include "debias/report/evaluation_record.h"
 #include "debias/report/json_file.h"
+#include "debias/report/training_speed.h"
 
 namespace debias {
 
@@ -31,8 +32,10 @@ struct RunRecord {
   std::string name;   // of the recipe
   std::string config_text;
   Config config;
-  Json environment = Json::object();  // empty where there is no environment.json
-  int64_t epochs = 0;                 // that the recipe asks for; 0: it does not say
+  Json environment = Json::object();         // empty where there is no environment.json
+  std::vector<std::string> classes, biases;  // of classes.json; empty where there is none
+  TrainingSpeed speed;
+  int64_t epochs = 0;  // that the recipe asks for; 0: it does not say
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;

@@ -1,5 +1,6 @@
-// A report on runs: one page, or the same numbers for the terminal and for programs. Nothing is computed here; what the run folders hold
-// is shown, and what they lack is said, with the command that adds it.
+// A report on runs: one page, or the same numbers for the terminal and for programs. No metric is computed here: what the run folders hold
+// is shown, runs that differ in their seed alone as one column with mean and interval, and what they lack is said, with the command that
+// adds it. It begins with a verdict (verdict.h).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,15 +12,18 @@
 
 namespace debias {
 
-// Self-contained HTML: key numbers, what differs between the runs, curves, groups, similarities, maps, neighbours, recipes and versions.
-// Thumbnails and maps are kept to a budget, so that a page of some runs stays below 5 MB. The same folders give the same bytes.
+// Self-contained HTML: verdict, key numbers, what differs between the runs, curves, groups, similarities, maps, neighbours, recipes and
+// versions. Thumbnails and maps are kept to a budget, so that a page of some runs stays below 5 MB. The same folders give the same bytes.
 std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version);
 
-// The key numbers as a table, a column for each run, and what there is to note.
+// The verdict, the key numbers as a table, and what there is to note.
 std::string run_report_text(const std::vector<RunRecord>& runs);
 
-// {"runs": [{"path", "label", "name", "seed", "epochs", "epochs_done", "finished", "environment", "config", "metrics": {NAME: {"value",
-// "low", "high", "source"}}, "notes"}]}; numbers on another data set have "on DATA: " before their name. Undefined values are null.
+// {"verdict": {"shortcut": [{"runs", "finding", "words", "command"}], "comparisons": [{"result", "head", "words"}]},
+// "runs": [{"path", "label", "name", "seed", "epochs", "epochs_done", "finished", "environment", "config", "metrics": {NAME: {"value",
+// "low", "high", "predictions", "source"}}, "notes"}], "columns": [{"label", "runs": [PATH], "metrics": the same, with "half_width" and
+// "seeds" where there are several}]}; numbers on another data set have "on DATA: " before their name; where several sources have a metric,
+// all but that of `groups` have " by SOURCE" behind it. Undefined values are null.
 nlohmann::ordered_json run_report_json(const std::vector<RunRecord>& runs);
 
 }  // namespace debias

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/report/key_numbers.h"
-#include "debias/report/missing_parts.h"
+#include "debias/report/number_text.h"
+#include "debias/report/report_sections.h"
 #include "debias/report/run_report.h"
+#include "debias/report/verdict.h"
 
 namespace debias {
 namespace {
@@ -31,17 +32,13 @@ struct CellText {
   std::string value, interval;
 };
 
-CellText cell_text(const NumberRow& row, size_t run) {
-  const auto& number = row.by_run[run];
-  if (!number) return {"-", ""};
-  if (std::isnan(number->value)) return {"undefined", ""};
-  CellText text{metric_number(row.metric, number->value), ""};
-  if (number->interval) {
-    const double factor = shown_in_percent(row.metric) ? 100 : 1;
-    text.interval = fmt::format("[{:.2f}, {:.2f}]", factor * number->interval->first, factor * number->interval->second);
-  }
-  if (row.best == static_cast<int>(run)) text.interval += " *";
-  return text;
+CellText cell_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column) {
+  const NumberText text = number_text(rows, row, column);
+  CellText cell{text.is_number() || text.value == "undefined" ? text.value : "-", text.interval};
+  const auto add = [&](const std::string& part) { cell.interval += (cell.interval.empty() ? "" : " ") + part; };
+  if (!text.remark.empty()) add(text.remark);
+  if (row.best == static_cast<int>(column)) add("*");
+  return cell;
 }
 
 struct TextRow {
@@ -79,11 +76,24 @@ std::string table_text(const std::vector<std::string>& runs, const std::vector<T
 
 Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-}  // namespace
-
-std::string run_report_text(const std::vector<RunRecord>& runs) {
+// "infonce: the shortcut is still used. On test, ...", a paragraph each.
+std::string verdict_text(const ReportData& data) {
   std::string out;
-  for (const auto& run : runs) {
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    out += tame(fmt::format("{}: {}. {}{}", data.columns[i].title(), verdict.head, verdict.words,
+                            verdict.command.empty() ? "" : " To know more: " + verdict.command)) +
+           "\n";
+  }
+  for (const auto& comparison : comparison_verdicts(data.columns, data.rows)) {
+    out += tame(fmt::format("{}. {}", comparison.head, comparison.words)) + "\n";
+  }
+  return out;
+}
+
+std::string runs_text(const ReportData& data) {
+  std::string out;
+  for (const auto& run : data.runs) {
     const std::string epochs =
         run.epochs > 0 ? fmt::format("{} of {} epochs", run.epochs_done, run.epochs) : fmt::format("{} epochs", run.epochs_done);
     out += tame(fmt::format("{}: {}{}{}{}", run.path, run.name.empty() ? "" : run.name + ", ",
@@ -91,20 +101,28 @@ std::string run_report_text(const std::vector<RunRecord>& runs) {
            "\n";
     for (const auto& note : run.notes) out += tame("  note: " + note) + "\n";
   }
-  const std::vector<NumberRow> numbers = key_numbers(runs);
-  if (numbers.empty()) return out + "no epoch is finished and nothing was judged yet\n";
-  std::vector<std::string> labels;
-  for (const auto& run : runs) labels.push_back(tame(run.label));
+  return out;
+}
+
+std::string numbers_text(const ReportData& data) {
+  std::vector<std::string> titles;
+  for (const auto& column : data.columns) titles.push_back(tame(column.title()));
   std::vector<TextRow> rows;
-  bool best = false;
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (i == 0 || numbers[i].heading != numbers[i - 1].heading) rows.push_back({numbers[i].heading, {}});
-    rows.push_back({"  " + tame(numbers[i].title.title), {}});
-    for (size_t run = 0; run < runs.size(); ++run) rows.back().cells.push_back(cell_text(numbers[i], run));
-    best = best || numbers[i].best >= 0;
+  const std::string* heading = nullptr;
+  for (const auto& number : data.rows) {
+    if (!has_own_row(data.rows, number)) continue;
+    if (heading == nullptr || *heading != number.heading) rows.push_back({number.heading, {}});
+    heading = &number.heading;
+    rows.push_back({"  " + tame(number.title.title), {}});
+    for (size_t column = 0; column < titles.size(); ++column) rows.back().cells.push_back(cell_text(data.rows, number, column));
   }
-  out += "\n" + table_text(labels, rows);
-  if (best) out += "* better than every other run, and no other interval reaches this one's\n";
+  std::string out = table_text(titles, rows);
+  for (const auto& note : number_notes(data.columns, data.rows)) out += note + "\n";
+  return out;
+}
+
+std::string missing_text(const std::vector<RunRecord>& runs) {
+  std::string out;
   for (const Part part : {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours}) {
     const MissingPart missing = missing_part(runs, part);
     if (missing.words.empty()) continue;
@@ -115,36 +133,78 @@ std::string run_report_text(const std::vector<RunRecord>& runs) {
   return out;
 }
 
-nlohmann::ordered_json run_report_json(const std::vector<RunRecord>& runs) {
-  const std::vector<NumberRow> numbers = key_numbers(runs);
-  Json out = {{"runs", Json::array()}};
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const RunRecord& run = runs[i];
-    Json metrics = Json::object();
-    for (const auto& row : numbers) {
-      if (!row.by_run[i]) continue;
-      const KeyNumber& number = *row.by_run[i];
-      const size_t of = row.heading.find(" of ");
-      const std::string name = of == std::string::npos ? row.metric : fmt::format("on {}: {}", row.heading.substr(of + 4), row.metric);
-      metrics[name] = {{"value", number_json(number.value)}};
-      if (number.interval) {
-        metrics[name]["low"] = number_json(number.interval->first);
-        metrics[name]["high"] = number_json(number.interval->second);
-      }
-      metrics[name]["source"] = number.source;
+// The metrics of one column; where two sources have one metric, that of `groups` has its plain name.
+Json metrics_json(const std::vector<NumberRow>& rows, size_t column) {
+  Json metrics = Json::object();
+  for (const auto& row : rows) {
+    if (!row.by_column[column]) continue;
+    const KeyNumber& number = *row.by_column[column];
+    std::string name = row.data.empty() ? row.metric : fmt::format("on {}: {}", row.data, row.metric);
+    if (row_with_number(rows, row.data, row.metric, column) != &row) name += " by " + row.source;
+    Json& json = metrics[name] = {{"value", number_json(number.value)}};
+    if (number.kind != IntervalKind::kNone) {
+      json["low"] = number_json(number.interval.first);
+      json["high"] = number_json(number.interval.second);
     }
-    const Config* seed = run.config.find("seed");
-    out["runs"].push_back({{"path", run.path},
-                           {"label", run.label},
-                           {"name", run.name},
-                           {"seed", seed == nullptr ? Json() : seed->to_json()},
-                           {"epochs", run.epochs},
-                           {"epochs_done", run.epochs_done},
-                           {"finished", run.finished()},
-                           {"environment", run.environment},
-                           {"config", run.config.to_json()},
-                           {"metrics", metrics},
-                           {"notes", run.notes}});
+    if (number.kind == IntervalKind::kSeeds) {
+      json["half_width"] = number_json(number.interval.second - number.value);
+      json["seeds"] = number.seeds();
+    }
+    if (!row.source.empty()) json["predictions"] = row.source;
+    json["source"] = number.source;
+  }
+  return metrics;
+}
+
+Json run_json(const RunRecord& run, const Json& metrics) {
+  const Config* seed = run.config.find("seed");
+  return {{"path", run.path},
+          {"label", run.label},
+          {"name", run.name},
+          {"seed", seed == nullptr ? Json() : seed->to_json()},
+          {"epochs", run.epochs},
+          {"epochs_done", run.epochs_done},
+          {"finished", run.finished()},
+          {"environment", run.environment},
+          {"config", run.config.to_json()},
+          {"metrics", metrics},
+          {"notes", run.notes}};
+}
+
+Json verdict_json(const ReportData& data) {
+  Json json = {{"shortcut", Json::array()}, {"comparisons", Json::array()}};
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    json["shortcut"].push_back({{"runs", data.columns[i].title()},
+                                {"finding", finding_name(verdict.finding)},
+                                {"words", verdict.words},
+                                {"command", verdict.command}});
+  }
+  for (const auto& comparison : comparison_verdicts(data.columns, data.rows)) {
+    json["comparisons"].push_back(
+        {{"result", comparison_name(comparison.comparison)}, {"head", comparison.head}, {"words", comparison.words}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string run_report_text(const std::vector<RunRecord>& runs) {
+  const ReportData data(runs);
+  std::string out = verdict_text(data) + "\n" + runs_text(data);
+  if (data.rows.empty()) return out + "no epoch is finished and nothing was judged yet\n";
+  return out + "\n" + numbers_text(data) + missing_text(runs);
+}
+
+nlohmann::ordered_json run_report_json(const std::vector<RunRecord>& runs) {
+  const ReportData data(runs);
+  const std::vector<NumberRow> alone = key_numbers(single_columns(runs));
+  Json out = {{"verdict", verdict_json(data)}, {"runs", Json::array()}, {"columns", Json::array()}};
+  for (size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], metrics_json(alone, i)));
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    Json members = Json::array();
+    for (const RunRecord* run : data.columns[i].runs) members.push_back(run->path);
+    out["columns"].push_back({{"label", data.columns[i].label}, {"runs", members}, {"metrics", metrics_json(data.rows, i)}});
   }
   return out;
 }

@@ -25,7 +25,12 @@ a{color:var(--accent)}
 code,pre{font:.85em/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 pre{background:var(--raised);padding:.75rem;overflow-x:auto;border-radius:4px;margin:.5rem 0}
 nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;padding:0;margin:.75rem 0;font-size:.9rem}
-.scroll{overflow-x:auto;margin:.75rem 0;max-width:100%}
+.scroll{overflow-x:auto;margin:.75rem 0;max-width:100%;background:linear-gradient(to left,var(--ground) 30%,transparent) right/3rem 100% no-repeat local,
+linear-gradient(to left,var(--rule),transparent) right/1.1rem 100% no-repeat scroll}
+.verdict{list-style:none;padding:0;margin:.75rem 0}
+.verdict>li{max-width:48rem;padding:.1rem 0 .1rem .75rem;margin:.75rem 0;border-left:4px solid var(--muted);overflow-wrap:anywhere}
+.verdict>.used,.verdict>.used_little{border-color:var(--mark)}
+.verdict>.not_used,.verdict>.better{border-color:var(--accent)}
 table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
 .caption{color:var(--muted);font-size:.875rem;margin:.75rem 0 0}
 .caption+.scroll{margin-top:.25rem}
@@ -74,6 +79,8 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .d1{stroke-dasharray:5 2.5}.d2{stroke-dasharray:1.8 1.8}.d3{stroke-dasharray:8 2.5 1.8 2.5}
 .c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}
 .c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}
+@media (max-width:40rem){.numbers tbody th{min-width:6rem}.numbers .n .small{display:block}.numbers thead th{white-space:normal;overflow-wrap:break-word}
+.scroll th,.scroll td{padding-right:.5rem}}
 .near{list-style:none;padding:0;margin:.75rem 0}
 .near>li{display:flex;gap:.6rem;overflow-x:auto;padding:.5rem 0;border-bottom:1px solid var(--faint)}
 .thumb{flex:0 0 5.25rem;font-size:.75rem;line-height:1.3}

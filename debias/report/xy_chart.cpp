@@ -93,22 +93,22 @@ std::string band(const Frame& frame, const Series& series, size_t number) {
   return path.empty() ? "" : fmt::format("<path class=\"band {}\" d=\"{}\"/>", colour_class(number), path);
 }
 
-std::string lines(const Frame& frame, const Series& series, size_t number) {
+std::string lines(const Frame& frame, const Series& series, size_t number, size_t shape) {
   std::string line, marks;
   const auto parts = stretches(frame, series);
   size_t points = 0;
   for (const auto& part : parts) points += part.size();
   const size_t every = points <= kAllMarked ? 1 : points / 8;
-  size_t count = number * every / 8;  // so that markers of lines that run together lie apart
+  size_t count = (number + shape) * every / 8;  // so that markers of lines that run together lie apart
   for (const auto& part : parts) {
     if (part.size() > 1) line += path_of(points > kAllMarked ? thinned(part) : part);
     for (const auto& point : part) {
-      if (count++ % every == 0 || part.size() == 1) marks += marker(number, point.x, point.y, 2.8);
+      if (count++ % every == 0 || part.size() == 1) marks += marker(shape, point.x, point.y, 2.8);
     }
   }
   const std::string colour = colour_class(number);
   std::string out = band(frame, series, number);
-  if (!line.empty()) out += fmt::format("<path class=\"line {}\" d=\"{}\"/>", colour, line);
+  if (!line.empty()) out += fmt::format("<path class=\"line {}{}\" d=\"{}\"/>", colour, line_dash(series), line);
   if (!marks.empty()) out += fmt::format("<path class=\"mark {}\" d=\"{}\"/>", colour, marks);
   return out;
 }
@@ -162,7 +162,7 @@ std::string drawn(const Frame& frame, const Chart& chart, size_t place) {
   const size_t number = look_of(chart, place);
   switch (chart.draw) {
     case Draw::kLines:
-      return lines(frame, series, number);
+      return lines(frame, series, number, shape_of(chart, place));
     case Draw::kPoints:
       return points(frame, series, number);
     case Draw::kScatter:

@@ -102,5 +102,14 @@ TEST(Axis, NumbersInText) {
   EXPECT_EQ(percent_text(kNaN), "n/a");
 }
 
+TEST(PlaceAxis, OfSharesEndsAtAHundredPercent) {
+  Axis share;
+  share.percent = true;
+  EXPECT_EQ(place_axis(share, {1, 1}, Ends::kTicks, 5).high, 1);
+  EXPECT_EQ(place_axis(share, {0, 0}, Ends::kTicks, 5).low, 0);
+  EXPECT_LT(place_axis(share, {1, 1}, Ends::kTicks, 5).low, 1);
+  EXPECT_GT(place_axis(share, {1.5, 1.5}, Ends::kTicks, 5).high, 1.5);
+}
+
 }  // namespace
 }  // namespace debias

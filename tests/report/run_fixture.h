@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -61,6 +63,8 @@ inline void write_run(const std::string& folder, const RunShape& shape = {}) {
     lines += line.dump() + "\n";
   }
   write_text(folder + "/metrics.jsonl", lines);
+  if (shape.epochs_done > 0)
+    write_text(folder + "/train.log", "2026-01-01 00:00:00 epoch 1: 2.5 s, 400 images/s, waited 0.10 s for views\n");
   std::filesystem::create_directories(folder + "/evaluation");
 }
 
@@ -95,6 +99,50 @@ inline void write_groups(const std::string& folder, const RunShape& shape = {}) 
       {"labels", {"cat", "<dog>"}}, {"biases", {"red", "green"}}, {"count", {{1, 2}, {0, 1}}}, {"accuracy", {{1.0, a}, {nullptr, 1.0}}}};
   json["notes"] = {"groups: test: 1 of 4 groups have no members (<dog> x red): left out of worst_group_acc and unbiased_acc"};
   write_evaluation(folder, "groups", json);
+}
+
+// Two classes whose bias values sort against them: cat goes with red, dog with blue, and blue has number 0.
+struct BiasShape {
+  double aligned = 0.975, conflicting = 0.2;  // accuracies
+  int64_t images = 800;                       // aligned, and as many conflicting ones
+  std::string predictions = "classifier";
+};
+
+inline void write_biased_groups(const std::string& folder, const BiasShape& bias, const RunShape& shape = {}) {
+  const double a = bias.aligned, c = bias.conflicting;
+  const int64_t n = bias.images / 2;
+  auto json = described(
+      "groups", shape,
+      {{"test.acc1", (a + c) / 2}, {"test.aligned_acc", a}, {"test.conflicting_acc", c}, {"test.worst_group_acc", std::min(a, c)}});
+  json["predictions"] = bias.predictions;
+  json["options"] = {{"level", 0.95}};
+  json["aligned"] = {{"cat", {"red"}}, {"dog", {"blue"}}};
+  json["aligned_by"] = "majority";
+  const auto of = [&](double rate) { return static_cast<int64_t>(std::lround(rate * static_cast<double>(n))); };
+  const int64_t right = of(a) + of(c), wrong = 2 * n - right;
+  const auto rates = [&](double cat, double dog) -> nlohmann::ordered_json {
+    return {{"count", 2 * n},
+            {"accuracy", (a + c) / 2},
+            {"error_rate", 1 - (a + c) / 2},
+            {"selection_rate", {{"cat", cat}, {"dog", dog}}},
+            {"true_positive_rate", {{"cat", a}, {"dog", nullptr}}}};
+  };
+  json["groups"]["test"] = {{"labels", {"cat", "dog"}},
+                            {"biases", {"blue", "red"}},
+                            {"count", {{n, n}, {n, n}}},
+                            {"accuracy", {{c, a}, {a, c}}},
+                            {"confusion", {{right, wrong}, {wrong, right}}},
+                            {"per_class",
+                             {{"cat", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}},
+                              {"dog", {{"count", 2 * n}, {"predicted", 2 * n}, {"accuracy", (a + c) / 2}}}}},
+                            {"by_bias", {{"blue", rates(0.25, 0.75)}, {"red", rates(0.875, 0.125)}}}};
+  write_evaluation(folder, "groups", json);
+}
+
+// A run of a seed, judged by `groups`.
+inline void write_biased_run(const std::string& folder, const BiasShape& bias, const RunShape& shape = {}) {
+  write_run(folder, shape);
+  write_biased_groups(folder, bias, shape);
 }
 
 inline void write_geometry(const std::string& folder, const RunShape& shape = {}) {

@@ -1,0 +1,65 @@
+#include "debias/report/group_record.h"
+
+#include <algorithm>
+
+namespace debias {
+namespace {
+
+// The values under a key in the order of `names`; NaN where one is absent.
+std::vector<double> by_name(const Json& json, const char* key, const std::vector<std::string>& names) {
+  std::vector<double> values;
+  const auto found = json.find(key);
+  for (const auto& name : names) values.push_back(number_or_nan(found == json.end() ? Json() : found->value(name, Json())));
+  return values;
+}
+
+template <class Rows>
+bool has_shape(const Rows& rows, size_t height, size_t width) {
+  return rows.size() == height && std::ranges::all_of(rows, [&](const auto& row) { return row.size() == width; });
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> numbers_2d(const Json& rows) {
+  std::vector<std::vector<double>> out;
+  for (const auto& row : rows) {
+    out.emplace_back();
+    for (const auto& value : row) out.back().push_back(number_or_nan(value));
+  }
+  return out;
+}
+
+GroupTable read_group_table(const Json& json, const std::string& path) {
+  GroupTable table{json.at("labels"), json.at("biases"), json.at("count"), numbers_2d(json.at("accuracy")), {}};
+  const size_t labels = table.labels.size(), biases = table.biases.size();
+  if (!has_shape(table.count, labels, biases) || !has_shape(table.accuracy, labels, biases)) {
+    throw data_error("reading '{}': the group tables are not of one row a label and one column a bias value", path);
+  }
+  const auto rates = json.find("by_bias");
+  if (rates == json.end() || rates->is_null()) return table;
+  for (const auto& [bias, of_bias] : rates->get_ref<const Json::object_t&>()) {
+    table.rates.push_back({bias, of_bias.at("count"), number_or_nan(of_bias.value("accuracy", Json())),
+                           number_or_nan(of_bias.value("error_rate", Json())), by_name(of_bias, "selection_rate", table.labels),
+                           by_name(of_bias, "true_positive_rate", table.labels), by_name(of_bias, "false_positive_rate", table.labels)});
+  }
+  return table;
+}
+
+ClassTable read_class_table(const Json& json, const std::string& path) {
+  ClassTable table;
+  const auto classes = json.find("per_class");
+  if (classes == json.end() || classes->is_null()) return table;
+  for (const auto& [name, of_class] : classes->get_ref<const Json::object_t&>()) {
+    table.classes.push_back(name);
+    table.count.push_back(of_class.at("count"));
+    table.predicted.push_back(value_or(of_class, "predicted", int64_t{0}));
+    table.accuracy.push_back(number_or_nan(of_class.value("accuracy", Json())));
+  }
+  table.confusion = value_or(json, "confusion", std::vector<std::vector<int64_t>>());
+  if (!table.confusion.empty() && !has_shape(table.confusion, table.classes.size(), table.classes.size())) {
+    throw data_error("reading '{}': the confusion table is not of one row and one column a class", path);
+  }
+  return table;
+}
+
+}  // namespace debias

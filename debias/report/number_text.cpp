@@ -1,0 +1,107 @@
+#include "debias/report/number_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/report/axis.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kOutside = "†";
+constexpr double kAlikeViews = 1e-12;  // an alignment below is that of two equal views, up to rounding
+
+std::string bare_number(const std::string& metric, double value) {
+  return shown_in_percent(metric) ? fmt::format("{:.2f}", 100 * value) : short_number(value);
+}
+
+bool compares_a_view_with_itself(const NumberRow& row, const KeyNumber& number) {
+  return split_of(row.metric).name == "alignment" && std::fabs(number.value) < kAlikeViews;
+}
+
+std::string interval_text(const std::string& metric, const KeyNumber& number) {
+  switch (number.kind) {
+    case IntervalKind::kNone:
+      return "";
+    case IntervalKind::kImages:
+      return fmt::format("[{}, {}]{}", bare_number(metric, number.interval.first), bare_number(metric, number.interval.second),
+                         number.outside() ? kOutside : "");
+    case IntervalKind::kSeeds:
+      break;
+  }
+  const double half_width = number.interval.second - number.value;
+  return "± " + (shown_in_percent(metric) ? bare_number(metric, half_width) : fmt::format("{:.2g}", half_width));
+}
+
+bool is_chance(const std::string& metric) { return metric == "bias_majority_rate" || metric == "bias_uniform_rate"; }
+
+std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column) {
+  const KeyNumber& number = *row.by_column[column];
+  std::string remark;
+  const auto add = [&](const std::string& part) { remark += (remark.empty() ? "" : ", ") + part; };
+  const SplitName name = split_of(row.metric);
+  const double chance = name.name == "bias_probe_acc1" ? bias_chance(rows, row.data, name.split, column) : std::nan("");
+  if (!std::isnan(chance)) add("chance " + percent_text(chance, 2));
+  if (compares_a_view_with_itself(row, number)) add("equal views");
+  const auto runs = std::ssize(number.by_seed);
+  if (number.seeds() < runs) add(fmt::format("{} of {} seeds", number.seeds(), runs));
+  return remark.empty() ? "" : "(" + remark + ")";
+}
+
+template <class Predicate>
+bool any_number(const std::vector<NumberRow>& rows, Predicate&& holds) {
+  return std::ranges::any_of(rows, [&](const NumberRow& row) {
+    return std::ranges::any_of(row.by_column, [&](const auto& number) { return number && holds(row, *number); });
+  });
+}
+
+}  // namespace
+
+NumberText number_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column) {
+  const auto& number = row.by_column[column];
+  if (!number) return {"–", "", ""};
+  if (std::isnan(number->value)) return {"undefined", "", ""};
+  return {metric_number(row.metric, number->value), interval_text(row.metric, *number), remark_text(rows, row, column)};
+}
+
+bool has_own_row(const std::vector<NumberRow>& rows, const NumberRow& row) {
+  const SplitName name = split_of(row.metric);
+  return !is_chance(name.name) || find_row(rows, row.data, name.split + ".bias_probe_acc1") == nullptr;
+}
+
+std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows) {
+  std::vector<std::string> notes;
+  const auto of_kind = [&](IntervalKind kind) {
+    return any_number(rows, [&](const NumberRow&, const KeyNumber& number) { return number.kind == kind; });
+  };
+  if (of_kind(IntervalKind::kSeeds)) {
+    notes.push_back("Of several seeds: the mean ± half of its 95 % interval (Student's t over the seeds).");
+  }
+  if (of_kind(IntervalKind::kImages)) {
+    const std::string level = interval_level(columns);
+    notes.push_back(
+        fmt::format("In brackets: {}{}bootstrap interval over the images judged; how far other training seeds would fall is "
+                    "not in it.",
+                    level, level.empty() ? "" : " "));
+  }
+  if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.outside(); })) {
+    notes.push_back(
+        fmt::format("{} The number lies outside of its interval: redrawn images shift the least of several small groups "
+                    "downwards. Take neither end for where the truth is.",
+                    kOutside));
+  }
+  if (any_number(rows, compares_a_view_with_itself)) {
+    notes.push_back(
+        "Equal views: the recipe's views change nothing, so alignment compares each image with itself and is 0 for any network.");
+  }
+  if (std::ranges::any_of(rows, [](const NumberRow& row) { return row.best >= 0; })) {
+    notes.push_back(columns.front().has_seeds()
+                        ? "Best (bold, or *): the difference to every other column is larger than the seeds' spread (95 %)."
+                        : "Best (bold, or *): no other run's interval over the images reaches this one's; seeds may differ by more.");
+  }
+  return notes;
+}
+
+}  // namespace debias

@@ -1,0 +1,61 @@
+#include "debias/report/training_speed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace debias {
+namespace {
+
+struct EpochTime {
+  double seconds = 0, images_per_second = 0;
+};
+
+// The number at the front, behind which `unit` must stand; both are taken away.
+std::optional<double> take_number(std::string_view& text, std::string_view unit) {
+  const size_t end = text.find(unit);
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string number(text.substr(0, end));
+  char* rest = nullptr;
+  const double value = std::strtod(number.c_str(), &rest);
+  if (number.empty() || *rest != '\0' || !std::isfinite(value)) return std::nullopt;
+  text.remove_prefix(end + unit.size());
+  return value;
+}
+
+std::optional<EpochTime> epoch_time(std::string_view line) {
+  constexpr std::string_view kEpoch = " epoch ";
+  const size_t start = line.find(kEpoch);  // behind date and time
+  if (start == std::string_view::npos) return std::nullopt;
+  line.remove_prefix(start + kEpoch.size());
+  if (!take_number(line, ": ")) return std::nullopt;
+  const auto seconds = take_number(line, " s, ");
+  if (!seconds) return std::nullopt;
+  const auto images = take_number(line, " images/s");
+  return images ? std::optional(EpochTime{*seconds, *images}) : std::nullopt;
+}
+
+}  // namespace
+
+TrainingSpeed training_speed(std::string_view log) {
+  TrainingSpeed speed;
+  std::vector<double> rates;
+  double seconds = 0;
+  while (!log.empty()) {
+    const size_t end = std::min(log.find('\n'), log.size());
+    if (const auto epoch = epoch_time(log.substr(0, end))) {
+      seconds += epoch->seconds;
+      rates.push_back(epoch->images_per_second);
+    }
+    log.remove_prefix(std::min(end + 1, log.size()));
+  }
+  if (rates.empty()) return speed;
+  const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
+  std::ranges::nth_element(rates, middle);
+  return {seconds, *middle};
+}
+
+}  // namespace debias

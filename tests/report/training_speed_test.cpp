@@ -1,0 +1,30 @@
+#include "debias/report/training_speed.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace debias {
+namespace {
+
+TEST(TrainingSpeed, AddsTheEpochsAndTakesTheMedianOfTheirRates) {
+  const TrainingSpeed speed = training_speed(
+      "2026-11-22 03:00:00 debias 0.1.0, threads 2\n"
+      "2026-11-22 03:00:09 epoch 1: 8.5 s, 120 images/s, waited 0.00 s for views\n"
+      "2026-11-22 03:00:12 warning: epoch 1: an image was left out\n"
+      "2026-11-22 03:00:19 epoch 2: 2.5 s, 400 images/s, waited 0.00 s for views\n"
+      "2026-11-22 03:00:29 epoch 3: 2.0 s, 500 images/s, waited 0.00 s for views\n");
+  EXPECT_DOUBLE_EQ(speed.seconds, 13.0);
+  EXPECT_EQ(speed.images_per_second, 400);
+}
+
+TEST(TrainingSpeed, OfALogWithoutAWholeEpochIsNotKnown) {
+  for (const char* log : {"", "\n", "2026-11-22 03:00:09 epoch 1: 8.5 s, 12", "2026-11-22 03:00:09 epoch one: 8.5 s, 12 images/s\n",
+                          "2026-11-22 03:00:09 epoch 1: inf s, nan images/s\n"}) {
+    EXPECT_TRUE(std::isnan(training_speed(log).seconds)) << log;
+    EXPECT_TRUE(std::isnan(training_speed(log).images_per_second)) << log;
+  }
+}
+
+}  // namespace
+}  // namespace debias
