@@ -16,7 +16,7 @@
 namespace debias {
 namespace {
 
-constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::array<const char*, 6> kPairKinds = {
     "positive_aligned", "positive_conflicting", "negative_aligned", "negative_conflicting", "positive", "negative"};
 constexpr size_t kMostNamed = 24;  // values of a map with names of their own in the legend
@@ -51,11 +51,11 @@ Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector
     if (row == nullptr || std::ranges::none_of(row->by_column, has_value)) continue;
     chart.categories.push_back(metric_title(std::string(metric)).title);
     for (size_t i = 0; i < columns.size(); ++i) {
-      const KeyNumber number = row->by_column[i].value_or(KeyNumber{.value = kMissing});
+      const KeyNumber number = row->by_column[i].value_or(KeyNumber{.value = kNoNumber});
       const bool known = number.kind != IntervalKind::kNone;
       chart.series[i].y.push_back(number.value);
-      chart.series[i].low.push_back(known ? std::clamp(number.interval.first, 0.0, 1.0) : kMissing);
-      chart.series[i].high.push_back(known ? std::clamp(number.interval.second, 0.0, 1.0) : kMissing);
+      chart.series[i].low.push_back(known ? std::clamp(number.interval.first, 0.0, 1.0) : kNoNumber);
+      chart.series[i].high.push_back(known ? std::clamp(number.interval.second, 0.0, 1.0) : kNoNumber);
     }
   }
   if (chart.categories.empty()) return {};
