@@ -13,7 +13,7 @@ namespace {
 
 struct CheckpointArguments {
   std::string path;
-  bool json = false;
+  bool json = false, recipe = false;
 };
 
 std::string resolve(const std::string& path) {
@@ -26,6 +26,12 @@ int run_show(const CheckpointArguments& arguments) {
   nlohmann::ordered_json state;
   if (const auto found = file.metadata().find("debias.state"); found != file.metadata().end()) {
     state = nlohmann::ordered_json::parse(found->second, nullptr, false);
+  }
+  if (arguments.recipe) {
+    const auto found = file.metadata().find("debias.recipe");
+    if (found == file.metadata().end()) throw data_error("checkpoint '{}': it holds no recipe; no training run wrote it", file.path());
+    fmt::print("{}{}", found->second, found->second.ends_with('\n') ? "" : "\n");
+    return 0;
   }
   if (arguments.json) {
     nlohmann::ordered_json out = {{"path", file.path()}, {"metadata", file.metadata()}, {"state", state}};
@@ -74,8 +80,10 @@ void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
     sub->add_option("path", arguments->path, "a .safetensors file or a run folder")->required();
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
     sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
+    return sub;
   };
-  add("show", "training state, recipe and tensors", run_show);
+  add("show", "training state, recipe and tensors", run_show)
+      ->add_flag("--recipe", arguments->recipe, "its resolved recipe alone, as the run's config.yaml has it");
   add("verify", "checks form and checksum", run_verify);
   verb->footer("Example: debias checkpoint show runs/demo");
 }

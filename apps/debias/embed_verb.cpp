@@ -18,7 +18,9 @@ struct EmbedArguments {
   std::string run, out;
   DataWords data;
   std::string which = "last", device = "auto";
-  bool json = false;
+  bool accept_data_change = false, json = false;
+
+  DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
 };
 
 // The data set that --data names, else the run's test set with the words laid over it.
@@ -37,16 +39,34 @@ ViewPipeline views_of(const Recipe& recipe, const Dataset& embedded, bool is_own
   return eval_views(views, make_dataset(recipe.train_data)->info());
 }
 
+// `views.eval=...`, `data.test.root=DIR` and `evaluate.unknown_classes=...` change the recipe; the other words are the data set's.
+DataWords take_recipe_words(DataWords data, Config& recipe) {
+  const auto is_recipes = [](const std::string& word) {
+    return word.starts_with("views.") || word.starts_with("data.") || word.starts_with("evaluate.");
+  };
+  for (const auto& word : data.words) {
+    if (is_recipes(word)) recipe.assign(word);
+  }
+  std::erase_if(data.words, is_recipes);
+  return data;
+}
+
 int run_embed(const EmbedArguments& arguments) {
   const c10::Device device = resolve_device(arguments.device);
-  const LoadedRun run = load_run(arguments.run, arguments.which);
+  LoadedRun run = load_run(arguments.run, arguments.which);
+  const DataWords data = take_recipe_words(arguments.data, run.recipe);
   const Recipe recipe = read_recipe(run.recipe);
-  const Config section = embedded_section(run, arguments.data);
+  const Config section = embedded_section(run, data);
   for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of({.train = {}, .valid = {}, .test = section}));
-  const std::shared_ptr<const Dataset> dataset = make_dataset(section);
-  const ViewPipeline views = views_of(recipe, *dataset, arguments.data.name.empty());
-  run.encoder->to(device);
+  const auto log = terminal_log();
   const auto progress = terminal_progress();
+  DataWatch watch(recipe.verify, *progress, *log);
+  std::shared_ptr<const Dataset> dataset = watch.open("test", section);
+  const bool is_own = data.name.empty() && data.words.empty();
+  if (is_own) require_unchanged(run, watch, arguments.data.words, arguments.data_change(), *log);
+  dataset = in_numbers_of(run, std::move(dataset), *log);
+  const ViewPipeline views = views_of(recipe, *dataset, data.name.empty());
+  run.encoder->to(device);
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1));
   const Features features = extract_features(*run.encoder, dataset, views, options, *progress);
   const std::vector<std::string> files = write_embeddings(arguments.out, features, *dataset);
@@ -67,12 +87,13 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("embed", "writes the encoder's pooled output");
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
-  verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train");
+  verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
   verb->add_option("--root", arguments->data.root, "its folder");
   verb->add_option("--out", arguments->out, "F or F.npy (names and labels in F.csv), or F.csv for one table")->required();
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
   verb->callback([arguments, &action] { action = [arguments] { return run_embed(*arguments); }; });

@@ -1,16 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <optional>
 
+#include "apps/debias/evaluation_files.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/terminal.h"
-#include "apps/debias/thumbnail_folder.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/device.h"
@@ -21,14 +18,14 @@
 namespace debias {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct EvalArguments {
   std::string protocols, run;
   std::vector<std::string> words;
   DataWords data;
   std::string which = "last", device = "auto", fail_if;
-  bool predictions = false, json = false;
+  bool predictions = false, accept_data_change = false, json = false;
+
+  DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
 };
 
 struct AskedProtocol {
@@ -57,8 +54,8 @@ std::vector<AskedProtocol> asked_protocols(const std::string& list) {
   return asked;
 }
 
-// `knn.k=20` is knn's; `data.test.root=DIR` and `views.eval=...` change the recipe; a bare `k=20` is the only protocol's, or with --data,
-// if that has no such option, the data set's.
+// `knn.k=20` is knn's; `data.test.root=DIR`, `views.eval=...` and `evaluate.unknown_classes=...` change the recipe; a bare `k=20` is the
+// only protocol's, or with --data, if that has no such option, the data set's.
 struct SortedWords {
   std::vector<std::string> recipe, data;
 };
@@ -73,7 +70,9 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
     const auto owner = std::find_if(asked.begin(), asked.end(), [&](const auto& protocol) { return protocol.is_called(head); });
     if (dot != std::string::npos && owner != asked.end()) {
       owner->options.assign(word.substr(dot + 1));
-    } else if (dot != std::string::npos && (head == "data" || head == "views")) {
+    } else if (dot != std::string::npos && head == "groups") {
+      sorted.recipe.push_back("evaluate." + word);  // which bias values are aligned is decided once, for every protocol
+    } else if (dot != std::string::npos && (head == "data" || head == "views" || head == "evaluate")) {
       if (head == "data" && named) throw usage_error("eval: '{}' and --data exclude each other; give one", word);
       sorted.recipe.push_back(word);
     } else if (dot == std::string::npos && asked.size() == 1 && (asked[0].has_option(key) || !named)) {
@@ -89,9 +88,17 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
   return sorted;
 }
 
-Config options_by_name(const std::vector<AskedProtocol>& asked) {
-  Config options = Config::map();
-  for (const auto& protocol : asked) options.set(protocol.entry->name, protocol.options);
+// The recipe's options with those asked for laid over them, by the protocols' registered names; `asked` then has them all.
+Config take_recipe_options(const Recipe& recipe, std::vector<AskedProtocol>& asked) {
+  Config options = protocol_options(recipe);
+  for (auto& protocol : asked) {
+    const Config* written = options.find(protocol.entry->name);
+    Config all = written == nullptr ? Config::map() : *written;
+    all.overlay(protocol.options);
+    protocol.entry->check(all);
+    protocol.options = all;
+    options.set(protocol.entry->name, std::move(all));
+  }
   return options;
 }
 
@@ -107,21 +114,6 @@ std::string table_lines(const std::string& protocol, const EvaluationResult& res
     lines += "\n";
   }
   return lines;
-}
-
-// Results on another data set than the run's own stand beside those on its own.
-std::string result_path(const LoadedRun& run, const std::string& name, const DataWords& data) {
-  return fmt::format("{}/evaluation/{}{}", run.folder, name, data.name.empty() ? "" : "-" + data.name);
-}
-
-nlohmann::ordered_json details_of(const EvaluationResult& result, const LoadedRun& run, const JudgedData& data) {
-  nlohmann::ordered_json details = result.details;
-  details["checkpoint"] = fs::path(run.checkpoint).filename().string();
-  details["epoch"] = run.epoch;
-  for (const auto& [name, section] : {std::pair{"train", data.train}, {"valid", data.valid}, {"test", data.test}}) {
-    if (!section.is_null()) details["data"][name] = section.to_json();
-  }
-  return details;
 }
 
 void check_condition(const Condition& condition, const NamedMetrics& metrics) {
@@ -146,29 +138,33 @@ int run_eval(const EvalArguments& arguments) {
     throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
   }
   if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of(data));
-  const EvaluationInput input = open_for_evaluation(run, data);
-  run.encoder->to(device);
-
   const auto progress = terminal_progress();
   const auto log = terminal_log();
-  EvaluationCache cache(input, *progress, options_by_name(asked));
+  const Recipe recipe = read_recipe(run.recipe);
+  DataWatch watch(recipe.verify, *progress, *log);
+  const EvaluationInput input = open_for_evaluation(run, data, watch, *log);
+  std::vector<std::string> accepted;
+  if (named.name.empty()) accepted = require_unchanged(run, watch, words.recipe, arguments.data_change(), *log);
+  run.encoder->to(device);
+  EvaluationCache cache(input, *progress, take_recipe_options(recipe, asked));
+  const EvaluationFiles files(run.folder, named.name);
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}};
   std::string table = fmt::format("{} (epoch {})\n", run.checkpoint, run.epoch);
   for (const auto& protocol : asked) {
-    const EvaluationResult& result = cache.judge(protocol.entry->name, protocol.options);
-    out["protocols"][protocol.entry->name] = details_of(result, run, data);
-    append_metrics(protocol.entry->name, result, metrics);
-    table += table_lines(protocol.entry->name, result);
+    const std::string& name = protocol.entry->name;
+    const EvaluationResult& result = cache.judge(name, protocol.options);
+    auto record = evaluation_record(result, run.checkpoint, run.epoch, data);
+    if (!accepted.empty()) record["accepted_data_changes"] = accepted;
+    out["protocols"][name] = record;
+    append_metrics(name, result, metrics);
+    table += table_lines(name, result);
     for (const auto& note : result.notes) log->warn(note);
     if (run.folder.empty()) continue;
-    fs::create_directories(run.folder + "/evaluation");
-    const std::string path = result_path(run, protocol.entry->name, named);
-    if (!result.images.empty()) replace_thumbnails(result_path(run, "thumbnails", named), result.images);
-    if (arguments.predictions && !write_predictions(path + ".csv", result, input)) {
-      log->warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", protocol.entry->name, path));
+    files.write(name, result, record, Thumbnails::kReplace);
+    if (arguments.predictions && !write_predictions(files.path(name) + ".csv", result, input)) {
+      log->warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", name, files.path(name)));
     }
-    write_file_atomically(path + ".json", out["protocols"][protocol.entry->name].dump(2) + "\n");
   }
   fmt::print("{}", arguments.json ? out.dump(2) + "\n" : table);
   if (condition) check_condition(*condition, metrics);
@@ -188,12 +184,13 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<EvalArguments>();
   verb->add_option("protocols", arguments->protocols, protocol_names())->required();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
-  verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR; with --data, keys of the data set");
+  verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");
   verb->add_option("--root", arguments->data.root, "the folder of --data; alone, where the run's own data lie now");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "judge on data that are not what they were in training");
   verb->add_flag("--predictions", arguments->predictions, "write evaluation/PROTOCOL.csv: the class predicted for each image");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");

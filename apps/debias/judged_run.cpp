@@ -1,9 +1,23 @@
 #include "apps/debias/judged_run.h"
 
+#include <algorithm>
+#include <set>
+
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/name_table.h"
 #include "debias/train/recipe.h"
 
 namespace debias {
+namespace {
+
+// Both have names, and none in common.
+bool are_others(const std::vector<std::string>& classes, const std::vector<std::string>& known) {
+  const auto is_known = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  return !classes.empty() && !known.empty() && std::none_of(classes.begin(), classes.end(), is_known);
+}
+
+}  // namespace
 
 JudgedData data_of(const Recipe& recipe) { return {recipe.train_data, recipe.valid_data, recipe.test_data}; }
 
@@ -51,11 +65,38 @@ std::vector<std::string> roots_of(const JudgedData& data) {
   return roots;
 }
 
-EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, std::shared_ptr<const Dataset> train) {
+std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
+  std::shared_ptr<const Dataset> dataset = make_dataset(section);
+  for (const auto& remark : dataset->info().remarks) {
+    if (said_.insert(remark).second) log_.warn(remark);
+  }
+  record_.sets[split] = fingerprint(*dataset, section, verify_, progress_);
+  return dataset;
+}
+
+Config protocol_options(const Recipe& recipe) {
+  Config options = Config::map();
+  for (const auto& [name, section] : recipe.protocol_options.entries()) {
+    options.set(find_entry(protocol_registry(), name, "protocol", section.prefix()).name, section);
+  }
+  return options;
+}
+
+EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
+                                 std::shared_ptr<const Dataset> train) {
+  if (train == nullptr) train = watch.open("train", data.train);
+  NameTable table = names;
+  if (table.classes.empty()) table.classes = train->info().class_names;
+  if (table.biases.empty()) table.biases = train->info().bias_names;
+  const auto mapped = [&](std::shared_ptr<const Dataset> dataset) {
+    MappedDataset result = map_to_table(std::move(dataset), table, recipe.evaluate.unknown_classes());
+    for (const auto& remark : result.remarks) log.warn(remark);
+    return result.dataset;
+  };
   EvaluationInput input;
-  input.train = train != nullptr ? std::move(train) : make_dataset(data.train);
-  if (!data.valid.is_null()) input.valid = make_dataset(data.valid);
-  if (!data.test.is_null()) input.test = make_dataset(data.test);
+  input.train = mapped(std::move(train));
+  if (!data.valid.is_null()) input.valid = mapped(watch.open("valid", data.valid));
+  if (!data.test.is_null()) input.test = mapped(watch.open("test", data.test));
   input.train_views = recipe.views_section;
   if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
   input.seed = recipe.seed;
@@ -64,10 +105,17 @@ EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, s
   return input;
 }
 
-EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data) {
-  EvaluationInput input = evaluation_input(read_recipe(run.recipe), data);
+EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log) {
+  std::shared_ptr<const Dataset> train = watch.open("train", data.train);
+  const NameTable own = name_table(*train);
+  const bool foreign = run.names && are_others(own.classes, run.names->classes);
+  if (foreign) {
+    log.warn(fmt::format("no class of {} is one that training knew: it is judged by its own classes{}", train->info().name,
+                         run.classifier == nullptr ? "" : ", without the run's classifier"));
+  }
+  EvaluationInput input = evaluation_input(read_recipe(run.recipe), data, foreign ? own : run.names.value_or(own), watch, log, train);
   input.encoder = run.encoder;
-  if (run.classifier != nullptr) {
+  if (run.classifier != nullptr && !foreign) {
     input.classifier = [classifier = run.classifier](const at::Tensor& features) {
       const at::NoGradGuard no_grad;
       return classifier->logits(features.unsqueeze(1)).cpu();
@@ -76,6 +124,23 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
   input.seed = run.seed;
   input.training_temperature = training_temperature(run.recipe);
   return input;
+}
+
+std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log) {
+  if (!run.names || are_others(dataset->info().class_names, run.names->classes)) return dataset;
+  MappedDataset mapped = map_to_table(std::move(dataset), *run.names, read_recipe(run.recipe).evaluate.unknown_classes());
+  for (const auto& remark : mapped.remarks) log.warn(remark);
+  return mapped.dataset;
+}
+
+std::vector<std::string> require_unchanged(const LoadedRun& run, const DataWatch& watch, const std::vector<std::string>& words,
+                                           DataChange change, Log& log) {
+  std::set<std::string> replaced;
+  for (const char* split : {"train", "valid", "test"}) {
+    const std::string prefix = fmt::format("data.{}", split);
+    if (std::any_of(words.begin(), words.end(), [&](const auto& word) { return word.starts_with(prefix); })) replaced.insert(split);
+  }
+  return compare_data(run.data, watch.record(), run.folder, replaced, change, fmt::format("opening '{}'", run.checkpoint), log);
 }
 
 }  // namespace debias

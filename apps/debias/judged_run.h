@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "apps/debias/loaded_run.h"
+#include "debias/core/progress.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/train/recipe.h"
 
@@ -37,11 +39,40 @@ std::vector<std::string> roots_of(const JudgedData& data);
 // value.
 double training_temperature(const Config& resolved_recipe);
 
-// All but the encoder, the classifier and kNN's temperature: the data sets, opened but for `train` where it is given, and the recipe's
-// views, seed and workers.
-EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, std::shared_ptr<const Dataset> train = nullptr);
+// `evaluate.PROTOCOL` of a recipe, by the protocols' registered names.
+Config protocol_options(const Recipe& recipe);
 
-// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe.
-EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data);
+// Opens data sets, says what their readers left out, and remembers what they are.
+class DataWatch {
+ public:
+  DataWatch(Verify verify, Progress& progress, Log& log) : verify_(verify), progress_(progress), log_(log) {}
+  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);
+  const DataRecord& record() const { return record_; }
+
+ private:
+  Verify verify_;
+  Progress& progress_;
+  Log& log_;
+  std::set<std::string> said_;
+  DataRecord record_;
+};
+
+// All but the encoder, the classifier and kNN's temperature: the data sets, opened but for `train` where it is given, and the recipe's
+// views, seed and workers. Classes and bias values of every set are numbered as in `names` (those of `train` where it has none); `log`
+// hears what was left out.
+EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
+                                 std::shared_ptr<const Dataset> train = nullptr);
+
+// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. Where `train` is of other classes
+// altogether than the run's, all sets are numbered as in `train`, and the run's classifier, which cannot tell those, is left out.
+EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log);
+
+// `dataset` numbered as in the run; as it is where all of its classes are others.
+std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log);
+
+// That the run's own data sets are what they were in training (compare_data), but for those that a word such as `data.test.root=DIR`
+// replaces. Returns what was accepted.
+std::vector<std::string> require_unchanged(const LoadedRun& run, const DataWatch& watch, const std::vector<std::string>& words,
+                                           DataChange change, Log& log);
 
 }  // namespace debias

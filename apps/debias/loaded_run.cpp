@@ -49,6 +49,8 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   const OpenCheckpoint checkpoint = open_checkpoint(run.checkpoint);
   run.recipe = run.folder.empty() ? parse_yaml(checkpoint.recipe_yaml, run.checkpoint) : read_yaml_file(run.folder + "/config.yaml");
   run.epoch = checkpoint.state.epoch;
+  run.names = checkpoint.names;
+  run.data = checkpoint.data;
   Recipe recipe = read_recipe(run.recipe);
   recipe.encoder.set("weights", Config());  // they come from the checkpoint
   run.seed = recipe.seed;

@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "debias/core/config.h"
+#include "debias/data/name_table.h"
 #include "debias/encoders/encoder.h"
 #include "debias/train/classifier.h"
+#include "debias/train/data_record.h"
 
 namespace debias {
 
@@ -18,6 +21,8 @@ struct LoadedRun {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
   std::shared_ptr<Classifier> classifier;  // null where the run has none
+  std::optional<NameTable> names;          // of its training set; older checkpoints do not say
+  DataRecord data;                         // what its data sets were; likewise empty
   uint64_t seed = 1;
   int64_t epoch = 0;  // finished epochs
 };

@@ -1,13 +1,16 @@
 // The command: parse, run one verb, map what goes wrong to an exit code and one line.
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <new>
 
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
+#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 
@@ -80,6 +83,7 @@ bool computes_for_long(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  at::set_num_threads(std::min(at::get_num_threads(), available_cpus()));
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);

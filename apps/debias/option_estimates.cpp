@@ -6,6 +6,7 @@
 #include "apps/debias/judged_run.h"
 #include "apps/debias/run_prior.h"
 #include "debias/core/error.h"
+#include "debias/data/name_table.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/macro_auc.h"
 
@@ -40,6 +41,13 @@ class OptionEstimates : public TrainObserver {
  public:
   OptionEstimates(const Recipe& recipe, EvaluationInput input, Progress& progress, Log& log)
       : recipe_(recipe), input_(std::move(input)), progress_(progress), log_(log) {}
+
+  bool feeds_training() const override { return true; }
+
+  bool is_due(int64_t epoch, int64_t) const override {
+    return std::any_of(option_source_registry().begin(), option_source_registry().end(),
+                       [&](const OptionSource& source) { return is_due(source, epoch); });
+  }
 
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
     input_.encoder = end.model.encoder;
@@ -84,7 +92,9 @@ std::shared_ptr<TrainObserver> make_option_estimates(const Recipe& recipe, std::
   if (!any) return nullptr;
   JudgedData data;
   data.train = recipe.train_data;
-  return std::make_shared<OptionEstimates>(recipe, evaluation_input(recipe, data, std::move(train)), progress, log);
+  const NameTable names = name_table(*train);
+  DataWatch watch(recipe.verify, progress, log);
+  return std::make_shared<OptionEstimates>(recipe, evaluation_input(recipe, data, names, watch, log, std::move(train)), progress, log);
 }
 
 }  // namespace debias

@@ -59,7 +59,8 @@ std::vector<PriorEstimate> priors_of_run(const PriorArguments& arguments, Progre
   data.train = read_recipe(run.recipe).train_data;
   if (!arguments.root.empty()) data.train.set("root", Config::string(arguments.root));
   run.encoder->to(device);
-  const EvaluationInput input = open_for_evaluation(run, data);
+  DataWatch watch(read_recipe(run.recipe).verify, progress, log);
+  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   std::vector<PriorEstimate> found;
   if (const auto by_labels = prior_by_labels(*input.train)) found.push_back(*by_labels);
   add_by_views(found, log, [&] { return prior_by_views(input, arguments.images, progress); });

@@ -1,43 +1,26 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <filesystem>
 
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
-#include "apps/debias/online_accuracy.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/recipe_lookup.h"
+#include "apps/debias/stop_signals.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/evaluate/eval_views.h"
 #include "debias/train/trainer.h"
 
 namespace debias {
 namespace {
 
-std::atomic<int> stop_signal{0};
-static_assert(std::atomic<int>::is_always_lock_free);
-
-extern "C" void remember_signal(int signal) {
-  if (stop_signal.exchange(signal) != 0 && signal != SIGUSR1) _exit(128 + signal);  // a second one stops at once
-}
-
-void watch_signals() {
-  struct sigaction action {};
-  action.sa_handler = remember_signal;
-  sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  for (int signal : {SIGINT, SIGTERM, SIGUSR1}) sigaction(signal, &action, nullptr);
-}
-
 struct TrainArguments {
   std::string recipe;
   std::vector<std::string> words;
-  bool resume = false, overwrite = false, dry_run = false, json = false;
+  bool resume = false, overwrite = false, accept_data_change = false, dry_run = false, json = false;
 };
 
 Config read_config(const TrainArguments& arguments) {
@@ -90,48 +73,63 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
 }
 
-int run_train(const TrainArguments& arguments) {
-  if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
-  const Config root = read_config(arguments);
-  TrainInput input;
-  input.recipe = read_recipe(root);
-  input.dataset = make_dataset(input.recipe.train_data);
-  const auto progress = terminal_progress();
-  const auto log = terminal_log();
-  input.progress = progress.get();
-  input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
-  const auto evaluation =
-      make_training_evaluation(input.recipe, resolved, input.dataset, *progress);  // refuses bad options before anything runs
-  if (arguments.dry_run) {
-    print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
-    return 0;
-  }
-  for (const auto& observer : {evaluation, make_online_accuracy(input.recipe, input.dataset, *progress),
-                               make_option_estimates(input.recipe, input.dataset, *progress, *log)}) {
-    if (observer != nullptr) input.observers.push_back(observer);
-  }
-  input.data_roots = roots_of(data_of(input.recipe));
-  input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
-  watch_signals();
-  input.stop_signal = &stop_signal;
-  const TrainResult result = train(input);
-  if (arguments.json) {
+void print_result(const TrainResult& result, bool json) {
+  if (json) {
     nlohmann::ordered_json out = {
         {"folder", result.folder}, {"epochs", result.epochs}, {"already_finished", result.already_finished}, {"seconds", result.seconds}};
     for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
     fmt::print("{}\n", out.dump(2));
-    return 0;
+    return;
   }
   if (result.already_finished) {
     fmt::print("{}: finished already ({} epochs); nothing was changed\n", result.folder, result.epochs);
-    return 0;
+    return;
   }
   fmt::print("{}: {} epochs in {}\n", result.folder, result.epochs, duration(result.seconds));
   for (const auto& [name, value] : result.metrics) {
     fmt::print("  {:<24} {}\n", name, metric_text(name, value));
   }
-  return 0;
+}
+
+int run_train(const TrainArguments& arguments) {
+  if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
+  TrainInput input;
+  if (!arguments.dry_run) {
+    StopSignals& signals = watch_stop_signals();
+    input.stop_signal = &signals.received;
+    input.all_saved = &signals.all_saved;
+  }
+  input.recipe = read_recipe(read_config(arguments));
+  const auto progress = terminal_progress();
+  const auto log = terminal_log();
+  DataWatch watch(input.recipe.verify, *progress, *log);
+  input.dataset = watch.open("train", input.recipe.train_data);
+  if (input.recipe.eval_views.is_null()) {
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+  }
+  input.progress = progress.get();
+  input.log = log.get();
+  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  const auto evaluation =
+      make_training_evaluation(input.recipe, resolved, input.dataset, watch, *progress, *log);  // refuses bad options before anything runs
+  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, input.dataset, *progress, *log)}) {
+    if (observer != nullptr) input.observers.push_back(observer);
+  }
+  if (arguments.dry_run) {
+    print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
+    return 0;
+  }
+  input.data = watch.record();
+  input.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+  input.data_roots = roots_of(data_of(input.recipe));
+  input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
+  const TrainResult result = train(input);
+  print_result(result, arguments.json);
+  if (result.failed_evaluations.empty()) return 0;
+  const auto& [epoch, reason] = result.failed_evaluations.front();
+  const size_t more = result.failed_evaluations.size() - 1;
+  throw Error(ErrorKind::kFailure, fmt::format("train: trained to the end, but the evaluation after epoch {} failed: {}{}", epoch, reason,
+                                               more == 0 ? "" : fmt::format(" ({} later ones, too)", more)));
 }
 
 }  // namespace
@@ -145,6 +143,7 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("words", arguments->words, "key.sub=value: overrides of the recipe");
   verb->add_flag("--resume", arguments->resume, "go on where the output folder's run stopped, bit for bit");
   verb->add_flag("--overwrite", arguments->overwrite, "start again in an existing run folder");
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "with --resume, go on with data that are not what they were");
   verb->add_flag("--dry-run", arguments->dry_run, "print the resolved recipe and a time and memory plan, then stop");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias train recipes/demo/debiased_negatives.yaml train.epochs=2 output=runs/try");

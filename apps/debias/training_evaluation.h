@@ -3,15 +3,22 @@
 
 #include <memory>
 
+#include "apps/debias/judged_run.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/train/trainer.h"
 
 namespace debias {
 
-// Null when no protocol is asked for. Opens the test (and valid) set; usage errors for unknown protocols or options, a missing test set,
+// Every `evaluate.every` epochs and at the end: the metrics of `evaluate.protocols`, whose results are also written to RUN/evaluation
+// (evaluation_files.h); and for a recipe with a classifier "test.acc1" (and "valid.acc1"), the share of samples whose largest logit is
+// their label's, unless the protocol `groups` reports it.
+//
+// Before training, some images of every judged set pass the views and the encoder, so that what cannot be judged is found at once.
+//
+// Null where there is nothing to judge. Opens the test (and valid) set; usage errors for unknown protocols or options, a missing test set,
 // or a `select` without a valid set. `resolved`: the recipe with every default written out.
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
-                                                        Progress& progress);
+                                                        DataWatch& watch, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -1,9 +1,14 @@
 #include "debias/evaluate/eval_views.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "debias/core/error.h"
 
 namespace debias {
 namespace {
+
+using Size = std::pair<int, int>;
 
 Config one_step(const std::string& name, const Config& options) { return Config::map({{name, options}}); }
 
@@ -30,7 +35,49 @@ void inherit_normalize(Config& section, const Config& views) {
   if (normalize != nullptr && section.find("normalize") == nullptr) section.set("normalize", *normalize);
 }
 
+// The one size that comes out, whatever the images' sizes; 0 x 0 where it depends on them and they differ.
+Size size_after(const ViewPipeline& pipeline, const DatasetInfo& info) {
+  if (info.height > 0 && info.width > 0) return pipeline.output_size(info.height, info.width);
+  const Size tall = pipeline.output_size(307, 211), wide = pipeline.output_size(211, 307);
+  return tall == wide ? tall : Size{0, 0};
+}
+
+Config extent(const Size& size) {
+  if (size.first == size.second) return Config::integer(size.first);
+  return Config::sequence({Config::integer(size.first), Config::integer(size.second)});
+}
+
+enum class Cover { kTooSmall, kLarger, kExact };
+
+// A `resize` step's `size` beside the one wanted: of the short side where it is one number.
+Cover cover(const Config& size, const Size& wanted) {
+  const auto side = [](const Config& value) { return value.to_json().get<int>(); };
+  if (size.is_scalar()) return side(size) >= std::max(wanted.first, wanted.second) ? Cover::kLarger : Cover::kTooSmall;
+  const Size both{side(size.items().front()), side(size.items().back())};
+  if (both == wanted) return Cover::kExact;
+  return both.first >= wanted.first && both.second >= wanted.second ? Cover::kLarger : Cover::kTooSmall;
+}
+
 }  // namespace
+
+Config default_eval_views(const Config& views, const DatasetInfo& trained_on) {
+  const ViewPipeline pipeline = training_views(views, trained_on);
+  const Config resolved = pipeline.config();
+  const Size size = size_after(pipeline, trained_on);
+  Config steps = Config::sequence();
+  if (size.first > 0 && size != Size{trained_on.height, trained_on.width}) {
+    const Config written = resolved.find("steps")->items().front();
+    const Config* resize = written.find("resize");
+    const Cover covered = resize == nullptr ? Cover::kTooSmall : cover(*resize->find("size"), size);
+    const Config side = Config::integer(std::max(size.first, size.second));
+    steps.items().push_back(covered == Cover::kTooSmall ? one_step("resize", Config::map({{"size", side}})) : written);
+    if (covered != Cover::kExact) steps.items().push_back(one_step("center_crop", Config::map({{"size", extent(size)}})));
+  }
+  for (const Config& step : resolved.find("steps")->items()) {
+    if (step.find("rgb_to_lab") != nullptr) steps.items().push_back(step);
+  }
+  return steps.items().empty() ? Config::string("eval") : Config::map({{"steps", std::move(steps)}});
+}
 
 ViewPipeline eval_views(const Config& views, const DatasetInfo& trained_on) {
   const Config* written = views.find("eval");
@@ -45,8 +92,7 @@ ViewPipeline training_views(const Config& views, const DatasetInfo& trained_on) 
 }
 
 ViewPipeline crop_flip_views(const Config& views, const DatasetInfo& trained_on) {
-  std::pair<int, int> size{0, 0};
-  if (trained_on.height > 0 && trained_on.width > 0) size = eval_views(views, trained_on).output_size(trained_on.height, trained_on.width);
+  const Size size = size_after(eval_views(views, trained_on), trained_on);
   if (size.first == 0)
     throw usage_error("views crop_flip: the images have no one size; give the recipe views.eval with a resize and a crop");
   Config crop = Config::map();

@@ -1,8 +1,8 @@
 // The views that evaluation sees, from a recipe's `views:` section.
 //
-// An image is judged as it is, at its own size, normalised as in training: encoders pool over whatever size comes in. A recipe whose
-// images differ in size, or that judges resized ones, says so: `views: {preset: in_std, eval: {resize: {size: 256}, center_crop: {size:
-// 224}}}`. `eval` is a preset's name, a section of its own (`preset` or `steps`), or step names with options, applied in the order written.
+// `views: {preset: in_std, eval: {resize: {size: 256}, center_crop: {size: 224}}}` says them; `eval` is a preset's name, a section of its
+// own (`preset` or `steps`), or step names with options, applied in the order written. Where a recipe does not, they follow from the
+// training views (default_eval_views).
 #pragma once
 
 #include <string>
@@ -14,7 +14,13 @@
 
 namespace debias {
 
-// `trained_on` gives the normalisation where neither `views.eval` nor `views` has `normalize`. Usage errors as of ViewPipeline.
+// The `eval` of a recipe that gives none. Where the training views leave the size of the images as it is: the image as it is. Where they
+// give one size [h, w] to images of another or of several: the training views' own `resize` when they begin with one that is large enough,
+// else the short side to max(h, w); then the centre crop to [h, w]. A conversion to L*a*b* stays. `views`: without count, forward, noise.
+Config default_eval_views(const Config& views, const DatasetInfo& trained_on);
+
+// By `views.eval`; without it, an image is judged at its own size. `trained_on` gives the normalisation where neither `views.eval` nor
+// `views` has `normalize`. Usage errors as of ViewPipeline.
 ViewPipeline eval_views(const Config& views, const DatasetInfo& trained_on);
 
 // The recipe's own training views, without what they say to others (count, forward, noise, eval).

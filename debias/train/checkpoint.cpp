@@ -15,6 +15,8 @@ namespace {
 constexpr int kFormat = 1;
 constexpr const char* kStateKey = "debias.state";
 constexpr const char* kRecipeKey = "debias.recipe";
+constexpr const char* kNamesKey = "debias.classes";
+constexpr const char* kDataKey = "debias.data";
 
 nlohmann::ordered_json optional_json(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
@@ -24,14 +26,32 @@ std::optional<double> optional_value(const nlohmann::ordered_json& json) {
   return json.is_null() ? std::nullopt : std::optional<double>(json.get<double>());
 }
 
+int64_t count_at(const nlohmann::ordered_json& json, const char* key) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  const auto& value = json.at(key);
+  if (value.is_number_integer() && value >= 0 && value <= kMost) return value.get<int64_t>();
+  throw data_error("its training state has {} {}, where a count was expected", key, value.dump());
+}
+
+NameTable names_from_json(const nlohmann::ordered_json& json) { return {json.at("classes"), json.at("biases")}; }
+
 }  // namespace
 
+std::string json_text(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json to_json(const NameTable& names) { return {{"classes", names.classes}, {"biases", names.biases}}; }
+
 nlohmann::ordered_json TrainingState::to_json() const {
+  nlohmann::ordered_json failed = nlohmann::ordered_json::array();
+  for (const auto& [epoch_of_it, reason] : failed_evaluations) failed.push_back({{"epoch", epoch_of_it}, {"reason", reason}});
   return {{"format", kFormat},
           {"epoch", epoch},
           {"batch", batch},
           {"step", step},
-          {"metrics_bytes", metrics_bytes},
+          {"metrics_bytes", metrics.bytes},
+          {"metrics_sha256", metrics.sha256},
           {"loss_sum", loss_sum},
           {"grad_norm_sum", grad_norm_sum},
           {"substituted", substituted},
@@ -39,6 +59,7 @@ nlohmann::ordered_json TrainingState::to_json() const {
           {"estimates", estimates},
           {"best_value", optional_json(best_value)},
           {"best_epoch", best_epoch},
+          {"failed_evaluations", failed},
           {"finished", finished},
           {"threads", threads},
           {"instruction_set", instruction_set}};
@@ -46,19 +67,22 @@ nlohmann::ordered_json TrainingState::to_json() const {
 
 TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   TrainingState state;
-  state.epoch = json.at("epoch").get<int64_t>();
-  state.batch = json.at("batch").get<int64_t>();
-  state.step = json.at("step").get<int64_t>();
-  state.metrics_bytes = json.at("metrics_bytes").get<int64_t>();
+  state.epoch = count_at(json, "epoch");
+  state.batch = count_at(json, "batch");
+  state.step = count_at(json, "step");
+  state.metrics = {count_at(json, "metrics_bytes"), json.value("metrics_sha256", std::string())};
   state.loss_sum = json.at("loss_sum").get<double>();
   state.grad_norm_sum = json.at("grad_norm_sum").get<double>();
   state.substituted = json.value("substituted", int64_t{0});                                 // older files never replaced any
   if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));  // older files have totals only
   if (json.contains("estimates")) state.estimates = json.at("estimates").get<std::map<std::string, double>>();  // older files have none
   state.best_value = optional_value(json.at("best_value"));
-  state.best_epoch = json.at("best_epoch").get<int64_t>();
+  state.best_epoch = count_at(json, "best_epoch");
+  for (const auto& failed : json.value("failed_evaluations", nlohmann::ordered_json::array())) {
+    state.failed_evaluations.push_back({count_at(failed, "epoch"), failed.at("reason").get<std::string>()});
+  }
   state.finished = json.at("finished").get<bool>();
-  state.threads = json.at("threads").get<int64_t>();
+  state.threads = count_at(json, "threads");
   state.instruction_set = json.at("instruction_set").get<std::string>();
   return state;
 }
@@ -66,7 +90,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
 std::string instruction_set() { return at::get_cpu_capability(); }
 
 void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const TrainingState& state,
-                     const std::string& recipe_yaml) {
+                     const RunDescription& run) {
   std::vector<std::pair<std::string, torch::Tensor>> named = model.state();
   for (auto& entry : optimizers.state()) named.push_back(std::move(entry));
   std::vector<TensorBytes> tensors;
@@ -74,19 +98,24 @@ void save_checkpoint(const std::string& path, const Model& model, const Optimize
     tensor = tensor.detach().cpu().contiguous();
     tensors.push_back(bytes_of(name, tensor));
   }
-  write_safetensors(path, tensors, {{"format", "pt"}, {kStateKey, state.to_json().dump()}, {kRecipeKey, recipe_yaml}});
+  write_safetensors(path, tensors,
+                    {{"format", "pt"},
+                     {kStateKey, json_text(state.to_json())},
+                     {kRecipeKey, run.recipe_yaml},
+                     {kNamesKey, json_text(to_json(run.names))},
+                     {kDataKey, json_text(to_json(run.data))}});
 }
 
 void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const TrainingState& state,
-                     const std::string& recipe_yaml) {
+                     const RunDescription& run) {
   const std::string last = folder + "/last.safetensors", next = folder + "/next.safetensors";
-  save_checkpoint(next, model, optimizers, state, recipe_yaml);
+  save_checkpoint(next, model, optimizers, state, run);
   if (std::filesystem::exists(last)) rename_durably(last, folder + "/previous.safetensors");
   rename_durably(next, last);
 }
 
 OpenCheckpoint open_checkpoint(const std::string& path) {
-  OpenCheckpoint checkpoint{SafetensorsFile::open(path), {}, ""};
+  OpenCheckpoint checkpoint{SafetensorsFile::open(path), {}, "", {}, {}};
   const auto& metadata = checkpoint.file.metadata();
   const auto state = metadata.find(kStateKey), recipe = metadata.find(kRecipeKey);
   if (state == metadata.end() || recipe == metadata.end()) {
@@ -99,12 +128,19 @@ OpenCheckpoint open_checkpoint(const std::string& path) {
   try {
     const auto json = nlohmann::ordered_json::parse(state->second);
     if (json.at("format") != kFormat) {
-      throw data_error("opening checkpoint '{}': format {} was expected, found {}; use the version that wrote it", path, kFormat,
-                       json.at("format").dump());
+      throw data_error("format {} was expected, found {}; use the version that wrote it", kFormat, json.at("format").dump());
     }
     checkpoint.state = TrainingState::from_json(json);
+    if (const auto names = metadata.find(kNamesKey); names != metadata.end()) {
+      checkpoint.names = names_from_json(nlohmann::ordered_json::parse(names->second));
+    }
+    if (const auto data = metadata.find(kDataKey); data != metadata.end()) {
+      checkpoint.data = data_record_from_json(nlohmann::ordered_json::parse(data->second));
+    }
   } catch (const nlohmann::json::exception& error) {
     throw data_error("opening checkpoint '{}': its training state cannot be read ({})", path, error.what());
+  } catch (const Error& error) {
+    throw data_error("opening checkpoint '{}': {}", path, error.what());
   }
   checkpoint.recipe_yaml = recipe->second;
   return checkpoint;

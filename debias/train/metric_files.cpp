@@ -10,24 +10,42 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/core/sha256.h"
 
 namespace debias {
 namespace {
 
-std::string read_prefix(const std::string& path, int64_t bytes) {
-  if (bytes == 0) return "";
+std::string sha256_of(const std::string& text) {
+  Sha256 hash;
+  hash.update(text.data(), text.size());
+  return hash.hex();
+}
+
+std::string read_prefix(const std::string& path, const MetricMark& keep) {
+  if (keep.bytes == 0) return "";
+  std::error_code none;
+  const auto there = std::filesystem::file_size(path, none);
+  std::string text;
+  if (!none && there >= static_cast<uintmax_t>(keep.bytes)) text.resize(static_cast<size_t>(keep.bytes));
   std::ifstream file(path, std::ios::binary);
-  std::string text(static_cast<size_t>(bytes), '\0');
-  if (!file.read(text.data(), bytes)) {
-    throw data_error("resuming: '{}' is shorter than the {} bytes the checkpoint knows of; it was cut or replaced", path, bytes);
+  if (text.empty() || !file.read(text.data(), keep.bytes)) {
+    throw data_error(
+        "resuming: '{}' is shorter than the {} bytes that the checkpoint knows of; put it back, or start again with --overwrite", path,
+        keep.bytes);
+  }
+  if (!keep.sha256.empty() && sha256_of(text) != keep.sha256) {
+    throw data_error(
+        "resuming: the first {} bytes of '{}' are not those that the checkpoint knows of; put it back, or start again with "
+        "--overwrite",
+        keep.bytes, path);
   }
   return text;
 }
 
 }  // namespace
 
-MetricFiles::MetricFiles(const std::string& folder, int64_t keep_bytes)
-    : folder_(folder), text_(read_prefix(folder + "/metrics.jsonl", keep_bytes)), tensorboard_(folder) {
+MetricFiles::MetricFiles(const std::string& folder, const MetricMark& keep, Log& log)
+    : folder_(folder), log_(log), text_(read_prefix(folder + "/metrics.jsonl", keep)), tensorboard_(folder) {
   write_file_atomically(folder_ + "/metrics.jsonl", text_);
   on_disk_ = text_.size();
 }
@@ -40,27 +58,38 @@ void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
   }
 }
 
-int64_t MetricFiles::commit() {
-  if (text_.size() > on_disk_) {
-    const std::string path = folder_ + "/metrics.jsonl";
-    const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT, 0644);
-    if (file < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
-    size_t written = on_disk_;
-    while (written < text_.size()) {
-      const ssize_t count = ::write(file, text_.data() + written, text_.size() - written);
-      if (count <= 0) {
-        close(file);
-        throw resource_error("writing '{}': the disk takes no more; free room and --resume", path);
-      }
-      written += static_cast<size_t>(count);
+void MetricFiles::append(const std::string& path) const {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND, 0644);
+  if (file < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
+  size_t written = on_disk_;
+  while (written < text_.size()) {
+    const ssize_t count = ::write(file, text_.data() + written, text_.size() - written);
+    if (count <= 0) {
+      close(file);
+      throw resource_error("writing '{}': the disk takes no more; free room and --resume", path);
     }
-    fsync(file);
-    close(file);
-    on_disk_ = text_.size();
+    written += static_cast<size_t>(count);
+  }
+  fsync(file);
+  close(file);
+}
+
+MetricMark MetricFiles::commit() {
+  const std::string path = folder_ + "/metrics.jsonl";
+  std::error_code none;
+  const auto there = std::filesystem::file_size(path, none);
+  if (none || there != on_disk_) {
+    log_.warn(fmt::format("'{}' was changed during the run: it is written anew", path));
+    write_file_atomically(path, text_);
+  } else if (text_.size() > on_disk_) {
+    append(path);
+  }
+  if (text_.size() > on_disk_ || !std::filesystem::exists(folder_ + "/metrics.csv", none)) {
     write_file_atomically(folder_ + "/metrics.csv", epoch_table_csv(text_));
   }
+  on_disk_ = text_.size();
   tensorboard_.flush();
-  return static_cast<int64_t>(text_.size());
+  return {static_cast<int64_t>(text_.size()), sha256_of(text_)};
 }
 
 std::string epoch_table_csv(const std::string& jsonl) {

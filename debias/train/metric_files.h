@@ -10,24 +10,34 @@
 #include <memory>
 #include <string>
 
+#include "debias/core/progress.h"
 #include "debias/train/tensorboard.h"
 
 namespace debias {
 
+// What a checkpoint remembers of metrics.jsonl.
+struct MetricMark {
+  int64_t bytes = 0;
+  std::string sha256;  // of these bytes; empty: not known
+};
+
 class MetricFiles {
  public:
-  // Opens or creates the files in `folder`, cut back to the first `keep_bytes` of metrics.jsonl.
-  MetricFiles(const std::string& folder, int64_t keep_bytes);
+  // Opens or creates the files in `folder`, metrics.jsonl cut back to what `keep` knows. A data error where it is shorter or other.
+  MetricFiles(const std::string& folder, const MetricMark& keep, Log& log);
 
   // A line of metrics.jsonl, and its numbers to TensorBoard at `step`. Lines with a key "step" are step lines, others epoch lines.
   void write(const nlohmann::ordered_json& line, int64_t step);
   void timing(const std::string& tag, int64_t step, double value) { tensorboard_.scalar(tag, step, value); }
 
-  // Flushes to disk, rewrites metrics.csv, and returns the length of metrics.jsonl: what a checkpoint remembers.
-  int64_t commit();
+  // Flushes to disk and rewrites metrics.csv. A metrics.jsonl that somebody cut or removed meanwhile is written anew, which `log` hears.
+  MetricMark commit();
 
  private:
+  void append(const std::string& path) const;
+
   std::string folder_;
+  Log& log_;
   std::string text_;  // all of metrics.jsonl
   size_t on_disk_ = 0;
   TensorBoardWriter tensorboard_;

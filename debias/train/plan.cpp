@@ -43,6 +43,7 @@ int64_t state_bytes(const RunParts& parts) {
 
 TrainPlan plan_training(const TrainInput& input) {
   RunParts parts = make_run_parts(input.recipe, input.dataset);
+  for (const auto& observer : input.observers) observer->before_training(parts.model);
   TrainPlan plan;
   plan.images = input.dataset->size();
   plan.steps_per_epoch = parts.loader->batches_per_epoch();

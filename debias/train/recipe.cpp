@@ -34,9 +34,11 @@ void read_data(const Config& data, Recipe& recipe) {
       recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
     } else if (key == "decode") {
       recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
+    } else if (key == "verify") {
+      recipe.verify = options_detail::Field<Verify>::parse(value, Range::any(), "data: verify");
     } else {
       throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
-                        suggestion(key, {"train", "valid", "test", "on_error", "decode"}));
+                        suggestion(key, {"train", "valid", "test", "on_error", "decode", "verify"}));
     }
   }
   if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());

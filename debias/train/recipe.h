@@ -13,6 +13,8 @@
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/data/decode.h"
+#include "debias/data/fingerprint.h"
+#include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/optim/value_schedule.h"
 #include "debias/train/option_source.h"
@@ -51,6 +53,14 @@ struct EnumNames<ClassifierGradient> {
       {{"stop", ClassifierGradient::kStop}, {"flow", ClassifierGradient::kFlow}}};
 };
 
+// What an evaluation that fails during training ends: itself, or the run.
+enum class EvaluationFailure { kContinue, kStop };
+template <>
+struct EnumNames<EvaluationFailure> {
+  static constexpr std::array<std::pair<std::string_view, EvaluationFailure>, 2> values = {
+      {{"continue", EvaluationFailure::kContinue}, {"stop", EvaluationFailure::kStop}}};
+};
+
 // The part of `views:` that is not the pipeline.
 class ViewsOptions {
  public:
@@ -83,6 +93,8 @@ class EvaluateOptions {
   DEBIAS_OPTION(EvaluateOptions, int64_t, every, 1)
   DEBIAS_OPTION(EvaluateOptions, std::vector<std::string>, protocols, {})
   DEBIAS_OPTION(EvaluateOptions, std::string, select, "")
+  DEBIAS_OPTION(EvaluateOptions, EvaluationFailure, on_error, EvaluationFailure::kContinue)
+  DEBIAS_OPTION(EvaluateOptions, UnknownNames, unknown_classes, UnknownNames::kRefuse)
   static const OptionTable<EvaluateOptions>& table();
 };
 
@@ -126,6 +138,7 @@ struct Recipe {
   Config train_data, valid_data, test_data;  // null where absent
   OnError on_error = OnError::kStop;         // `data.on_error`: of the training images
   Decode decode = Decode::kExact;            // `data.decode`: of the training images
+  Verify verify = Verify::kListing;          // `data.verify`: how a data set is known again
   ViewsOptions views;
   Config views_section;  // without count, forward, noise, eval
   Config eval_views;     // `views.eval`, null where absent

@@ -49,6 +49,8 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
           .add("every", &EvaluateOptions::every_, Range::closed(1, 1e6), "epochs between evaluations")
           .add("protocols", &EvaluateOptions::protocols_, "what to run, such as [knn]")
           .add("select", &EvaluateOptions::select_, "metric on valid whose best epoch is kept as `best`")
+          .add("on_error", &EvaluateOptions::on_error_, "whether training goes on when an evaluation fails")
+          .add("unknown_classes", &EvaluateOptions::unknown_classes_, "images of classes that training did not know: refused or left out")
           .check([](const EvaluateOptions& options, const std::string& what) {
             if (!options.select().empty() && !options.select().starts_with("valid.")) {
               throw usage_error("{}: select: '{}' is not a metric on valid; use valid.knn_acc1 or the like", what, options.select());

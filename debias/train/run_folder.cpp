@@ -9,7 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 #include <filesystem>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -21,27 +25,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool may_differ(const std::string& path) {
-  return path == "train.workers" || path == "train.prefetch" || path == "train.threads" || path == "train.checkpoint_every" ||
-         path == "output" || path == "expected" || path == "name";
-}
+constexpr std::array<std::string_view, 11> kFreeKeys = {
+    "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every",  "data.verify",
+    "output",        "expected",       "name",          "data.train.root",        "data.train.labels"};  // where the data lie; what they
+                                                                                                         // are, fingerprints say
+constexpr std::array<std::string_view, 4> kFreeSections = {"evaluate", "views.eval", "data.valid", "data.test"};
 
-std::string difference(const Config& a, const Config& b, const std::string& path) {
-  if (may_differ(path)) return "";
-  if (a.is_map() && b.is_map()) {
-    const auto visit = [&](const Config& from, const Config& to) -> std::string {
-      for (const auto& [key, value] : from.entries()) {
-        const std::string sub = path.empty() ? key : path + "." + key;
-        const Config* other = to.find(key);
-        const std::string found = difference(value, other == nullptr ? Config() : *other, sub);
-        if (!found.empty()) return found;
-      }
-      return "";
-    };
-    const std::string forward = visit(a, b);
-    return forward.empty() ? visit(b, a) : forward;
+void collect_changes(const Config& then, const Config& now, const std::string& path, std::vector<ConfigChange>& changes) {
+  const bool has_keys = (then.is_map() || then.is_null()) && (now.is_map() || now.is_null());
+  if (!has_keys) {
+    if (then.to_json() != now.to_json()) changes.push_back({path, then.to_json().dump(), now.to_json().dump()});
+    return;
   }
-  return a.to_json() == b.to_json() ? "" : path;
+  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  for (const auto& [key, value] : then.entries()) {
+    const Config* other = now.find(key);
+    collect_changes(value, other == nullptr ? Config() : *other, below(key), changes);
+  }
+  for (const auto& [key, value] : now.entries()) {
+    if (then.find(key) == nullptr) collect_changes(Config(), value, below(key), changes);
+  }
 }
 
 nlohmann::ordered_json environment() {
@@ -72,9 +75,49 @@ void create(const std::string& path) {
   }
 }
 
+// NAME.tmp-PROCESS-NUMBER of a process that is no more (atomic_file.h): killed before it could remove it. A process of ours in a container
+// often has the number of the one before it.
+bool is_abandoned(const std::string& name) {
+  const size_t mark = name.rfind(".tmp-");
+  if (mark == std::string::npos) return false;
+  const std::string numbers = name.substr(mark + 5);
+  const size_t dash = numbers.find('-');
+  int64_t process = 0, count = 0;
+  if (dash == std::string::npos || !parse_integer(numbers.substr(0, dash), &process) || !parse_integer(numbers.substr(dash + 1), &count)) {
+    return false;
+  }
+  return process == getpid() || (kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH);
+}
+
+void remove_abandoned(const std::string& path) {
+  std::error_code ignored;
+  std::vector<fs::path> abandoned;
+  for (const auto& entry : fs::recursive_directory_iterator(path, ignored)) {
+    if (is_abandoned(entry.path().filename())) abandoned.push_back(entry.path());
+  }
+  for (const auto& found : abandoned) fs::remove_all(found, ignored);
+}
+
+Error emptied_config(const std::string& path) {
+  return usage_error(
+      "resuming '{}': its config.yaml is empty or damaged; write it anew: debias checkpoint show {} --recipe > {}/config.yaml", path, path,
+      path);
+}
+
 }  // namespace
 
-std::string first_difference(const Config& a, const Config& b) { return difference(a, b, ""); }
+std::vector<ConfigChange> config_changes(const Config& then, const Config& now) {
+  std::vector<ConfigChange> changes;
+  collect_changes(then, now, "", changes);
+  return changes;
+}
+
+bool changes_training(const std::string& key) {
+  if (std::find(kFreeKeys.begin(), kFreeKeys.end(), key) != kFreeKeys.end()) return false;
+  return std::none_of(kFreeSections.begin(), kFreeSections.end(), [&](std::string_view section) {
+    return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
+  });
+}
 
 void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots) {
   const fs::path target = fs::weakly_canonical(fs::absolute(output));
@@ -106,18 +149,19 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
     if (!is_run) throw usage_error("output '{}' exists and is no run folder (it has no config.yaml); choose another output", path);
   }
   if (present && is_run) {
-    run.lock_ = ::open(config_path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (run.lock_ < 0 || flock(run.lock_, LOCK_EX | LOCK_NB) != 0) {
-      throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", path);
-    }
+    run.take_lock();
   }
   if (is_run && existing == ExistingFolder::kResume) {
-    const std::string differs = first_difference(read_yaml_file(config_path), resolved);
-    if (!differs.empty()) {
-      throw usage_error("resuming '{}': the recipe differs from the run's config.yaml at '{}'; resume with the run's own recipe", path,
-                        differs);
+    const Config written = read_yaml_file(config_path);
+    if (!written.is_map()) throw emptied_config(path);
+    for (const auto& change : config_changes(written, resolved)) {
+      if (!changes_training(change.key)) continue;
+      throw usage_error(
+          "resuming '{}': the recipe differs from the run's config.yaml at '{}' ({} there, {} now); resume with the run's own", path,
+          change.key, change.then, change.now);
     }
     run.resumed_ = true;
+    remove_abandoned(path);
     create(path);
     return run;
   }
@@ -126,23 +170,38 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
     for (const auto& entry : fs::directory_iterator(path)) {
       const std::string name = entry.path().filename();
       if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
-          name == "environment.json" || name == "report.html" || name.starts_with("events.out.tfevents.")) {
+          name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" ||
+          name.starts_with("events.out.tfevents.")) {
         fs::remove_all(entry.path(), code);
       }
     }
-    if (run.lock_ >= 0) close(run.lock_);
-    run.lock_ = -1;
   }
   fs::create_directories(path, code);
   if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
   write_file_atomically(config_path, resolved.to_yaml());
   create(path);
   write_file_atomically(path + "/environment.json", environment().dump(2) + "\n");
-  run.lock_ = ::open(config_path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (run.lock_ < 0 || flock(run.lock_, LOCK_EX | LOCK_NB) != 0) {
-    throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", path);
-  }
+  run.take_lock();
+  remove_abandoned(path);
   return run;
+}
+
+void RunFolder::put_in_force(const Config& resolved) {
+  const std::string config_path = path_ + "/config.yaml";
+  if (read_yaml_file(config_path) == resolved) return;
+  write_file_atomically(config_path, resolved.to_yaml());
+  take_lock();
+}
+
+// Of config.yaml as it is now: once it has been replaced, a lock of the file before says nothing.
+void RunFolder::take_lock() {
+  const int lock = ::open((path_ + "/config.yaml").c_str(), O_RDONLY | O_CLOEXEC);
+  if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    if (lock >= 0) close(lock);
+    throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", path_);
+  }
+  if (lock_ >= 0) close(lock_);
+  lock_ = lock;
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept

@@ -16,13 +16,16 @@ enum class ExistingFolder { kRefuse, kResume, kOverwrite };
 class RunFolder {
  public:
   // Creates the folder with config.yaml and environment.json, or takes an existing one for --resume. Usage errors: the folder exists and
-  // neither --resume nor --overwrite was given; it lies inside one of `data_roots`; --overwrite of a folder that is not a run; another
-  // process is training in it; --resume with another recipe (the first differing key is named).
+  // neither --resume nor --overwrite was given; it lies inside one of `data_roots`;
+  // --overwrite of a folder that is not a run; another process is training in it; --resume with a recipe that trains otherwise (the first
+  // differing key is named), or where config.yaml is no recipe any more.
   static RunFolder open(const std::string& path, ExistingFolder existing, const Config& resolved,
                         const std::vector<std::string>& data_roots, Log& log);
   ~RunFolder();
   RunFolder(RunFolder&&) noexcept;
   RunFolder& operator=(RunFolder&&) = delete;
+
+  void put_in_force(const Config& resolved);  // into config.yaml, whole or not at all
 
   const std::string& path() const { return path_; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
@@ -30,14 +33,23 @@ class RunFolder {
 
  private:
   RunFolder() = default;
+  void take_lock();
   std::string path_;
   bool resumed_ = false;
   int lock_ = -1;
 };
 
-// The first key at which two resolved recipes differ in a way that changes the run ("" when none does): workers, prefetch, threads and
-// checkpoint_every may differ.
-std::string first_difference(const Config& a, const Config& b);
+struct ConfigChange {
+  std::string key;  // "train.epochs"
+  std::string then, now;
+};
+
+// Where two resolved recipes differ, key by key.
+std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
+
+// Whether a run with another value there trains otherwise. Free to change at --resume are `evaluate`, `views.eval`, `data.valid`,
+// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every and log_every.
+bool changes_training(const std::string& key);
 
 void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots);
 

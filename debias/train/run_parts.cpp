@@ -92,6 +92,7 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
   if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data));
   data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
   data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
+  data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
   root.set("data", std::move(data));
   Config views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
   views.overlay(ViewsOptions::table().write(recipe.views));

@@ -9,11 +9,13 @@
 #include <filesystem>
 #include <set>
 
+#include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/optim/optimizer.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/metric_files.h"
+#include "debias/train/resume_check.h"
 #include "debias/train/run_parts.h"
 #include "debias/train/train_log.h"
 
@@ -28,6 +30,8 @@ std::string signal_name(int signal) {
   if (signal == SIGTERM) return "SIGTERM";
   if (signal == SIGINT) return "SIGINT";
   if (signal == SIGUSR1) return "SIGUSR1";
+  if (signal == SIGHUP) return "SIGHUP";
+  if (signal == SIGXCPU) return "SIGXCPU";
   return fmt::format("signal {}", signal);
 }
 
@@ -37,10 +41,12 @@ class Run {
   Run(const TrainInput& input, const Config& resolved)
       : input_(input),
         recipe_(input.recipe),
-        parts_(input.existing == ExistingFolder::kResume ? RunParts{} : make_run_parts(recipe_, input.dataset)),
+        parts_(input.existing == ExistingFolder::kResume ? RunParts{} : checked_parts()),
         folder_(RunFolder::open(recipe_.output, input.existing, resolved, input.data_roots, *input.log)),
-        recipe_yaml_(resolved.to_yaml()),
-        log_(folder_.path() + "/train.log", *input.log) {}
+        description_{resolved.to_yaml(), name_table(*input.dataset), input.data},
+        log_(folder_.path() + "/train.log", *input.log) {
+    say_saved(true);
+  }
 
   TrainResult run() {
     const auto start = Clock::now();
@@ -49,17 +55,24 @@ class Run {
     result.epochs = recipe_.train.epochs();
     std::optional<OpenCheckpoint> checkpoint;
     if (folder_.resumed()) checkpoint = open_newest(folder_.checkpoints(), log_);
+    if (checkpoint) require_possible(*checkpoint, recipe_.train.epochs());
     if (checkpoint && checkpoint->state.finished) {
       result.already_finished = true;
       return result;
     }
-    if (!parts_.step) parts_ = make_run_parts(recipe_, input_.dataset);
+    ResumeCheck check;
+    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
+    description_.data.accepted = check.accepted;
+    if (!parts_.step) parts_ = checked_parts();
+    folder_.put_in_force(parse_yaml(description_.recipe_yaml, "recipe"));
     if (checkpoint) {
-      restore_from(*checkpoint);
+      restore_from(*checkpoint, check.forgets_best);
     } else if (folder_.resumed()) {
       log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_.path()));
     }
-    metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics_bytes);
+    write_listings(description_.data, folder_.path());
+    write_file_atomically(folder_.path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
+    metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics, log_);
     if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
       log_.warn(
           fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
@@ -69,15 +82,35 @@ class Run {
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
+    result.failed_evaluations = state_.failed_evaluations;
     result.seconds = seconds_since(start);
     return result;
   }
 
  private:
-  void restore_from(const OpenCheckpoint& checkpoint) {
+  RunParts checked_parts() const {
+    RunParts parts = make_run_parts(recipe_, input_.dataset);
+    for (const auto& observer : input_.observers) observer->before_training(parts.model);
+    return parts;
+  }
+
+  void say_saved(bool all) const {
+    if (input_.all_saved != nullptr) input_.all_saved->store(all);
+  }
+
+  void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
     restore(checkpoint, parts_.model, *parts_.optimizers);
     state_ = checkpoint.state;
     parts_.step->restore_estimates(state_.estimates);
+    if (state_.batch > parts_.loader->batches_per_epoch()) {
+      throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
+                       checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
+    }
+    saved_step_ = state_.step;
+    if (forgets_best && state_.best_value) {
+      log_.warn("what `best` is chosen by has changed: it is chosen among the epochs from now on");
+      state_.best_value.reset();
+    }
     if (state_.threads != at::get_num_threads() || state_.instruction_set != instruction_set()) {
       log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
                             state_.instruction_set, at::get_num_threads(), instruction_set()));
@@ -94,6 +127,7 @@ class Run {
     parts_.step->begin_epoch(state_.epoch);
     parts_.loader->start(state_.epoch, first);
     while (const Batch* batch = parts_.loader->next()) {
+      say_saved(false);
       one_step(*batch, batches);
       input_.progress->advance(state_.batch, fmt::format("loss {:.4f}", state_.loss_sum / static_cast<double>(state_.batch)));
       after_step();
@@ -144,11 +178,17 @@ class Run {
     metrics_->write(line, state_.step);
   }
 
+  int stop_signal() const { return input_.stop_signal == nullptr ? 0 : input_.stop_signal->load(); }
+
   void after_step() {
-    const int signal = input_.stop_signal == nullptr ? 0 : input_.stop_signal->load();
     const double every = recipe_.train.checkpoint_every();
-    if (signal == 0 && !(every > 0 && seconds_since(last_checkpoint_) >= every)) return;
+    if (stop_signal() == 0 && !(every > 0 && seconds_since(last_checkpoint_) >= every)) return;
     save();
+    stop_if_asked();
+  }
+
+  void stop_if_asked() const {
+    const int signal = stop_signal();
     if (signal == 0) return;
     input_.progress->end();
     throw Error(ErrorKind::kInterrupted, fmt::format("stopped by {} after step {} (epoch {}, batch {}); go on with --resume",
@@ -162,9 +202,7 @@ class Run {
     for (auto& metric : state_.evidence.metrics(parts_.step->labels())) metrics.push_back(std::move(metric));
     for (auto& metric : parts_.step->scheduled()) metrics.push_back(std::move(metric));
     if (recipe_.on_error == OnError::kSubstitute) metrics.emplace_back("substituted", static_cast<double>(state_.substituted));
-    for (const auto& observer : input_.observers) {
-      for (auto& metric : observer->after_epoch({state_.epoch + 1, recipe_.train.epochs(), parts_.model})) metrics.push_back(metric);
-    }
+    judge(metrics);
     ++state_.epoch;
     for (const auto& note : parts_.step->take_estimates(state_.epoch, metrics)) log_.warn(note);
     state_.estimates = parts_.step->estimates();
@@ -183,7 +221,25 @@ class Run {
     state_.finished = state_.epoch == recipe_.train.epochs();
     keep_best(metrics);
     save();
+    if (!state_.finished) stop_if_asked();
     return metrics;
+  }
+
+  void judge(std::vector<std::pair<std::string, double>>& metrics) {
+    const int64_t epoch = state_.epoch + 1, epochs = recipe_.train.epochs();
+    for (const auto& observer : input_.observers) {
+      if (!observer->is_due(epoch, epochs)) continue;
+      if (saved_step_ != state_.step) save();
+      try {
+        for (auto& metric : observer->after_epoch({epoch, epochs, parts_.model})) metrics.push_back(std::move(metric));
+      } catch (const std::exception& error) {
+        input_.progress->end();
+        if (observer->feeds_training() || recipe_.evaluate.on_error() == EvaluationFailure::kStop) throw;
+        state_.failed_evaluations.push_back({epoch, error.what()});
+        log_.warn(
+            fmt::format("the evaluation after epoch {} failed: {}; training goes on (evaluate.on_error: continue)", epoch, error.what()));
+      }
+    }
   }
 
   void keep_best(const std::vector<std::pair<std::string, double>>& metrics) {
@@ -200,7 +256,7 @@ class Run {
       state_.best_value = value;
       state_.best_epoch = state_.epoch;
       prepare_to_save();
-      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, state_, recipe_yaml_);
+      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, state_, description_);
     }
   }
 
@@ -214,25 +270,28 @@ class Run {
 
   void prepare_to_save() {
     require_finite_weights();
-    state_.metrics_bytes = metrics_->commit();
+    state_.metrics = metrics_->commit();
     state_.threads = at::get_num_threads();
     state_.instruction_set = instruction_set();
   }
 
   void save() {
     prepare_to_save();
-    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, state_, recipe_yaml_);
+    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, state_, description_);
     last_checkpoint_ = Clock::now();
+    saved_step_ = state_.step;
+    say_saved(true);
   }
 
   const TrainInput& input_;
   const Recipe& recipe_;
   RunParts parts_;  // of a new run before its folder, so that a recipe that cannot run leaves none
   RunFolder folder_;
-  std::string recipe_yaml_;
+  RunDescription description_;
   TrainLog log_;
   std::unique_ptr<MetricFiles> metrics_;
   TrainingState state_;
+  int64_t saved_step_ = -1;  // of the last checkpoint
   std::set<int64_t> named_;  // unreadable images
   Clock::time_point last_checkpoint_;
 };

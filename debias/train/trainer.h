@@ -13,6 +13,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
+#include "debias/train/checkpoint.h"
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_folder.h"
@@ -25,10 +26,17 @@ struct EpochEnd {
   const Model& model;
 };
 
-// Sees a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line.
+// Sees a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line. What it
+// throws ends the run with `evaluate.on_error: stop`; else it is logged, remembered (TrainResult::failed_evaluations), and the line lacks
+// its metrics.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
+  // Before a new run has a folder, and before a resumed run's first step. What it throws ends the run.
+  virtual void before_training(const Model&) {}
+  virtual bool feeds_training() const { return false; }  // its metrics are used in training: what it throws always ends the run
+  virtual bool is_due(int64_t /*epoch*/, int64_t /*epochs*/) const { return true; }
+  // At each epoch that is_due(). The epoch's checkpoint is on disk; a run that ends here judges again when it is resumed.
   virtual std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) = 0;
 };
 
@@ -37,8 +45,12 @@ struct TrainInput {
   std::shared_ptr<const Dataset> dataset;  // recipe.train_data, opened
   std::vector<std::shared_ptr<TrainObserver>> observers;
   std::vector<std::string> data_roots;  // folders in which nothing may be written
+  DataRecord data;                      // what the data sets are now; those that are not in it are not compared at resume
+  DataChange data_change = DataChange::kRefuse;
   ExistingFolder existing = ExistingFolder::kRefuse;
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
+  // True while all that was trained is on disk (at the start, in evaluations): who asked for a stop may then end the process at once.
+  std::atomic<bool>* all_saved = nullptr;
   Progress* progress = &Progress::silent();
   Log* log = &Log::silent();
 };
@@ -48,6 +60,7 @@ struct TrainResult {
   int64_t epochs = 0;
   bool already_finished = false;                        // a resumed run that had nothing left to do
   std::vector<std::pair<std::string, double>> metrics;  // of the last epoch, empty when already finished
+  std::vector<FailedEvaluation> failed_evaluations;     // of the whole run
   double seconds = 0;
 };
 

@@ -59,7 +59,10 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-TEST_F(EvaluationFiles, TrainingWritesNoThumbnails) { EXPECT_TRUE(names_in(run_folder() + "/evaluation").empty()); }
+TEST_F(EvaluationFiles, TrainingLeavesItsResultsAndThumbnailsOfTheLast) {
+  EXPECT_EQ(names_in(run_folder() + "/evaluation"), (std::vector<std::string>{"epoch-1", "knn.json", "thumbnails"}));
+  EXPECT_EQ(names_in(evaluation("epoch-1")), std::vector<std::string>{"knn.json"});
+}
 
 TEST_F(EvaluationFiles, KnnLeavesAThumbnailOfEachImageItNames) {
   ASSERT_EQ(judged({"knn", "examples=6"}).exit, 0);

@@ -38,6 +38,38 @@ TEST(EvalViews, RefuseUnknownStepsByName) {
   EXPECT_NE(error_of(ErrorKind::kUsage, [] { eval_views(options("{eval: [1]}"), info()); }).find("views: eval"), std::string::npos);
 }
 
+Config steps_by_default(const std::string& views, int height, int width) {
+  DatasetInfo images = info();
+  images.height = height;
+  images.width = width;
+  return default_eval_views(options(views), images);
+}
+
+TEST(DefaultEvalViews, AreTheImageAsItIsWhereTrainingKeepsItsSize) {
+  for (const char* views : {"{preset: sim32}", "{preset: none}", "{preset: crop4}"}) {
+    EXPECT_EQ(steps_by_default(views, 32, 32), Config::string("eval")) << views;
+  }
+  EXPECT_EQ(steps_by_default("{preset: none}", 0, 0), Config::string("eval"));
+}
+
+TEST(DefaultEvalViews, BringImagesToTheSizeThatTheNetworkSaw) {
+  const auto short_side = [](const std::string& size) {
+    return options("{steps: [{resize: {size: 32}}, {center_crop: {size: " + size + "}}]}");
+  };
+  EXPECT_EQ(steps_by_default("{preset: sim32}", 0, 0), short_side("32"));
+  EXPECT_EQ(steps_by_default("{preset: sim32}", 96, 96), short_side("32"));
+  EXPECT_EQ(steps_by_default("{preset: sim32, random_resized_crop: {size: [24, 32]}}", 0, 0), short_side("[24, 32]"));
+  EXPECT_EQ(steps_by_default("{preset: crop4}", 0, 0), short_side("32"));
+}
+
+TEST(DefaultEvalViews, KeepALeadingResizeThatIsLargeEnoughAndTheColourSpace) {
+  EXPECT_EQ(steps_by_default("{preset: in100}", 0, 0), options("{steps: [{resize: {size: 256}}, {center_crop: {size: 224}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: bf}", 0, 0), options("{steps: [{resize: {size: [224, 224]}}]}"));
+  EXPECT_EQ(steps_by_default("{steps: [{resize: {size: 20}}, {random_crop: {size: 32, padding: 8}}]}", 0, 0),
+            options("{steps: [{resize: {size: 32}}, {center_crop: {size: 32}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: cmc}", 224, 224), options("{steps: [{rgb_to_lab: {}}]}"));
+}
+
 TEST(TrainingViews, LeaveOutWhatTheSectionSaysToOthers) {
   const ViewPipeline views =
       training_views(options("{preset: lin32, count: 2, forward: joint, noise: 0.1, eval: {resize: {size: 4}}}"), info());
@@ -49,6 +81,7 @@ TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
   EXPECT_EQ(crop_flip_views(options("{preset: sim32, eval: {resize: {size: [10, 8]}}}"), info()).output_size(6, 6), Size(10, 8));
   DatasetInfo several = info();
   several.height = several.width = 0;
+  EXPECT_EQ(crop_flip_views(options("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), several).output_size(6, 9), Size(8, 8));
   EXPECT_NE(error_of(ErrorKind::kUsage, [&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
 }
 

@@ -26,9 +26,9 @@ TEST(MetricFiles, TheTableIsTheUnionOfEpochLines) {
 
 TEST(MetricFiles, CuttingBackAndWritingAgainGivesTheSameBytes) {
   const TemporaryFolder folder;
-  int64_t kept = 0;
+  MetricMark kept;
   {
-    MetricFiles files(folder.path(), 0);
+    MetricFiles files(folder.path(), {}, Log::silent());
     files.write({{"epoch", 1}, {"train_loss", 0.5}}, 1);
     kept = files.commit();
     files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
@@ -36,8 +36,8 @@ TEST(MetricFiles, CuttingBackAndWritingAgainGivesTheSameBytes) {
   }
   const std::string jsonl = content(folder.path() + "/metrics.jsonl"), csv = content(folder.path() + "/metrics.csv");
   {
-    MetricFiles files(folder.path(), kept);
-    EXPECT_EQ(content(folder.path() + "/metrics.jsonl").size(), static_cast<size_t>(kept));
+    MetricFiles files(folder.path(), kept, Log::silent());
+    EXPECT_EQ(content(folder.path() + "/metrics.jsonl").size(), static_cast<size_t>(kept.bytes));
     files.write({{"epoch", 2}, {"train_loss", 0.25}}, 2);
     files.commit();
   }
@@ -45,9 +45,48 @@ TEST(MetricFiles, CuttingBackAndWritingAgainGivesTheSameBytes) {
   EXPECT_EQ(content(folder.path() + "/metrics.csv"), csv);
 }
 
+TEST(MetricFiles, AFileOtherThanTheCheckpointKnowsIsRefused) {
+  const TemporaryFolder folder;
+  MetricMark kept;
+  {
+    MetricFiles files(folder.path(), {}, Log::silent());
+    files.write({{"epoch", 1}, {"train_loss", 0.5}}, 1);
+    kept = files.commit();
+  }
+  std::string text = content(folder.path() + "/metrics.jsonl");
+  text[text.find('5')] = '6';
+  std::ofstream(folder.path() + "/metrics.jsonl") << text;
+  try {
+    MetricFiles(folder.path(), kept, Log::silent());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_NE(std::string(error.what()).find("are not those that the checkpoint knows of"), std::string::npos) << error.what();
+  }
+}
+
+TEST(MetricFiles, AFileCutOrRemovedDuringTheRunIsNoticedAndWrittenAnew) {
+  class Warnings : public Log {
+   public:
+    void warn(const std::string& line) override { lines.push_back(line); }
+    std::vector<std::string> lines;
+  } log;
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/metrics.jsonl";
+  MetricFiles files(folder.path(), {}, log);
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    files.write({{"epoch", epoch}}, epoch);
+    files.commit();
+    if (epoch == 1) std::filesystem::resize_file(path, 3);
+    if (epoch == 2) std::filesystem::remove(path);
+  }
+  EXPECT_EQ(content(path), "{\"epoch\":1}\n{\"epoch\":2}\n{\"epoch\":3}\n");
+  EXPECT_EQ(log.lines.size(), 2u);
+}
+
 TEST(MetricFiles, AFileShorterThanTheCheckpointKnowsIsRefused) {
   const TemporaryFolder folder;
-  EXPECT_THROW(MetricFiles(folder.path(), 10), Error);
+  EXPECT_THROW(MetricFiles(folder.path(), {10, ""}, Log::silent()), Error);
 }
 
 TEST(TensorBoard, ChecksumIsCastagnolis) { EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u); }

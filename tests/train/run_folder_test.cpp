@@ -65,6 +65,54 @@ TEST(RunFolder, ResumingWithAnotherRecipeNamesTheKey) {
   EXPECT_EQ(refusal(path, ExistingFolder::kResume, parse_yaml("{seed: 1, train: {epochs: 2, workers: 8}}", "x")), "no error");
 }
 
+TEST(RunFolder, WhatDoesNotTrainMayDifferAndIsPutIntoConfigYamlUnderTheLock) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
+  const Config changed =
+      parse_yaml("{seed: 1, train: {epochs: 2, workers: 3}, evaluate: {every: 2}, views: {eval: none}, data: {test: x}}", "x");
+  RunFolder run = RunFolder::open(path, ExistingFolder::kResume, changed, {}, Log::silent());
+  EXPECT_EQ(read_yaml_file(path + "/config.yaml"), kConfig);
+  run.put_in_force(changed);
+  EXPECT_EQ(read_yaml_file(path + "/config.yaml"), changed);
+  EXPECT_NE(refusal(path, ExistingFolder::kResume, changed).find("in use"), std::string::npos);
+}
+
+TEST(RunFolder, ChangesAreToldKeyByKeyAndByWhatTheyChange) {
+  const auto changes = config_changes(parse_yaml("{a: {b: 1, c: 2}, d: [1]}", "x"), parse_yaml("{a: {b: 3, e: 4}, d: [1]}", "x"));
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_EQ(changes[0].key + " " + changes[0].then + " " + changes[0].now, "a.b 1 3");
+  EXPECT_EQ(changes[1].key + " " + changes[1].now, "a.c null");
+  EXPECT_EQ(changes[2].key + " " + changes[2].then, "a.e null");
+  for (const char* key : {"evaluate.knn.k", "views.eval", "views.eval.steps", "data.test.root", "data.valid", "train.workers"}) {
+    EXPECT_FALSE(changes_training(key)) << key;
+  }
+  for (const char* key : {"views.evaluate", "data.train.split", "train.epochs", "data.testing", "seed"}) EXPECT_TRUE(changes_training(key));
+}
+
+TEST(RunFolder, AnEmptiedConfigIsRefusedWithWhatToDo) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
+  std::ofstream(path + "/config.yaml").close();
+  EXPECT_NE(refusal(path, ExistingFolder::kResume, kConfig).find("debias checkpoint show"), std::string::npos);
+}
+
+TEST(RunFolder, TemporariesOfEarlierProcessesAreRemovedAtStart) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
+  const std::string gone = path + "/checkpoints/next.safetensors.tmp-4194304-0", alive = path + "/evaluation/knn.json.tmp-1-0",
+                    other = path + "/notes.tmp-today";
+  for (const auto& name : {gone, alive, other}) std::ofstream(name) << "x";
+  fs::create_directories(path + "/evaluation/thumbnails.tmp-4194304-3");
+  RunFolder::open(path, ExistingFolder::kResume, kConfig, {}, Log::silent());
+  EXPECT_FALSE(fs::exists(gone));
+  EXPECT_FALSE(fs::exists(path + "/evaluation/thumbnails.tmp-4194304-3"));
+  EXPECT_TRUE(fs::exists(alive)) << "process 1 lives";
+  EXPECT_TRUE(fs::exists(other));
+}
+
 TEST(RunFolder, NothingIsWrittenInsideADataFolder) {
   const TemporaryFolder folder;
   EXPECT_NE(refusal(folder.path() + "/mnist/run", ExistingFolder::kRefuse, kConfig, {folder.path() + "/mnist"}).find("data folder"),

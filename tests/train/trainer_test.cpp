@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -203,6 +204,152 @@ TEST(Trainer, BestIsTheEpochThatSelectNames) {
   train(input);
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/best.safetensors").state.best_epoch, 2);
   EXPECT_NE(content(folder.path() + "/run/metrics.csv").find("valid.peak"), std::string::npos);
+}
+
+// Sees what is on disk when it is asked, and fails in the second epoch.
+class Witness : public TrainObserver {
+ public:
+  Witness(std::string run, const std::atomic<bool>& all_saved) : run_(std::move(run)), all_saved_(all_saved) {}
+  void before_training(const Model&) override { folder_was_there = fs::exists(run_); }
+  bool is_due(int64_t epoch, int64_t) const override { return epoch > 1; }
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    const TrainingState state = open_checkpoint(run_ + "/checkpoints/last.safetensors").state;
+    EXPECT_EQ(state.epoch, end.epoch - 1);
+    EXPECT_EQ(state.batch, 6);
+    EXPECT_TRUE(all_saved_.load());
+    if (end.epoch == 2) throw data_error("an image is gone");
+    return {{"test.seen", 1.0}};
+  }
+  std::optional<bool> folder_was_there;
+
+ private:
+  std::string run_;
+  const std::atomic<bool>& all_saved_;
+};
+
+class UnsavedInSteps : public Progress {
+ public:
+  explicit UnsavedInSteps(const std::atomic<bool>& all_saved) : all_saved_(all_saved) {}
+  void advance(int64_t, const std::string&) override { EXPECT_FALSE(all_saved_.load()); }
+
+ private:
+  const std::atomic<bool>& all_saved_;
+};
+
+TEST(Trainer, AnEpochIsOnDiskBeforeItIsJudgedAndAFailureEndsTheEvaluationAlone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  std::atomic<bool> all_saved{false};
+  UnsavedInSteps progress(all_saved);
+  CollectingLog log;
+  const auto witness = std::make_shared<Witness>(path, all_saved);
+  TrainInput input = input_for(small_config(path));
+  input.observers.push_back(witness);
+  input.all_saved = &all_saved;
+  input.progress = &progress;
+  input.log = &log;
+  const TrainResult result = train(input);
+  EXPECT_EQ(witness->folder_was_there, false);
+  ASSERT_EQ(result.failed_evaluations.size(), 1u);
+  EXPECT_EQ(result.failed_evaluations[0].epoch, 2);
+  EXPECT_EQ(result.failed_evaluations[0].reason, "an image is gone");
+  EXPECT_NE(log.text.find("the evaluation after epoch 2 failed: an image is gone"), std::string::npos);
+  EXPECT_EQ(open_checkpoint(path + "/checkpoints/last.safetensors").state.failed_evaluations.size(), 1u);
+  EXPECT_EQ(content(path + "/metrics.csv").find("test.seen") != std::string::npos, result.epochs > 2);
+}
+
+TEST(Trainer, AFailedEvaluationStopsWhereAskedToAndIsMadeUpForAtResume) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run", whole = folder.path() + "/whole";
+  train(input_for(small_config(whole)));
+  std::atomic<bool> all_saved{true};
+  TrainInput input = input_for(small_config(path));
+  input.recipe.evaluate.on_error(EvaluationFailure::kStop);
+  input.all_saved = &all_saved;
+  input.observers.push_back(std::make_shared<Witness>(path, all_saved));
+  EXPECT_THROW(train(input), Error);
+  TrainInput rest = input_for(small_config(path));
+  rest.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train(rest).failed_evaluations.empty());
+  expect_same_run(whole, path);
+}
+
+TEST(Trainer, AnObserverThatFeedsTrainingAlwaysEndsTheRun) {
+  class Feeding : public Witness {
+   public:
+    using Witness::Witness;
+    bool feeds_training() const override { return true; }
+  };
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  std::atomic<bool> all_saved{true};
+  TrainInput input = input_for(small_config(path));
+  input.all_saved = &all_saved;
+  input.observers.push_back(std::make_shared<Feeding>(path, all_saved));
+  EXPECT_THROW(train(input), Error);
+}
+
+TEST(Trainer, ResumingAnEditedRecipeIsRefusedWithTheKey) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  train(input_for(small_config(path)));
+  fs::rename(path + "/checkpoints/previous.safetensors", path + "/checkpoints/last.safetensors");
+  Config edited = read_yaml_file(path + "/config.yaml");
+  edited.assign("optimizer.learning_rate=0.5");
+  std::ofstream(path + "/config.yaml") << edited.to_yaml();
+  TrainInput input = input_for(edited);
+  input.existing = ExistingFolder::kResume;
+  try {
+    train(input);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("config.yaml was edited at 'optimizer.learning_rate'"), std::string::npos) << error.what();
+  }
+}
+
+// The same tensors under another training state, and a checksum that holds.
+void alter_state(const std::string& path, const std::string& key, const nlohmann::ordered_json& value) {
+  const auto file = SafetensorsFile::open(path);
+  auto metadata = file.metadata();
+  auto state = nlohmann::ordered_json::parse(metadata["debias.state"]);
+  state[key] = value;
+  metadata["debias.state"] = state.dump();
+  const auto bytes = tensors_of(path);
+  std::vector<TensorBytes> tensors;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    tensors.push_back({bytes[i].first, file.tensors()[i].dtype, file.tensors()[i].shape, bytes[i].second.data()});
+  }
+  write_safetensors(path, tensors, metadata);
+}
+
+TEST(Trainer, ATrainingStateThatNoRunCanHaveIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run", last = path + "/checkpoints/last.safetensors";
+  train(input_for(small_config(path)));
+  fs::remove(path + "/checkpoints/previous.safetensors");
+  TrainInput input = input_for(small_config(path));
+  input.existing = ExistingFolder::kResume;
+  const auto expect_refusal = [&](const std::string& key, const nlohmann::ordered_json& value) {
+    alter_state(last, key, value);
+    try {
+      train(input);
+      ADD_FAILURE() << key << " " << value;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
+    }
+  };
+  expect_refusal("epoch", 7);
+  expect_refusal("epoch", -1);
+  expect_refusal("epoch", 1e300);
+  expect_refusal("epoch", 2);  // and finished
+  alter_state(last, "finished", false);
+  expect_refusal("metrics_bytes", int64_t{1} << 62);
+  expect_refusal("metrics_bytes", int64_t{1} << 50);
+  alter_state(last, "metrics_bytes", 0);
+  expect_refusal("batch", 7);
+  alter_state(last, "batch", 0);
+  EXPECT_FALSE(train(input).already_finished);
 }
 
 TEST(Trainer, ASelectThatNamesNoMetricIsRefusedAtTheFirstEvaluation) {

@@ -1,0 +1,103 @@
+// Data that were changed between a run and its resume, its evaluation or its embedding.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/apps/photographs.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class ChangedData : public Photographs {
+ protected:
+  ChangedData() : Photographs("{size: 8}") {
+    fs::copy(folder_ / "data", folder_ / "test", fs::copy_options::recursive);
+    const ProcessResult run = train(
+        "run", {"data.test={name: image_folder, root: " + (folder_ / "test") + "}", "evaluate={every: 2, protocols: [knn], knn: {k: 3}}"});
+    EXPECT_EQ(run.exit, 0) << run.err;
+    // as if it had been stopped before its evaluation
+    fs::rename(folder_ / "run/checkpoints/previous.safetensors", folder_ / "run/checkpoints/last.safetensors");
+  }
+  std::string test_image(const std::string& group, int number) const {
+    return folder_ / "test" + "/" + group + "/" + std::to_string(number) + ".jpg";
+  }
+  ProcessResult resume(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train", folder_ / "run", "--resume"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+  ProcessResult eval(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"eval", "knn", folder_ / "run", "k=3"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+  ProcessResult embed(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"embed", folder_ / "run", "--out", folder_ / "e"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+  static void expect_refused(const ProcessResult& result, const std::string& difference) {
+    EXPECT_EQ(result.exit, 3);
+    EXPECT_THAT(result.err, HasSubstr("is not what it was"));
+    EXPECT_THAT(result.err, HasSubstr(difference));
+    EXPECT_THAT(result.err, HasSubstr("--accept-data-change"));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+};
+
+TEST_F(ChangedData, AFileThatIsMissingNewOrOtherIsNamedAtResume) {
+  fs::rename(image("cat", 2), folder_ / "kept.jpg");
+  expect_refused(resume(), "cat/2.jpg");
+  fs::rename(folder_ / "kept.jpg", image("cat", 2));
+  fs::copy_file(whole(), image("dog", 9));
+  expect_refused(resume(), "dog/9.jpg");
+  fs::remove(image("dog", 9));
+  truncate("dog", 3);
+  expect_refused(resume(), "dog/3.jpg");
+  expect_refused(eval(), "dog/3.jpg");
+}
+
+TEST_F(ChangedData, OfTheTestSetIsRefusedByResumeEvalAndEmbedAndTakenWhereAsked) {
+  fs::remove(test_image("dog", 5));
+  expect_refused(resume(), "dog/5.jpg");
+  expect_refused(eval(), "dog/5.jpg");
+  expect_refused(embed(), "dog/5.jpg");
+  EXPECT_EQ(eval({"data.test.root=" + (folder_ / "test")}).exit, 0) << "another test set was asked for";
+  const ProcessResult judged = eval({"--accept-data-change"});
+  EXPECT_EQ(judged.exit, 0) << judged.err;
+  EXPECT_THAT(file_text(folder_ / "run/evaluation/knn.json"), HasSubstr("accepted_data_changes"));
+  EXPECT_EQ(embed({"--accept-data-change"}).exit, 0);
+  const ProcessResult resumed = resume({"--accept-data-change"});
+  EXPECT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_THAT(file_text(folder_ / "run/train.log"), HasSubstr("data.test is not what it was, which is accepted"));
+  EXPECT_THAT(run_debias({"checkpoint", "show", folder_ / "run", "--json"}).out, HasSubstr("dog/5.jpg"));
+  EXPECT_EQ(eval().exit, 0) << "what was accepted is now what the run knows";
+}
+
+TEST_F(ChangedData, AMovedFolderIsNoChange) {
+  fs::rename(folder_ / "data", folder_ / "moved");
+  EXPECT_EQ(resume({"data.train.root=" + (folder_ / "moved")}).exit, 0);
+  EXPECT_THAT(file_text(folder_ / "run/config.yaml"), HasSubstr("moved"));
+}
+
+TEST_F(ChangedData, ContentsAreComparedWhereAsked) {
+  ASSERT_EQ(train("hashed", {"data.verify=contents"}).exit, 0);
+  fs::rename(folder_ / "hashed/checkpoints/previous.safetensors", folder_ / "hashed/checkpoints/last.safetensors");
+  const auto time = fs::last_write_time(image("cat", 1));
+  {
+    std::fstream file(image("cat", 1), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-1, std::ios::end);
+    file.put('\x01');
+  }
+  fs::last_write_time(image("cat", 1), time);
+  expect_refused(run_debias({"train", folder_ / "hashed", "--resume"}), "cat/1.jpg");
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,77 @@
+// Images of several sizes: evaluation follows the training views, and what cannot be judged is found before training.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "debias/core/config.h"
+#include "tests/apps/photographs.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class SeveralSizes : public Photographs {
+ protected:
+  SeveralSizes() : Photographs("{size: 16}") {
+    const std::vector<std::string> sizes = {"[20, 60]", "[44, 25]", "[30, 31]"};
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      const std::string picture = folder_ / std::to_string(i) + ".png";
+      EXPECT_EQ(run_debias({"views", "apply", "--image", whole(), "--out", picture, "resize: {size: " + sizes[i] + "}"}).exit, 0);
+    }
+    for (const char* group : {"cat", "dog"}) {
+      for (int i = 0; i < 6; ++i) {
+        fs::remove(image(group, i));
+        fs::copy_file(folder_ / std::to_string(i % 3) + ".png", fs::path(image(group, i)).replace_extension("png"));
+      }
+    }
+    fs::copy(folder_ / "data", folder_ / "test", fs::copy_options::recursive);
+  }
+
+  ProcessResult judged(const std::string& name, std::vector<std::string> more) const {
+    more.push_back("data.test={name: image_folder, root: " + (folder_ / "test") + "}");
+    more.push_back("evaluate={protocols: [knn, linear], knn: {k: 3}, linear: {epochs: 1}}");
+    return train(name, more);
+  }
+};
+
+TEST_F(SeveralSizes, AreJudgedAtTheSizeThatTheNetworkSaw) {
+  const ProcessResult dry = judged("dry", {"--dry-run", "--json"});
+  ASSERT_EQ(dry.exit, 0) << dry.err;
+  const auto expected = nlohmann::json::parse(R"({"steps": [{"resize": {"size": 16}}, {"center_crop": {"size": 16}}]})");
+  EXPECT_EQ(nlohmann::json::parse(dry.out)["config"]["views"]["eval"], expected);
+  EXPECT_FALSE(fs::exists(folder_ / "dry"));
+
+  const ProcessResult trained = judged("run", {});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_EQ(nlohmann::json(read_yaml_file(folder_ / "run/config.yaml").find("views")->find("eval")->to_json()), expected);
+  EXPECT_EQ(times("\"test.knn_acc1\"", metrics("run")), 2u);
+  EXPECT_EQ(run_debias({"eval", "linear_supcon", folder_ / "run", "epochs=1"}).exit, 0);
+  EXPECT_EQ(run_debias({"embed", folder_ / "run", "--out", folder_ / "e"}).exit, 0);
+}
+
+TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{}, std::vector<std::string>{"--dry-run"}}) {
+    std::vector<std::string> all = {"views.eval=none"};
+    all.insert(all.end(), words.begin(), words.end());
+    const ProcessResult refused = judged("run", all);
+    EXPECT_EQ(refused.exit, 3);
+    EXPECT_THAT(refused.err, HasSubstr("data.train cannot be judged with views.eval as it is"));
+    EXPECT_FALSE(fs::exists(folder_ / "run"));
+  }
+  ASSERT_EQ(train("run", {"data.test={name: image_folder, root: " + (folder_ / "test") + "}", "views.eval=none"}).exit, 0);
+  const std::string cure = "views.eval={resize: {size: 20}, center_crop: {size: 16}}";
+  for (const char* verb : {"eval", "embed"}) {
+    const bool judges = std::string(verb) == "eval";
+    std::vector<std::string> words = judges ? std::vector<std::string>{"eval", "knn", folder_ / "run", "knn.k=3"}
+                                            : std::vector<std::string>{"embed", folder_ / "run", "--out", folder_ / "e"};
+    EXPECT_EQ(run_debias(words).exit, 3) << verb;
+    words.push_back(cure);
+    EXPECT_EQ(run_debias(words).exit, 0) << verb;
+  }
+}
+
+}  // namespace
+}  // namespace debias
