@@ -68,16 +68,21 @@ void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ran
 }
 
 int64_t count_classes(const Dataset& train, const std::string& who) {
-  int64_t lowest = std::numeric_limits<int64_t>::max(), highest = kUnknown;
+  int64_t lowest = std::numeric_limits<int64_t>::max(), highest = kUnknown, unlabelled = 0;
   for (int64_t i = 0; i < train.size(); ++i) {
     const int64_t label = train.label(i);
-    if (label == kUnknown) continue;
+    if (label == kUnknown) {
+      ++unlabelled;
+      continue;
+    }
     lowest = std::min(lowest, label);
     highest = std::max(highest, label);
   }
   if (highest == kUnknown) throw data_error("{}: {} has no labels; it needs a labelled training set", who, name_of(train));
   if (lowest == highest) {
-    throw data_error("{}: all labels of {} are of class {}; it needs at least two classes", who, name_of(train), class_name(train, lowest));
+    const std::string rest = unlabelled == 0 ? "" : fmt::format(", and {} of its {} images have no label", unlabelled, train.size());
+    throw data_error("{}: all labels of {} are of class {}{}; it needs at least two classes", who, name_of(train),
+                     class_name(train, lowest), rest);
   }
   return std::max(highest + 1, static_cast<int64_t>(train.info().class_names.size()));
 }

@@ -36,7 +36,7 @@ void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ran
                        const std::vector<int64_t>& biases, const AlignmentMap& alignment, std::map<std::string, double>& metrics);
 
 // The number of classes of a labelled training set: its largest label + 1, or its named classes. Data errors, naming set and split: no
-// labels; one class only (the class is named).
+// labels; one class only (the class is named, and how many images have no label).
 int64_t count_classes(const Dataset& train, const std::string& who);
 // Data errors: no labels; a label that is not one of `classes`.
 void require_labels(const Dataset& judged, int64_t classes, const std::string& who);

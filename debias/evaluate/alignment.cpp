@@ -1,6 +1,8 @@
 #include "debias/evaluate/alignment.h"
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
@@ -76,11 +78,13 @@ std::vector<std::vector<int64_t>> most_frequent(const Table& table, const Names&
   return aligned;
 }
 
-void note_classes_without(const AlignmentMap& map, const Names& classes, std::vector<std::string>& notes) {
+void note_classes_without(const AlignmentMap& map, const Dataset& train, const Names& classes, std::vector<std::string>& notes) {
+  std::set<int64_t> trained;
+  for (int64_t i = 0; i < train.size(); ++i) trained.insert(train.label(i));
   std::string named;
   size_t without = 0;
   for (size_t y = 0; y < classes.names.size(); ++y) {
-    if (!map.biases_of_class()[y].empty() || ++without > kNamedClasses) continue;
+    if (!map.biases_of_class()[y].empty() || !trained.contains(static_cast<int64_t>(y)) || ++without > kNamedClasses) continue;
     named += (named.empty() ? "'" : ", '") + classes.names[y] + "'";
   }
   if (without > kNamedClasses) named += ", ...";
@@ -96,16 +100,75 @@ nlohmann::ordered_json by_name(const AlignmentMap& map, const Names& classes, co
   return json;
 }
 
-nlohmann::ordered_json aligned_share(const AlignmentMap& map, const Table& table) {
-  int64_t aligned = 0, all = 0;
+struct Shares {
+  double classes = 0, images = 0;  // of known class and bias value
+  double aligned = 0, by_chance = 0;
+};
+
+Shares aligned_shares(const AlignmentMap& map, const Table& table) {
+  std::vector<double> of_class(table.size()), of_bias(table.empty() ? 0 : table.front().size());
+  Shares shares;
   for (size_t y = 0; y < table.size(); ++y) {
     for (size_t b = 0; b < table[y].size(); ++b) {
-      all += table[y][b];
-      if (map.side(static_cast<int64_t>(y), static_cast<int64_t>(b)) == Side::kAligned) aligned += table[y][b];
+      of_class[y] += static_cast<double>(table[y][b]);
+      of_bias[b] += static_cast<double>(table[y][b]);
+    }
+    shares.images += of_class[y];
+    shares.classes += of_class[y] > 0;
+  }
+  if (shares.images == 0) return shares;
+  for (size_t y = 0; y < table.size(); ++y) {
+    for (size_t b = 0; b < table[y].size(); ++b) {
+      if (map.side(static_cast<int64_t>(y), static_cast<int64_t>(b)) != Side::kAligned) continue;
+      shares.aligned += static_cast<double>(table[y][b]) / shares.images;
+      shares.by_chance += of_class[y] / shares.images * of_bias[b] / shares.images;
     }
   }
-  if (map.empty() || all == 0) return nullptr;
-  return static_cast<double>(aligned) / static_cast<double>(all);
+  return shares;
+}
+
+void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names& biases, std::vector<std::string>& notes) {
+  if (shares.classes < 2) return;
+  std::set<int64_t> values;
+  for (const auto& own : map.biases_of_class()) values.insert(own.begin(), own.end());
+  const double noise = 3 * std::sqrt(shares.classes * shares.by_chance * (1 - shares.by_chance) / shares.images);
+  if (values.size() == 1) {
+    notes.push_back(
+        fmt::format("'{}' is the most frequent bias value of every class in training: aligned_acc and conflicting_acc tell it "
+                    "from the other values, and no shortcut from its opposite",
+                    biases.names[static_cast<size_t>(*values.begin())]));
+  } else if (shares.aligned - shares.by_chance <= noise) {
+    notes.push_back(
+        fmt::format("{:.3f} of the training images are aligned, and {:.3f} would be by chance: no bias value goes with a class "
+                    "beyond the noise of {} images",
+                    shares.aligned, shares.by_chance, shares.images));
+  }
+}
+
+// Names of the bias values: training's, else those of the judged sets in their order.
+std::vector<std::string> bias_names(const Dataset& train, const std::vector<const Dataset*>& judged) {
+  std::vector<std::string> names = train.info().bias_names;
+  if (!names.empty()) return names;
+  for (const Dataset* dataset : judged) {
+    for (const auto& name : dataset->info().bias_names) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// The map by the numbers of a set whose bias values are called `own`; kUnknown, which no image matches, for values that it does not have.
+AlignmentMap renumbered(const AlignmentMap& map, const Names& biases, const std::vector<std::string>& own) {
+  const bool same = own.size() <= biases.names.size() && std::equal(own.begin(), own.end(), biases.names.begin());
+  if (same) return map;
+  auto numbers = map.biases_of_class();
+  for (auto& of_class : numbers) {
+    for (int64_t& bias : of_class) {
+      const auto found = std::find(own.begin(), own.end(), value_name(biases.names, bias));
+      bias = found == own.end() ? kUnknown : found - own.begin();
+    }
+  }
+  return AlignmentMap(std::move(numbers));
 }
 
 AlignedRule rule_for(const Dataset& train) {
@@ -134,11 +197,12 @@ Config Field<AlignedChoice>::emit(const AlignedChoice& choice) {
 
 }  // namespace options_detail
 
-Alignment decide_alignment(const Dataset& train, const Dataset& judged, const AlignedChoice& choice) {
-  const int64_t trained_biases = count_values(train, &Dataset::bias), judged_biases = count_values(judged, &Dataset::bias);
-  const auto& bias_names = train.info().bias_names.empty() ? judged.info().bias_names : train.info().bias_names;
+Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice) {
+  const int64_t trained_biases = count_values(train, &Dataset::bias);
+  int64_t judged_biases = 0;
+  for (const Dataset* dataset : judged) judged_biases = std::max(judged_biases, count_values(*dataset, &Dataset::bias));
   const Names classes = names_of("class", train.info().class_names, count_values(train, &Dataset::label));
-  const Names biases = names_of("bias value", bias_names, std::max(trained_biases, judged_biases));
+  const Names biases = names_of("bias value", bias_names(train, judged), std::max(trained_biases, judged_biases));
   const Table table = count_pairs(train, classes.names.size(), biases.names.size());
   const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
   Alignment alignment;
@@ -155,9 +219,15 @@ Alignment decide_alignment(const Dataset& train, const Dataset& judged, const Al
     alignment.by = "label";
     alignment.map = AlignmentMap::by_label(std::ssize(classes.names));
   }
-  if (!alignment.map.empty()) note_classes_without(alignment.map, classes, alignment.notes);
   alignment.biases_of_class = by_name(alignment.map, classes, biases);
-  alignment.share = aligned_share(alignment.map, table);
+  for (const Dataset* dataset : judged) alignment.judged.push_back(renumbered(alignment.map, biases, dataset->info().bias_names));
+  if (alignment.map.empty()) return alignment;
+  const Shares shares = aligned_shares(alignment.map, table);
+  note_classes_without(alignment.map, train, classes, alignment.notes);
+  if (alignment.by == "majority") note_no_shortcut(alignment.map, shares, biases, alignment.notes);
+  if (shares.images == 0) return alignment;
+  alignment.share = shares.aligned;
+  alignment.share_by_chance = shares.by_chance;
   return alignment;
 }
 
@@ -165,6 +235,8 @@ void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& deta
   details["aligned"] = alignment.biases_of_class;
   details["aligned_by"] = alignment.by;
   details["aligned_share"] = alignment.share;
+  details["aligned_share_by_chance"] = alignment.share_by_chance;
+  for (const auto& note : alignment.notes) details["notes"].push_back(note);
 }
 
 }  // namespace debias

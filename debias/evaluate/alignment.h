@@ -3,7 +3,8 @@
 //   majority   a class's most frequent bias value in the training set; of equally frequent ones the lowest number, and a note says so
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
 //   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
-//   {cat: red, dog: [blue, green]}   by the names that training has (numbers where it has no names); a class left out is on neither side
+//   {cat: red, dog: [blue, green]}   by the names that training has, or the judged sets where it has none (numbers where these have none
+//              either); a class left out is on neither side
 //   auto       label for the four data sets named above, majority for any other
 #pragma once
 
@@ -46,19 +47,26 @@ struct Field<AlignedChoice> {
 }  // namespace options_detail
 
 struct Alignment {
-  AlignmentMap map;                        // empty: nothing is aligned
+  AlignmentMap map;                        // by training's numbers of the bias values; empty: nothing is aligned
+  std::vector<AlignmentMap> judged;        // the same map by the numbers of each judged set, in their order
   std::string by = "none";                 // how it was decided: majority, label, recipe or none
   nlohmann::ordered_json biases_of_class;  // {class: [bias values]} by names
   nlohmann::ordered_json share;            // of training images of known class and bias value that are aligned; null without such
+  nlohmann::ordered_json share_by_chance;  // what it would be if class and bias value were independent
   std::vector<std::string> notes;          // one line each, without the protocol's name
 };
 
-// `judged` gives the names of bias values where the training set has none. Usage error on a class or bias value that is not known, with the
-// nearest name. Where a majority is asked for and the training set has no bias values, nothing is aligned, and a note says so if `judged`
-// has some.
-Alignment decide_alignment(const Dataset& train, const Dataset& judged, const AlignedChoice& choice);
+// `judged` gives the names of bias values where the training set has none. Sets that number them otherwise are mapped by their names. Usage
+// error on a class or bias value that is not known, with the nearest name. Where a majority is asked for and the training set has no bias
+// values, nothing is aligned, and a note says so if a judged set has some. Notes speak of classes with a training image only.
+//
+// By majority, a note says where one bias value is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
+// q = share_by_chance = sum over classes c of P(c) P(bias value is aligned with c), C classes and n images of known class and bias value:
+// most frequent values of so few images say nothing.
+Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice);
 
-// Adds "aligned": {class: [bias values]}, "aligned_by": majority|label|recipe|none and "aligned_share": that share of the training set.
+// Adds "aligned": {class: [bias values]}, "aligned_by": majority|label|recipe|none, "aligned_share": that share of the training set,
+// "aligned_share_by_chance" and, where there are any, the notes.
 void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& details);
 
 }  // namespace debias

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/evaluate/accuracy.h"
@@ -18,13 +19,24 @@ constexpr size_t kNamedCells = 5;  // of a note
 struct BiasedSplit {
   std::string name;
   std::shared_ptr<const Dataset> dataset;
+  std::set<int64_t> classes, biases;  // that an image of training or of the split has
   GroupSamples samples;
   GroupMetricOptions options;
 };
 
-BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const AlignmentMap& alignment, const GroupsOptions& options) {
+void add_values(const Dataset& dataset, BiasedSplit& split) {
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    split.classes.insert(dataset.label(i));
+    split.biases.insert(dataset.bias(i));
+  }
+}
+
+BiasedSplit read_split(const JudgedSplit& judged, const Dataset& train, int64_t classes, const AlignmentMap& alignment,
+                       const GroupsOptions& options) {
   const Dataset& dataset = *judged.dataset;
-  BiasedSplit split{judged.name, judged.dataset, {}, {alignment, options.min_count(), options.empty()}};
+  BiasedSplit split{judged.name, judged.dataset, {}, {}, {}, {alignment, options.min_count(), options.empty()}};
+  add_values(train, split);
+  add_values(dataset, split);
   GroupSamples& samples = split.samples;
   samples.classes = classes;
   samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
@@ -44,20 +56,23 @@ BiasedSplit read_split(const JudgedSplit& judged, int64_t classes, const Alignme
   return split;
 }
 
-// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have.
+// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have. Classes and bias values that no image has, such as
+// class 0 where labels start at 1, make no groups.
 std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& counts) {
   const DatasetInfo& info = split.dataset->info();
   std::string named;
-  size_t small = 0;
+  size_t small = 0, all = 0;
   for (size_t cell = 0; cell < counts.count.size(); ++cell) {
-    if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
     const auto y = static_cast<int64_t>(cell) / counts.groups, b = static_cast<int64_t>(cell) % counts.groups;
+    if (!split.classes.contains(y) || !split.biases.contains(b)) continue;
+    ++all;
+    if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
     named += fmt::format("{}{} x {}", named.empty() ? "" : ", ", value_name(info.class_names, y), value_name(info.bias_names, b));
   }
   if (small == 0) return "";
   const std::string lack = split.options.min_count == 1 ? "no members" : fmt::format("fewer than {} members", split.options.min_count);
-  return fmt::format("groups: {}: {} of {} groups have {} ({}{}): left out of worst_group_acc and unbiased_acc", split.name, small,
-                     counts.count.size(), lack, named, small > kNamedCells ? ", ..." : "");
+  return fmt::format("groups: {}: {} of {} groups have {} ({}{}): left out of worst_group_acc and unbiased_acc", split.name, small, all,
+                     lack, named, small > kNamedCells ? ", ..." : "");
 }
 
 void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, Json& undefined) {
@@ -119,14 +134,14 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   options.predictions(chosen(input, options));
   const int64_t classes = count_classes(*input.train, "groups");
-  const Alignment alignment = decide_alignment(*input.train, *input.test, options.aligned());
+  const Alignment& alignment = cache.alignment(options.aligned());
+  const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown
   std::vector<BiasedSplit> splits;
   for (const auto& judged : judged_splits(input)) {
     require_labels(*judged.dataset, classes, "groups");
-    splits.push_back(read_split(judged, classes, alignment.map, options));
+    splits.push_back(read_split(judged, *input.train, classes, alignment.judged[splits.size()], options));
   }
   EvaluationResult result;
-  for (const auto& note : alignment.notes) result.notes.push_back("groups: " + note);
   Json undefined = Json::object();
   for (BiasedSplit& split : splits) {
     split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
@@ -139,7 +154,8 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   describe_alignment(alignment, details);
   for (const auto& [name, interval] : result.intervals) details["intervals"][name] = {interval.first, interval.second};
   details["groups"] = std::move(result.details["groups"]);
-  details["notes"] = result.notes;
+  for (const auto& note : result.notes) details["notes"].push_back(note);
+  result.notes.insert(result.notes.begin(), unsaid.begin(), unsaid.end());
   result.details = std::move(details);
   return result;
 }

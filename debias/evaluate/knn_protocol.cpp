@@ -82,23 +82,30 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   const KnnGallery gallery{cache.train().values, cache.train().labels, classes};
   const Alignment& alignment = cache.alignment();
   EvaluationResult result;
-  for (const auto& note : alignment.notes) result.notes.push_back("knn: " + note);
-  Json examples;
+  result.notes = cache.unsaid(alignment.notes);
+  Json examples, sides;
+  size_t place = 0;
   for (const auto& judged : judged_splits(input)) {
     const Features& queries = cache.split(judged.name);
     const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
     result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
     result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
     result.predictions[judged.name] = found.predictions;
-    add_side_accuracy(judged.name, found.ranks, queries.labels, queries.biases, alignment.map, result.metrics);
+    std::map<std::string, double> own;
+    add_side_accuracy(judged.name, found.ranks, queries.labels, queries.biases, alignment.judged[place++], own);
+    if (input.classifier) {
+      for (const auto& [name, value] : own) sides[name] = value;
+    } else {
+      result.metrics.merge(own);
+    }
     if (options.examples() == 0) continue;
     const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples(), input.seed);
     examples[judged.name] = examples_of(judged, chosen, gallery, input, cache, result);
   }
   result.details = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
   describe_predictions("knn", input, classes, result);
-  if (!alignment.map.empty()) describe_alignment(alignment, result.details);
-  if (!result.notes.empty()) result.details["notes"] = result.notes;
+  if (!alignment.map.empty() || !alignment.notes.empty()) describe_alignment(alignment, result.details);
+  if (!sides.is_null()) result.details["sides"] = sides;
   if (!examples.is_null()) result.details["neighbours"] = examples;
   return result;
 }

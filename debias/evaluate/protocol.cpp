@@ -67,12 +67,25 @@ std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
 }
 
 const Alignment& EvaluationCache::alignment() {
-  if (!alignment_) {
-    const Config* section = protocol_options_.find("groups");
-    const GroupsOptions options = section == nullptr ? GroupsOptions() : GroupsOptions::table().read(*section, "groups");
-    alignment_ = decide_alignment(*input_.train, *input_.test, options.aligned());
+  const Config* section = protocol_options_.find("groups");
+  return alignment(section == nullptr ? AlignedChoice() : GroupsOptions::table().read(*section, "groups").aligned());
+}
+
+const Alignment& EvaluationCache::alignment(const AlignedChoice& choice) {
+  const std::string key = options_detail::Field<AlignedChoice>::emit(choice).to_json().dump();
+  if (const auto found = alignments_.find(key); found != alignments_.end()) return found->second;
+  const auto splits = judged_splits(input_);
+  std::vector<const Dataset*> judged;
+  for (const auto& split : splits) judged.push_back(split.dataset.get());
+  return alignments_.emplace(key, decide_alignment(*input_.train, judged, choice)).first->second;
+}
+
+std::vector<std::string> EvaluationCache::unsaid(const std::vector<std::string>& notes) {
+  std::vector<std::string> left;
+  for (const auto& note : notes) {
+    if (said_.insert(note).second) left.push_back(note);
   }
-  return *alignment_;
+  return left;
 }
 
 nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,

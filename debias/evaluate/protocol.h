@@ -5,7 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,8 +65,12 @@ class EvaluationCache {
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
-  // Which bias values go with which class, by the options of `groups` in this call: the same for every protocol.
+  // Which bias values go with which class, by the options of `groups` in this call: the same for every protocol. Its judged sets are
+  // judged_splits. The second form takes the choice of this call. Decided once a choice.
   const Alignment& alignment();
+  const Alignment& alignment(const AlignedChoice& choice);
+  // Those of the notes that were not asked for before: what concerns several protocols is said once, by the first.
+  std::vector<std::string> unsaid(const std::vector<std::string>& notes);
 
  private:
   const Features& of(const std::string& name, const std::shared_ptr<const Dataset>& dataset);
@@ -76,7 +80,8 @@ class EvaluationCache {
   Config protocol_options_;
   std::map<std::string, Features> features_;
   std::map<std::string, EvaluationResult> results_;  // by protocol and options
-  std::optional<Alignment> alignment_;
+  std::map<std::string, Alignment> alignments_;      // by the choice
+  std::set<std::string> said_;
 };
 
 // The sets that are judged: valid where there is one, and test.
@@ -105,7 +110,8 @@ struct ProtocolEntry {
 const std::vector<ProtocolEntry>& protocol_registry();
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has judged, aligned_acc and conflicting_acc are those of
-// `groups` or, where these are undefined, absent, in whichever order the protocols come: kNN's never stand beside a classifier's figures.
+// `groups` or, where these are undefined, absent, in whichever order the protocols come. kNN's never stand beside a classifier's figures:
+// where the run has a classifier, kNN leaves them out of its metrics (knn_protocol.h), with `groups` or without.
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);
 
 }  // namespace debias

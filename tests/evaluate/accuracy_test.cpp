@@ -63,6 +63,10 @@ TEST(Classes, OneClassOrNoLabelsIsADataError) {
   for (int i = 0; i < 4; ++i) data.set_label(i, 1);
   EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "knn"); }),
             "knn: all labels of split 'train' of toy are of class 1 ('class1'); it needs at least two classes");
+  data.set_label(0, kUnknown);
+  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "knn"); }),
+            "knn: all labels of split 'train' of toy are of class 1 ('class1'), and 1 of its 4 images have no label; it needs at least two "
+            "classes");
   for (int i = 0; i < 4; ++i) data.set_label(i, kUnknown);
   EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "linear_dcl"); }),
             "linear_dcl: split 'train' of toy has no labels; it needs a labelled training set");

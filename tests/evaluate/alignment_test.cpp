@@ -22,11 +22,18 @@ std::shared_ptr<ToyDataset> animals(const std::vector<std::pair<int64_t, int64_t
   return dataset;
 }
 
+// So many of each that chance plays no part.
+std::vector<std::pair<int64_t, int64_t>> often(const std::vector<std::pair<int64_t, int64_t>>& images) {
+  std::vector<std::pair<int64_t, int64_t>> all;
+  for (int i = 0; i < 100; ++i) all.insert(all.end(), images.begin(), images.end());
+  return all;
+}
+
 AlignedChoice chosen(const std::string& yaml) {
   return GroupsOptions::table().read(parse_yaml("{aligned: " + yaml + "}", "run.yaml"), "groups").aligned();
 }
 
-Alignment decided(const Dataset& train, const std::string& yaml) { return decide_alignment(train, train, chosen(yaml)); }
+Alignment decided(const Dataset& train, const std::string& yaml) { return decide_alignment(train, {&train}, chosen(yaml)); }
 
 TEST(AlignmentMap, KnowsTheSideOfEachPair) {
   const AlignmentMap map({{2}, {0, 1}, {}});
@@ -41,7 +48,7 @@ TEST(AlignmentMap, KnowsTheSideOfEachPair) {
 }
 
 TEST(Alignment, ByMajorityIsTheMostFrequentValueInTraining) {
-  const auto train = animals({{0, 2}, {0, 2}, {0, 1}, {1, 0}, {1, kUnknown}, {kUnknown, 1}});
+  const auto train = animals(often({{0, 2}, {0, 2}, {0, 1}, {1, 0}, {1, kUnknown}, {kUnknown, 1}}));
   const Alignment alignment = decided(*train, "majority");
   EXPECT_EQ(alignment.map.biases_of_class(), (std::vector<std::vector<int64_t>>{{2}, {0}}));
   EXPECT_EQ(alignment.by, "majority");
@@ -51,11 +58,11 @@ TEST(Alignment, ByMajorityIsTheMostFrequentValueInTraining) {
 }
 
 TEST(Alignment, OfEquallyFrequentValuesTheLowestIsTakenAndSaid) {
-  const Alignment alignment = decided(*animals({{0, 2}, {0, 1}, {1, 0}}), "majority");
+  const Alignment alignment = decided(*animals(often({{0, 2}, {0, 1}, {1, 0}})), "majority");
   EXPECT_EQ(alignment.map.biases_of_class()[0], (std::vector<int64_t>{1}));
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "2 bias values of class 'cat' are equally frequent in training (1 images each); 'green' is taken as aligned");
+            "2 bias values of class 'cat' are equally frequent in training (100 images each); 'green' is taken as aligned");
 }
 
 TEST(Alignment, AClassWithoutBiasValuesIsOnNeitherSideAndNamed) {
@@ -97,15 +104,59 @@ TEST(Alignment, WithoutNamesNumbersAreTheNames) {
 TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheJudged) {
   const auto train = animals({{0, kUnknown}, {1, kUnknown}}), judged = animals({{0, 1}, {1, 0}});
   train->editable_info().bias_names.clear();
-  const Alignment none = decide_alignment(*train, *judged, chosen("majority"));
+  const Alignment none = decide_alignment(*train, {judged.get()}, chosen("majority"));
   EXPECT_TRUE(none.map.empty());
   EXPECT_EQ(none.by, "none");
   EXPECT_TRUE(none.share.is_null());
   ASSERT_EQ(none.notes.size(), 1u);
   EXPECT_EQ(none.notes[0],
             "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
-  EXPECT_EQ(decide_alignment(*train, *judged, chosen("{cat: red, dog: blue}")).map.side(0, 2), Side::kAligned);
-  EXPECT_TRUE(decide_alignment(*train, *train, chosen("majority")).notes.empty());
+  EXPECT_EQ(decide_alignment(*train, {judged.get()}, chosen("{cat: red, dog: blue}")).map.side(0, 2), Side::kAligned);
+  EXPECT_TRUE(decide_alignment(*train, {train.get()}, chosen("majority")).notes.empty());
+}
+
+TEST(Alignment, OfATrainingSetWithoutBiasValuesIsByTheNamesOfEachJudgedSet) {
+  const auto train = animals({{0, kUnknown}, {1, kUnknown}}), valid = animals({{0, 1}, {1, 0}}), test = animals({{0, 1}, {1, 0}});
+  train->editable_info().bias_names.clear();
+  test->editable_info().bias_names = {"blue", "red"};
+  const Alignment alignment = decide_alignment(*train, {test.get(), valid.get()}, chosen("{cat: red, dog: green}"));
+  ASSERT_EQ(alignment.judged.size(), 2u);
+  EXPECT_EQ(alignment.judged[0].side(0, 1), Side::kAligned);  // red
+  EXPECT_EQ(alignment.judged[1].side(0, 2), Side::kAligned);  // red
+  EXPECT_EQ(alignment.judged[1].side(0, 1), Side::kConflicting);
+  EXPECT_EQ(alignment.judged[1].side(1, 1), Side::kAligned);      // green
+  EXPECT_EQ(alignment.judged[0].side(1, 1), Side::kConflicting);  // test has no green
+  EXPECT_EQ(alignment.biases_of_class.dump(), R"({"cat":["red"],"dog":["green"]})");
+}
+
+TEST(Alignment, SaysWhereOneBiasValueIsTheMostFrequentOfEveryClass) {
+  const Alignment alignment = decided(*animals(often({{0, 2}, {0, 2}, {0, 2}, {0, 0}, {1, 2}, {1, 2}, {1, 2}, {1, 0}})), "majority");
+  EXPECT_DOUBLE_EQ(alignment.share, 0.75);
+  EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.75);
+  ASSERT_EQ(alignment.notes.size(), 1u);
+  EXPECT_EQ(alignment.notes[0],
+            "'red' is the most frequent bias value of every class in training: aligned_acc and conflicting_acc tell it from the other "
+            "values, and no shortcut from its opposite");
+}
+
+TEST(Alignment, SaysWhereNoMoreImagesAreAlignedThanByChance) {
+  std::vector<std::pair<int64_t, int64_t>> images = often({{0, 0}, {0, 2}, {1, 0}, {1, 2}});
+  images.emplace_back(0, 0);
+  images.emplace_back(1, 2);
+  const Alignment alignment = decided(*animals(images), "majority");
+  EXPECT_DOUBLE_EQ(alignment.share, 202.0 / 402);
+  EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.5);
+  ASSERT_EQ(alignment.notes.size(), 1u);
+  EXPECT_EQ(alignment.notes[0],
+            "0.502 of the training images are aligned, and 0.500 would be by chance: no bias value goes with a class beyond the noise of "
+            "402 images");
+  EXPECT_TRUE(decided(*animals(images), "{cat: blue, dog: red}").notes.empty());
+}
+
+TEST(Alignment, ClassesWithoutATrainingImageAreNotNoted) {
+  const auto train = animals(often({{1, 0}, {2, 1}}));
+  train->editable_info().class_names.clear();
+  EXPECT_TRUE(decided(*train, "majority").notes.empty());
 }
 
 TEST(Alignment, RefusesNamesThatAreNotKnownAndFormsThatAreNone) {

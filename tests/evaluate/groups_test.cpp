@@ -115,6 +115,7 @@ TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverIt
   EXPECT_EQ(result.details["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
   EXPECT_EQ(result.details["aligned_by"], "majority");
   EXPECT_DOUBLE_EQ(result.details["aligned_share"], 20.0 / 30);
+  EXPECT_NEAR(result.details["aligned_share_by_chance"], 1.0 / 3, 0.01);
   EXPECT_EQ(result.details["options"]["aligned"], "auto");
   EXPECT_EQ(result.details["predictions"], "knn");
 }
@@ -134,6 +135,77 @@ TEST(Groups, KnnTakesTheSameMap) {
     if (std::string(aligned) == "none") continue;
     EXPECT_EQ(knn.details["aligned"], groups.details["aligned"]);
     EXPECT_EQ(knn.details["aligned_by"], groups.details["aligned_by"]);
+  }
+}
+
+TEST(Groups, WithoutBiasValuesInTrainingEachJudgedSetIsJudgedByItsOwnNames) {
+  EvaluationInput input = toy_input();
+  const auto test = biased("test", "image_folder"), valid = biased("valid", "image_folder");
+  valid->editable_info().bias_names = {"green", "blue", "red"};
+  for (int64_t i = 0; i < 30; ++i) valid->set_bias(i, (test->bias(i) + 2) % 3);  // the same values by name
+  input.test = test;
+  input.valid = valid;
+  const Config all = options("{groups: {bootstrap: 0, aligned: {class0: red, class1: green, class2: blue}}}");
+  for (const auto& dataset : {test, valid}) dataset->set_label(29, 0);  // aligned and wrong
+  EvaluationCache cache(input, Progress::silent(), all);
+  for (const std::string protocol : {"groups", "knn"}) {
+    const auto& metrics = cache.judge(protocol).metrics;
+    EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 20.0 / 21) << protocol;
+    EXPECT_DOUBLE_EQ(metrics.at("valid.aligned_acc"), 20.0 / 21) << protocol;
+    EXPECT_DOUBLE_EQ(metrics.at("valid.conflicting_acc"), 1) << protocol;
+  }
+}
+
+TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
+  EvaluationInput input = toy_input();
+  input.test = biased("test", "image_folder");
+  const auto said = [&](const std::vector<std::string>& protocols) {
+    EvaluationCache cache(input, Progress::silent(), options("{groups: {bootstrap: 0}}"));
+    int64_t times = 0;
+    for (const auto& protocol : protocols) {
+      const EvaluationResult& result = cache.judge(protocol);
+      times += std::count(result.notes.begin(), result.notes.end(),
+                          "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
+      EXPECT_EQ(result.details["notes"][0].get<std::string>().find("the training set has no bias values"), 0u) << protocol;
+    }
+    return times;
+  };
+  EXPECT_EQ(said({"knn"}), 1);
+  EXPECT_EQ(said({"groups"}), 1);
+  EXPECT_EQ(said({"knn", "groups"}), 1);
+  EXPECT_EQ(said({"groups", "knn"}), 1);
+}
+
+TEST(Groups, ClassesAndBiasValuesThatNoImageHasMakeNoGroups) {
+  EvaluationInput input = toy_input();
+  const auto from_one = [](const std::string& split) {
+    const auto dataset = biased(split);
+    for (int64_t i = 0; i < 30; ++i) {
+      dataset->set_label(i, i % 3 + 1);
+      dataset->set_bias(i, dataset->bias(i) + 1);
+    }
+    dataset->editable_info().class_names.clear();
+    dataset->editable_info().bias_names.clear();
+    return dataset;
+  };
+  input.train = from_one("train");
+  input.test = from_one("test");
+  const EvaluationResult result = judged(input, "groups", "{bootstrap: 0, aligned: label}");
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "groups: test: 3 of 9 groups have no members (1 x 3, 2 x 1, 3 x 2): left out of worst_group_acc and unbiased_acc");
+}
+
+TEST(Groups, KnnLeavesTheSidesToTheClassifierWhereTheRunHasOne) {
+  EvaluationInput input = biased_input();
+  const EvaluationResult alone = judged(input, "knn");
+  EXPECT_FALSE(alone.details.contains("sides"));
+  input.classifier = [](const at::Tensor& features) { return at::zeros({features.size(0), 3}); };
+  const EvaluationResult beside = judged(input, "knn");
+  for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
+    EXPECT_FALSE(beside.metrics.contains(name));
+    EXPECT_FALSE(beside.details["metrics"].contains(name));
+    EXPECT_EQ(beside.details["sides"][name], alone.metrics.at(name));
   }
 }
 
