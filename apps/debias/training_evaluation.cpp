@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "apps/debias/evaluation_files.h"
@@ -81,11 +82,18 @@ class TrainingEvaluation : public TrainObserver {
     }
   }
 
+  // The classifier's own figures, and where bias values are known those of the aligned and of the conflicting images.
   void append_accuracy(EvaluationCache& cache, NamedMetrics& metrics) const {
-    for (const auto& split : judged_splits(input_)) {
-      const Features& found = cache.split(split.name);
-      metrics.emplace_back(split.name + ".acc1", accuracy_within(label_ranks(input_.classifier(found.values), found.labels), 1));
+    const std::vector<JudgedSplit> splits = judged_splits(input_);
+    std::map<std::string, double> found;
+    for (size_t i = 0; i < splits.size(); ++i) {
+      const Features& features = cache.split(splits[i].name);
+      const std::vector<int64_t> ranks = label_ranks(input_.classifier(features.values), features.labels);
+      found[splits[i].name + ".acc1"] = accuracy_within(ranks, 1);
+      const AlignmentMap& aligned = cache.alignment().judged[i];
+      if (!aligned.empty()) add_side_accuracy(splits[i].name, ranks, features.labels, features.biases, aligned, found);
     }
+    metrics.insert(metrics.end(), found.begin(), found.end());
   }
 
   Recipe recipe_;

@@ -48,12 +48,12 @@ std::string words_of(const NumberRow& row) {
   return fmt::format("{} of {}{}", measure->of_what, name.split, source);
 }
 
-std::string points(double value) { return fmt::format("{:+.1f}", 100 * value); }
+std::string signed_points(double value) { return fmt::format("{:+.1f}", 100 * value); }
 
 std::string interval_words(const ColumnDifference& difference) {
-  return fmt::format("{} points, 95 % interval {} to {} over {}{} seeds", points(difference.interval.mean),
-                     points(difference.interval.low()), points(difference.interval.high()), difference.paired ? "the same " : "at least ",
-                     difference.interval.n);
+  return fmt::format("{} points, 95 % interval {} to {} over {}{} seeds", signed_points(difference.interval.mean),
+                     signed_points(difference.interval.low()), signed_points(difference.interval.high()),
+                     difference.paired ? "the same " : "at least ", difference.interval.n);
 }
 
 ColumnDifference difference_in(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b) {
@@ -69,7 +69,7 @@ std::string aligned_words(const std::vector<NumberRow>& rows, const NumberRow& r
   if (aligned == nullptr || !all_have(*aligned)) return "";
   const ColumnDifference difference = difference_in(*aligned, columns, a, b);
   return difference.told() ? fmt::format(" On bias-aligned images: {}.", interval_words(difference))
-                           : fmt::format(" On bias-aligned images: {} points.", points(difference.interval.mean));
+                           : fmt::format(" On bias-aligned images: {} points.", signed_points(difference.interval.mean));
 }
 
 std::string unfinished_words(const std::vector<RunColumn>& columns, size_t a, size_t b) {
@@ -89,16 +89,16 @@ ComparisonVerdict compared(const std::vector<NumberRow>& rows, const NumberRow& 
       fmt::format("{} against {} {}", percent_text(row.by_column[a]->value), percent_text(row.by_column[b]->value), words_of(row));
   const std::string more = aligned_words(rows, row, columns, a, b) + unfinished_words(columns, a, b);
   if (std::isnan(difference.interval.half_width)) {
-    return {
-        Comparison::kTooFewSeeds, fmt::format("which of {} and {} is better cannot be told", first, second),
-        fmt::format("{}: {} points, with a single seed{}. Seeds alone can make such a difference; train three or more of each.{}", numbers,
-                    points(difference.interval.mean), columns[a].has_seeds() == columns[b].has_seeds() ? " each" : " on one side", more)};
+    return {Comparison::kTooFewSeeds, fmt::format("which of {} and {} is better cannot be told", first, second),
+            fmt::format("{}: {} points, with a single seed{}. Seeds alone can make such a difference; train three or more of each.{}",
+                        numbers, signed_points(difference.interval.mean),
+                        columns[a].has_seeds() == columns[b].has_seeds() ? " each" : " on one side", more)};
   }
   if (!difference.told()) {
     return {Comparison::kTooFewSeeds, fmt::format("which of {} and {} is better cannot be told", first, second),
             fmt::format("{}: {} points in every seed. Seeds that do not differ say nothing about others; judge more images, or train more "
                         "seeds.{}",
-                        numbers, points(difference.interval.mean), more)};
+                        numbers, signed_points(difference.interval.mean), more)};
   }
   if (difference.larger_than_spread()) {
     return {Comparison::kBetter, fmt::format("{} is better than {}, by more than the seeds' spread", first, second),

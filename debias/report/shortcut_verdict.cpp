@@ -87,16 +87,16 @@ double chance_level(const RunRecord& run, const std::string& split) {
 }
 
 std::string percent(double value) { return percent_text(value); }
-std::string points(double value) { return fmt::format("{:.1f}", 100 * value); }
+std::string in_points(double value) { return fmt::format("{:.1f}", 100 * value); }
 
 std::string gap_words(const RunColumn& column, const Gap& gap, const Range& range, bool over_seeds) {
   const std::string who = gap.source.empty() ? "" : fmt::format(" ({})", source_title(gap.source));
   std::string words =
       fmt::format("On {}, {} of the bias-aligned and {} of the bias-conflicting images are judged right{}{}: ", gap.split,
                   percent(gap.aligned->value), percent(gap.conflicting->value), over_seeds ? ", in the mean over the seeds" : "", who);
-  words += fmt::format("a difference of {} points", points(gap.mean()));
+  words += fmt::format("a difference of {} points", in_points(gap.mean()));
   if (range.known()) {
-    words += fmt::format(", 95 % interval {} to {} over {}", points(range.low), points(range.high),
+    words += fmt::format(", 95 % interval {} to {} over {}", in_points(range.low), in_points(range.high),
                          over_seeds ? fmt::format("{} seeds", column.runs.size()) : "the images judged");
   }
   return words + ".";
@@ -137,8 +137,8 @@ Judgement judged(const Range& range, const Range& images, double conflicting, do
   const bool images_disagree = images.known() && (images.low > 0) != (range.low > 0);
   if (images_disagree) {
     return {Finding::kCannotTell, "whether the shortcut is used cannot be told",
-            fmt::format(" Over the images judged the interval is {} to {}: seeds and images do not say the same.", points(images.low),
-                        points(images.high))};
+            fmt::format(" Over the images judged the interval is {} to {}: seeds and images do not say the same.", in_points(images.low),
+                        in_points(images.high))};
   }
   if (range.low > 0) {
     return range.high > kLittle ? Judgement{Finding::kUsed, "the shortcut is still used", ""}
