@@ -4,7 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/evaluate/value_name.h"
+#include "debias/data/value_name.h"
 
 namespace debias {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/data/value_name.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/group_tables.h"
-#include "debias/evaluate/value_name.h"
 
 namespace debias {
 namespace {
