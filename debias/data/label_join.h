@@ -15,7 +15,7 @@ struct LabelPlaces {
   std::string root;
   std::string prefix;  // "train/", or "" where the split is the root itself
   std::string csv;
-  std::vector<std::string> beside;  // below the root: images beside the class folders, which are not read
+  std::vector<std::string> beside = {};  // below the root: images beside the class folders, which are not read
 };
 
 // Sets label and bias of every file, and class_names and bias_names of `info`: of a column of names, those that these images have, numbered
