@@ -86,9 +86,11 @@ double allowed_by_groups(const std::string& root) {
 
 }  // namespace
 
-int available_cpus(const std::string& root) {
-  const double limit = std::min<double>(allowed_by_affinity(), std::ceil(allowed_by_groups(root) - 1e-9));
+int cpus_within(int allowed, const std::string& root) {
+  const double limit = std::min<double>(allowed, std::ceil(allowed_by_groups(root) - 1e-9));
   return std::max(1, static_cast<int>(limit));
 }
+
+int available_cpus(const std::string& root) { return cpus_within(allowed_by_affinity(), root); }
 
 }  // namespace debias

@@ -12,4 +12,7 @@ namespace debias {
 // limit.
 int available_cpus(const std::string& root = "");
 
+// The same where the affinity mask allows `allowed` processors.
+int cpus_within(int allowed, const std::string& root);
+
 }  // namespace debias

@@ -44,7 +44,9 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 std::string suggestion(std::string_view name, const std::vector<std::string>& candidates) {
   const std::string nearest = nearest_name(name, candidates);
   if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
-  return fmt::format("; known: {}", fmt::join(candidates, ", "));
+  constexpr size_t kShown = 10;
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, candidates.size()));
+  return fmt::format("; known: {}{}", fmt::join(candidates.begin(), end, ", "), candidates.size() > kShown ? ", ..." : "");
 }
 
 }  // namespace debias

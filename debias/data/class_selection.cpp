@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "debias/core/utf8.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
 
@@ -70,7 +71,9 @@ ClassSelection read_class_selection(const std::string& choice) {
   if (choice == "imagenet100") return parse(kImageNet100, choice);
   constexpr int64_t kLargest = 1 << 20;
   const std::vector<uint8_t> bytes = read_file_bytes(choice, kLargest);
-  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, choice);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (utf8_length(text) < text.size()) throw FileError(choice, "is not UTF-8; save it as UTF-8");
+  return parse(text, choice);
 }
 
 }  // namespace debias

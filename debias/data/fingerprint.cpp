@@ -35,12 +35,6 @@ std::string short_hash(const Bytes& bytes) {
   return sha256_of(bytes).substr(0, 16);
 }
 
-// JSON holds no other text; a folder's name may be any bytes.
-std::vector<std::string> in_utf8(std::vector<std::string> names) {
-  for (std::string& name : names) name = Json::parse(Json(name).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
-  return names;
-}
-
 std::string text_of(const Config& section, const char* key) {
   const Config* value = section.find(key);
   return value != nullptr && value->is_scalar() ? value->text() : "";
@@ -129,8 +123,8 @@ DataFingerprint fingerprint(const Dataset& dataset, const Config& section, Verif
   result.name = dataset.info().name;
   result.split = dataset.info().split;
   result.count = dataset.size();
-  result.classes = in_utf8(dataset.info().class_names);
-  result.biases = in_utf8(dataset.info().bias_names);
+  result.classes = dataset.info().class_names;
+  result.biases = dataset.info().bias_names;
   result.verify = verify;
   result.options = options_of(section);
   result.labels = hash_of_labels(section);

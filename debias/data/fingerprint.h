@@ -42,7 +42,7 @@ struct DataFingerprint {
   int64_t count = 0;
   std::vector<std::string> classes, biases;
   Verify verify = Verify::kListing;
-  nlohmann::ordered_json options = nlohmann::ordered_json::object();  // all but name, root and labels, defaults included
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();  // all but name, root, labels and classes, with defaults
   std::string labels;                                                 // SHA-256 of the CSV of labels; empty without one
   std::string images;        // SHA-256 over id, label, bias, size or pixels, and source of each image
   std::string contents;      // SHA-256 over the files' hashes; empty unless verify is contents

@@ -3,10 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <utility>
 
+#include "debias/core/utf8.h"
 #include "debias/data/class_selection.h"
 #include "debias/data/file_bytes.h"
 #include "debias/data/file_error.h"
@@ -22,6 +26,8 @@ namespace fs = std::filesystem;
 struct Listing {
   std::vector<std::string> class_names;
   std::vector<ImageFile> files;
+  std::vector<std::string> beside;  // paths of images that lie beside the class folders
+  std::vector<std::string> empty;   // class folders without images
   UnreadImages unread;
   std::vector<std::string> remarks;
 };
@@ -45,11 +51,37 @@ std::string split_prefix(const std::string& root, const std::string& split) {
                                                                  split, folders.empty() ? "none" : shown(folders)));
 }
 
-void add_class(const std::string& root, const std::string& class_path, int64_t label, Listing& listing) {
-  const std::string full = (fs::path(root) / class_path).string();
+// Results hold no other text; a folder's name may be any bytes.
+std::string in_utf8(const std::string& name) { return utf8_length(name) == name.size() ? name : without_control_characters(name); }
+
+// False where the folder holds no image.
+bool add_class(const std::string& root, const std::string& prefix, const std::string& name, int64_t label, Listing& listing) {
+  const std::string full = (fs::path(root) / prefix / name).string();
   const std::vector<std::string> images = list_images(full, root, &listing.unread);
-  if (images.empty()) throw FileError(full, "is a class folder without images that can be read" + listing.unread.after_refusal());
-  for (const std::string& image : images) listing.files.push_back({class_path + "/" + image, label, kUnknown});
+  for (const std::string& image : images) listing.files.push_back({prefix + name + "/" + image, label, kUnknown});
+  if (images.empty()) listing.empty.push_back(name);
+  return !images.empty();
+}
+
+std::string in_lower_case(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+bool names_a_split(const std::string& name) {
+  constexpr std::array<std::string_view, 9> kSplits = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"};
+  return std::find(kSplits.begin(), kSplits.end(), in_lower_case(name)) != kSplits.end();
+}
+
+// Train/ and Test/ are no two classes.
+void refuse_splits(const std::string& root, const std::vector<std::string>& names) {
+  if (names.empty() || !std::all_of(names.begin(), names.end(), names_a_split)) return;
+  const auto train =
+      std::find_if(names.begin(), names.end(), [](const std::string& name) { return in_lower_case(name).starts_with("train"); });
+  throw FileError(root,
+                  fmt::format("data set 'image_folder': holds no folder train, and its folders are named as splits, not as classes ({}); "
+                              "set split={}, or rename that folder train",
+                              shown(names), train == names.end() ? names.front() : *train));
 }
 
 std::vector<std::string> lacking_classes(const Listing& listing) {
@@ -69,14 +101,17 @@ Listing list_selected(const std::string& root, const std::string& prefix, const 
   listing.class_names = selection.class_names;
   for (const std::string& name : list_folders(folder)) {
     const auto found = selection.label_of.find(name);
-    if (found != selection.label_of.end()) add_class(root, prefix + name, found->second, listing);
+    if (found != selection.label_of.end()) add_class(root, prefix, name, found->second, listing);
   }
   std::stable_sort(listing.files.begin(), listing.files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
-  if (listing.files.empty()) throw FileError(folder, fmt::format("holds no folder of any class (classes: {})", choice));
+  if (listing.files.empty()) {
+    throw FileError(folder,
+                    fmt::format("holds no folder with images of any class (classes: {}){}", choice, listing.unread.after_refusal()));
+  }
   const std::vector<std::string> lacking = lacking_classes(listing);
   if (!lacking.empty()) {
     listing.remarks.push_back(without_control_characters(
-        fmt::format("{}: holds no folder of {} (classes: {}); the other classes keep their numbers", folder, shown(lacking), choice)));
+        fmt::format("{}: holds no images of {} (classes: {}); the other classes keep their numbers", folder, shown(lacking), choice)));
   }
   return listing;
 }
@@ -84,17 +119,34 @@ Listing list_selected(const std::string& root, const std::string& prefix, const 
 Listing list_files(const std::string& root, const std::string& prefix) {
   const std::string folder = (fs::path(root) / prefix).string();
   Listing listing;
-  listing.class_names = list_folders(folder);
-  for (size_t label = 0; label < listing.class_names.size(); ++label) {
-    add_class(root, prefix + listing.class_names[label], static_cast<int64_t>(label), listing);
+  for (const std::string& name : list_folders(folder)) {
+    if (add_class(root, prefix, name, std::ssize(listing.class_names), listing)) listing.class_names.push_back(in_utf8(name));
   }
+  if (prefix.empty()) refuse_splits(root, listing.class_names);
   if (!listing.class_names.empty()) return listing;
   for (const std::string& image : list_images_directly_in(folder, &listing.unread))
     listing.files.push_back({prefix + image, kUnknown, kUnknown});
   if (listing.files.empty()) {
-    throw FileError(folder, "holds neither class folders nor images that can be read" + listing.unread.after_refusal());
+    throw FileError(folder, "holds neither class folders with images that can be read nor such images" + listing.unread.after_refusal());
   }
   return listing;
+}
+
+void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
+  const auto remark = [&](const std::string& text) {
+    listing.remarks.push_back(without_control_characters(fmt::format("folder {}: {}", folder, text)));
+  };
+  const size_t empty = listing.empty.size(), beside = listing.beside.size();
+  if (empty > 0) {
+    remark(fmt::format("{} without an image that can be read {} passed over ({})",
+                       empty == 1 ? "1 folder" : fmt::format("{} folders", empty), empty == 1 ? "is" : "are", shown(listing.empty)));
+  }
+  if (beside > 0) {
+    remark(fmt::format("{} beside the class folders and {} not read ({})",
+                       beside == 1 ? "1 image lies" : fmt::format("{} images lie", beside), beside == 1 ? "is" : "are",
+                       shown(listing.beside)));
+  }
+  if (!listing.unread.empty()) listing.remarks.push_back(listing.unread.remark(folder));
 }
 
 std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
@@ -102,6 +154,11 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   const std::string prefix = split_prefix(options.root(), split);
   Listing listing =
       options.classes().empty() ? list_files(options.root(), prefix) : list_selected(options.root(), prefix, options.classes());
+  const std::string folder = prefix.empty() ? options.root() : (fs::path(options.root()) / split).string();
+  if (!listing.class_names.empty()) {
+    for (const std::string& image : list_images_directly_in(folder)) listing.beside.push_back(prefix + image);
+  }
+  remark_on_what_is_left_out(folder, listing);
   DatasetInfo info;
   info.name = "image_folder";
   info.split = split;
@@ -109,9 +166,8 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
   info.remarks = std::move(listing.remarks);
   info.mean = {0.485, 0.456, 0.406};
   info.std = {0.229, 0.224, 0.225};
-  if (!listing.unread.empty()) info.remarks.push_back(listing.unread.remark((fs::path(options.root()) / prefix).parent_path().string()));
   if (!options.labels().file().empty()) {
-    join_labels({options.root(), prefix, options.labels().file()}, read_label_file(options.labels()), listing.files, info);
+    join_labels({options.root(), prefix, options.labels().file(), listing.beside}, read_label_file(options.labels()), listing.files, info);
   }
   const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
   return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);

@@ -26,7 +26,7 @@ Content content_of(const fs::path& folder) {
   for (; entries != fs::directory_iterator(); entries.increment(failure)) {
     if (failure) throw FileError(folder.string(), "cannot be listed: " + failure.message());
     const std::string name = entries->path().filename().string();
-    if (name.front() == '.') continue;
+    if (name.front() == '.' || name == "__MACOSX") continue;  // the latter is in archives made on a Mac: copies of names, no images
     std::error_code ignored;
     const auto type = entries->status(ignored).type();
     if (type == fs::file_type::directory) {

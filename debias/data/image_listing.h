@@ -8,7 +8,8 @@
 
 namespace debias {
 
-// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot are passed over here and below.
+// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and __MACOSX, are passed over here and
+// below.
 std::vector<std::string> list_folders(const std::string& folder);
 
 // Paths, relative to `folder`, of the files with the ending of an image (image_format.h) in it and below it; other files are passed over,

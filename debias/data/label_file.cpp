@@ -7,12 +7,12 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "debias/core/nearest_name.h"
 #include "debias/data/csv_file.h"
-#include "debias/data/file_error.h"
 
 namespace debias {
 namespace {
@@ -20,10 +20,6 @@ namespace {
 constexpr int64_t kLabels = int64_t{1} << 31;
 constexpr int64_t kLargestLabel = 1'000'000;  // of integers, whose names are 0 to the largest
 constexpr const char* kRule = "a column holds integers or names, an empty field is unknown";
-
-[[noreturn]] void fail(const std::string& path, int64_t line, const std::string& reason) {
-  throw FileError(path, fmt::format("line {}: {}", line, reason));
-}
 
 std::string trimmed(const std::string& field) {
   const size_t first = field.find_first_not_of(" \t");
@@ -44,8 +40,17 @@ class Header {
 
   size_t required(const std::string& title) const {
     const auto found = find(title);
-    if (!found) fail(path_, line_, fmt::format("no column '{}'{}", title, suggestion(title, titles_)));
+    if (!found) refuse_line(path_, line_, fmt::format("no column '{}'{}", title, suggestion(title, titles_)));
     return *found;
+  }
+
+  // Of the column of paths, which need not be named.
+  size_t path(const LabelColumns& columns) const {
+    const auto found = find(columns.path());
+    if (found || columns.path() != LabelColumns().path()) return required(columns.path());
+    refuse_line(path_, line_,
+                fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}}", columns.path(),
+                            fmt::join(titles_, ", "), path_, titles_[0], titles_.size() > 1 ? ", label: " + titles_[1] : ""));
   }
 
   // Of a column that an option names, or that is read where it is there.
@@ -55,9 +60,9 @@ class Header {
   }
 
   [[noreturn]] void refuse_without_values() const {
-    fail(path_, line_,
-         fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}",
-                     fmt::join(titles_, ", ")));
+    refuse_line(path_, line_,
+                fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}",
+                            fmt::join(titles_, ", ")));
   }
 
   const std::string& title(size_t position) const { return titles_[position]; }
@@ -66,7 +71,7 @@ class Header {
   std::optional<size_t> find(const std::string& title) const {
     const auto found = std::find(titles_.begin(), titles_.end(), title);
     if (found == titles_.end()) return std::nullopt;
-    if (std::count(found, titles_.end(), title) > 1) fail(path_, line_, fmt::format("column '{}' is given twice", title));
+    if (std::count(found, titles_.end(), title) > 1) refuse_line(path_, line_, fmt::format("column '{}' is given twice", title));
     return found - titles_.begin();
   }
 
@@ -83,11 +88,12 @@ struct Field {
 void require_label(const std::string& path, const std::string& title, const Field& field) {
   int64_t value = 0;
   if (!parse_integer(field.text, &value) || value < kUnknown || value >= kLabels) {
-    fail(path, field.line, fmt::format("column {}: '{}' is no integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
+    refuse_line(path, field.line, fmt::format("column {}: '{}' is no integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
   }
   if (value <= kLargestLabel) return;
-  fail(path, field.line,
-       fmt::format("column {}: {} is above the largest number, {}; number from 0, or write names", title, field.text, kLargestLabel));
+  refuse_line(
+      path, field.line,
+      fmt::format("column {}: {} is above the largest number, {}; number from 0, or write names", title, field.text, kLargestLabel));
 }
 
 ColumnKind kind_of(const std::string& path, const std::string& title, const std::vector<Field>& fields) {
@@ -104,7 +110,8 @@ ColumnKind kind_of(const std::string& path, const std::string& title, const std:
   if (name == nullptr) return ColumnKind::kIntegers;
   const bool integers = numbers >= names;
   const Field& stray = integers ? *name : *number;
-  fail(path, stray.line, fmt::format("column {}: '{}' stands among {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
+  refuse_line(path, stray.line,
+              fmt::format("column {}: '{}' stands among {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
 }
 
 std::vector<int64_t> ranks(const std::vector<Field>& fields, LabelColumn& column) {
@@ -121,6 +128,21 @@ std::vector<int64_t> ranks(const std::vector<Field>& fields, LabelColumn& column
   return values;
 }
 
+// Tables of attributes write -1 for no and 1 for yes: every no would be unknown.
+void refuse_signs(const std::string& path, const std::vector<Field>& fields, const std::vector<int64_t>& values, const std::string& title) {
+  std::set<int64_t> written;
+  int64_t line = 0;  // of the first -1
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].text.empty()) continue;
+    written.insert(values[i]);
+    if (values[i] == kUnknown && line == 0) line = fields[i].line;
+  }
+  if (written != std::set<int64_t>{kUnknown, 1}) return;
+  refuse_line(
+      path, line,
+      fmt::format("column {} holds only -1 and 1, and -1 is unknown; write 0 and 1, or names, and leave empty what is unknown", title));
+}
+
 std::vector<int64_t> numbers(const std::string& path, const std::vector<Field>& fields, LabelColumn& column) {
   std::vector<int64_t> values;
   for (const Field& field : fields) {
@@ -130,6 +152,7 @@ std::vector<int64_t> numbers(const std::string& path, const std::vector<Field>& 
     values.push_back(value);
     while (std::ssize(column.names) <= value) column.names.push_back(std::to_string(column.names.size()));
   }
+  refuse_signs(path, fields, values, column.title);
   return values;
 }
 
@@ -149,9 +172,9 @@ std::string normal(const std::string& path) { return std::filesystem::path(path)
 void require_paths(const std::string& path, const std::vector<LabelRow>& rows) {
   std::map<std::string_view, int64_t> first;
   for (const LabelRow& row : rows) {
-    if (row.path.empty()) fail(path, row.line, "no path is given");
+    if (row.path.empty()) refuse_line(path, row.line, "no path is given");
     const auto [found, is_new] = first.emplace(row.path, row.line);
-    if (!is_new) fail(path, row.line, fmt::format("{} is given twice, first in line {}", row.path, found->second));
+    if (!is_new) refuse_line(path, row.line, fmt::format("{} is given twice, first in line {}", row.path, found->second));
   }
 }
 
@@ -162,7 +185,7 @@ LabelFile read_label_file(const LabelColumns& columns) {
   std::vector<CsvRecord> records = read_csv(path);
   const Header header(path, records.front());
   records.erase(records.begin());
-  const size_t path_column = header.required(columns.path());
+  const size_t path_column = header.path(columns);
   const auto label_column = header.wanted(columns.label(), "label");
   const auto bias_column = header.wanted(columns.bias(), "bias");
   if (!label_column && !bias_column) header.refuse_without_values();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -114,7 +115,14 @@ std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFi
     refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - row_of.begin())].path,
                        std::count(missing, row_of.end(), nullptr));
   }
+  const std::set<std::string> beside(places.beside.begin(), places.beside.end());
   for (const LabelRow* row : strays) {
+    for (const std::string& meaning : meanings.of(row->path)) {
+      if (beside.count(meaning) == 0) continue;
+      throw FileError(places.csv,
+                      fmt::format("line {}: the image {} lies beside the class folders and is not read; move it into one of them",
+                                  row->line, row->path));
+    }
     if (!meanings.has_file(row->path))
       throw FileError(places.csv, fmt::format("line {}: no image {} in {}", row->line, row->path, places.root));
   }
@@ -148,7 +156,18 @@ Values values_of(const LabelColumn& column, const std::vector<const LabelRow*>& 
   return values;
 }
 
-std::string remark(const std::string& csv, const LabelColumn& column, const std::vector<std::string>& names) {
+// Where integers were counted from 1, there is a class 0 without images.
+std::string unused_numbers(const LabelColumn& column, const std::vector<int64_t>& numbers) {
+  if (column.kind != ColumnKind::kIntegers) return "";
+  int64_t least = std::ssize(column.names);
+  for (const int64_t number : numbers) least = number == kUnknown ? least : std::min(least, number);
+  if (least == 0 || least == std::ssize(column.names)) return "";
+  return fmt::format("; the numbers begin at {}: no image is of {} 0{}", least, column.title,
+                     least > 1 ? fmt::format(" to {}", least - 1) : "");
+}
+
+std::string remark(const std::string& csv, const LabelColumn& column, const Values& values) {
+  const std::vector<std::string>& names = values.names;
   constexpr size_t kShown = 5;
   std::string found = "nothing";
   if (!names.empty()) found = fmt::format("integers, 0 to {}", names.back());
@@ -157,7 +176,10 @@ std::string remark(const std::string& csv, const LabelColumn& column, const std:
                         fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())), ", "),
                         names.size() > kShown ? ", ..." : "");
   }
-  return without_control_characters(fmt::format("{}: column {} is read as {}", csv, column.title, found));
+  const auto unknown = std::count(values.numbers.begin(), values.numbers.end(), kUnknown);
+  if (unknown > 0) found += fmt::format(", {} unknown", unknown);
+  return without_control_characters(
+      fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
 }  // namespace
@@ -167,13 +189,13 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
   if (labels.label.kind != ColumnKind::kAbsent) {
     Values values = values_of(labels.label, rows, &LabelRow::label);
     for (size_t i = 0; i < files.size(); ++i) files[i].label = values.numbers[i];
-    info.remarks.push_back(remark(places.csv, labels.label, values.names));
+    info.remarks.push_back(remark(places.csv, labels.label, values));
     info.class_names = std::move(values.names);
   }
   if (labels.bias.kind != ColumnKind::kAbsent) {
     Values values = values_of(labels.bias, rows, &LabelRow::bias);
     for (size_t i = 0; i < files.size(); ++i) files[i].bias = values.numbers[i];
-    info.remarks.push_back(remark(places.csv, labels.bias, values.names));
+    info.remarks.push_back(remark(places.csv, labels.bias, values));
     info.bias_names = std::move(values.names);
   }
 }

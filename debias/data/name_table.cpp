@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/subset.h"
+#include "debias/data/value_name.h"
 
 namespace debias {
 namespace {
@@ -41,10 +42,6 @@ int64_t translate(const std::optional<std::vector<int64_t>>& translated, const N
   return number < std::ssize(*translated) ? (*translated)[static_cast<size_t>(number)] : kAbsent;
 }
 
-std::string name_of(const Names& names, int64_t number) {
-  return number < std::ssize(names.own) ? names.own[static_cast<size_t>(number)] : fmt::format("{}", number);
-}
-
 struct Mapped {
   std::vector<int64_t> numbers;            // one an image
   std::map<std::string, int64_t> unknown;  // name -> images
@@ -56,7 +53,7 @@ Mapped map_numbers(const Dataset& dataset, const Names& names) {
   for (int64_t i = 0; i < dataset.size(); ++i) {
     const int64_t number = (dataset.*names.number)(i);
     mapped.numbers.push_back(translate(translated, names, number));
-    if (mapped.numbers.back() == kAbsent) ++mapped.unknown[name_of(names, number)];
+    if (mapped.numbers.back() == kAbsent) ++mapped.unknown[value_name(names.own, number)];
   }
   return mapped;
 }
@@ -65,10 +62,10 @@ void refuse(const Dataset& dataset, const Names& names, const Mapped& mapped) {
   if (mapped.unknown.empty()) return;
   const std::string& first = mapped.unknown.begin()->first;
   throw data_error(
-      "data set '{}', split {}: {} '{}' is not one that training knew{}; rename it, or set evaluate.unknown_classes: ignore, which {} ({} "
-      "unknown in all)",
-      dataset.info().name, dataset.info().split, names.what, first, suggestion(first, names.known), names.consequence,
-      mapped.unknown.size());
+      "data set '{}', split {}: {} '{}' is not one that training knew ({} unknown in all); rename it, or set evaluate.unknown_classes: "
+      "ignore, which {}{}",
+      dataset.info().name, dataset.info().split, names.what, first, mapped.unknown.size(), names.consequence,
+      suggestion(first, names.known));
 }
 
 std::string remark(const Dataset& dataset, const Names& names, const Mapped& mapped, const char* done) {

@@ -33,7 +33,7 @@ struct EnumNames<UnknownNames> {
 };
 
 struct MappedDataset {
-  std::shared_ptr<const Dataset> dataset;  // its names are the table's; the same object where nothing had to be mapped
+  std::shared_ptr<const Dataset> dataset;  // named as the table, where that has names; the same object where nothing is mapped
   std::vector<std::string> remarks;        // one line each: what was left out, and how much
 };
 

@@ -6,7 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/evaluate/value_name.h"
+#include "debias/data/value_name.h"
 
 namespace debias {
 namespace {

@@ -1,7 +1,7 @@
 #include "debias/evaluate/confusion.h"
 
 #include "debias/data/dataset.h"
-#include "debias/evaluate/value_name.h"
+#include "debias/data/value_name.h"
 
 namespace debias {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "debias/data/value_name.h"
 #include "debias/evaluate/confusion.h"
-#include "debias/evaluate/value_name.h"
 
 namespace debias {
 namespace {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "debias/core/error.h"
+#include "debias/data/value_name.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/group_tables.h"
-#include "debias/evaluate/value_name.h"
 
 namespace debias {
 namespace {

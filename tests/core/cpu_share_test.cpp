@@ -34,33 +34,34 @@ TEST_F(CpuShare, WithoutControlGroupsTheAffinityMaskDecides) { EXPECT_EQ(availab
 TEST_F(CpuShare, AQuotaOfVersion2IsRoundedUp) {
   write("/proc/self/cgroup", "0::/job\n");
   write("/sys/fs/cgroup/job/cpu.max", "50000 100000\n");
-  EXPECT_EQ(available_cpus(root()), 1);
+  EXPECT_EQ(cpus_within(8, root()), 1);
   write("/sys/fs/cgroup/job/cpu.max", "110000 100000\n");
-  EXPECT_EQ(available_cpus(root()), std::min(2, affinity()));
+  EXPECT_EQ(cpus_within(8, root()), 2);
+  EXPECT_EQ(cpus_within(1, root()), 1);
   write("/sys/fs/cgroup/job/cpu.max", "max 100000\n");
-  EXPECT_EQ(available_cpus(root()), affinity());
+  EXPECT_EQ(cpus_within(8, root()), 8);
 }
 
 TEST_F(CpuShare, TheGroupsAboveCountToo) {
   write("/proc/self/cgroup", "0::/slice/job\n");
   write("/sys/fs/cgroup/slice/job/cpu.max", "max 100000\n");
   write("/sys/fs/cgroup/slice/cpu.max", "100000 100000\n");
-  EXPECT_EQ(available_cpus(root()), 1);
+  EXPECT_EQ(cpus_within(8, root()), 1);
 }
 
 TEST_F(CpuShare, InAContainerTheMountIsTheGroup) {
   write("/proc/self/cgroup", "0::/path/of/the/host\n");
   write("/sys/fs/cgroup/cpu.max", "100000 100000\n");
-  EXPECT_EQ(available_cpus(root()), 1);
+  EXPECT_EQ(cpus_within(8, root()), 1);
 }
 
 TEST_F(CpuShare, AQuotaOfVersion1) {
   write("/proc/self/cgroup", "5:memory:/other\n4:cpu,cpuacct:/job\n");
   write("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "80000\n");
   write("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
-  EXPECT_EQ(available_cpus(root()), 1);
+  EXPECT_EQ(cpus_within(8, root()), 1);
   write("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
-  EXPECT_EQ(available_cpus(root()), affinity());
+  EXPECT_EQ(cpus_within(8, root()), 8);
 }
 
 }  // namespace

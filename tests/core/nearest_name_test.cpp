@@ -38,6 +38,10 @@ TEST(NearestName, BoundsTheWorkOnHugeNames) { EXPECT_EQ(nearest_name(std::string
 TEST(Suggestion, NamesTheNearestOrListsAll) {
   EXPECT_EQ(suggestion("bta", kNames), "; did you mean 'beta'?");
   EXPECT_EQ(suggestion("momentum", kNames), "; known: temperature, tau_plus, beta, alpha");
+  std::vector<std::string> many(10, "a");
+  EXPECT_EQ(suggestion("momentum", many), "; known: a, a, a, a, a, a, a, a, a, a");
+  many.push_back("b");
+  EXPECT_EQ(suggestion("momentum", many), "; known: a, a, a, a, a, a, a, a, a, a, ...");
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "debias/data/class_selection.h"
-#include "tests/data/fixture_files.h"
+#include "tests/data/image_tree.h"
 
 namespace debias {
 namespace {
@@ -17,25 +19,12 @@ using testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
-class ImageFolder : public testing::Test {
+class ImageFolder : public ImageTree {
  protected:
-  void add(const std::string& path, uint8_t shade = 1) { write(folder_ / path, encode_png(solid(3, 4, shade, 2, 3))); }
   std::unique_ptr<Dataset> open(ImageFolderOptions options = {}) { return make_image_folder(options.root(folder_.path())); }
   std::string message(ImageFolderOptions options = {}) {
     return data_message([&] { open(options); });
   }
-  static std::vector<std::string> sources(const Dataset& data) {
-    std::vector<std::string> result;
-    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.source(i));
-    return result;
-  }
-  static std::vector<int64_t> labels(const Dataset& data) {
-    std::vector<int64_t> result;
-    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.label(i));
-    return result;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(ImageFolder, OrdersByteWise) {
@@ -76,10 +65,59 @@ TEST_F(ImageFolder, WithoutClassFoldersItIsUnlabelled) {
 }
 
 TEST_F(ImageFolder, RefusesWhatHoldsNoImages) {
-  EXPECT_THAT(message(), HasSubstr("holds neither class folders nor"));
-  add("a/1.png");
+  EXPECT_THAT(message(), HasSubstr("holds neither class folders with images that can be read nor such images"));
   fs::create_directory(folder_ / "b");
-  EXPECT_THAT(message(), AllOf(HasSubstr(folder_ / "b"), HasSubstr("class folder without")));
+  EXPECT_THAT(message(), HasSubstr("holds neither class folders with images"));
+}
+
+TEST_F(ImageFolder, FoldersWithoutImagesAreNoClasses) {
+  add("a/1.png");
+  add("c/1.png");
+  fs::create_directory(folder_ / "b");
+  write(folder_ / "results/table.csv", "x");
+  add("__MACOSX/a/1.png");
+  const auto data = open();
+  EXPECT_THAT(data->info().class_names, ElementsAre("a", "c"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1));
+  EXPECT_THAT(data->info().remarks,
+              ElementsAre("folder " + folder_.path() + ": 2 folders without an image that can be read are passed over (b, results)"));
+}
+
+TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {
+  add("train/a/1.png");
+  add("train/3.png");
+  EXPECT_THAT(sources(*open()), ElementsAre("train/a/1.png"));
+  EXPECT_THAT(open()->info().remarks,
+              ElementsAre("folder " + (folder_ / "train") + ": 1 image lies beside the class folders and is not read (train/3.png)"));
+  write(folder_ / "classes.txt", "a\n");
+  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, ElementsAre(HasSubstr("1 image lies beside")));
+}
+
+TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
+  for (const std::string splits : {"Train Test", "training testing", "train2 val"}) {
+    std::istringstream names(splits);
+    for (std::string name; names >> name;) add(splits + "/" + name + "/cat/1.png");
+  }
+  const auto message_of_root = [&](const std::string& root) {
+    return data_message([&] { make_image_folder(ImageFolderOptions().root(folder_ / root)); });
+  };
+  EXPECT_THAT(message_of_root("Train Test"),
+              AllOf(HasSubstr("holds no folder train"), HasSubstr("(Test, Train); set split=Train, or rename")));
+  EXPECT_THAT(message_of_root("training testing"), HasSubstr("set split=training,"));
+  EXPECT_THAT(make_image_folder(ImageFolderOptions().root(folder_ / "train2 val"))->info().class_names, ElementsAre("train2", "val"));
+  fs::remove_all(folder_ / "train2 val/train2");
+  EXPECT_THAT(message_of_root("train2 val"), HasSubstr("set split=val,"));
+  const auto named = ImageFolderOptions().root(folder_ / "Train Test").split("Train");
+  EXPECT_THAT(make_image_folder(named)->info().class_names, ElementsAre("cat"));
+}
+
+TEST_F(ImageFolder, NamesOfClassesAreUtf8) {
+  add("K\xc3\xa4se/1.png");
+  EXPECT_THAT(open()->info().class_names, ElementsAre("K\xc3\xa4se"));
+  add("K\xe4se/1.png");
+  EXPECT_THAT(open()->info().class_names, ElementsAre("K\xc3\xa4se", "K\\xe4se"));
+  write(folder_ / "classes.txt", "K\xe4se\n");
+  EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr("classes.txt: is not UTF-8"));
 }
 
 TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
@@ -108,10 +146,10 @@ TEST_F(ImageFolder, NamesOnceWhatLooksLikeAnImageButIsNotRead) {
 
 TEST_F(ImageFolder, NamesWhatIsNotReadWhereNothingIs) {
   write(folder_ / "a/1.heic", "x");
-  EXPECT_THAT(message(), HasSubstr("a: is a class folder without images that can be read; 1 file is not read (.heic 1); JPEG, PNG"));
+  EXPECT_THAT(message(), HasSubstr("nor such images; 1 file is not read (.heic 1); JPEG, PNG"));
   std::filesystem::rename(folder_ / "a/1.heic", folder_ / "1.gif");
   std::filesystem::remove(folder_ / "a");
-  EXPECT_THAT(message(), HasSubstr("images that can be read; 1 file is not read (.gif 1)"));
+  EXPECT_THAT(message(), HasSubstr("nor such images; 1 file is not read (.gif 1)"));
 }
 
 TEST_F(ImageFolder, RemarksDoNotSteerTheTerminal) {
@@ -152,7 +190,7 @@ TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
     write(folder_ / "classes.txt", text);
     EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr(expected)) << text;
   };
-  fails("cat: persian\n", "holds no folder of any class");
+  fails("cat: persian\n", "holds no folder with images of any class");
   fails("pug\ndog: pug\n", "folder pug is given twice");
   fails("dog: pug\ndog: beagle\n", "class dog is given twice");
   fails("# none\n", "names no class");
@@ -166,7 +204,7 @@ TEST_F(ImageFolder, ASelectionKeepsTheNumbersOfClassesThatAreNotThere) {
   const auto data = open(ImageFolderOptions().classes("imagenet9"));
   EXPECT_EQ(data->info().class_names.size(), 9u);
   EXPECT_THAT(labels(*data), ElementsAre(1, 8));
-  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("holds no folder of dog, frog, turtle, bird, monkey, fish, crab (classes")));
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("holds no images of dog, frog, turtle, bird, monkey, fish, crab (classes")));
   write(folder_ / "classes.txt", "cat: n02123045\nn02174001\n");
   EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, IsEmpty());
 }

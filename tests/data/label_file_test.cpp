@@ -67,6 +67,14 @@ TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
   EXPECT_THAT(message(column({"2147483647"})), HasSubstr("line 2: column label: 2147483647 is above"));
 }
 
+TEST_F(LabelCsv, AttributesOfMinusOneAndOneAreRefused) {
+  EXPECT_THAT(message(column({"1", "", "-1", "1", "-1"})),
+              AllOf(HasSubstr("line 4: column label holds only -1 and 1, and -1 is unknown"), HasSubstr("write 0 and 1, or names")));
+  EXPECT_THAT(labels(read(column({"1", "-1", "0"}))), ElementsAre(1, -1, 0));
+  EXPECT_THAT(labels(read(column({"-1", ""}))), ElementsAre(-1, -1));
+  EXPECT_THAT(labels(read(column({"1", ""}))), ElementsAre(1, -1));
+}
+
 TEST_F(LabelCsv, NamesHoldNoNumber) {
   EXPECT_THAT(read(column({"7up", "v1.5", "\"1,5\"", "zero"})).label.names, testing::SizeIs(4));
   EXPECT_THAT(message(column({"cat", "dog", "7", "fish"})), HasSubstr("line 4: column label: '7' stands among names"));
@@ -101,7 +109,12 @@ TEST_F(LabelCsv, PathsAreNormalised) {
 
 TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(message(""), HasSubstr("is empty"));
-  EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: no column 'path'"));
+  EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: no column 'path' among file, label; name the columns, such as labels: {file: " +
+                                                 (folder_ / "l.csv") + ", path: file, label: label}"));
+  EXPECT_THAT(message("path;label\na.png;1,5\n"), HasSubstr("line 1: semicolons separate the fields; save the file with commas"));
+  EXPECT_THAT(message("path\tlabel\na.png\t1\n"), HasSubstr("line 1: tabs separate the fields"));
+  EXPECT_THAT(message("path,label\na.png,K\xc3\xa4se\nb.png,K\xe4se\n"),
+              HasSubstr("l.csv: line 3: text that is not UTF-8; save the file as UTF-8"));
   EXPECT_THAT(message("path,label\na.png,1\nb.png\n"), HasSubstr("line 3: 1 fields, expected 2"));
   EXPECT_THAT(message("path,label\n\"a.png,1\n"), HasSubstr("line 2: a quoted field does not end"));
   EXPECT_THAT(message("path,label\n\"a\"b.png,1\n"), HasSubstr("line 2: text follows"));

@@ -5,7 +5,7 @@
 
 #include "debias/data/image_folder.h"
 #include "debias/data/name_table.h"
-#include "tests/data/fixture_files.h"
+#include "tests/data/image_tree.h"
 
 namespace debias {
 namespace {
@@ -19,9 +19,8 @@ using testing::IsEmpty;
 namespace fs = std::filesystem;
 
 // A folder of images and CSV files.
-class LabelJoin : public testing::Test {
+class LabelJoin : public ImageTree {
  protected:
-  void add(const std::string& path) { write(folder_ / path, encode_png(solid(2, 2, 1, 2, 3))); }
   std::unique_ptr<Dataset> open(const std::string& csv, const std::string& split = "train") {
     return make_image_folder(ImageFolderOptions().root(folder_.path()).split(split).labels(LabelColumns().file(folder_ / csv)));
   }
@@ -32,18 +31,6 @@ class LabelJoin : public testing::Test {
   std::string message(const std::string& text, const std::string& split = "train") {
     return data_message([&] { open_with(text, split); });
   }
-  static std::vector<int64_t> labels(const Dataset& data) {
-    std::vector<int64_t> result;
-    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.label(i));
-    return result;
-  }
-  static std::vector<int64_t> biases(const Dataset& data) {
-    std::vector<int64_t> result;
-    for (int64_t i = 0; i < data.size(); ++i) result.push_back(data.bias(i));
-    return result;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(LabelJoin, ACsvReplacesLabelsAndGivesBiases) {
@@ -55,8 +42,8 @@ TEST_F(LabelJoin, ACsvReplacesLabelsAndGivesBiases) {
   EXPECT_EQ(data->get(1).bias, 1);
   EXPECT_EQ(data->info().class_names.size(), 6u);
   EXPECT_THAT(data->info().bias_names, ElementsAre("0", "1"));
-  EXPECT_THAT(data->info().remarks,
-              ElementsAre(HasSubstr("l.csv: column label is read as integers, 0 to 5"), HasSubstr("bias is read as integers, 0 to 1")));
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("l.csv: column label is read as integers, 0 to 5, 1 unknown"),
+                                                HasSubstr("bias is read as integers, 0 to 1")));
 }
 
 TEST_F(LabelJoin, ACsvOfBiasesKeepsTheFoldersLabels) {
@@ -104,6 +91,28 @@ TEST_F(LabelJoin, ShowsWhatWasComparedWhereARowIsMissing) {
               HasSubstr("line 4: train/x/2.png is the same image as x/2.png of line 3"));
 }
 
+TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
+  add("1.png");
+  add("2.png");
+  EXPECT_THAT(open_with("path,label,bias\n1.png,1,0\n2.png,10,3\n")->info().remarks,
+              ElementsAre(testing::EndsWith("column label is read as integers, 0 to 10; the numbers begin at 1: no image is of label 0"),
+                          testing::EndsWith("column bias is read as integers, 0 to 3")));
+  EXPECT_THAT(open_with("path,label\n1.png,3\n2.png,\n")->info().remarks,
+              ElementsAre(testing::EndsWith("integers, 0 to 3, 1 unknown; the numbers begin at 3: no image is of label 0 to 2")));
+  EXPECT_THAT(open_with("path,label\n1.png,cat\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("1 name (cat), 1 unknown")));
+  EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
+}
+
+TEST_F(LabelJoin, ARowForAnImageBesideTheClassFoldersIsRefused) {
+  add("train/x/1.png");
+  add("train/2.png");
+  const std::string top = fs::absolute(folder_.path()).string();
+  for (const std::string& path : {std::string("train/2.png"), std::string("2.png"), top + "/train/2.png"}) {
+    EXPECT_THAT(message("path,label\ntrain/x/1.png,0\n" + path + ",1\n"),
+                AllOf(HasSubstr("line 3: the image " + path + " lies beside the class folders"), HasSubstr("move it into one of them")));
+  }
+}
+
 // Train and test by the run's table, which training makes.
 class SharedTable : public LabelJoin {
  protected:
@@ -124,16 +133,18 @@ TEST_F(SharedTable, NumbersNamesAsTrainingDidInWhateverOrderTheySort) {
 TEST_F(SharedTable, RefusesNamesAndNumbersOfTheTestImagesAloneThoughTheCsvIsShared) {
   const std::string names = "train/1.png,cat\ntrain/2.png,dog\ntrain/3.png,dog\ntest/4.png,cat\ntest/5.png,dgo\n";
   EXPECT_THAT(data_message([&] { test_labels(names, names); }),
-              HasSubstr("class 'dgo' is not one that training knew; did you mean 'dog'?"));
+              AllOf(HasSubstr("class 'dgo' is not one that training knew (1 unknown in all); rename it"),
+                    testing::EndsWith("; did you mean 'dog'?")));
   const std::string numbers = "train/1.png,0\ntrain/2.png,1\ntrain/3.png,1\ntest/4.png,0\ntest/5.png,7\n";
   EXPECT_THAT(data_message([&] { test_labels(numbers, numbers); }), HasSubstr("class '7' is not one that training knew"));
 }
 
 TEST_F(SharedTable, RefusesNumbersInOneAndNamesInTheOther) {
   const std::string numbers = "1.png,0\n2.png,1\n3.png,1\n", names = "4.png,cat\n5.png,dog\n";
-  EXPECT_THAT(data_message([&] { test_labels(numbers, names); }), HasSubstr("class 'cat' is not one that training knew; known: 0, 1"));
+  EXPECT_THAT(data_message([&] { test_labels(numbers, names); }),
+              AllOf(HasSubstr("class 'cat' is not one that training knew"), testing::EndsWith("known: 0, 1")));
   EXPECT_THAT(data_message([&] { test_labels("1.png,cat\n2.png,dog\n3.png,dog\n", "4.png,0\n5.png,1\n"); }),
-              HasSubstr("class '0' is not one that training knew; known: cat, dog"));
+              AllOf(HasSubstr("class '0' is not one that training knew"), testing::EndsWith("known: cat, dog")));
 }
 
 }  // namespace
