@@ -48,7 +48,7 @@ bool rename_unless_there(const std::string& from, const std::string& to) {
 }
 
 // `from` has then what `to` had.
-bool exchange(const std::string& from, const std::string& to) {
+bool exchange_folders(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;  // a file system without this flag
   const std::string old = from + "-old";
@@ -134,7 +134,7 @@ AtomicFolder::~AtomicFolder() {
 void AtomicFolder::commit() {
   flush_file_system_of(temporary_);
   if (present_ == Present::kReplace && fs::is_directory(path_)) {
-    if (!exchange(temporary_, path_)) throw write_error(path_, "renaming", std::strerror(errno));
+    if (!exchange_folders(temporary_, path_)) throw write_error(path_, "renaming", std::strerror(errno));
     flush_file_system_of(fs::path(path_).parent_path().string());
     return;  // the destructor removes what was replaced
   }
