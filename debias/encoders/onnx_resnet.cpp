@@ -32,15 +32,17 @@ class ResNetWriter {
   bool is_last(int stage, int i) const { return !has(fmt::format("layer{}", stage + 1)) && !has(fmt::format("layer{}.{}", stage, i + 1)); }
   const torch::nn::Conv2dImpl& convolution(const std::string& name) const { return *modules_[name]->as<torch::nn::Conv2dImpl>(); }
 
+  // The last block of all has the encoder's `activation`, in its middle and at its end.
   std::string block(const std::string& name, const std::string& input, bool last) {
+    const bool tanh = last && config_.find("activation")->text() == enum_name(Activation::kTanh);
+    const std::string activation = tanh ? "Tanh" : "Relu";
     std::string x = input;
     for (int i = 1; has(fmt::format("{}.conv{}", name, i)); ++i) {
-      if (i > 1) x = graph_.node("Relu", {x}, fmt::format("{}.relu{}", name, i - 1));
+      if (i > 1) x = graph_.node(activation, {x}, fmt::format("{}.activation{}", name, i - 1));
       x = normalised(fmt::format("{}.conv{}", name, i), fmt::format("{}.bn{}", name, i), x);
     }
     const std::string shortcut = has(name + ".downsample") ? normalised(name + ".downsample.0", name + ".downsample.1", input) : input;
-    const bool tanh = last && config_.find("activation")->text() == enum_name(Activation::kTanh);
-    return graph_.node(tanh ? "Tanh" : "Relu", {graph_.node("Add", {x, shortcut}, name + ".add")}, name);
+    return graph_.node(activation, {graph_.node("Add", {x, shortcut}, name + ".add")}, name);
   }
 
   std::string normalised(const std::string& convolution_name, const std::string& norm_name, const std::string& input) {
