@@ -38,15 +38,15 @@ void expect_known_options(const Config& section, const std::string& where) {
   }
 }
 
-// What another run writes, for recipes that go on from it: features of 512 images.
+// What another run writes, for a recipe that goes on from it: features of 512 images.
 void stand_in_for_bias_features(Config& root, const std::string& path) {
-  Config* objective = root.find("objective");
-  if (objective == nullptr || !objective->is_sequence()) return;
-  for (Config& term : objective->items()) {
-    if (term.find("bias_features") == nullptr) continue;
-    const std::vector<float> rows(512 * 2, 1.0f);
-    write_npy(path, DType::kFloat32, {512, 2}, rows.data());
-    term.set("bias_features", Config::string(path));
+  Config& objective = *root.find("objective");
+  if (objective.is_map()) objective = Config::sequence({objective});
+  if (!objective.is_sequence()) return;
+  const std::vector<float> rows(512 * 2, 1.0f);
+  write_npy(path, DType::kFloat32, {512, 2}, rows.data());
+  for (Config& term : objective.items()) {
+    if (term.find("bias_features") != nullptr) term.set("bias_features", Config::string(path));
   }
 }
 
