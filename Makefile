@@ -12,7 +12,7 @@ test: build
 test-python:
 	@scripts/bootstrap.sh --python
 	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target debias_torch
+	@cmake --build --preset release -j $(JOBS) --target debias_torch debias
 	@scripts/test_python.sh "$(PYTHON_ENV)"
 
 demo: bootstrap

@@ -8,7 +8,6 @@ fall. It shows that each objective trains, not how well.
 """
 
 import argparse
-import csv
 import json
 import pathlib
 import statistics
@@ -49,17 +48,11 @@ class Runs:
         return folder
 
     def bias_features(self):
-        """Of a model that sees no shape: [N, 128], row = sample id, the number that a made image's name begins with."""
-        import numpy
-
+        """Of a model that sees no shape."""
         self.train("bias_model")
-        written = self.out / "bias_model.npy"
-        self.run("embed", self.out / "bias_model", "--data", "corrupted_cifar10", "--root", self.corrupted(), "--out", written, "split=train")
-        with open(written.with_suffix(".csv"), encoding="utf-8") as file:
-            ids = [int(pathlib.Path(row["filenames"]).name.split("_")[0]) for row in csv.DictReader(file)]
-        features = numpy.load(written)
-        numpy.save(self.out / "bias_features.npy", features[numpy.argsort(ids)])
-        return self.out / "bias_features.npy"
+        written = self.out / "bias_features.npy"
+        self.run("embed", self.out / "bias_model", "--bias-features", "--out", written)
+        return written
 
     def train(self, name):
         folder = self.out / name

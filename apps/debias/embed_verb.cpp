@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "apps/debias/bias_features.h"
+#include "apps/debias/embedded_layer.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -8,6 +12,7 @@
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"
+#include "debias/evaluate/name_file.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_folder.h"
 
@@ -17,8 +22,8 @@ namespace {
 struct EmbedArguments {
   std::string run, out;
   DataWords data;
-  std::string which = "last", device = "auto";
-  bool accept_data_change = false, json = false;
+  std::string layer = "encoder", which = "last", device = "auto";
+  bool bias_features = false, accept_data_change = false, json = false;
 
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
 };
@@ -51,46 +56,76 @@ DataWords take_recipe_words(DataWords data, Config& recipe) {
   return data;
 }
 
+constexpr const char* kLayerWords[] = {"pooled encoder output", "head output"};
+
+int print_bias_features(const EmbedArguments& arguments, const Features& features, const Dataset& dataset, const std::string& path) {
+  const BiasFeatureFile file = write_bias_features(path, features, dataset);
+  const int64_t F = features.values.size(1);
+  if (arguments.json) {
+    const nlohmann::ordered_json result = {{"count", file.rows},
+                                           {"dimensions", F},
+                                           {"files", std::vector<std::string>{file.path}},
+                                           {"layer", arguments.layer},
+                                           {"empty_rows", file.empty_rows}};
+    fmt::print("{}\n", result.dump());
+    return 0;
+  }
+  fmt::print("{}\n{} rows by sample id, {} dimensions{}\n", file.path, file.rows, F,
+             file.empty_rows == 0 ? "" : fmt::format("; {} rows of images that are not in the set are zero", file.empty_rows));
+  fmt::print("next: bias_features: {} in an objective of the debiased recipe\n", file.path);
+  return 0;
+}
+
 int run_embed(const EmbedArguments& arguments) {
+  const Layer layer = layer_named(arguments.layer);
+  const std::string bias_path = arguments.bias_features ? bias_feature_path(arguments.out) : "";
   const c10::Device device = resolve_device(arguments.device);
   LoadedRun run = load_run(arguments.run, arguments.which);
   const DataWords data = take_recipe_words(arguments.data, run.recipe);
   const Recipe recipe = read_recipe(run.recipe);
-  const Config section = embedded_section(run, data);
+  const auto network = embedded_layer(run, layer);
+  const Config section = arguments.bias_features ? training_section(run, data) : embedded_section(run, data);
   for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of({.train = {}, .valid = {}, .test = section}));
   const auto log = terminal_log();
   const auto progress = terminal_progress();
   DataWatch watch(recipe.verify, *progress, *log);
-  std::shared_ptr<const Dataset> dataset = watch.open("test", section);
+  std::shared_ptr<const Dataset> dataset = watch.open(arguments.bias_features ? "train" : "test", section);
   const bool is_own = data.name.empty() && data.words.empty();
   if (is_own) require_unchanged(run, watch, arguments.data.words, arguments.data_change(), *log);
   dataset = in_numbers_of(run, std::move(dataset), *log);
   const ViewPipeline views = views_of(recipe, *dataset, data.name.empty());
-  run.encoder->to(device);
+  network->to(device);
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1));
-  const Features features = extract_features(*run.encoder, dataset, views, options, *progress);
+  const Features features = extract_features(*network, dataset, views, options, *progress);
+  if (arguments.bias_features) return print_bias_features(arguments, features, *dataset, bias_path);
   const std::vector<std::string> files = write_embeddings(arguments.out, features, *dataset);
+  const std::optional<std::string> names = write_names(arguments.out, features, *dataset);
 
   const int64_t N = features.values.size(0), D = features.values.size(1);
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::ordered_json({{"count", N}, {"dimensions", D}, {"files", files}}).dump());
+    nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}};
+    if (names) result["names"] = *names;
+    fmt::print("{}\n", result.dump());
     return 0;
   }
   for (const auto& path : files) fmt::print("{}\n", path);
-  fmt::print("{} images, {} dimensions, pooled encoder output, not normalised\n", N, D);
+  if (names) fmt::print("{}\n", *names);
+  fmt::print("{} images, {} dimensions, {}, not normalised\n", N, D, kLayerWords[static_cast<size_t>(layer)]);
   return 0;
 }
 
 }  // namespace
 
 void add_embed_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("embed", "writes the encoder's pooled output");
+  auto* verb = root.add_subcommand("embed", "writes what the network makes of images");
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
   verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
   verb->add_option("--root", arguments->data.root, "its folder");
-  verb->add_option("--out", arguments->out, "F or F.npy (names and labels in F.csv), or F.csv for one table")->required();
+  verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table")->required();
+  verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
+  verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training");

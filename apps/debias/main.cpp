@@ -90,6 +90,7 @@ int run(int argc, char** argv) {
   add_train_verb(root, action);
   add_eval_verb(root, action);
   add_embed_verb(root, action);
+  add_export_verb(root, action);
   add_loss_verb(root, action);
   add_data_verb(root, action);
   add_views_verb(root, action);

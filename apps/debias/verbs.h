@@ -16,6 +16,7 @@ void add_init_verb(CLI::App& root, VerbAction& action);
 void add_train_verb(CLI::App& root, VerbAction& action);
 void add_eval_verb(CLI::App& root, VerbAction& action);
 void add_embed_verb(CLI::App& root, VerbAction& action);
+void add_export_verb(CLI::App& root, VerbAction& action);
 void add_loss_verb(CLI::App& root, VerbAction& action);
 void add_data_verb(CLI::App& root, VerbAction& action);
 void add_views_verb(CLI::App& root, VerbAction& action);

@@ -47,6 +47,14 @@ bool rename_unless_there(const std::string& from, const std::string& to) {
   return rename(from.c_str(), to.c_str()) == 0;
 }
 
+// `from` has then what `to` had.
+bool exchange_folders(const std::string& from, const std::string& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;  // a file system without this flag
+  const std::string old = from + "-old";
+  return rename(to.c_str(), old.c_str()) == 0 && rename(from.c_str(), to.c_str()) == 0 && rename(old.c_str(), from.c_str()) == 0;
+}
+
 // A descriptor of the folder under a lock of our own; -1 where somebody else has one, or the folder is gone. Without locks in the file
 // system it is a bare descriptor, if `even_unlocked`.
 int locked(const std::string& folder, bool even_unlocked) {
@@ -89,13 +97,17 @@ void remove_abandoned(const fs::path& target) {
 
 }  // namespace
 
-AtomicFolder::AtomicFolder(const std::string& path) {
+AtomicFolder::AtomicFolder(const std::string& path, Present present) : present_(present) {
   if (path.empty()) throw usage_error("no output folder is given");
   fs::path target = fs::absolute(path).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "out/"
-  path_ = target.string();
   std::error_code failure;
-  if (fs::exists(fs::symlink_status(target, failure))) throw exists_error(path);
+  if (fs::exists(fs::symlink_status(target, failure))) {
+    if (present == Present::kRefuse) throw exists_error(path);
+    if (!fs::is_directory(target, failure)) throw usage_error("'{}' is no folder; choose another, or remove it first", path);
+    target = fs::canonical(target);  // a link stays one
+  }
+  path_ = target.string();
   fs::create_directories(target.parent_path(), failure);
   if (failure) throw write_error(path, "making the folder above it", failure.message());
   remove_abandoned(target);
@@ -121,6 +133,11 @@ AtomicFolder::~AtomicFolder() {
 
 void AtomicFolder::commit() {
   flush_file_system_of(temporary_);
+  if (present_ == Present::kReplace && fs::is_directory(path_)) {
+    if (!exchange_folders(temporary_, path_)) throw write_error(path_, "renaming", std::strerror(errno));
+    flush_file_system_of(fs::path(path_).parent_path().string());
+    return;  // the destructor removes what was replaced
+  }
   if (!rename_unless_there(temporary_, path_)) {
     if (errno == EEXIST) throw exists_error(path_);
     throw write_error(path_, "renaming", std::strerror(errno));

@@ -9,11 +9,13 @@ namespace debias {
 // leaves nothing behind; a killed process leaves its folder, which the next one of the same target removes. It knows such folders by a lock
 // (flock) that they are under as long as their process lives; on a file system without locks they stay.
 //
-// Folders above the target are made where they are missing. The target must not exist: a usage error, at the start and at the end.
-// Other failures are resource errors naming the path.
+// Folders above the target are made where they are missing. The target must not exist: a usage error, at the start and at the end; under
+// kReplace, a folder of that name is replaced as a whole by commit(). Other failures are resource errors naming the path.
 class AtomicFolder {
  public:
-  explicit AtomicFolder(const std::string& path);
+  enum class Present { kRefuse, kReplace };
+
+  explicit AtomicFolder(const std::string& path, Present present = Present::kRefuse);
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
@@ -24,6 +26,7 @@ class AtomicFolder {
  private:
   std::string path_;
   std::string temporary_;
+  Present present_;
   int lock_ = -1;  // descriptor of the folder under construction
 };
 

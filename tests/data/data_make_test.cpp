@@ -143,6 +143,28 @@ TEST_F(DataMake, AFolderThatAppearsMeanwhileIsNotReplaced) {
   EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { folder.commit(); }), HasSubstr("exists already"));
 }
 
+TEST_F(DataMake, AFolderIsReplacedAsAWholeWhereThatIsAskedFor) {
+  const std::string out = folder_ / "made";
+  write(out + "/old.txt", "old");
+  {
+    AtomicFolder folder(out, AtomicFolder::Present::kReplace);
+    write(folder.building() + "/new.txt", "new");
+    EXPECT_TRUE(fs::exists(out + "/old.txt"));
+  }
+  EXPECT_TRUE(fs::exists(out + "/old.txt")) << "nothing was committed";
+  {
+    AtomicFolder folder(out, AtomicFolder::Present::kReplace);
+    write(folder.building() + "/new.txt", "new");
+    folder.commit();
+  }
+  EXPECT_TRUE(fs::exists(out + "/new.txt"));
+  EXPECT_FALSE(fs::exists(out + "/old.txt"));
+  EXPECT_THAT(left(), testing::UnorderedElementsAre("mnist", "made"));
+  write(folder_ / "file", "a file");
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { AtomicFolder(folder_ / "file", AtomicFolder::Present::kReplace); }),
+              HasSubstr("is no folder"));
+}
+
 TEST_F(DataMake, WhatAKilledProcessLeftIsRemovedByTheNextOfTheSameTarget) {
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
