@@ -68,7 +68,7 @@ std::vector<std::string> roots_of(const JudgedData& data) {
 std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
   std::shared_ptr<const Dataset> dataset = make_dataset(section);
   for (const auto& remark : dataset->info().remarks) {
-    if (said_.insert(remark).second) log_.warn(remark);
+    if (said_.insert(remark).second) log_.info(remark);
   }
   record_.sets[split] = fingerprint(*dataset, section, verify_, progress_);
   return dataset;

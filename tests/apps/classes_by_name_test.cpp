@@ -118,7 +118,8 @@ TEST_F(ClassesByName, AnUnknownClassIsRefusedWithTheNearestOneOrLeftOut) {
   pictures_->folder("typo", {"wasp", "ant", "moht", "bee"}, "test");
   for (const ProcessResult& refused : {eval("knn", {"data.test=" + section("typo")}), train("typo", {"data.test=" + section("typo")})}) {
     EXPECT_EQ(refused.exit, 3);
-    EXPECT_THAT(refused.err, HasSubstr("class 'moht' is not one that training knew; did you mean 'moth'?"));
+    EXPECT_THAT(refused.err, HasSubstr("class 'moht' is not one that training knew (1 unknown in all); rename it"));
+    EXPECT_THAT(refused.err, HasSubstr("did you mean 'moth'?"));
   }
   const ProcessResult left_out = eval("knn", {"data.test=" + section("typo"), "evaluate.unknown_classes=ignore"});
   EXPECT_EQ(json_of(left_out)["protocols"]["knn"]["counts"]["test"], 90);
