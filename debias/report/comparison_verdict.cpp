@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <numeric>
 #include <string_view>
 
 #include "debias/report/axis.h"
@@ -14,7 +16,7 @@
 namespace debias {
 namespace {
 
-// The number by which columns are compared: the first of these that all of them have.
+// Columns are compared by the first of these that all of them have, else by the one that most of them have.
 struct Measure {
   std::string_view metric, of_what;
 };
@@ -25,20 +27,31 @@ constexpr std::array kMeasures = {Measure{"conflicting_acc", "on bias-conflictin
                                   Measure{"knn_acc1", "by kNN"},
                                   Measure{"mean_classifier_acc1", "by the mean classifier"}};
 
-bool all_have(const NumberRow& row) {
-  return std::ranges::all_of(row.by_column, [](const auto& number) { return number && !std::isnan(number->value); });
+bool has(const NumberRow& row, size_t column) {
+  const auto& number = row.by_column[column];
+  return number && !std::isnan(number->value);
 }
 
-const NumberRow* shared_row(const std::vector<NumberRow>& rows) {
+// Columns that one number is known of.
+struct Comparable {
+  const NumberRow* row = nullptr;
+  std::vector<size_t> columns;
+};
+
+Comparable largest_group(const std::vector<NumberRow>& rows, const std::vector<size_t>& among) {
+  Comparable best;
   for (const char* split : {"test", "valid"}) {
     for (const auto& measure : kMeasures) {
       for (const char* source : {"classifier", "linear", "knn", ""}) {
         const NumberRow* row = find_row(rows, "", fmt::format("{}.{}", split, measure.metric), source);
-        if (row != nullptr && all_have(*row)) return row;
+        if (row == nullptr) continue;
+        Comparable found{row, {}};
+        std::ranges::copy_if(among, std::back_inserter(found.columns), [&](size_t column) { return has(*row, column); });
+        if (found.columns.size() > best.columns.size()) best = std::move(found);
       }
     }
   }
-  return nullptr;
+  return best;
 }
 
 std::string words_of(const NumberRow& row) {
@@ -66,7 +79,7 @@ std::string aligned_words(const std::vector<NumberRow>& rows, const NumberRow& r
   const SplitName name = split_of(row.metric);
   if (name.name != "conflicting_acc") return "";
   const NumberRow* aligned = find_row(rows, "", name.split + ".aligned_acc", row.source);
-  if (aligned == nullptr || !all_have(*aligned)) return "";
+  if (aligned == nullptr || !has(*aligned, a) || !has(*aligned, b)) return "";
   const ColumnDifference difference = difference_in(*aligned, columns, a, b);
   return difference.told() ? fmt::format(" On bias-aligned images: {}.", interval_words(difference))
                            : fmt::format(" On bias-aligned images: {} points.", signed_points(difference.interval.mean));
@@ -108,25 +121,50 @@ ComparisonVerdict compared(const std::vector<NumberRow>& rows, const NumberRow& 
           fmt::format("{}: {}, which is within the seeds' spread.{}", numbers, interval_words(difference), more)};
 }
 
+std::string label_list(const std::vector<RunColumn>& columns, const std::vector<size_t>& chosen) {
+  std::string words;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    words += fmt::format("{}{}", i == 0 ? "" : i + 1 == chosen.size() ? " and " : ", ", columns[chosen[i]].label);
+  }
+  return words;
+}
+
+// The best of the group against each of the others.
+void add_group(const std::vector<NumberRow>& rows, const Comparable& group, const std::vector<RunColumn>& columns, const std::string& who,
+               std::vector<ComparisonVerdict>& verdicts) {
+  std::vector<RunColumn> members;
+  for (const size_t i : group.columns) members.push_back(columns[i]);
+  const std::string split = split_of(group.row->metric).split;
+  if (!judged_alike(members, "", split)) {
+    verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared", who),
+                        fmt::format("Their files do not say that they were judged on the same {} data.", split)});
+    return;
+  }
+  const size_t best = *std::ranges::max_element(group.columns, {}, [&](size_t i) { return group.row->by_column[i]->value; });
+  for (const size_t i : group.columns) {
+    if (i != best) verdicts.push_back(compared(rows, *group.row, columns, best, i));
+  }
+}
+
 }  // namespace
 
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows) {
   if (columns.size() < 2) return {};
-  const NumberRow* row = shared_row(rows);
-  if (row == nullptr) {
-    return {{Comparison::kNotComparable, "the runs cannot be compared", "There is no accuracy that all of them were judged by."}};
-  }
-  if (!judged_alike(columns, "", split_of(row->metric).split)) {
-    return {{Comparison::kNotComparable, "the runs cannot be compared",
-             fmt::format("Their files do not say that they were judged on the same {} data.", split_of(row->metric).split)}};
-  }
-  size_t best = 0;
-  for (size_t i = 1; i < columns.size(); ++i) {
-    if (row->by_column[i]->value > row->by_column[best]->value) best = i;
-  }
   std::vector<ComparisonVerdict> verdicts;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    if (i != best) verdicts.push_back(compared(rows, *row, columns, best, i));
+  std::vector<size_t> rest(columns.size());
+  std::iota(rest.begin(), rest.end(), size_t{0});
+  while (!rest.empty()) {
+    const Comparable group = largest_group(rows, rest);
+    if (group.columns.size() < 2) break;
+    add_group(rows, group, columns, group.columns.size() == columns.size() ? "the runs" : label_list(columns, group.columns), verdicts);
+    std::erase_if(rest, [&](size_t i) { return std::ranges::find(group.columns, i) != group.columns.end(); });
+  }
+  if (rest.size() == columns.size()) {
+    verdicts.push_back(
+        {Comparison::kNotComparable, "the runs cannot be compared", "There is no accuracy that all of them were judged by."});
+  } else if (!rest.empty()) {
+    verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared with the others", label_list(columns, rest)),
+                        "No accuracy is known that another run was judged by."});
   }
   return verdicts;
 }

@@ -41,6 +41,7 @@ struct ComparisonVerdict {
   std::string head, words;
 };
 // Of the column with the highest accuracy (of conflicting images where all have it) against each other one; empty for a single column.
+// Where no accuracy is known of all, the largest group that has one in common is compared so, then those that are left.
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
 
 const char* finding_name(Finding finding);           // "used", "used_little", "not_used", "cannot_tell", "no_bias", "no_test"

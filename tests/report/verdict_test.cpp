@@ -185,6 +185,26 @@ TEST_F(Verdicts, SeedsThatAllAgreeToTheLastImageSayNothingOfOthers) {
   EXPECT_THAT(verdicts[0].words, HasSubstr("+12.5 points in every seed"));
 }
 
+TEST_F(Verdicts, RunsAreComparedWithThoseThatWereJudgedByTheSame) {
+  std::vector<std::string> by_knn = write_seeds("infonce", {0.60, 0.61, 0.59}), by_classifier = write_seeds("ce", {0.20, 0.21, 0.22});
+  for (const auto& run : write_seeds("debiased", {0.70, 0.72, 0.69})) by_knn.push_back(run);
+  for (const auto& run : write_seeds("fairkl", {0.60, 0.59, 0.61})) by_classifier.push_back(run);
+  for (const auto& run : by_knn) {
+    auto groups = nlohmann::ordered_json::parse(file_text(path(run) + "/evaluation/groups.json"));
+    groups["predictions"] = "knn";
+    write_evaluation(path(run), "groups", groups);
+  }
+  for (const auto& run : by_classifier) {  // has no accuracy by kNN
+    std::string metrics = file_text(path(run) + "/metrics.jsonl");
+    for (size_t at; (at = metrics.find("test.knn_acc1")) != std::string::npos;) metrics.replace(at, 13, "test.unnamed");
+    write_text(path(run) + "/metrics.jsonl", metrics);
+  }
+  const auto verdicts = compare(by_knn, by_classifier);
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_THAT(verdicts[0].head, HasSubstr("fairkl is better than ce"));
+  EXPECT_THAT(verdicts[1].head, HasSubstr("debiased is better than infonce"));
+}
+
 TEST_F(Verdicts, RunsOnOtherDataAreNotCompared) {
   write_seeds("ce", {0.20});
   write_seeds("fairkl", {0.60});
