@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kAucBlock = 64;       // anchors whose cosines are held together
+constexpr int64_t kAucBlock = 64;    // anchors whose cosines are held together
 constexpr uint16_t kAnchorStep = 8;  // its own stream among those of evaluation
 
 struct Compared {
