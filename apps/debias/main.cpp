@@ -79,7 +79,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
 // Verbs that are worth a second start.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study";
+  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
 }
 
 int run(int argc, char** argv) {

@@ -93,4 +93,15 @@ int cpus_within(int allowed, const std::string& root) {
 
 int available_cpus(const std::string& root) { return cpus_within(allowed_by_affinity(), root); }
 
+int other_runnable_threads(const std::string& root) {
+  std::ifstream stat(root + "/proc/stat");
+  for (std::string line; std::getline(stat, line);) {
+    std::istringstream words(line);
+    std::string name;
+    int count = 0;
+    if (words >> name >> count && name == "procs_running") return std::max(0, count - 1);  // less this one
+  }
+  return 0;
+}
+
 }  // namespace debias

@@ -15,4 +15,8 @@ int available_cpus(const std::string& root = "");
 // The same where the affinity mask allows `allowed` processors.
 int cpus_within(int allowed, const std::string& root);
 
+// Threads of other processes that run or wait for a processor at this moment, on the whole machine; 0 where that is not told. `root` as
+// above.
+int other_runnable_threads(const std::string& root = "");
+
 }  // namespace debias

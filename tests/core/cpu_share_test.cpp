@@ -64,5 +64,11 @@ TEST_F(CpuShare, AQuotaOfVersion1) {
   EXPECT_EQ(cpus_within(8, root()), 8);
 }
 
+TEST_F(CpuShare, CountsTheRunnableThreadsOfOthers) {
+  EXPECT_EQ(other_runnable_threads(root()), 0);
+  write("/proc/stat", "cpu  1 2 3\nprocesses 7\nprocs_running 4\nprocs_blocked 9\n");
+  EXPECT_EQ(other_runnable_threads(root()), 3);
+}
+
 }  // namespace
 }  // namespace debias
