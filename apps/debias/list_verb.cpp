@@ -13,6 +13,7 @@
 #include "debias/losses/objective.h"
 #include "debias/optim/optimizer.h"
 #include "debias/optim/schedule.h"
+#include "debias/train/method.h"
 
 namespace debias {
 namespace {
@@ -32,7 +33,7 @@ std::vector<Listed> listed(const std::vector<Entry>& registry) {
 }
 
 const std::vector<std::string> kKinds = {"objectives", "encoders",   "heads",     "datasets",  "views",
-                                         "steps",      "optimizers", "schedules", "protocols", "recipes"};
+                                         "steps",      "optimizers", "schedules", "protocols", "methods", "recipes"};
 
 std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "objectives") return listed(objective_registry());
@@ -44,6 +45,7 @@ std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "optimizers") return listed(optimizer_registry());
   if (kind == "schedules") return listed(schedule_registry());
   if (kind == "protocols") return listed(protocol_registry());
+  if (kind == "methods") return listed(method_registry());
   throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
 }
 

@@ -40,15 +40,28 @@ at::Tensor read_embeddings(const std::string& path, InputKind kind) {
   return z;
 }
 
-at::Tensor read_keys(const std::string& path, const at::Tensor& z, const char* what) {
+at::Tensor read_integers(const std::string& path, const at::Tensor& of, const char* what, const char* whose = "samples of embeddings") {
   if (path.empty()) return {};
   const NpyArray array = read_npy(path);
-  const std::vector<int64_t> keys = npy_integers(array, path);
-  if (array.shape.size() != 1) throw data_error("{}: {} must have shape [B], found ({})", path, what, fmt::join(array.shape, ", "));
-  if (static_cast<int64_t>(keys.size()) != z.size(0)) {
-    throw data_error("{}: {} {} for {} samples of embeddings; give one for each", path, keys.size(), what, z.size(0));
+  const std::vector<int64_t> values = npy_integers(array, path);
+  if (array.shape.size() != 1) throw data_error("{}: {} must have one dimension, found ({})", path, what, fmt::join(array.shape, ", "));
+  if (static_cast<int64_t>(values.size()) != of.size(0)) {
+    throw data_error("{}: {} {} for {} {}; give one for each", path, values.size(), what, of.size(0), whose);
   }
-  return at::tensor(keys, at::kLong);
+  return at::tensor(values, at::kLong);
+}
+
+at::Tensor read_keys(const std::string& path, const at::Tensor& z) {
+  if (path.empty()) return {};
+  const at::Tensor keys = read_floats(path, "keys");
+  if (keys.dim() != 2 || keys.size(1) != z.size(-1)) {
+    throw data_error("{}: keys must have shape [K, {}], as many dimensions as the embeddings, found ({})", path, z.size(-1),
+                     fmt::join(keys.sizes(), ", "));
+  }
+  if (const int64_t row = first_of(keys.isfinite().all(-1).logical_not()); row >= 0) {
+    throw data_error("{}: the row of key {} is not finite; remove or repair it", path, row);
+  }
+  return keys;
 }
 
 at::Tensor read_weights(const std::string& path, const at::Tensor& z) {
@@ -101,8 +114,14 @@ LossInput read_loss_input(const LossFiles& files, InputKind kind) {
   if (const int64_t row = first_of(input.z.isfinite().all(-1).logical_not()); row >= 0) {
     throw data_error("{}: the row of {} is not finite; remove or repair it", files.embeddings, row_name(input.z, row));
   }
-  input.labels = read_keys(files.labels, input.z, "labels");
-  input.bias = read_keys(files.bias, input.z, "bias values");
+  input.labels = read_integers(files.labels, input.z, "labels");
+  input.bias = read_integers(files.bias, input.z, "bias values");
+  input.samples = read_integers(files.ids, input.z, "ids");
+  input.keys = read_keys(files.keys, input.z);
+  if (input.keys.defined()) {
+    input.key_labels = read_integers(files.key_labels, input.keys, "labels", "keys");
+    input.key_samples = read_integers(files.key_ids, input.keys, "ids", "keys");
+  }
   input.weights = read_weights(files.weights, input.z);
   input.prior = read_prior(files.prior);
   return read;

@@ -24,6 +24,7 @@ struct EnumNames<Normalize> {
 
 struct LossFiles {
   std::string embeddings, labels, bias, weights, prior;  // empty: absent
+  std::string ids, keys, key_labels, key_ids;
 };
 
 struct LossInput {

@@ -44,14 +44,21 @@ std::unique_ptr<Objective> configured(const ObjectiveEntry& entry, const LossArg
 }
 
 void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
-  if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused && !entry.fused) {
+  if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused && !has_fused_engine(entry)) {
     throw usage_error("loss: '{}' has no fused engine, only the dense composition; give --engine dense or auto", entry.name);
   }
-  if (!arguments.files.prior.empty() && entry.name != "bias_balanced") {
+  if (!arguments.files.prior.empty() && !entry.takes_prior) {
     throw usage_error("loss: --prior: '{}' takes no prior, only bias_balanced does; leave it out", entry.name);
   }
-  if (!arguments.files.weights.empty() && entry.name != "softcon" && entry.name != "fairkl") {
+  if (!arguments.files.weights.empty() && !entry.takes_bias_features) {
     throw usage_error("loss: --weights: '{}' takes no bias features, softcon and fairkl do; leave it out", entry.name);
+  }
+  const LossFiles& files = arguments.files;
+  if (!files.keys.empty() && !entry.takes_keys) {
+    throw usage_error("loss: --keys: '{}' compares rows of a batch with each other and takes no keys; leave it out", entry.name);
+  }
+  for (const auto& [flag, path] : {std::pair("--key-labels", files.key_labels), std::pair("--key-ids", files.key_ids)}) {
+    if (!path.empty() && files.keys.empty()) throw usage_error("loss: {} belongs to keys, and none are given; add --keys k.npy", flag);
   }
   if (entry.needs_labels && arguments.files.labels.empty()) {
     throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
@@ -145,20 +152,25 @@ int run_loss(const LossArguments& arguments) {
   input.z = input.z.to(device, options.precision == LossPrecision::kFp64 ? at::kDouble : at::kFloat);
   input.engine = parsed<Engine>("--engine", arguments.engine);
   if (budget) input.memory_budget = *budget;
-  // Regularisers by group moments take any dtype.
-  const bool moments = entry.kind == InputKind::kRegulariser && input.engine != Engine::kDense;
-  const bool fused = entry.fused && (moments || takes_fused(input.engine, input.z));
-  if (input.engine == Engine::kFused && !fused) {
-    throw usage_error("loss: the fused engine takes float32 on the CPU, found {} on {}; give --precision fp32, --engine auto or dense",
-                      enum_name(options.precision), arguments.device);
+  if (input.keys.defined()) {
+    input.keys = input.keys.to(input.z.options());
+    if (options.normalize) input.keys = normalized_rows(input.keys);
+    if (normalize == Normalize::kAssert) assert_unit_rows(input.keys.unsqueeze(1), arguments.files.keys);
   }
-  if (!fused && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
+  // Regularisers by group moments take any dtype.
+  const bool rows = input.z.is_cpu() && options.precision != LossPrecision::kFp64 && !input.keys.defined();
+  if (input.engine == Engine::kFused && entry.kind == InputKind::kPairs && !rows) {
+    throw usage_error("loss: the fused engine takes float32 on the CPU without keys, found {} on {}{}; give --precision fp32, --engine auto, "
+                      "blocked or dense",
+                      enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
+  }
+  if (input.engine == Engine::kDense && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
   write_outputs(arguments, evaluation, file_shape);
   (arguments.json ? print_json : print_lines)(
-      evaluation, {entry.name, evaluation.result.fused ? "fused" : "dense", arguments.device, options.precision});
+      evaluation, {entry.name, std::string(enum_name(evaluation.result.engine)), arguments.device, options.precision});
   return 0;
 }
 
@@ -175,11 +187,15 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--labels", arguments->files.labels, "integers [B], -1 = unknown", "NPY");
   text("--bias", arguments->files.bias, "integers [B]", "NPY");
   text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
+  text("--ids", arguments->files.ids, "samples' ids [B]; rows of one id are no negatives", "NPY");
+  text("--keys", arguments->files.keys, "rows [K,D] to compare with, in place of each other", "NPY");
+  text("--key-labels", arguments->files.key_labels, "integers [K], -1 = unknown", "NPY");
+  text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = of none", "NPY");
   text("--prior", arguments->files.prior, "P(y|b), [C,G]", "NPY");
   verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
   text("--variant", arguments->variant, "whose defaults", "stable|paper|authors");
-  text("--normalize", arguments->normalize, "L2-normalise the rows", "true|assert|false");
-  text("--engine", arguments->engine, "how it is computed", "auto|fused|dense");
+  text("--normalize", arguments->normalize, "L2-normalise the rows, keys too", "true|assert|false");
+  text("--engine", arguments->engine, "how it is computed", "auto|fused|blocked|dense");
   text("--precision", arguments->precision, "as the file by default", "fp32|bf16|fp64");
   text("--device", arguments->device, "where", "cpu|cuda");
   text("--memory-budget", arguments->memory_budget, "of the fused engine (256MB)", "SIZE");

@@ -27,7 +27,7 @@ struct EnumNames<Aggregation> {
       {{"grouping", Aggregation::kGrouping}, {"pairs", Aggregation::kPairs}}};
 };
 
-// The sums of every pair of views that an aggregation asks for, formed once for any number of losses.
+// The sums of every pair of views that an aggregation asks for, or of all rows against keys, formed once for any number of losses.
 class AggregatedViews {
  public:
   struct Request {
@@ -44,7 +44,8 @@ class AggregatedViews {
 
  private:
   ObjectiveInput input_;
-  std::map<std::pair<int64_t, int64_t>, TwoViewSums> sums_;  // by first and second view
+  const char* objective_;
+  std::map<std::pair<int64_t, int64_t>, TwoViewSums> sums_;  // by first and second view; with keys by part and 0
   Aggregation aggregation_;
 };
 

@@ -22,7 +22,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale) {
+ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale, const std::shared_ptr<EngineRecord>& engines) {
   const auto [sum, used] = used_sum(losses);
   ObjectiveResult result;
   result.value = sum * (scale / static_cast<double>(std::max<int64_t>(used, 1)));
@@ -32,21 +32,46 @@ ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale) {
   result.anchors_used = used;
   result.clamped = losses.clamped;
   result.min_estimate = losses.min_estimate;
+  if (engines) result.engine = engines->engine();
   return result;
 }
 
-ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale,
-                                     const std::function<AnchorLosses(int64_t, int64_t)>& pair_losses) {
+namespace {
+
+// The losses of all rows, from those of their parts.
+AnchorLosses joined(const std::vector<ViewPair>& parts, const std::function<AnchorLosses(const ViewPair&)>& losses_of) {
+  if (parts.size() == 1) return losses_of(parts.front());
+  AnchorLosses all;
+  std::vector<at::Tensor> losses, used, rows;
+  for (const auto& part : parts) {
+    const AnchorLosses own = losses_of(part);
+    losses.push_back(own.loss);
+    used.push_back(own.used.defined() ? own.used : at::ones_like(own.loss, at::kBool));
+    rows.push_back(part.rows);
+    all.clamped += own.clamped;
+    keep_smallest(all.min_estimate, own.min_estimate);
+  }
+  const at::Tensor place = at::cat(rows).argsort();
+  all.loss = at::cat(losses).index_select(0, place);
+  all.used = at::cat(used).index_select(0, place);
+  if (all.used.all().item<bool>()) all.used = at::Tensor();
+  return all;
+}
+
+}  // namespace
+
+ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, const char* objective,
+                                     const std::function<AnchorLosses(const ViewPair&)>& pair_losses) {
+  if (input.keys.defined()) return mean_over_anchors(joined(keyed_parts(input, objective), pair_losses), scale, input.engines);
   const int64_t samples = input.z.size(0), views = input.z.size(1);
-  if (views == 2) return mean_over_anchors(pair_losses(0, 1), scale);
+  if (views == 2) return mean_over_anchors(pair_losses({input, 0, 1, {}}), scale, input.engines);
   ObjectiveResult result;
   result.anchors = samples * views;
   at::Tensor sums = at::zeros({views, samples}, input.z.options()), counts = at::zeros_like(sums);
   int64_t pairs_used = 0;
   for (int64_t first = 0; first < views; ++first) {
     for (int64_t second = first + 1; second < views; ++second) {
-      const AnchorLosses losses = pair_losses(first, second);
-      const ObjectiveResult pair = mean_over_anchors(losses, scale);
+      const ObjectiveResult pair = mean_over_anchors(pair_losses({input, first, second, {}}), scale, input.engines);
       result.clamped += pair.clamped;
       keep_smallest(result.min_estimate, pair.min_estimate);
       result.value = result.value.defined() ? result.value + pair.value : pair.value;
@@ -62,6 +87,7 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale,
   result.value = result.value / static_cast<double>(std::max<int64_t>(pairs_used, 1));
   result.per_anchor = (sums / counts).flatten();  // 0 / 0 is the NaN of an anchor that no pair used
   result.anchors_used = counts.gt(0).sum().item<int64_t>();
+  if (input.engines) result.engine = input.engines->engine();
   return result;
 }
 

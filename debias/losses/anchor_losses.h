@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "debias/losses/objective.h"
+#include "debias/losses/two_view.h"
 
 namespace debias {
 
@@ -18,13 +20,14 @@ struct AnchorLosses {
   std::optional<double> min_estimate;
 };
 
-// The mean over the anchors in use (0 when there is none), times `scale`.
-ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale);
+// The mean over the anchors in use (0 when there is none), times `scale`. `engines`: that computed the sums behind the losses
+// (Rows::engines, ObjectiveInput::engines).
+ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale, const std::shared_ptr<EngineRecord>& engines);
 
 // The mean of the two-view losses of all unordered pairs of the input's views, leaving out pairs without an anchor in use. An anchor's own
-// value is its mean over the pairs in which it was used; clamped anchors are summed over pairs.
-ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale,
-                                     const std::function<AnchorLosses(int64_t first, int64_t second)>& pair_losses);
+// value is its mean over the pairs in which it was used; clamped anchors are summed over pairs. With keys: of all rows against them.
+ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, const char* objective,
+                                     const std::function<AnchorLosses(const ViewPair&)>& pair_losses);
 
 // A loss of 0 for every row: what an anchor without negatives (one sample) costs. It stays part of the graph.
 AnchorLosses no_negatives(const at::Tensor& positive);

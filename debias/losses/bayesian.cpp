@@ -36,7 +36,7 @@ WeightedLosses losses_of(const WeightedRows& rows, const BayesianOptions& option
     log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);
     if (options.alpha() == 1) log_negatives = with_tied_rows(rows, sums[0], log_negatives);
   }
-  return {{.loss = log_one_plus_exp(log_negatives - rows.positive), .used = {}, .clamped = 0, .min_estimate = {}},
+  return {{.loss = log_one_plus_exp(log_negatives - rows.positives.numerator), .used = {}, .clamped = 0, .min_estimate = {}},
           effective_sample_size(sums[1], sums[2], rows.negatives)};
 }
 
@@ -85,7 +85,7 @@ ObjectiveEntry bayesian_entry() {
   entry.aliases = {"bcl"};
   entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<BayesianOptions>(std::move(entry), bayesian);
 }
 

@@ -68,7 +68,7 @@ ObjectiveResult bias_balanced(const ObjectiveInput& input, const BiasBalancedOpt
   const PriorOfRows prior = input.prior.defined() ? given_prior(input.prior, bias, rows) : counted_prior(bias, rows);
   const at::Tensor offsets = (prior.table + kLeastProbability).log().t().index_select(0, prior.column).to(rows.logits.scalar_type());
   const at::Tensor loss = -rows.log_probability(rows.logits + offsets);
-  return mean_over_anchors({.loss = loss, .used = prior.used, .clamped = 0, .min_estimate = {}}, 1);
+  return mean_over_anchors({.loss = loss, .used = prior.used, .clamped = 0, .min_estimate = {}}, 1, {});
 }
 
 ObjectiveResult bias_balanced(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& bias, const at::Tensor& prior) {
@@ -81,6 +81,7 @@ ObjectiveEntry bias_balanced_entry() {
   entry.summary = "cross-entropy on logits + ln P(label | bias), so that the bias need not be learnt (Hong & Yang 2021)";
   entry.kind = InputKind::kLogits;
   entry.needs_labels = true;
+  entry.takes_prior = true;
   entry.needs_bias = true;
   return with_options<BiasBalancedOptions>(std::move(entry), bias_balanced);
 }

@@ -31,23 +31,21 @@ const OptionTable<BiasConOptions>& BiasConOptions::table() {
 
 ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options) {
   BiasConOptions::table().verify(options, kBiasconName);
+  refuse_keys(input, kBiasconName);
   require_labels(input, kBiasconName, "the choice of positives");
   if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kBiasconName);
   const ClassRows rows = class_rows(input, options.temperature(), kBiasconName);
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
-  PairRows same_class = rows.pairs;
-  same_class.z = rows.pairs.z.to(at::kDouble);
-  PairRows aligned = same_class;
+  Rows same_class = rows.pairs;
+  same_class.anchors = rows.pairs.anchors.to(at::kDouble);
+  Rows aligned = same_class;
   aligned.group = aligned_groups(rows.keys);
   const at::Tensor count = rows.positives - set_sizes(aligned, PairSet::kEqual);
   const at::Tensor mean = (equal_sums(same_class) - equal_sums(aligned)) / count.clamp_min(1);
 
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
   const at::Tensor loss = (others - mean.to(others.scalar_type())).where(count.gt(0), 0);
-  ObjectiveResult result =
-      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
-  result.fused = rows.pairs.fused();
-  return result;
+  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
 ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const BiasConOptions& options) {
@@ -60,7 +58,6 @@ ObjectiveEntry biascon_entry() {
   entry.summary = "SupCon with bias-conflicting rows of the anchor's class as its only positives (Hong and Yang 2021)";
   entry.needs_labels = true;
   entry.needs_bias = true;
-  entry.fused = true;
   return with_options<BiasConOptions>(std::move(entry), biascon);
 }
 

@@ -1,124 +1,39 @@
 #include "debias/losses/class_rows.h"
 
 #include <ATen/ATen.h>
-#include <torch/csrc/autograd/custom_function.h>
-
-#include <algorithm>
-#include <functional>
-#include <limits>
 
 #include "debias/core/error.h"
+#include "debias/losses/keyed_input.h"
 
 namespace debias {
-namespace {
 
-// Indices of rows: anchors of one class, some positives of that class (the anchors themselves may be among them), and all negatives.
-struct Panel {
-  at::Tensor anchors, positives, negatives;
-};
-
-int64_t part(int64_t wanted, int64_t size) { return std::clamp<int64_t>(wanted, 1, size); }
-
-void for_each_panel(const at::Tensor& group, int64_t terms, const std::function<void(const Panel&)>& visit) {
-  const at::Tensor classes = std::get<0>(at::_unique(group));
-  for (int64_t c = 0; c < classes.size(0); ++c) {
-    const at::Tensor same = group.eq(classes[c]);
-    const at::Tensor members = same.nonzero().squeeze(1), negatives = same.logical_not().nonzero().squeeze(1);
-    const int64_t size = members.size(0), count = negatives.size(0);
-    if (size < 2 || count == 0) continue;
-    const int64_t anchors = part(terms / (size * count), size), positives = part(terms / (anchors * count), size);
-    for (int64_t a = 0; a < size; a += anchors) {
-      for (int64_t p = 0; p < size; p += positives) {
-        visit({members.slice(0, a, a + anchors), members.slice(0, p, p + positives), negatives});
-      }
-    }
-  }
-}
-
-struct PanelTerms {
-  at::Tensor anchors, positives, negatives;  // rows of z
-  at::Tensor x;                              // [anchors, positives, negatives] s_j - s_i
-  at::Tensor self;                           // bool [anchors, positives]
-};
-
-PanelTerms terms_of(const Panel& panel, const at::Tensor& z, double temperature) {
-  PanelTerms terms;
-  terms.anchors = z.index_select(0, panel.anchors);
-  terms.positives = z.index_select(0, panel.positives);
-  terms.negatives = z.index_select(0, panel.negatives);
-  const at::Tensor scaled = terms.anchors / temperature;
-  terms.x = at::mm(scaled, terms.negatives.t()).unsqueeze(1) - at::mm(scaled, terms.positives.t()).unsqueeze(2);
-  terms.self = panel.anchors.unsqueeze(1).eq(panel.positives.unsqueeze(0));
-  return terms;
-}
-
-class LogAddPairSums : public torch::autograd::Function<LogAddPairSums> {
- public:
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& group, double temperature,
-                            double epsilon, int64_t panel_terms) {
-    context->save_for_backward({z, group});
-    context->saved_data["temperature"] = temperature;
-    context->saved_data["epsilon"] = epsilon;
-    context->saved_data["panel_terms"] = panel_terms;
-    at::Tensor sums = at::zeros({z.size(0)}, z.options());
-    for_each_panel(group, panel_terms, [&](const Panel& panel) {
-      const PanelTerms terms = terms_of(panel, z, temperature);
-      sums.index_add_(0, panel.anchors, log_add(terms.x, epsilon).sum(2).masked_fill(terms.self, 0).sum(1));
-    });
-    return sums;
-  }
-
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list upstream) {
-    if (at::GradMode::is_enabled()) throw usage_error("sums over positives and negatives: no second derivative; use another form");
-    const auto saved = context->get_saved_variables();
-    const at::Tensor &z = saved[0], &group = saved[1];
-    const double t = context->saved_data["temperature"].toDouble(), epsilon = context->saved_data["epsilon"].toDouble();
-    at::Tensor gradient = at::zeros_like(z);
-    for_each_panel(group, context->saved_data["panel_terms"].toInt(), [&](const Panel& panel) {
-      const PanelTerms terms = terms_of(panel, z, t);
-      const at::Tensor scale = upstream[0].index_select(0, panel.anchors).unsqueeze(1) / t;
-      const at::Tensor pull = (terms.x + epsilon).sigmoid_().masked_fill_(terms.self.unsqueeze(2), 0);
-      const at::Tensor by_negative = pull.sum(1) * scale, by_positive = pull.sum(2) * -scale;
-      gradient.index_add_(0, panel.anchors, at::mm(by_negative, terms.negatives) + at::mm(by_positive, terms.positives));
-      gradient.index_add_(0, panel.negatives, at::mm(by_negative.t(), terms.anchors));
-      gradient.index_add_(0, panel.positives, at::mm(by_positive.t(), terms.anchors));
-    });
-    return {gradient, {}, {}, {}, {}};
-  }
-};
-
-}  // namespace
-
-ClassRows class_rows(const ObjectiveInput& input, double temperature, const char* objective) {
-  const at::Tensor& z = input.z;
+ClassRows class_rows(const ObjectiveInput& given, double temperature, const char* objective) {
+  const at::Tensor& z = given.z;
   if (!z.defined() || z.dim() != 3 || !z.is_floating_point() || z.numel() == 0) {
     throw data_error("{}: expected non-empty floating-point embeddings [samples, views, dimensions], found {}", objective,
                      z.defined() ? fmt::format("{} of shape {}", c10::toString(z.scalar_type()), c10::str(z.sizes())) : "none");
   }
+  ObjectiveInput input = given;
+  if (z.scalar_type() != at::kDouble) input.z = z.to(at::kFloat);
+  check_keyed(input, objective);
+  if (input.keys.defined() && input.labels.defined() && !input.key_labels.defined()) {
+    throw usage_error("{}: keys: the anchors have labels, the keys none; give labels of the keys too (-1 = unknown)", objective);
+  }
+  input = with_positives_as_keys(input);
   ClassRows rows;
-  rows.views = z.size(1);
-  const PairKeys one_view = pair_keys(input, 1, objective);
-  const auto of_all = [&](const at::Tensor& keys) { return keys.defined() ? keys.repeat_interleave(rows.views) : keys; };
-  rows.keys = {of_all(one_view.sample), of_all(one_view.label), of_all(one_view.bias)};
-  const at::Tensor flat = z.reshape({-1, z.size(2)});
-  rows.pairs = {.z = z.scalar_type() == at::kDouble ? flat : flat.to(at::kFloat),
+  rows.keys = pair_keys(input, input.z.size(1), objective);
+  rows.pairs = {.anchors = input.z,
                 .group = rows.keys.label.defined() ? class_groups(rows.keys.label, rows.keys.sample) : rows.keys.sample,
                 .temperature = temperature,
                 .engine = input.engine,
                 .memory_budget = input.memory_budget,
-                .bfloat16_products = input.bfloat16_products || z.scalar_type() == at::kBFloat16};
+                .bfloat16_products = input.bfloat16_products || z.scalar_type() == at::kBFloat16,
+                .engines = std::make_shared<EngineRecord>()};
+  if (input.keys.defined()) set_keys(rows.pairs, input, input.labels.defined(), objective);
   rows.positives = set_sizes(rows.pairs, PairSet::kEqual);
   rows.negatives = set_sizes(rows.pairs, PairSet::kUnequal);
   rows.is_attracted = rows.positives.gt(0);
   return rows;
-}
-
-at::Tensor ClassRows::by_view(const at::Tensor& per_row) const { return per_row.view({-1, views}).t().reshape(-1); }
-
-at::Tensor log_add(const at::Tensor& x, double epsilon) { return at::logaddexp(at::full({}, -epsilon, x.options()), x); }
-
-at::Tensor log_add_pair_sums(const PairRows& rows, double epsilon, int64_t panel_terms) {
-  return LogAddPairSums::apply(rows.z, rows.group, rows.temperature, epsilon, panel_terms);
 }
 
 }  // namespace debias

@@ -21,7 +21,7 @@ ObjectiveResult mixed(const ObjectiveResult& a, const ObjectiveResult& b, double
   result.anchors_used = result.per_anchor.isnan().logical_not().sum().item<int64_t>();
   result.clamped = a.clamped + b.clamped;
   if (a.min_estimate && b.min_estimate) result.min_estimate = std::min(*a.min_estimate, *b.min_estimate);
-  result.fused = a.fused && b.fused;
+  result.engine = a.engine;
   return result;
 }
 
@@ -92,7 +92,7 @@ ObjectiveEntry combined_debiased_entry() {
   entry.name = kCombinedDebiasedName;
   entry.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<CombinedDebiasedOptions>(std::move(entry), combined_debiased);
 }
 

@@ -29,8 +29,10 @@ LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objectiv
     throw data_error("{}: expected non-empty floating-point logits [samples, classes], found {}", objective,
                      z.defined() ? fmt::format("{} of shape {}", c10::toString(z.scalar_type()), c10::str(z.sizes())) : "none");
   }
-  if (input.engine == Engine::kFused)
+  refuse_keys(input, objective);
+  if (input.engine == Engine::kFused || input.engine == Engine::kBlocked) {
     throw usage_error("{}: works on logits, there are no pairs to fuse; give engine dense or auto", objective);
+  }
   require_labels(input, objective, "the target");
   const at::Tensor label = pair_keys(input, 1, objective).label;
   check_keys(label, z.size(1), "label", "logits", objective);
@@ -48,7 +50,7 @@ const OptionTable<CrossEntropyOptions>& CrossEntropyOptions::table() {
 
 ObjectiveResult cross_entropy(const ObjectiveInput& input, const CrossEntropyOptions&) {
   const LabelledLogits rows = labelled_logits(input, kCrossEntropyName);
-  return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known, .clamped = 0, .min_estimate = {}}, 1);
+  return mean_over_anchors({.loss = -rows.log_probability(), .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
 }
 
 ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor& labels, const CrossEntropyOptions& options) {

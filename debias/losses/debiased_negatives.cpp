@@ -49,7 +49,7 @@ ObjectiveEntry debiased_negatives_entry() {
   entry.aliases = {"debiased"};
   entry.summary = "InfoNCE with the negatives' sum corrected for same-class samples by tau_plus (Chuang et al. 2020 eq. 8)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<DebiasedNegativesOptions>(std::move(entry), debiased_negatives);
 }
 

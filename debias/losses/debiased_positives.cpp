@@ -94,7 +94,7 @@ ObjectiveEntry debiased_positives_entry() {
   entry.aliases = {};
   entry.summary = "the positive pair corrected by tau_plus and the negatives' mean (Mitigating Biases in Contrastive Learning eq. 12)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<DebiasedPositivesOptions>(std::move(entry), debiased_positives);
 }
 

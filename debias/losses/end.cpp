@@ -120,7 +120,7 @@ ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) {
   if (used) result.per_anchor.index_copy_(0, known, own);
   result.anchors = all.z.size(0);
   result.anchors_used = used ? known.size(0) : 0;
-  result.fused = fused;
+  result.engine = fused ? Engine::kFused : Engine::kDense;
   return result;
 }
 
@@ -135,8 +135,7 @@ ObjectiveEntry end_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.needs_bias = true;
-  entry.fused = true;
-  return with_options<EndOptions>(std::move(entry), end);
+    return with_options<EndOptions>(std::move(entry), end);
 }
 
 }  // namespace debias

@@ -52,10 +52,7 @@ ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& 
   const ClassRows rows = class_rows(input, options.temperature(), kEpsSupconName);
   at::Tensor loss = losses_of(rows, options);
   if (options.over_positives() == OverPositives::kSum) loss = loss * rows.positives;
-  ObjectiveResult result =
-      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
-  result.fused = rows.pairs.fused();
-  return result;
+  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
 ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels, const EpsSupConOptions& options) {
@@ -67,7 +64,7 @@ ObjectiveEntry eps_supcon_entry() {
   entry.name = kEpsSupconName;
   entry.summary = "SupCon with a margin between positives and negatives (Barbano et al. 2023 eq. 5)";
   entry.needs_labels = true;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<EpsSupConOptions>(std::move(entry), eps_supcon);
 }
 

@@ -8,16 +8,17 @@
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
+#include "debias/pairs/triplet_sums.h"
 
 namespace debias {
 namespace {
 
 constexpr char kEpsSupinfonceName[] = "eps_supinfonce";
 
-at::Tensor log_negatives(const PairRows& pairs, double log_eps) {
+at::Tensor log_negatives(const Rows& pairs, double log_eps) {
   const at::Tensor sum = log_sums(pairs, {{.set = PairSet::kUnequal}})[0];
   if (log_eps == 0) return sum;
-  const at::Tensor maximum = (pairs.z * pairs.z).sum(1).detach() / pairs.temperature;
+  const at::Tensor maximum = pairs.flat().square().sum(1).detach() / pairs.temperature;
   return at::logaddexp(sum, maximum + std::log(log_eps));
 }
 
@@ -41,7 +42,8 @@ Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
       return {log_add_sums(rows.pairs, c, {.set = PairSet::kUnequal, .sign = 1, .epsilon = epsilon}), rows.negatives};
     }
     case EpsForm::kD:
-      return {log_add_pair_sums(rows.pairs, epsilon), rows.positives * rows.negatives};
+      if (!rows.pairs.square()) throw usage_error("{}: form d compares rows of a batch with each other and takes no keys; choose another", kEpsSupinfonceName);
+      return {log_add_triplet_sums(rows.pairs, epsilon), rows.positives * rows.negatives};
     case EpsForm::kIn: {
       const auto sums = log_sums(rows.pairs, {negatives, positives});
       return {at::logaddexp(-rows.positives.clamp_min(1).log() - epsilon, sums[0] - sums[1]), one};
@@ -83,10 +85,7 @@ ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceO
   const Terms terms = terms_of(rows, options);
   at::Tensor loss = terms.sum.where(has_loss(rows, options), 0);
   if (options.over_positives() == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
-  ObjectiveResult result =
-      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
-  result.fused = rows.pairs.fused();
-  return result;
+  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
 ObjectiveResult eps_supinfonce(const at::Tensor& z, const at::Tensor& labels, const EpsSupInfoNceOptions& options) {
@@ -98,7 +97,7 @@ ObjectiveEntry eps_supinfonce_entry() {
   entry.name = kEpsSupinfonceName;
   entry.summary = "each positive of the anchor's class against the negatives alone, with a margin (Barbano et al. 2023 eq. 4)";
   entry.needs_labels = true;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<EpsSupInfoNceOptions>(std::move(entry), eps_supinfonce);
 }
 

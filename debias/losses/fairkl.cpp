@@ -148,7 +148,7 @@ void check_engine(const ObjectiveInput& input, const FairKlOptions& options, boo
 
 // Groups cost n D^2 and a D x D matrix each, with its gradient; pairs cost n^2 D.
 bool by_groups(const ObjectiveInput& input, const KeyedRows& rows, const RowGroups& groups) {
-  if (input.engine != Engine::kAuto) return input.engine == Engine::kFused;
+  if (input.engine == Engine::kFused || input.engine == Engine::kDense) return input.engine == Engine::kFused;
   const int64_t n = rows.z.size(0), d = rows.z.size(1);
   return n >= d && static_cast<int64_t>(groups.sizes.size() * 2 * sizeof(double)) * d * d <= input.memory_budget;
 }
@@ -197,8 +197,9 @@ ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options
   ObjectiveResult result;
   const at::Tensor features = weighted ? checked_features(input.weights, input.z).index_select(0, known) : at::Tensor();
   const RowGroups groups = weighted || request.log_distances ? RowGroups() : row_groups(rows.label, rows.bias);
-  result.fused = groups.order.defined() && by_groups(input, rows, groups);
-  const FairKlSets sets = result.fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
+  const bool fused = groups.order.defined() && by_groups(input, rows, groups);
+  result.engine = fused ? Engine::kFused : Engine::kDense;
+  const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
 
   const Comparer compare(options, rows.z.size(0), weighted);
   const Comparison positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
@@ -224,8 +225,8 @@ ObjectiveEntry fairkl_entry() {
   entry.summary = "distances of pairs with one and with two bias values kept alike (Barbano et al. 2023 eq. 10)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
-  entry.fused = true;
-  return with_options<FairKlOptions>(std::move(entry), fairkl);
+  entry.takes_bias_features = true;
+    return with_options<FairKlOptions>(std::move(entry), fairkl);
 }
 
 }  // namespace debias

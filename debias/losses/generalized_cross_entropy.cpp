@@ -29,7 +29,7 @@ ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const Gen
   const at::Tensor log_p = rows.log_probability();
   const double q = options.q();
   const at::Tensor loss = options.form() == GceForm::kStandard ? -(q * log_p).expm1() / q : -q * (q * log_p).exp().detach() * log_p;
-  return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1);
+  return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
 }
 
 ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,

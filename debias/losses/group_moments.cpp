@@ -154,6 +154,7 @@ KeyedRows KeyedRows::picked(const at::Tensor& rows) const {
 }
 
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {
+  refuse_keys(input, objective);
   const at::Tensor& z = input.z;
   if (!z.defined() || z.dim() != 3 || !z.is_floating_point() || z.numel() == 0) {
     throw data_error("{}: expected non-empty floating-point embeddings [samples, views, dimensions], found {}", objective,

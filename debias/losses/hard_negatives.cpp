@@ -19,8 +19,8 @@ WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& o
   const auto sums = log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta), negatives_to(2 * beta)});  // the last: evidence
   const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
   return {estimate_losses({.log_sum = log_normalised(weighted, rows.negatives),
-                           .mean_positive = rows.positive,
-                           .positive = rows.positive,
+                           .mean_positive = rows.positives.log_mean,
+                           .positive = rows.positives.numerator,
                            .negatives = rows.negatives,
                            .tau_plus = options.tau_plus(),
                            .temperature = options.temperature(),
@@ -58,7 +58,7 @@ ObjectiveEntry hard_negatives_entry() {
   entry.aliases = {"hcl"};
   entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<HardNegativesOptions>(std::move(entry), hard_negatives);
 }
 

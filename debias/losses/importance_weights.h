@@ -10,14 +10,14 @@
 
 #include "debias/losses/anchor_losses.h"
 #include "debias/losses/objective.h"
-#include "debias/losses/pair_rows.h"
+#include "debias/pairs/pair_sums.h"
 
 namespace debias {
 
 struct WeightedRows {
-  PairRows pairs;         // the 2B rows of two views, grouped by sample: unequal rows are negatives
-  at::Tensor positive;    // [2B] s_ap
-  int64_t negatives = 0;  // N = 2B - 2
+  Rows pairs;             // grouped by sample: unequal rows, or keys, are negatives
+  Positives positives;    // [rows]
+  int64_t negatives = 0;  // N = 2B - 2; with keys, how many are of other samples
 };
 
 struct WeightedLosses {

@@ -24,16 +24,12 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
   InfoNceOptions::table().verify(options, kInfonceName);
   const ObjectiveInput input = checked_views(given, kInfonceName);
   if (options.drop_false_negatives()) require_labels(input, kInfonceName, "drop_false_negatives");
-  ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
-    const auto sums = two_view_sums(
-        input,
-        {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
+  return mean_over_view_pairs(input, loss_scale(options), kInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
+    const auto sums = two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
         kInfonceName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
   });
-  result.fused = takes_fused(input.engine, input.z);
-  return result;
 }
 
 ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, const at::Tensor& labels) {
@@ -46,7 +42,7 @@ ObjectiveEntry infonce_entry() {
   entry.aliases = {"simclr", "ntxent"};
   entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<InfoNceOptions>(std::move(entry), infonce);
 }
 

@@ -1,7 +1,8 @@
 // What an objective takes and returns, and the registry of objectives.
 //
-// Rows are the n = V*B embeddings, view-major: row v*B + i is view v of sample i. Every row carries integer keys (sample, label, bias);
-// whether row j is the anchor itself, another view, a positive or a negative follows from comparing keys (pair_keys.h).
+// Anchors are the n = V*B embeddings: row v*B + i is view v of sample i. Every row carries integers (sample, label, bias); whether row j is
+// the anchor itself, another view, a positive or a negative follows from comparing them (pair_keys.h). What anchors are compared with are
+// the anchors themselves, or keys of their own: rows of a queue, a bank, a momentum encoder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,25 +19,9 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/pairs/engine.h"
 
 namespace debias {
-
-// How an objective is computed: the plain composition in libtorch (dense) defines it, the tile engine (fused) never holds a matrix of
-// pairs. auto: fused where there is an engine for the objective and its input (float32 or bfloat16 on the CPU), else dense.
-enum class Engine { kAuto, kFused, kDense };
-
-template <>
-struct EnumNames<Engine> {
-  static constexpr std::array<std::pair<std::string_view, Engine>, 3> values = {
-      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"dense", Engine::kDense}}};
-};
-
-// What `engine` comes to for rows z: the tile engine takes float32 on the CPU (and bfloat16, which objectives read as float32).
-inline bool takes_fused(Engine engine, const at::Tensor& z) {
-  return engine != Engine::kDense && z.is_cpu() && (z.scalar_type() == at::kFloat || z.scalar_type() == at::kBFloat16);
-}
-
-inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
 
 // The input of an objective. Undefined tensors are absent.
 struct ObjectiveInput {
@@ -46,8 +31,19 @@ struct ObjectiveInput {
   at::Tensor weights{};  // pair weights' features [B, F] (softcon, continuous fairkl)
   at::Tensor samples{};  // int64 [B] keys of "same sample"; absent: 0..B-1
   at::Tensor prior{};    // [C, G] P(y | b) (bias_balanced); absent: counted from the batch
+
+  // Keys to compare the anchors with, in place of the anchors (objectives that take keys). Then one view is enough, and samples may repeat.
+  at::Tensor keys{};           // [m, D], with or without gradient
+  at::Tensor key_samples{};    // int64 [m]; absent, or negative: of no sample of the batch
+  at::Tensor key_labels{};     // int64 [m], -1 = unknown
+  std::optional<int64_t> self{};  // key self + a is anchor a itself; none: no key is an anchor
+  // [B, P, D]: the positives of each sample's anchors, the first of them in the numerator. Objectives without labels then leave keys of the
+  // anchor's sample out; those over classes join them to the keys. Absent: keys of the anchor's sample are its positives.
+  at::Tensor positives{};
+
   Engine engine = Engine::kAuto;
-  int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward pass
+  std::shared_ptr<EngineRecord> engines{};  // of one evaluation; made by the objective
+  int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
   bool bfloat16_products = false;
@@ -63,7 +59,9 @@ struct ObjectiveResult {
   std::optional<double> min_estimate;  // the smallest estimate before it acted
   // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
   std::optional<double> effective_sample_size;
-  bool fused = false;  // computed by the tile engine
+  Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
+
+  bool fused() const { return engine == Engine::kFused; }
 };
 
 enum class InputKind { kPairs, kRegulariser, kLogits };
@@ -84,12 +82,18 @@ struct ObjectiveEntry {
   int64_t min_views = 1;
   bool needs_labels = false;  // always; options may need them too and then the objective says so itself
   bool needs_bias = false;
-  bool fused = false;  // the tile engine can compute it
+  bool takes_bias_features = false;  // reads ObjectiveInput::weights
+  bool needs_bias_features = false;
+  bool takes_prior = false;          // reads ObjectiveInput::prior
+  bool takes_keys = false;           // reads ObjectiveInput::keys
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
   std::function<std::unique_ptr<Objective>(const Config& term, const std::vector<std::string>& others)> make;
 };
 
 const std::vector<ObjectiveEntry>& objective_registry();
+
+// Whether the fused engine computes the objective with its default options: tried on a few rows.
+bool has_fused_engine(const ObjectiveEntry& entry);
 
 }  // namespace debias

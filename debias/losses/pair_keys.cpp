@@ -31,11 +31,19 @@ PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objec
   at::Tensor sample = checked(input.samples, samples, device, "sample keys", objective);
   if (!sample.defined()) {
     sample = at::arange(samples, at::TensorOptions(at::kLong).device(device));
+  } else if (input.keys.defined()) {
+    // Several anchors of one sample are as good as one.
   } else if (const at::Tensor sorted = std::get<0>(sample.sort()); sorted.slice(0, 1).eq(sorted.slice(0, 0, -1)).any().item<bool>()) {
     throw data_error("{}: sample keys: two samples of the batch have one key; number the occurrences of a repeated sample", objective);
   }
   return {tiled(sample, views), tiled(checked(input.labels, samples, device, "labels", objective), views),
           tiled(checked(input.bias, samples, device, "bias", objective), views)};
+}
+
+void refuse_keys(const ObjectiveInput& input, const char* objective) {
+  if (!input.keys.defined() && !input.positives.defined()) return;
+  throw usage_error("{}: compares rows of a batch with each other and takes no keys; choose an objective that does (debias list objectives)",
+                    objective);
 }
 
 }  // namespace debias

@@ -23,8 +23,11 @@ struct PairKeys {
 };
 
 // The keys of `views` views of the input's B samples. `objective` names the caller in messages.
-// Data error: keys that are not int64 [B], or one sample key given to two samples (the loader numbers the occurrences of a repeated
-// image, which makes them differ).
+// Data error: keys that are not int64 [B], or, where anchors are compared with each other, one sample key given to two samples (the loader
+// numbers the occurrences of a repeated image, which makes them differ).
 PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objective);
+
+// Usage error for an objective whose formula needs its anchors compared with each other.
+void refuse_keys(const ObjectiveInput& input, const char* objective);
 
 }  // namespace debias

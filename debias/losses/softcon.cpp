@@ -71,20 +71,18 @@ const OptionTable<SoftConOptions>& SoftConOptions::table() {
 
 ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options) {
   SoftConOptions::table().verify(options, kSoftconName);
+  refuse_keys(input, kSoftconName);
   require_labels(input, kSoftconName, "the choice of positives");
   const ClassRows rows = class_rows(input, options.temperature(), kSoftconName);
-  const at::Tensor label = rows.keys.label.view({input.z.size(0), -1}).select(1, 0);
+  const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
   const WeightedPositives positives = weighted_positives(input.z, label, unit_features(input));
 
   const int64_t views = input.z.size(1);
   const at::Tensor used = positives.weight.gt(0), directions = positives.sum / positives.weight.where(used, 1).unsqueeze(1);
-  const at::Tensor mean = (rows.pairs.z * directions.repeat_interleave(views, 0)).sum(1) / options.temperature();
+  const at::Tensor mean = (rows.pairs.flat() * directions.repeat({views, 1})).sum(1) / options.temperature();
   const at::Tensor others = log_sums(rows.pairs, {{.set = PairSet::kOthers}})[0];
-  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat_interleave(views), 0);
-  ObjectiveResult result =
-      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
-  result.fused = rows.pairs.fused();
-  return result;
+  const at::Tensor loss = (others - mean.to(others.scalar_type())).where(used.repeat({views}), 0);
+  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
 ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& features, const SoftConOptions& options) {
@@ -96,7 +94,7 @@ ObjectiveEntry softcon_entry() {
   entry.name = kSoftconName;
   entry.summary = "SupCon with positives weighted by how unlike their bias features are (Hong and Yang 2021); reads weights [B, F]";
   entry.needs_labels = true;
-  entry.fused = true;
+  entry.takes_bias_features = entry.needs_bias_features = true;
   return with_options<SoftConOptions>(std::move(entry), softcon);
 }
 

@@ -32,14 +32,11 @@ const OptionTable<SupConOptions>& SupConOptions::table() {
 ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options) {
   SupConOptions::table().verify(options, kSupconName);
   const ClassRows rows = class_rows(input, options.temperature(), kSupconName);
-  if (!input.labels.defined() && input.z.size(1) < 2) {
+  if (!input.labels.defined() && input.z.size(1) < 2 && !input.keys.defined()) {
     throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kSupconName);
   }
   const at::Tensor loss = losses_of(rows, options.form()).where(rows.is_attracted, 0);
-  ObjectiveResult result =
-      mean_over_anchors({.loss = rows.by_view(loss), .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options));
-  result.fused = rows.pairs.fused();
-  return result;
+  return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
 ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupConOptions& options) {
@@ -50,7 +47,7 @@ ObjectiveEntry supcon_entry() {
   ObjectiveEntry entry;
   entry.name = kSupconName;
   entry.summary = "rows of the anchor's class pulled near, all rows pushed away (Khosla et al. 2020 eqs. 2 and 3)";
-  entry.fused = true;
+  entry.takes_keys = true;
   return with_options<SupConOptions>(std::move(entry), supcon);
 }
 

@@ -28,17 +28,14 @@ ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& opt
   UnbiasedOptions::table().verify(options, kUnbiasedName);
   const ObjectiveInput input = checked_views(given, kUnbiasedName);
   require_labels(input, kUnbiasedName, "the choice of true negatives");
-  ObjectiveResult result = mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
-    const auto sums = two_view_sums(
-        input, {.first = first, .second = second, .temperature = options.temperature(), .drop_false_negatives = true}, kUnbiasedName);
+  return mean_over_view_pairs(input, loss_scale(options), kUnbiasedName, [&](const ViewPair& pair) -> AnchorLosses {
+    const auto sums = two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = true}, kUnbiasedName);
     at::Tensor log_weight = sums.log_kept;
     if (options.negatives() == TrueNegatives::kRescale) {
       log_weight = log_weight + (std::max<double>(sums.negatives, 1) / sums.kept.clamp_min(1)).log();
     }
     return {.loss = log_one_plus_exp(log_weight - sums.positive), .used = sums.kept.gt(0), .clamped = 0, .min_estimate = {}};
   });
-  result.fused = takes_fused(input.engine, input.z);
-  return result;
 }
 
 ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options) {
@@ -50,7 +47,7 @@ ObjectiveEntry unbiased_entry() {
   entry.name = kUnbiasedName;
   entry.summary = "InfoNCE with negatives of other classes only, chosen by label (Chuang et al. 2020 eq. 2)";
   entry.min_views = 2;
-  entry.fused = true;
+  entry.takes_keys = true;
   entry.needs_labels = true;
   return with_options<UnbiasedOptions>(std::move(entry), unbiased);
 }

@@ -17,6 +17,7 @@
 #include "debias/data/name_table.h"
 #include "debias/train/data_record.h"
 #include "debias/train/evidence.h"
+#include "debias/train/method.h"
 #include "debias/train/metric_files.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
@@ -56,12 +57,12 @@ struct RunDescription {
   DataRecord data;
 };
 
-void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const TrainingState& state,
-                     const RunDescription& run);
+void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const Method& method,
+                     const TrainingState& state, const RunDescription& run);
 
 // Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
-void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const TrainingState& state,
-                     const RunDescription& run);
+void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const Method& method,
+                     const TrainingState& state, const RunDescription& run);
 
 struct OpenCheckpoint {
   SafetensorsFile file;
@@ -79,7 +80,7 @@ OpenCheckpoint open_checkpoint(const std::string& path);
 // exists is damaged.
 std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log);
 
-void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers);
+void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers, Method& method);
 
 // {"classes": [names], "biases": [names]}: RUN/classes.json, too.
 nlohmann::ordered_json to_json(const NameTable& names);

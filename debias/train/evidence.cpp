@@ -31,6 +31,8 @@ void Evidence::add(const Evidence& more) {
   terms.resize(more.terms.size());
   for (size_t i = 0; i < terms.size(); ++i) terms[i].add(more.terms[i]);
   classifier.add(more.classifier);
+  labelled_negatives += more.labelled_negatives;
+  false_negatives += more.false_negatives;
 }
 
 std::string term_prefix(const std::vector<std::string>& labels, size_t term) { return labels.size() < 2 ? "" : labels[term] + "."; }
@@ -49,6 +51,9 @@ Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
   }
   if (classifier.rows > 0) metrics.emplace_back("acc1", ratio(static_cast<double>(classifier.correct), classifier.rows));
   if (classifier.loss_steps > 0) metrics.emplace_back("classifier_loss", ratio(classifier.loss_sum, classifier.loss_steps));
+  if (labelled_negatives > 0) {
+    metrics.emplace_back("false_negative_share", ratio(static_cast<double>(false_negatives), labelled_negatives));
+  }
   return metrics;
 }
 
@@ -63,12 +68,14 @@ nlohmann::ordered_json Evidence::to_json() const {
                     {"sample_size_steps", term.sample_size_steps},
                     {"sample_size_sum", term.sample_size_sum}});
   }
-  return {{"terms", std::move(list)},
-          {"classifier",
-           {{"rows", classifier.rows},
-            {"correct", classifier.correct},
-            {"loss_steps", classifier.loss_steps},
-            {"loss_sum", classifier.loss_sum}}}};
+  nlohmann::ordered_json json = {{"terms", std::move(list)},
+                                 {"classifier",
+                                  {{"rows", classifier.rows},
+                                   {"correct", classifier.correct},
+                                   {"loss_steps", classifier.loss_steps},
+                                   {"loss_sum", classifier.loss_sum}}}};
+  if (labelled_negatives > 0) json["negatives"] = {{"labelled", labelled_negatives}, {"false", false_negatives}};
+  return json;
 }
 
 Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
@@ -89,6 +96,10 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
   evidence.classifier.correct = classifier.at("correct").get<int64_t>();
   evidence.classifier.loss_steps = classifier.at("loss_steps").get<int64_t>();
   evidence.classifier.loss_sum = classifier.at("loss_sum").get<double>();
+  if (const auto negatives = json.find("negatives"); negatives != json.end()) {
+    evidence.labelled_negatives = negatives->at("labelled").get<int64_t>();
+    evidence.false_negatives = negatives->at("false").get<int64_t>();
+  }
   return evidence;
 }
 

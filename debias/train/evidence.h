@@ -6,7 +6,7 @@
 //   min_estimate             the least estimate before it acted; absent where the objective has none
 //   effective_sample_size    the mean over steps of that of the importance weights; absent where there are none
 // and of the classifier: acc1, the share of labelled rows (all views) whose largest logit is that of the label; classifier_loss, the mean
-// cross-entropy, where that trains it.
+// cross-entropy, where that trains it. Of methods with keys, where labels are known: false_negative_share.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -43,6 +43,8 @@ struct ClassifierEvidence {
 struct Evidence {
   std::vector<TermEvidence> terms;
   ClassifierEvidence classifier;
+  // Of methods with keys: pairs of an anchor and a key of another image whose labels are both known, and those of one class among them.
+  int64_t labelled_negatives = 0, false_negatives = 0;
 
   void add(const Evidence& more);  // an empty one takes the terms of `more`
   Metrics metrics(const std::vector<std::string>& labels) const;

@@ -33,12 +33,17 @@ class Autocast {
 std::vector<torch::Tensor> Model::parameters() const {
   std::vector<torch::Tensor> all = encoder->parameters();
   for (const auto& parameter : head->parameters()) all.push_back(parameter);
+  if (predictor == nullptr) return all;
+  for (const auto& parameter : predictor->parameters()) all.push_back(parameter);
   return all;
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> Model::state() const {
   auto all = named_state(*encoder, "encoder.");
   for (auto& entry : named_state(*head, "head.")) all.push_back(std::move(entry));
+  if (predictor != nullptr) {
+    for (auto& entry : named_state(*predictor, "predictor.")) all.push_back(std::move(entry));
+  }
   if (classifier == nullptr) return all;
   for (auto& entry : named_state(*classifier->linear(), "classifier.")) all.push_back(std::move(entry));
   return all;
@@ -48,6 +53,9 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() con
   std::vector<std::pair<std::string, torch::Tensor>> all;
   for (const auto& item : encoder->named_parameters()) all.emplace_back("encoder." + item.key(), item.value());
   for (const auto& item : head->named_parameters()) all.emplace_back("head." + item.key(), item.value());
+  if (predictor != nullptr) {
+    for (const auto& item : predictor->named_parameters()) all.emplace_back("predictor." + item.key(), item.value());
+  }
   if (classifier == nullptr || !classifier->flows()) return all;
   for (const auto& item : classifier->linear()->named_parameters()) all.emplace_back("classifier." + item.key(), item.value());
   return all;
@@ -56,11 +64,13 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() con
 void Model::train(bool on) const {
   encoder->train(on);
   head->train(on);
+  if (predictor != nullptr) predictor->train(on);
 }
 
 void Model::to(c10::Device device) const {
   encoder->to(device);
   head->to(device);
+  if (predictor != nullptr) predictor->to(device);
   if (classifier != nullptr) classifier->linear()->to(device);
 }
 
@@ -84,7 +94,8 @@ ModelOutput forward(const Model& model, const torch::Tensor& images, const Forwa
     const Autocast autocast(options.precision == Precision::kBf16, options.device.type());
     const torch::Tensor feature = model.encoder->forward(input);
     features.push_back(feature);
-    projections.push_back(model.head->forward(feature));
+    const torch::Tensor projection = model.head->forward(feature);
+    projections.push_back(model.predictor == nullptr ? projection : model.predictor->forward(projection));
   }
   const auto stack = [&](const std::vector<torch::Tensor>& parts) {  // view-major rows to [B, V, D]
     return at::cat(parts, 0).to(at::kFloat).view({V, B, -1}).transpose(0, 1);

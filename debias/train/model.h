@@ -17,10 +17,12 @@ struct Model {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
   std::shared_ptr<Classifier> classifier = nullptr;  // null where the run has none
+  std::shared_ptr<Head> predictor = nullptr;         // after the head, in training alone; null where the method has none
 
-  std::vector<torch::Tensor> parameters() const;                     // encoder's, then head's
-  std::vector<std::pair<std::string, torch::Tensor>> state() const;  // parameters and buffers: "encoder.", "head.", "classifier." names
-  // Those that the objective trains: encoder's, head's, and the classifier's where its gradient flows.
+  std::vector<torch::Tensor> parameters() const;  // encoder's, then head's, then predictor's
+  // Parameters and buffers: "encoder.", "head.", "predictor.", "classifier." names.
+  std::vector<std::pair<std::string, torch::Tensor>> state() const;
+  // Those that the objective trains: encoder's, head's, predictor's, and the classifier's where its gradient flows.
   std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
   void train(bool on) const;
   void to(c10::Device device) const;

@@ -36,6 +36,7 @@ int64_t state_bytes(const RunParts& parts) {
   int64_t bytes = 0;
   for (const auto& [name, tensor] : parts.model.state()) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const auto& [name, tensor] : parts.optimizers->state()) bytes += static_cast<int64_t>(tensor.nbytes());
+  for (const auto& [name, tensor] : parts.method->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   return bytes;
 }
 
@@ -63,8 +64,8 @@ TrainPlan plan_training(const TrainInput& input) {
   };
   Batch cached = next();
   cached.images = cached.images.clone();
-  const auto cached_step = [&] { parts.step->run(cached, ++step); };
-  const auto fresh_step = [&] { parts.step->run(next(), ++step); };
+  const auto cached_step = [&] { parts.method->run(cached, ++step); };
+  const auto fresh_step = [&] { parts.method->run(next(), ++step); };
 
   cached_step();  // the first step allocates and chooses kernels
   const double trial = timed(cached_step);

@@ -8,7 +8,7 @@ namespace debias {
 namespace {
 
 const std::vector<std::string> kSections = {"name",       "seed",      "data",     "views", "encoder",  "head",   "objective",
-                                            "classifier", "optimizer", "schedule", "train", "evaluate", "output", "expected"};
+                                            "classifier", "method",    "optimizer", "schedule", "train", "evaluate", "output", "expected"};
 
 const Config& required(const Config& root, const std::string& key) {
   const Config* node = root.find(key);
@@ -158,6 +158,7 @@ Recipe read_recipe(const Config& root) {
   recipe.train = TrainOptions::table().read(optional(root, "train"), "train");
   read_classifier(optional(root, "classifier"), recipe);
   read_objective(required(root, "objective"), recipe);
+  recipe.method = section_map(optional(root, "method"));
   recipe.optimizer = section_map(optional(root, "optimizer"));
   if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
   recipe.schedule = section_map(optional(root, "schedule"));

@@ -48,15 +48,21 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                                              : std::min(at::get_num_threads(), available_cpus()));
   RunParts parts;
   parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
+  const MethodEntry& method = method_of(recipe);
+  method.check(recipe, *dataset);
+  method.add_parts(recipe, parts.model);
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
   for (auto& term : terms) term.load(*dataset, recipe.views.count());
-  parts.step = std::make_unique<Step>(
-      parts.model, std::move(terms), *parts.optimizers,
-      ForwardOptions{recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device},
-      recipe.train.micro_batch() ? std::optional<int64_t>(*recipe.train.micro_batch()) : std::nullopt, recipe.train.loss_precision());
+  const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
+  parts.method = method.make(recipe, {.model = parts.model,
+                                      .terms = std::move(terms),
+                                      .optimizers = *parts.optimizers,
+                                      .forward = forward,
+                                      .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
+                                      .loss_precision = recipe.train.loss_precision()});
   const auto& info = dataset->info();
   parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
                                           std::make_shared<ShuffledSampler>(dataset->size()),
@@ -113,6 +119,7 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
     classifier.overlay(ClassifierOptions::table().write(*recipe.classifier));
     root.set("classifier", std::move(classifier));
   }
+  if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
   root.set("optimizer", resolved_optimizer(recipe.optimizer));
   root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
   root.set("train", TrainOptions::table().write(recipe.train));

@@ -6,7 +6,7 @@
 #include "debias/loader/loader.h"
 #include "debias/optim/schedule.h"
 #include "debias/train/optimizers.h"
-#include "debias/train/step.h"
+#include "debias/train/method.h"
 #include "debias/train/trainer.h"
 
 namespace debias {
@@ -16,7 +16,7 @@ struct RunParts {
   std::unique_ptr<Optimizers> optimizers;
   std::unique_ptr<Schedule> schedule;
   std::unique_ptr<Loader> loader;
-  std::unique_ptr<Step> step;
+  std::unique_ptr<Method> method;
 };
 
 // Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place.

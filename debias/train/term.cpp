@@ -19,17 +19,15 @@ std::vector<std::string> keys_of_others() {
   return keys;
 }
 
-bool needs_bias_features(const ObjectiveEntry& entry) { return entry.name == "softcon"; }
-bool takes_bias_features(const ObjectiveEntry& entry) { return entry.name == "softcon" || entry.name == "fairkl"; }
 
 void require_data(const ObjectiveEntry& entry, const TermRecipe& term, const DatasetInfo& info) {
   const std::string prefix = term.section.prefix();
   const std::string of = fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));
   const bool features = !term.options.bias_features().empty();
-  if (features && !takes_bias_features(entry)) {
+  if (features && !entry.takes_bias_features) {
     throw usage_error("{}objective '{}': bias_features: it reads none; softcon and fairkl do", prefix, entry.name);
   }
-  if (!features && needs_bias_features(entry)) {
+  if (!features && entry.needs_bias_features) {
     throw usage_error("{}objective '{}' needs features of a model of the bias; add bias_features: FILE.npy, [N, F], row = sample id",
                       prefix, entry.name);
   }
@@ -37,7 +35,7 @@ void require_data(const ObjectiveEntry& entry, const TermRecipe& term, const Dat
   if (info.class_names.empty() && (entry.needs_labels || (drop != nullptr && drop->text() == "true"))) {
     throw usage_error("{}objective '{}' needs labels, {} has none; choose a labelled set or another objective", prefix, entry.name, of);
   }
-  const bool either = takes_bias_features(entry) && !needs_bias_features(entry);
+  const bool either = entry.takes_bias_features && !entry.needs_bias_features;
   if (info.bias_names.empty() && (entry.needs_bias || (either && !features))) {
     throw usage_error("{}objective '{}' needs bias values{}, {} has none; choose a set with a bias attribute or another objective", prefix,
                       entry.name, either ? " or bias_features: FILE.npy" : "", of);

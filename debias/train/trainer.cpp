@@ -63,7 +63,7 @@ class Run {
     ResumeCheck check;
     if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
     description_.data.accepted = check.accepted;
-    if (!parts_.step) parts_ = checked_parts();
+    if (!parts_.method) parts_ = checked_parts();
     folder_.put_in_force(parse_yaml(description_.recipe_yaml, "recipe"));
     if (checkpoint) {
       restore_from(*checkpoint, check.forgets_best);
@@ -99,9 +99,9 @@ class Run {
   }
 
   void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
-    restore(checkpoint, parts_.model, *parts_.optimizers);
+    restore(checkpoint, parts_.model, *parts_.optimizers, *parts_.method);
     state_ = checkpoint.state;
-    parts_.step->restore_estimates(state_.estimates);
+    parts_.method->terms().restore_estimates(state_.estimates);
     if (state_.batch > parts_.loader->batches_per_epoch()) {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
                        checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
@@ -124,7 +124,7 @@ class Run {
     const int64_t batches = parts_.loader->batches_per_epoch(), first = state_.batch;
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
-    parts_.step->begin_epoch(state_.epoch);
+    parts_.method->terms().begin_epoch(state_.epoch);
     parts_.loader->start(state_.epoch, first);
     while (const Batch* batch = parts_.loader->next()) {
       say_saved(false);
@@ -145,7 +145,7 @@ class Run {
     note_substitutions(batch);
     const double learning_rate = parts_.schedule->learning_rate(state_.epoch, batch.number, batches);
     set_learning_rate(*parts_.optimizers->network, learning_rate);
-    const StepReport report = parts_.step->run(batch, state_.step + 1);
+    const StepReport report = parts_.method->run(batch, state_.step + 1);
     ++state_.batch;
     ++state_.step;
     state_.loss_sum += report.loss;
@@ -168,13 +168,13 @@ class Run {
                                    {"loss", report.loss},
                                    {"grad_norm", report.grad_norm},
                                    {"learning_rate", learning_rate}};
-    const auto labels = parts_.step->labels();
+    const auto labels = parts_.method->terms().labels();
     for (size_t i = 0; i < labels.size(); ++i) {
       line[term_prefix(labels, i) + "anchors"] = report.evidence.terms[i].anchors;
       line[term_prefix(labels, i) + "clamped"] = report.evidence.terms[i].clamped;
     }
     for (const auto& [name, value] : report.evidence.metrics(labels)) line[name] = value;
-    for (const auto& [name, value] : parts_.step->scheduled()) line[name] = value;
+    for (const auto& [name, value] : parts_.method->terms().scheduled()) line[name] = value;
     metrics_->write(line, state_.step);
   }
 
@@ -199,13 +199,13 @@ class Run {
     const double batches = static_cast<double>(state_.batch);
     std::vector<std::pair<std::string, double>> metrics = {{"train_loss", state_.loss_sum / batches},
                                                            {"grad_norm", state_.grad_norm_sum / batches}};
-    for (auto& metric : state_.evidence.metrics(parts_.step->labels())) metrics.push_back(std::move(metric));
-    for (auto& metric : parts_.step->scheduled()) metrics.push_back(std::move(metric));
+    for (auto& metric : state_.evidence.metrics(parts_.method->terms().labels())) metrics.push_back(std::move(metric));
+    for (auto& metric : parts_.method->terms().scheduled()) metrics.push_back(std::move(metric));
     if (recipe_.on_error == OnError::kSubstitute) metrics.emplace_back("substituted", static_cast<double>(state_.substituted));
     judge(metrics);
     ++state_.epoch;
-    for (const auto& note : parts_.step->take_estimates(state_.epoch, metrics)) log_.warn(note);
-    state_.estimates = parts_.step->estimates();
+    for (const auto& note : parts_.method->terms().take_estimates(state_.epoch, metrics)) log_.warn(note);
+    state_.estimates = parts_.method->terms().estimates();
     nlohmann::ordered_json line = {{"epoch", state_.epoch}};
     std::string text;
     for (const auto& [name, value] : metrics) {
@@ -256,7 +256,7 @@ class Run {
       state_.best_value = value;
       state_.best_epoch = state_.epoch;
       prepare_to_save();
-      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, state_, description_);
+      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
     }
   }
 
@@ -277,7 +277,7 @@ class Run {
 
   void save() {
     prepare_to_save();
-    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, state_, description_);
+    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
     last_checkpoint_ = Clock::now();
     saved_step_ = state_.step;
     say_saved(true);

@@ -22,8 +22,8 @@ const OptionTable<DecoupledOptions>& DecoupledOptions::table() {
 ObjectiveResult decoupled(const ObjectiveInput& given, const DecoupledOptions& options) {
   DecoupledOptions::table().verify(options, kName);
   const ObjectiveInput input = checked_views(given, kName);
-  return mean_over_view_pairs(input, loss_scale(options), [&](int64_t first, int64_t second) -> AnchorLosses {
-    const auto sums = two_view_sums(input, {.first = first, .second = second, .temperature = options.temperature()}, kName);
+  return mean_over_view_pairs(input, loss_scale(options), kName, [&](const ViewPair& pair) -> AnchorLosses {
+    const auto sums = two_view_sums(pair, {.temperature = options.temperature()}, kName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = sums.log_negatives - sums.positive, .used = {}, .clamped = 0, .min_estimate = {}};
   });
@@ -34,6 +34,7 @@ ObjectiveEntry decoupled_entry() {
   entry.name = kName;
   entry.summary = "InfoNCE without the positive in its denominator (Yeh et al. 2022 eq. 6)";
   entry.min_views = 2;
+  entry.takes_keys = true;
   return with_options<DecoupledOptions>(std::move(entry), decoupled);
 }
 

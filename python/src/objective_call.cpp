@@ -41,7 +41,7 @@ at::Tensor rows_of(const at::Tensor& z, const ObjectiveEntry& entry) {
 
 // `rows` are those of `z` in the precision that objectives compute in.
 ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const ObjectiveEntry& entry, const ObjectiveCall& call) {
-  if (call.input.engine == Engine::kFused && !entry.fused) {
+  if (call.input.engine == Engine::kFused && !has_fused_engine(entry)) {
     throw usage_error("objective '{}' has no fused engine, only the dense composition; give engine dense or auto", entry.name);
   }
   ObjectiveInput input = call.input;
@@ -54,7 +54,7 @@ ObjectiveValue with_evidence(const ObjectiveResult& result) {
   const double none = std::numeric_limits<double>::infinity();
   const std::array<double, 6> numbers = {static_cast<double>(result.anchors),         static_cast<double>(result.anchors_used),
                                          static_cast<double>(result.clamped),         result.min_estimate.value_or(none),
-                                         result.effective_sample_size.value_or(none), result.fused ? 1.0 : 0.0};
+                                         result.effective_sample_size.value_or(none), result.fused() ? 1.0 : 0.0};
   return {result.value, result.per_anchor, at::tensor(numbers, at::kDouble).to(result.value.device())};
 }
 
@@ -134,7 +134,7 @@ std::string objective_table() {
                                    {"min_views", entry.min_views},
                                    {"needs_labels", entry.needs_labels},
                                    {"needs_bias", entry.needs_bias},
-                                   {"fused", entry.fused},
+                                   {"fused", has_fused_engine(entry)},
                                    {"options", nlohmann::ordered_json::array()}};
     for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));
     table.push_back(std::move(item));

@@ -7,20 +7,20 @@
 
 #include "debias/kernels/cpu/bf16_panels.h"
 #include "debias/losses/infonce.h"
-#include "debias/losses/pair_rows.h"
+#include "debias/pairs/pair_sums.h"
 #include "debias/losses/supcon.h"
 #include "debias/losses/two_view.h"
-#include "tests/losses/pair_shape.h"
+#include "tests/support/pair_shape.h"
 #include "tests/support/embeddings.h"
 
 namespace debias {
 namespace {
 
-PairRows problem(const PairShape& shape, at::ScalarType type) {
+Rows problem(const PairShape& shape, at::ScalarType type) {
   at::manual_seed(shape.n * 31 + shape.dim);
   const at::Tensor z = at::randn({shape.n, shape.dim}, at::kDouble);
-  PairRows rows;
-  rows.z = (z / z.norm(2, 1, true).clamp_min(1e-12)).to(at::kBFloat16).to(type).requires_grad_(true);
+  Rows rows;
+  rows.anchors = (z / z.norm(2, 1, true).clamp_min(1e-12)).to(at::kBFloat16).to(type).requires_grad_(true);
   rows.group = at::randint(shape.groups, {shape.n}, at::kLong);
   rows.temperature = shape.temperature;
   rows.bfloat16_products = type == at::kFloat;
@@ -33,7 +33,7 @@ struct Combined {
   at::Tensor gradient;
 };
 
-Combined combined(const PairRows& rows, const std::vector<PairSum>& requests, bool first_alone = false) {
+Combined combined(const Rows& rows, const std::vector<PairSum>& requests, bool first_alone = false) {
   Combined found = {log_sums(rows, requests), {}};
   at::manual_seed(5);
   at::Tensor total = at::zeros({}, at::kDouble);
@@ -42,7 +42,7 @@ Combined combined(const PairRows& rows, const std::vector<PairSum>& requests, bo
     total = total + (sum.to(at::kDouble).where(sum.gt(kLogOfNothing / 2), 0) * weights).sum();
   }
   total.backward();
-  found.gradient = rows.z.grad().to(at::kDouble).clone();
+  found.gradient = rows.anchors.grad().to(at::kDouble).clone();
   return found;
 }
 
@@ -79,8 +79,8 @@ TEST_P(Bfloat16Products, KeptTilesChangeNothing) {
   const std::vector<PairSum> one = {{PairSet::kUnequal, 1}}, two = {{PairSet::kOthers, 1}, {PairSet::kUnequal, 2}};
   for (const bool first_alone : {false, true}) {  // then scores are kept and exponentials of one multiplier wanted
     for (const auto& requests : {one, two}) {
-      const PairRows rows = problem(GetParam(), at::kFloat);
-      PairRows small = problem(GetParam(), at::kFloat);
+      const Rows rows = problem(GetParam(), at::kFloat);
+      Rows small = problem(GetParam(), at::kFloat);
       small.memory_budget = 4 << 20;
       const Combined kept = combined(rows, requests, first_alone), formed_again = combined(small, requests, first_alone);
       for (size_t r = 0; r < requests.size(); ++r) EXPECT_TRUE(kept.sums[r].equal(formed_again.sums[r]));
@@ -92,12 +92,12 @@ TEST_P(Bfloat16Products, KeptTilesChangeNothing) {
 TEST_P(Bfloat16Products, OfLogAddSums) {
   const at::Tensor c = at::linspace(-1, 1, GetParam().n, at::kDouble);
   for (const PairSet set : {PairSet::kEqual, PairSet::kUnequal}) {
-    const PairRows rows = problem(GetParam(), at::kFloat), exact = problem(GetParam(), at::kDouble);
+    const Rows rows = problem(GetParam(), at::kFloat), exact = problem(GetParam(), at::kDouble);
     const LogAdd term = {set, -1, 0.25};
     const at::Tensor found = log_add_sums(rows, c.to(at::kFloat), term), sums = log_add_sums(exact, c.to(at::kFloat).to(at::kDouble), term);
     EXPECT_LT(((found - sums).abs() / sums.abs().clamp_min(1)).max().item<double>(), 2e-5);
-    const at::Tensor gradient = torch::autograd::grad({found.sum()}, {rows.z})[0];
-    const at::Tensor reference = torch::autograd::grad({sums.sum()}, {exact.z})[0];
+    const at::Tensor gradient = torch::autograd::grad({found.sum()}, {rows.anchors})[0];
+    const at::Tensor reference = torch::autograd::grad({sums.sum()}, {exact.anchors})[0];
     EXPECT_LE((gradient - reference).norm().item<double>(), 3e-3 * reference.norm().item<double>());
   }
 }

@@ -125,7 +125,7 @@ TEST(CombinedDebiased, EnginesAgree) {
       found.push_back(with_gradient(random_embeddings(9, views, 6, 4).to(at::kFloat), [&](const at::Tensor& x) {
         return combined_debiased(ObjectiveInput{.z = x, .engine = engine}, CombinedDebiasedOptions());
       }));
-      EXPECT_EQ(found.back().first.fused, engine == Engine::kFused);
+      EXPECT_EQ(found.back().first.fused(), engine == Engine::kFused);
     }
     EXPECT_NEAR(value(found[0].first), value(found[1].first), 2e-6);
     EXPECT_LT(largest_difference(found[0].second, found[1].second), 2e-6);

@@ -111,8 +111,8 @@ TEST(EndEngines, SumsAndPairsAgreeInGradientAndEvidence) {
       EXPECT_TRUE(at::allclose(pairs.per_anchor, sums.per_anchor, 0, 1e-12, true));
       EXPECT_EQ(pairs.clamped, sums.clamped);
       EXPECT_EQ(pairs.anchors_used, sums.anchors_used);
-      EXPECT_FALSE(pairs.fused);
-      EXPECT_TRUE(sums.fused);
+      EXPECT_FALSE(pairs.fused());
+      EXPECT_TRUE(sums.fused());
     }
   }
 }

@@ -1,6 +1,7 @@
 // All forms against golden values (computed independently in double precision, see golden_test.cpp), against loops over rows, against the
 // released program's arithmetic, and at their edges.
 #include "debias/losses/eps_supinfonce.h"
+#include "debias/pairs/triplet_sums.h"
 
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -118,14 +119,14 @@ TEST(EpsSupInfoNce, FormDInPanelsOfAnySizeIsTheSame) {
     at::Tensor sums, gradient;
     for (int64_t terms : {int64_t{1} << 20, int64_t{1}, int64_t{7}, int64_t{40}, int64_t{100}}) {
       const at::Tensor leaf = z.clone().requires_grad_(true);
-      const at::Tensor found = log_add_pair_sums({.z = leaf, .group = group, .temperature = 0.3}, epsilon, terms);
+      const at::Tensor found = log_add_triplet_sums({.anchors = leaf, .group = group, .temperature = 0.3}, epsilon, terms);
       found.mul(upstream).sum().backward();
       if (!sums.defined()) sums = found.detach(), gradient = leaf.grad();
       EXPECT_LT(largest_difference(found.detach(), sums), 1e-11) << terms;
       EXPECT_LT(largest_difference(leaf.grad(), gradient), 1e-10) << terms;
     }
     const auto weighted = [&](const at::Tensor& rows) {
-      return log_add_pair_sums({.z = rows, .group = group, .temperature = 0.3}, epsilon).mul(upstream).sum().item<double>();
+      return log_add_triplet_sums({.anchors = rows, .group = group, .temperature = 0.3}, epsilon).mul(upstream).sum().item<double>();
     };
     EXPECT_LT(largest_difference(gradient, numeric_gradient(weighted, z)), 1e-5 * gradient.abs().max().item<double>());
   }

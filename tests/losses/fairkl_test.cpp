@@ -220,7 +220,7 @@ TEST(FairKlOracle, LoopsOverWeightedPairsGiveTheSame) {
         const double expected = naive(b, options, true);
         const auto found = with_engine(Engine::kAuto, b.z, b.labels, {}, options, b.weights);
         EXPECT_NEAR(found.value.item<double>(), expected, 1e-11 * (1 + std::abs(expected))) << named(options);
-        EXPECT_FALSE(found.fused);
+        EXPECT_FALSE(found.fused());
       }
     }
   }
@@ -251,8 +251,8 @@ TEST(FairKlEngines, MomentsAndPairsAgreeInValueGradientAndEvidence) {
         EXPECT_TRUE(at::allclose(pairs.result.per_anchor, moments.result.per_anchor, 0, 1e-9, true)) << named(options) << samples;
         EXPECT_EQ(pairs.result.clamped, moments.result.clamped) << named(options) << samples;
         EXPECT_EQ(pairs.result.anchors_used, moments.result.anchors_used);
-        EXPECT_FALSE(pairs.result.fused);
-        EXPECT_TRUE(moments.result.fused);
+        EXPECT_FALSE(pairs.result.fused());
+        EXPECT_TRUE(moments.result.fused());
       }
     }
   }
@@ -271,7 +271,7 @@ TEST(FairKlEngines, GradientsAreThoseOfFiniteDifferences) {
 TEST(FairKlEngines, AutoTakesMomentsOnceRowsOutnumberDimensions) {
   const at::Tensor labels = at::zeros({8}, at::kLong), bias = at::arange(8, at::kLong).remainder(2);
   const auto fused = [&](int64_t dimensions, const FairKlOptions& options, int64_t budget) {
-    return fairkl({.z = random_embeddings(8, 1, dimensions, 1), .labels = labels, .bias = bias, .memory_budget = budget}, options).fused;
+    return fairkl({.z = random_embeddings(8, 1, dimensions, 1), .labels = labels, .bias = bias, .memory_budget = budget}, options).fused();
   };
   EXPECT_TRUE(fused(8, {}, kDefaultMemoryBudget));
   EXPECT_FALSE(fused(9, {}, kDefaultMemoryBudget));

@@ -14,12 +14,12 @@
 namespace debias {
 namespace {
 
-enum class Rows { kRandom, kClustered, kIdentical, kAntipodal, kCollapsed, kZero };
+enum class Shape { kRandom, kClustered, kIdentical, kAntipodal, kCollapsed, kZero };
 
 struct Case {
   int64_t samples, views, dim;
   double temperature;
-  Rows rows;
+  Shape rows;
   int64_t classes;
 };
 
@@ -29,17 +29,17 @@ at::Tensor embeddings(const Case& c) {
   const at::Tensor noise = at::randn({c.samples, c.views, c.dim}, at::kDouble);
   const at::Tensor centre = at::randn({c.samples, 1, c.dim}, at::kDouble);
   switch (c.rows) {
-    case Rows::kRandom:
+    case Shape::kRandom:
       return unit(noise);
-    case Rows::kClustered:
+    case Shape::kClustered:
       return unit(centre + 0.3 * noise);
-    case Rows::kIdentical:
+    case Shape::kIdentical:
       return unit(at::ones({c.samples, c.views, c.dim}, at::kDouble));
-    case Rows::kAntipodal:
+    case Shape::kAntipodal:
       return unit(at::ones({c.samples, c.views, c.dim}, at::kDouble)) * (1 - 2 * (at::arange(c.samples) % 2)).view({-1, 1, 1});
-    case Rows::kCollapsed:
+    case Shape::kCollapsed:
       return unit(at::ones({c.samples, c.views, c.dim}, at::kDouble) + 1e-3 * noise);
-    case Rows::kZero:
+    case Shape::kZero:
       break;
   }
   at::Tensor z = unit(noise);
@@ -58,10 +58,10 @@ std::vector<Case> cases(const ObjectiveEntry& entry) {
     c.views = std::max<int64_t>(entry.min_views, 1 + pick(3));
     c.dim = i % 7 == 0 ? 1 : 1 + pick(70);
     c.temperature = temperatures[static_cast<size_t>(i) % temperatures.size()];
-    c.rows = static_cast<Rows>(pick(6));
-    if (ranked && (c.dim < 8 || c.rows != Rows::kClustered)) {  // no ties of ranks
+    c.rows = static_cast<Shape>(pick(6));
+    if (ranked && (c.dim < 8 || c.rows != Shape::kClustered)) {  // no ties of ranks
       c.dim += 8;
-      c.rows = Rows::kRandom;
+      c.rows = Shape::kRandom;
     }
     c.classes = 1 + pick(6);
     all.push_back(c);
@@ -88,7 +88,7 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
   int64_t compared = 0, at_a_clamp = 0, halves = 0;
   double worst_value = 0, worst_gradient = 0, worst_half = 0, worst_half_gradient = 0;
   for (const auto& entry : objective_registry()) {
-    if (!entry.fused || entry.kind != InputKind::kPairs) continue;
+    if (!has_fused_engine(entry) || entry.kind != InputKind::kPairs) continue;
     at::manual_seed(7);
     for (const Case& c : cases(entry)) {
       const std::string what = fmt::format("{}: B {}, V {}, D {}, t {}, rows {}", entry.name, c.samples, c.views, c.dim, c.temperature,
@@ -101,8 +101,8 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       const at::Tensor z = embeddings(c).to(at::kFloat);
       const Outcome fused = evaluate(*objective, input, z, Engine::kFused),
                     dense = evaluate(*objective, input, z.to(at::kDouble), Engine::kDense);
-      ASSERT_TRUE(fused.result.fused) << what;
-      ASSERT_FALSE(dense.result.fused) << what;
+      ASSERT_TRUE(fused.result.fused()) << what;
+      ASSERT_FALSE(dense.result.fused()) << what;
       if (fused.result.clamped != dense.result.clamped) {
         ++at_a_clamp;
         continue;
@@ -121,7 +121,7 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       const at::Tensor rounded = z.to(at::kBFloat16);
       const Outcome half = evaluate(*objective, input, rounded, Engine::kFused),
                     half_dense = evaluate(*objective, input, rounded.to(at::kDouble), Engine::kDense);
-      ASSERT_TRUE(half.result.fused) << what;
+      ASSERT_TRUE(half.result.fused()) << what;
       const double allowance = std::max(1.0, 0.05 / c.temperature);
       if (half.result.clamped == dense.result.clamped && entry.name != "bayesian") {  // whose rounded rows tie
         EXPECT_LT(std::abs(half.result.value.item<double>() - exact) / (size * allowance), 1e-2) << what << ", rows before rounding";
@@ -132,7 +132,7 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       const double half_error = std::abs(half.result.value.item<double>() - half_exact) / (std::max(1.0, std::abs(half_exact)) * allowance);
       const double half_norm = half_dense.gradient.norm().item<double>();
       // Weights of size 1 / t are rounded by 2^-8 of themselves: where all rows are one, or two, nothing but that is left.
-      const bool alike = c.dim == 1 || c.rows == Rows::kIdentical || c.rows == Rows::kAntipodal || c.rows == Rows::kCollapsed;
+      const bool alike = c.dim == 1 || c.rows == Shape::kIdentical || c.rows == Shape::kAntipodal || c.rows == Shape::kCollapsed;
       const double half_least = (alike ? 100 : 4) * least;
       const double half_gradient_error =
           (half.gradient - half_dense.gradient).norm().item<double>() / (std::max(half_norm, half_least) * allowance);

@@ -34,7 +34,7 @@ void expect_engines_agree(int64_t views, const Loss& loss) {
   for (Engine engine : {Engine::kDense, Engine::kFused}) {
     found.push_back(with_gradient(random_embeddings(9, views, 6, 4).to(at::kFloat),
                                   [&](const at::Tensor& x) { return loss(ObjectiveInput{.z = x, .engine = engine}); }));
-    EXPECT_EQ(found.back().first.fused, engine == Engine::kFused);
+    EXPECT_EQ(found.back().first.fused(), engine == Engine::kFused);
   }
   EXPECT_NEAR(value(found[0].first), value(found[1].first), 2e-6);
   EXPECT_LT(largest_difference(found[0].second, found[1].second), 2e-6);

@@ -10,6 +10,7 @@
 #include "debias/losses/objective.h"
 #include "debias/train/model.h"
 #include "debias/train/run_parts.h"
+#include "debias/train/simclr.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
@@ -159,15 +160,15 @@ TEST(Terms, ThePriorIsTheTrainingSets) {
     const Model model = make_model(input.recipe, 3, 10);
     const Optimizers optimizers = make_optimizers(input.recipe, model);
     RunParts parts = make_run_parts(input.recipe, input.dataset);
-    Step step(model, std::move(terms), optimizers, ForwardOptions{}, std::nullopt);
+    const auto method = make_simclr({.model = model, .terms = std::move(terms), .optimizers = optimizers, .forward = ForwardOptions{}});
     parts.loader->start(0);
-    return step.run(*parts.loader->next(), 1).loss;
+    return method->run(*parts.loader->next(), 1).loss;
   };
   const double batch = loss(false), whole = loss(true);
   EXPECT_GT(std::abs(batch - whole), 0.01);
   RunParts parts = make_run_parts(input.recipe, input.dataset);
   parts.loader->start(0);
-  EXPECT_NEAR(parts.step->run(*parts.loader->next(), 1).loss, whole, 1e-6);
+  EXPECT_NEAR(parts.method->run(*parts.loader->next(), 1).loss, whole, 1e-6);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "debias/train/step.h"
+#include "debias/train/simclr.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -44,7 +44,11 @@ struct Fixture {
       : recipe(read_recipe(root)),
         model{std::make_shared<PlainEncoder>(batch_norm), make_head(Config(), 6, 1)},
         optimizers(with_classifier()),
-        step(model, make_terms(recipe, *make_dataset(recipe.train_data)), optimizers, ForwardOptions{order}, micro_batch) {
+        method(make_simclr({.model = model,
+                            .terms = make_terms(recipe, *make_dataset(recipe.train_data)),
+                            .optimizers = optimizers,
+                            .forward = ForwardOptions{order},
+                            .micro_batch = micro_batch})) {
     model.train(true);
   }
 
@@ -62,7 +66,7 @@ struct Fixture {
   Recipe recipe;
   Model model;
   Optimizers optimizers;
-  Step step;
+  std::unique_ptr<Method> method;
 };
 
 // The small recipe with another objective, without a head, SGD at 0.1.
@@ -94,10 +98,10 @@ bool equal(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   return a.size() == b.size();
 }
 
-TEST(Step, PartsOfABatchGiveTheGradientOfTheWhole) {
+TEST(Simclr, PartsOfABatchGiveTheGradientOfTheWhole) {
   for (const int64_t micro_batch : {1, 3, 7}) {
     Fixture whole, parts(false, micro_batch);
-    const StepReport a = whole.step.run(batch_of(8), 1), b = parts.step.run(batch_of(8), 1);
+    const StepReport a = whole.method->run(batch_of(8), 1), b = parts.method->run(batch_of(8), 1);
     EXPECT_NEAR(a.loss, b.loss, 1e-6);
     EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-5 * a.grad_norm);
     for (size_t i = 0; i < whole.state().size(); ++i) EXPECT_TRUE(at::allclose(whole.state()[i], parts.state()[i], 1e-5, 1e-6));
@@ -120,7 +124,7 @@ class AskedPrecision : public Objective {  // remembers what it was allowed
   bool& bfloat16_;
 };
 
-TEST(Step, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
+TEST(Simclr, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
   bool bfloat16 = false;
   ObjectiveEntry entry;
   entry.name = "asked_precision";
@@ -132,36 +136,40 @@ TEST(Step, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
     for (const Precision losses : {Precision::kFp32, Precision::kBf16}) {
       const Term term(entry, written, entry.name, make_dataset(fixture.recipe.train_data)->info());
       bfloat16 = losses == Precision::kFp32;  // what must not be left
-      Step step(fixture.model, {term}, fixture.optimizers, ForwardOptions{Forward::kPerView, network}, std::nullopt, losses);
-      step.run(batch_of(4), 1);
+      const auto method = make_simclr({.model = fixture.model,
+                                       .terms = {term},
+                                       .optimizers = fixture.optimizers,
+                                       .forward = ForwardOptions{Forward::kPerView, network},
+                                       .loss_precision = losses});
+      method->run(batch_of(4), 1);
       EXPECT_EQ(bfloat16, losses == Precision::kBf16);
     }
   }
 }
 
-TEST(Step, PartsMoveRunningStatisticsOnceEach) {
+TEST(Simclr, PartsMoveRunningStatisticsOnceEach) {
   Fixture parts(true, 4);
-  parts.step.run(batch_of(8), 1);
+  parts.method->run(batch_of(8), 1);
   EXPECT_EQ(parts.model.encoder->named_buffers()["norm.num_batches_tracked"].item<int64_t>(), 4);  // two parts, two views
 }
 
-TEST(Step, JointAndPerViewDifferOnlyThroughBatchNorm) {
+TEST(Simclr, JointAndPerViewDifferOnlyThroughBatchNorm) {
   Fixture joint(false, std::nullopt, Forward::kJoint), per_view;
-  EXPECT_NEAR(joint.step.run(batch_of(8), 1).loss, per_view.step.run(batch_of(8), 1).loss, 1e-6);
+  EXPECT_NEAR(joint.method->run(batch_of(8), 1).loss, per_view.method->run(batch_of(8), 1).loss, 1e-6);
   Fixture joint_norm(true, std::nullopt, Forward::kJoint), per_view_norm(true);
   Batch batch = batch_of(8);
   batch.images[1].mul_(3);
-  EXPECT_GT(std::abs(joint_norm.step.run(batch, 1).loss - per_view_norm.step.run(batch, 1).loss), 1e-4);
+  EXPECT_GT(std::abs(joint_norm.method->run(batch, 1).loss - per_view_norm.method->run(batch, 1).loss), 1e-4);
 }
 
-TEST(Step, ANonFiniteLossNamesTensorAndSamplesAndChangesNothing) {
+TEST(Simclr, ANonFiniteLossNamesTensorAndSamplesAndChangesNothing) {
   Fixture fixture(true);
-  fixture.step.run(batch_of(8), 1);
+  fixture.method->run(batch_of(8), 1);
   const auto before = fixture.state();
   Batch batch = batch_of(8);
   batch.images[1][5].fill_(NAN);
   try {
-    fixture.step.run(batch, 17);
+    fixture.method->run(batch, 17);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kNumeric);
@@ -171,14 +179,14 @@ TEST(Step, ANonFiniteLossNamesTensorAndSamplesAndChangesNothing) {
   EXPECT_TRUE(equal(before, fixture.state()));
 }
 
-TEST(Step, ANonFiniteWeightIsSeenAsFeatures) {
+TEST(Simclr, ANonFiniteWeightIsSeenAsFeatures) {
   Fixture fixture;
   {
     const at::NoGradGuard no_grad;
     fixture.model.encoder->parameters()[0].fill_(INFINITY);
   }
   try {
-    fixture.step.run(batch_of(4), 1);
+    fixture.method->run(batch_of(4), 1);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("tensor 'features'"), std::string::npos) << error.what();
@@ -187,20 +195,20 @@ TEST(Step, ANonFiniteWeightIsSeenAsFeatures) {
 
 double loss_of(const std::string& objective, const std::string& classifier = "") {
   Fixture fixture(with_objective(objective, classifier));
-  return fixture.step.run(batch_of(8), 1).loss;
+  return fixture.method->run(batch_of(8), 1).loss;
 }
 
-TEST(Step, TermsAreWeightedAndSummed) {
+TEST(Simclr, TermsAreWeightedAndSummed) {
   const double a = loss_of("infonce"), b = loss_of("debiased_negatives");
   EXPECT_NEAR(loss_of("[{name: infonce, weight: 0.5}, {name: debiased_negatives, weight: 2, 'on': encoder}]"), 0.5 * a + 2 * b, 1e-5);
 }
 
-TEST(Step, AProbeLearnsAndLeavesTheEncoderAlone) {
+TEST(Simclr, AProbeLearnsAndLeavesTheEncoderAlone) {
   Fixture without(with_objective("infonce")), with(with_objective("infonce", "{name: linear, learning_rate: 0.2}"));
   const at::Tensor before = with.model.classifier->linear()->weight.detach().clone();
   double first = 0, last = 0;
   for (int64_t i = 1; i <= 20; ++i) {
-    const StepReport a = without.step.run(batch_of(8), i), b = with.step.run(batch_of(8), i);
+    const StepReport a = without.method->run(batch_of(8), i), b = with.method->run(batch_of(8), i);
     EXPECT_EQ(a.loss, b.loss);
     EXPECT_EQ(a.grad_norm, b.grad_norm);
     EXPECT_EQ(b.evidence.classifier.rows, 16);
@@ -211,10 +219,10 @@ TEST(Step, AProbeLearnsAndLeavesTheEncoderAlone) {
   EXPECT_GT((with.model.classifier->linear()->weight - before).abs().max().item<double>(), 0.1);
 }
 
-TEST(Step, AFlowingClassifierJoinsTheLossUnlessATermReadsItsLogits) {
+TEST(Simclr, AFlowingClassifierJoinsTheLossUnlessATermReadsItsLogits) {
   const std::string flow = "{name: linear, gradient: flow}";
   Fixture joined(with_objective("{name: infonce, weight: 0}", flow)), term(with_objective("cross_entropy", flow));
-  const StepReport a = joined.step.run(batch_of(8), 1), b = term.step.run(batch_of(8), 1);
+  const StepReport a = joined.method->run(batch_of(8), 1), b = term.method->run(batch_of(8), 1);
   EXPECT_NEAR(a.loss, b.loss, 1e-6);  // the same cross-entropy, and the encoder moves the same way
   EXPECT_NEAR(a.loss, a.evidence.classifier.loss_sum, 1e-6);
   EXPECT_EQ(b.evidence.classifier.loss_steps, 0);
@@ -224,16 +232,16 @@ TEST(Step, AFlowingClassifierJoinsTheLossUnlessATermReadsItsLogits) {
   EXPECT_NEAR(loss_of("infonce", flow), loss_of("infonce") + a.loss, 1e-5);
 }
 
-TEST(Step, PartsOfABatchCarryTheClassifiersGradient) {
+TEST(Simclr, PartsOfABatchCarryTheClassifiersGradient) {
   const Config root = with_objective("[infonce, cross_entropy]", "{name: linear, gradient: flow}");
   Fixture whole(root), parts(root, false, 3);
-  for (Fixture* fixture : {&whole, &parts}) fixture->step.run(batch_of(8), 1);
+  for (Fixture* fixture : {&whole, &parts}) fixture->method->run(batch_of(8), 1);
   const auto a = whole.state(), b = parts.state();
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::allclose(a[i], b[i], 1e-5, 1e-6)) << i;
 }
 
-TEST(Step, TheClassifierReadsUnitRowsAsItsOptionSays) {
+TEST(Simclr, TheClassifierReadsUnitRowsAsItsOptionSays) {
   const std::string objective = "cross_entropy";
   const auto at_scale = [&](const std::string& classifier, double scale) {
     Fixture fixture(with_objective(objective, classifier));
@@ -241,48 +249,48 @@ TEST(Step, TheClassifierReadsUnitRowsAsItsOptionSays) {
       const at::NoGradGuard no_grad;
       fixture.model.encoder->parameters()[0].mul_(scale);
     }
-    return fixture.step.run(batch_of(8), 1).loss;
+    return fixture.method->run(batch_of(8), 1).loss;
   };
   const std::string unit = "{name: linear, gradient: flow}", as_it_is = "{name: linear, gradient: flow, normalize: false}";
   EXPECT_NEAR(at_scale(unit, 1), at_scale(unit, 7), 1e-6);  // headless: auto is true
   EXPECT_GT(std::abs(at_scale(as_it_is, 1) - at_scale(as_it_is, 7)), 0.05);
 }
 
-TEST(Step, AFlowingClassifierHasTheRecipesOptimizerUnlessItHasARateOfItsOwn) {
+TEST(Simclr, AFlowingClassifierHasTheRecipesOptimizerUnlessItHasARateOfItsOwn) {
   const auto moved = [](const std::string& classifier) {
     Fixture fixture(with_objective("cross_entropy", classifier));
     const at::Tensor before = fixture.model.classifier->linear()->bias.detach().clone();
     set_learning_rate(*fixture.optimizers.network, 0);
-    fixture.step.run(batch_of(8), 1);
+    fixture.method->run(batch_of(8), 1);
     return (fixture.model.classifier->linear()->bias - before).abs().max().item<double>();
   };
   EXPECT_EQ(moved("{name: linear, gradient: flow}"), 0);
   EXPECT_NEAR(moved("{name: linear, gradient: flow, learning_rate: 0.02}"), 0.02, 1e-4);  // Adam's first step
 }
 
-TEST(Step, APairwiseTermMayReadLogits) {
+TEST(Simclr, APairwiseTermMayReadLogits) {
   Fixture fixture(with_objective("[cross_entropy, {name: supcon, 'on': logits}]", "{name: linear, gradient: flow}"));
-  const StepReport report = fixture.step.run(batch_of(8), 1);
+  const StepReport report = fixture.method->run(batch_of(8), 1);
   EXPECT_TRUE(std::isfinite(report.loss));
   EXPECT_EQ(report.evidence.terms[1].anchors, 16);
 }
 
-TEST(Step, ABatchWithNothingToCompareIsNoFailure) {  // biases unknown: no row has a pair
+TEST(Simclr, ABatchWithNothingToCompareIsNoFailure) {  // biases unknown: no row has a pair
   Fixture fixture(with_objective("end"));
   const auto before = fixture.state();
-  const StepReport report = fixture.step.run(batch_of(8), 1);
+  const StepReport report = fixture.method->run(batch_of(8), 1);
   EXPECT_EQ(report.loss, 0);
   EXPECT_TRUE(equal(before, fixture.state()));
 }
 
-TEST(Step, AnInfiniteProbeIsSeenAsLogits) {
+TEST(Simclr, AnInfiniteProbeIsSeenAsLogits) {
   Fixture fixture(with_objective("infonce", "linear"));
   {
     const at::NoGradGuard no_grad;
     fixture.model.classifier->linear()->weight.fill_(INFINITY);
   }
   try {
-    fixture.step.run(batch_of(4), 1);
+    fixture.method->run(batch_of(4), 1);
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("tensor 'logits'"), std::string::npos) << error.what();

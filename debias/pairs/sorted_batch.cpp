@@ -1,4 +1,4 @@
-#include "debias/losses/sorted_batch.h"
+#include "debias/pairs/sorted_batch.h"
 
 #include <ATen/ATen.h>
 
@@ -36,24 +36,34 @@ float largest_norm2(const at::Tensor& z) {
 
 }  // namespace
 
-SortedBatch sort_by_group(const at::Tensor& z, const at::Tensor& group) {
-  const int64_t n = group.size(0);
+SortedBatch sort_by_group(const at::Tensor& anchors, const at::Tensor& group) {
+  const int64_t n = group.size(0), views = anchors.dim() == 3 ? anchors.size(1) : 1, samples = views == 0 ? 0 : n / views;
   SortedBatch batch;
-  batch.source_z = z;
+  batch.source_anchors = anchors;
   batch.source_group = group;
-  const at::Tensor groups = group.contiguous();
-  std::vector<int64_t> sorted(groups.const_data_ptr<int64_t>(), groups.const_data_ptr<int64_t>() + n);
+  // In memory view v of sample i lies at i*V + v; it is row v*B + i.
+  const at::Tensor memory = anchors.reshape({n, anchors.size(-1)}), groups = group.contiguous();
+  const int64_t* group_of = groups.const_data_ptr<int64_t>();
+  const auto row_of = [&](int64_t place) { return place % views * samples + place / views; };
+  std::vector<int64_t> sorted(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) sorted[static_cast<size_t>(i)] = group_of[row_of(i)];
+  at::Tensor from;  // int64 [n]: where in memory the row of each place lies
   if (std::is_sorted(sorted.begin(), sorted.end())) {
-    batch.z = z.contiguous();
+    batch.z = memory.contiguous();
   } else {
-    batch.order = at::arange(n, at::kLong);
-    batch.place = at::empty_like(batch.order);
-    auto *order = batch.order.data_ptr<int64_t>(), *place = batch.place.data_ptr<int64_t>();
-    std::stable_sort(order, order + n,
+    from = at::arange(n, at::kLong);
+    auto* places = from.data_ptr<int64_t>();
+    std::stable_sort(places, places + n,
                      [&](int64_t a, int64_t b) { return sorted[static_cast<size_t>(a)] < sorted[static_cast<size_t>(b)]; });
-    for (int64_t i = 0; i < n; ++i) place[order[i]] = i;
     std::sort(sorted.begin(), sorted.end());
-    batch.z = z.index_select(0, batch.order);
+    batch.z = memory.index_select(0, from);
+  }
+  if (views > 1 || from.defined()) {
+    batch.order = at::empty({n}, at::kLong);
+    batch.place = at::empty({n}, at::kLong);
+    auto *order = batch.order.data_ptr<int64_t>(), *place = batch.place.data_ptr<int64_t>();
+    const int64_t* places = from.defined() ? from.const_data_ptr<int64_t>() : nullptr;
+    for (int64_t i = 0; i < n; ++i) place[order[i] = row_of(places != nullptr ? places[i] : i)] = i;
   }
   batch.first = at::empty({n}, at::kInt);
   batch.last = at::empty({n}, at::kInt);

@@ -1,4 +1,4 @@
-#include "debias/losses/fused_pairs.h"
+#include "debias/pairs/fused_sums.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -8,8 +8,12 @@
 #include <limits>
 
 #include "debias/core/error.h"
-#include "debias/kernels/pair_kernels.h"
-#include "debias/losses/sorted_batch.h"
+#include "debias/kernels/equal_sums.h"
+#include "debias/kernels/log_add_sums.h"
+#include "debias/kernels/log_sums.h"
+#include "debias/kernels/ranked_log_sums.h"
+#include "debias/pairs/row_blocks.h"
+#include "debias/pairs/sorted_batch.h"
 
 namespace debias {
 namespace {
@@ -21,23 +25,17 @@ using torch::autograd::variable_list;
 // Beyond what a call needs at least: two tiles a thread and the chunks' parts of a row block.
 constexpr int64_t kLeastBudget = int64_t{4} << 20;
 
-SortedBatch& batch_of(const PairRows& rows) {
+SortedBatch& batch_of(const Rows& rows) {
   if (rows.memory_budget < kLeastBudget) {
     throw usage_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
                       rows.memory_budget, kLeastBudget >> 20);
   }
   const auto of_these_rows = [&](const SortedBatch& batch) {  // a copy of `rows` may have been given other groups since
-    return batch.source_z.is_same(rows.z) && batch.source_group.is_same(rows.group);
+    return batch.source_anchors.is_same(rows.anchors) && batch.source_group.is_same(rows.group);
   };
-  if (!rows.sorted || !of_these_rows(*rows.sorted)) rows.sorted = std::make_shared<SortedBatch>(sort_by_group(rows.z, rows.group));
+  if (!rows.sorted || !of_these_rows(*rows.sorted)) rows.sorted = std::make_shared<SortedBatch>(sort_by_group(rows.anchors, rows.group));
   rows.sorted->bfloat16_products = rows.bfloat16_products;
   return *rows.sorted;
-}
-
-const kernels::PairKernels& kernels_of(const at::Tensor& z) { return z.is_cuda() ? kernels::cuda_kernels() : kernels::cpu_kernels(); }
-
-void refuse_second_derivative(const char* op) {
-  if (at::GradMode::is_enabled()) throw usage_error("{}: the fused engine has no second derivative; give the dense engine", op);
 }
 
 // What the later sums of the chain left, to be added to: in place where nobody else holds it.
@@ -74,22 +72,19 @@ kernels::PairSet kernel_set(PairSet set) {
   return set == PairSet::kUnequal ? kernels::PairSet::kUnequal : kernels::PairSet::kEqual;
 }
 
-// visit(k, p): result k is that of sorted place p.
+// visit(row, place), row by row.
 template <class Visit>
-void each_result(int64_t n, int64_t views, const at::Tensor& place, const Visit& visit) {
+void each_row(int64_t n, const at::Tensor& place, const Visit& visit) {
   const int64_t* places = place.defined() ? place.const_data_ptr<int64_t>() : nullptr;
-  int64_t k = 0;
-  for (int64_t v = 0; v < views; ++v) {
-    for (int64_t row = v; row < n; row += views) visit(k++, places != nullptr ? places[row] : row);
-  }
+  for (int64_t row = 0; row < n; ++row) visit(row, places != nullptr ? places[row] : row);
 }
 
 // Each function returns its sums and the sorted rows as it got them.
 class LogSums : public Function<LogSums> {
  public:
-  // The sums are float32, in the order of results.
+  // The sums are float32, in the order of rows.
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature,
-                               const std::vector<PairSum>& requests, int64_t views, int64_t budget) {
+                               const std::vector<PairSum>& requests, int64_t budget) {
     const kernels::SortedRows rows = batch.rows(temperature);
     const auto sought = kernel_requests(requests);
     const kernels::TileForm form = kernels::kept_form(rows, sought);
@@ -97,7 +92,7 @@ class LogSums : public Function<LogSums> {
     const bool keep = z.requires_grad() && bytes <= budget;
     const at::Tensor kept = keep ? at::empty({bytes}, at::kByte) : at::Tensor();
     at::Tensor sums = at::empty({static_cast<int64_t>(requests.size()), z.size(0)}, at::kDouble);
-    kernels_of(z).log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
+    kernels::log_sums_forward(rows, sought, sums.data_ptr<double>(), {form, keep ? kept.data_ptr() : nullptr});
     context->save_for_backward({z, sums, kept});
     remember(context, batch, temperature);
     std::vector<double> multipliers;
@@ -109,26 +104,25 @@ class LogSums : public Function<LogSums> {
     context->saved_data["multipliers"] = multipliers;
     context->saved_data["sets"] = sets;
     context->saved_data["form"] = static_cast<int64_t>(form);
-    context->saved_data["views"] = views;
     context->saved_data["place"] = batch.place;
     const at::Tensor results = at::empty(sums.sizes(), at::kFloat);
     for (int64_t r = 0; r < sums.size(0); ++r) {
       const double* from = sums.const_data_ptr<double>() + r * rows.n;
       float* to = results.data_ptr<float>() + r * rows.n;
-      each_result(rows.n, views, batch.place, [&](int64_t k, int64_t p) { to[k] = static_cast<float>(from[p]); });
+      each_row(rows.n, batch.place, [&](int64_t row, int64_t p) { to[row] = static_cast<float>(from[p]); });
     }
     return {results, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    refuse_second_derivative("log_sums");
+    refuse_second_derivative("log_sums", "fused");
     const auto saved = context->get_saved_variables();
     const auto multipliers = context->saved_data["multipliers"].toDoubleVector();
     const auto sets = context->saved_data["sets"].toIntVector();
     at::Tensor dz = gathered(grads[1], saved[0]);
-    if (!grads[0].defined()) return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    if (!grads[0].defined()) return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
     // A request whose gradient is nothing (evidence, a clamped estimate) costs nothing.
-    const int64_t n = saved[0].size(0), views = context->saved_data["views"].toInt();
+    const int64_t n = saved[0].size(0);
     const at::Tensor place = context->saved_data["place"].toTensor(), all_grads = grads[0].contiguous();
     std::vector<PairSum> requests;
     std::vector<double> used_sums, used_grads;
@@ -140,15 +134,15 @@ class LogSums : public Function<LogSums> {
       used_sums.insert(used_sums.end(), sums, sums + n);
       used_grads.resize(used_sums.size());
       double* to = used_grads.data() + used_grads.size() - static_cast<size_t>(n);
-      each_result(n, views, place, [&](int64_t k, int64_t p) { to[p] = grad[k]; });
+      each_row(n, place, [&](int64_t row, int64_t p) { to[p] = grad[row]; });
     }
     if (!requests.empty()) {
       const auto form = static_cast<kernels::TileForm>(context->saved_data["form"].toInt());
-      kernels_of(saved[0]).log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
+      kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
                                              {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(),
                                              dz.data_ptr<float>());
     }
-    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+    return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
 
  private:
@@ -164,7 +158,7 @@ class LogAddSums : public Function<LogAddSums> {
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const at::Tensor& c, const SortedBatch& batch,
                                double temperature, const LogAdd& term) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble), slopes = at::empty_like(sums);
-    kernels_of(z).log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
+    kernels::log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
                                        slopes.data_ptr<double>());
     context->save_for_backward({z, c, slopes});
     remember(context, batch, temperature);
@@ -175,14 +169,14 @@ class LogAddSums : public Function<LogAddSums> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    refuse_second_derivative("log_add_sums");
+    refuse_second_derivative("log_add_sums", "fused");
     const auto saved = context->get_saved_variables();
     const LogAdd term{static_cast<PairSet>(context->saved_data["set"].toInt()), context->saved_data["sign"].toDouble(),
                       context->saved_data["epsilon"].toDouble()};
     at::Tensor dz = gathered(grads[1], saved[0]), dc;
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
-      kernels_of(saved[0]).log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
+      kernels::log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
                                                  weights.const_data_ptr<float>(), dz.data_ptr<float>());
       dc = (grads[0] * saved[2]).to(at::kFloat);
     }
@@ -208,7 +202,7 @@ class RankedLogSums : public Function<RankedLogSums> {
         z.requires_grad() && shares > 0 && n <= budget / (kernels::kept_columns(n) * shares * static_cast<int64_t>(sizeof(float)));
     const at::Tensor kept = keep ? at::empty({shares, n, kernels::kept_columns(n)}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
-    kernels_of(z).ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(),
+    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(),
                                           keep ? kept.data_ptr<float>() : nullptr);
     context->save_for_backward({z, log_weights, kept});
     remember(context, batch, temperature);
@@ -218,12 +212,12 @@ class RankedLogSums : public Function<RankedLogSums> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    refuse_second_derivative("ranked_log_sums");
+    refuse_second_derivative("ranked_log_sums", "fused");
     const auto saved = context->get_saved_variables();
     at::Tensor dz = gathered(grads[1], saved[0]);
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
-      kernels_of(saved[0]).ranked_log_sums_backward(
+      kernels::ranked_log_sums_backward(
           Remembered(context, saved[0]).rows,
           kernel_requests(saved[1], context->saved_data["multipliers"].toDoubleVector(), context->saved_data["constant"].toIntVector()),
           saved[2].defined() ? saved[2].const_data_ptr<float>() : nullptr, weights.const_data_ptr<double>(), dz.data_ptr<float>());
@@ -248,19 +242,19 @@ class EqualSums : public Function<EqualSums> {
  public:
   static variable_list forward(AutogradContext* context, const at::Tensor& z, const SortedBatch& batch, double temperature) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble);
-    kernels_of(z).equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
+    kernels::equal_sums_forward(batch.rows(temperature), sums.data_ptr<double>());
     context->save_for_backward({z});
     remember(context, batch, temperature);
     return {sums, z};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
-    refuse_second_derivative("equal_sums");
+    refuse_second_derivative("equal_sums", "fused");
     const at::Tensor z = context->get_saved_variables()[0];
     at::Tensor dz = gathered(grads[1], z);
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].contiguous();
-      kernels_of(z).equal_sums_backward(Remembered(context, z).rows, weights.const_data_ptr<double>(), dz.data_ptr<float>());
+      kernels::equal_sums_backward(Remembered(context, z).rows, weights.const_data_ptr<double>(), dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor()};
   }
@@ -275,7 +269,7 @@ at::Tensor taken(SortedBatch& batch, const variable_list& outputs) {
 
 }  // namespace
 
-std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<PairSum>& requests) {
+std::vector<at::Tensor> fused_log_sums(const Rows& rows, const std::vector<PairSum>& requests) {
   SortedBatch& batch = batch_of(rows);
   std::vector<PairSum> distinct;
   std::vector<size_t> index;
@@ -286,13 +280,13 @@ std::vector<at::Tensor> fused_log_sums(const PairRows& rows, const std::vector<P
     index.push_back(static_cast<size_t>(found - distinct.begin()));
     if (found == distinct.end()) distinct.push_back(request);
   }
-  const auto sums = taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.views, rows.memory_budget)).unbind(0);
+  const auto sums = taken(batch, LogSums::apply(batch.z, batch, rows.temperature, distinct, rows.memory_budget)).unbind(0);
   std::vector<at::Tensor> results;
   for (const size_t of : index) results.push_back(sums[of]);
   return results;
 }
 
-std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::vector<RankedSum>& requests) {
+std::vector<at::Tensor> fused_ranked_log_sums(const Rows& rows, const std::vector<RankedSum>& requests) {
   SortedBatch& batch = batch_of(rows);
   std::vector<at::Tensor> log_weights;
   std::vector<double> multipliers;
@@ -308,12 +302,12 @@ std::vector<at::Tensor> fused_ranked_log_sums(const PairRows& rows, const std::v
   return batch.unsorted(sums).to(at::kFloat).unbind(0);
 }
 
-at::Tensor fused_equal_sums(const PairRows& rows) {
+at::Tensor fused_equal_sums(const Rows& rows) {
   SortedBatch& batch = batch_of(rows);
   return batch.unsorted(taken(batch, EqualSums::apply(batch.z, batch, rows.temperature))).to(at::kFloat);
 }
 
-at::Tensor fused_log_add_sums(const PairRows& rows, const at::Tensor& c, const LogAdd& term) {
+at::Tensor fused_log_add_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term) {
   SortedBatch& batch = batch_of(rows);
   const at::Tensor sorted_c = batch.sorted(c).contiguous();
   return batch.unsorted(taken(batch, LogAddSums::apply(batch.z, sorted_c, batch, rows.temperature, term))).to(at::kFloat);

@@ -1,0 +1,37 @@
+// How sums over pairs are computed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+// dense:   the plain composition in libtorch, which holds matrices of pairs and is the definition.
+// fused:   tiles of one triangle, never a matrix: float32 on the CPU (and bfloat16, which objectives read as float32), no keys.
+// blocked: blocks of anchors against all keys, in libtorch: any device and dtype, with or without keys, O(n * block) memory.
+// auto:    fused where it can be; else blocked where the pairs are many or the rows are on a device; else dense.
+enum class Engine { kAuto, kFused, kBlocked, kDense };
+
+template <>
+struct EnumNames<Engine> {
+  static constexpr std::array<std::pair<std::string_view, Engine>, 4> values = {
+      {{"auto", Engine::kAuto}, {"fused", Engine::kFused}, {"blocked", Engine::kBlocked}, {"dense", Engine::kDense}}};
+};
+
+inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
+
+// Which engines computed the sums of one evaluation.
+class EngineRecord {
+ public:
+  void note(Engine used);
+  Engine engine() const;  // the one that held the most; dense where nothing was noted
+
+ private:
+  bool dense_ = false, blocked_ = false, fused_ = false;
+};
+
+}  // namespace debias

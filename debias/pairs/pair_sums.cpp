@@ -1,0 +1,86 @@
+#include "debias/pairs/pair_sums.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "debias/pairs/blocked_sums.h"
+#include "debias/pairs/dense_sums.h"
+#include "debias/pairs/fused_sums.h"
+
+namespace debias {
+namespace {
+
+Engine noted(const Rows& rows) {
+  const Engine engine = engine_of(rows);
+  if (rows.engines) rows.engines->note(engine);
+  return engine;
+}
+
+// The sums of z_a . k_j / t over equal keys, from the groups' sums of keys.
+at::Tensor equal_sums_by_group(const Rows& rows) {
+  const at::Tensor anchors = rows.flat(), keys = rows.flat_keys();
+  const at::Tensor index = std::get<1>(at::_unique(at::cat({rows.group, rows.groups_of_keys()}), true, true));
+  const int64_t groups = index.numel() == 0 ? 0 : index.max().item<int64_t>() + 1;
+  const at::Tensor sums = at::zeros({groups, keys.size(1)}, keys.options()).index_add(0, index.slice(0, rows.size()), keys);
+  at::Tensor equal = sums.index_select(0, index.slice(0, 0, rows.size()));
+  if (const auto self = rows.self_key()) equal = equal - keys.slice(0, *self, *self + rows.size());
+  return (anchors * equal).sum(1) / rows.temperature;
+}
+
+// log_add_sums at epsilon = inf, sum of c_a + sign s_aj, from the groups' sums of keys.
+at::Tensor linear_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term) {
+  const at::Tensor equal = equal_sums(rows);
+  at::Tensor similarity = equal;
+  if (term.set != PairSet::kEqual) {
+    const at::Tensor keys = rows.flat_keys();
+    at::Tensor all = keys.sum(0, true);
+    if (const auto self = rows.self_key()) all = all - keys.slice(0, *self, *self + rows.size());
+    const at::Tensor others = (all * rows.flat()).sum(1) / rows.temperature;
+    similarity = term.set == PairSet::kOthers ? others : others - equal;
+  }
+  return c * set_sizes(rows, term.set) + term.sign * similarity;
+}
+
+}  // namespace
+
+std::vector<at::Tensor> log_sums(const Rows& rows, const std::vector<PairSum>& requests) {
+  switch (noted(rows)) {
+    case Engine::kFused:
+      return fused_log_sums(rows, requests);
+    case Engine::kBlocked:
+      return blocked_log_sums(rows, requests);
+    default:
+      return dense_log_sums(rows, requests);
+  }
+}
+
+std::vector<at::Tensor> ranked_log_sums(const Rows& rows, const std::vector<RankedSum>& requests) {
+  switch (noted(rows)) {
+    case Engine::kFused:
+      return fused_ranked_log_sums(rows, requests);
+    case Engine::kBlocked:
+      return blocked_ranked_log_sums(rows, requests);
+    default:
+      return dense_ranked_log_sums(rows, requests);
+  }
+}
+
+at::Tensor log_add_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term) {
+  const Engine engine = noted(rows);
+  if (engine == Engine::kDense) return dense_log_add_sums(rows, c, term);
+  if (std::isinf(term.epsilon)) return linear_sums(rows, c, term);
+  return engine == Engine::kFused ? fused_log_add_sums(rows, c, term) : blocked_log_add_sums(rows, c, term);
+}
+
+at::Tensor equal_sums(const Rows& rows) {
+  if (engine_of(rows) != Engine::kFused) return equal_sums_by_group(rows);  // no pairs are formed: there is nothing to note
+  if (rows.engines) rows.engines->note(Engine::kFused);
+  return fused_equal_sums(rows);
+}
+
+at::Tensor equal_means(const Rows& rows) { return equal_sums(rows) / set_sizes(rows, PairSet::kEqual).clamp_min(1); }
+
+at::Tensor log_add(const at::Tensor& x, double epsilon) { return at::logaddexp(at::full({}, -epsilon, x.options()), x); }
+
+}  // namespace debias

@@ -1,0 +1,101 @@
+#include "debias/pairs/row_blocks.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+// Scores of a block: few enough to stay in the cache's reach, enough rows for a product to pay.
+constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 512;
+
+}  // namespace
+
+RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
+                     std::optional<int64_t> self, double temperature)
+    : anchors_(anchors.detach()), keys_(keys), group_(group), key_group_(key_group), self_(self), temperature_(temperature) {
+  if (!square()) keys_ = keys_.detach();
+  if (square()) {
+    key_group_ = group_;
+    self_ = 0;
+  }
+}
+
+void RowBlocks::remember(torch::autograd::AutogradContext* context, const Rows& rows) {
+  context->set_materialize_grads(false);
+  context->saved_data["group"] = rows.group;
+  if (!rows.square()) context->saved_data["key_group"] = rows.key_group;
+  context->saved_data["self"] = rows.self.value_or(-1);
+  context->saved_data["temperature"] = rows.temperature;
+}
+
+RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& saved) {
+  const int64_t self = context->saved_data["self"].toInt();
+  const bool square = saved[1].dim() != 2;
+  const at::Tensor keys = square ? at::Tensor() : saved[1], key_group = square ? at::Tensor() : context->saved_data["key_group"].toTensor();
+  return {saved[0],  keys, context->saved_data["group"].toTensor(), key_group, self < 0 ? std::nullopt : std::optional<int64_t>(self),
+          context->saved_data["temperature"].toDouble()};
+}
+
+void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
+  const int64_t n = size(), m = keys().size(0);
+  const int64_t rows = std::clamp(kBlockScores / std::max<int64_t>(m, 1), kLeastRows, kMostRows);
+  const at::Tensor scaled = anchors_ / temperature_, columns = keys().t();
+  const at::Tensor buffer = at::empty({std::min(rows, n), m}, anchors_.options());
+  for (int64_t begin = 0; begin < n; begin += rows) {
+    Block block = {begin, std::min(begin + rows, n), {}};
+    block.scores = buffer.slice(0, 0, block.end - begin);
+    at::mm_out(block.scores, scaled.slice(0, begin, block.end), columns);
+    visit(block);
+  }
+}
+
+at::Tensor RowBlocks::equal(const Block& block) const {
+  return group_.slice(0, block.begin, block.end).unsqueeze(1).eq(key_group_.unsqueeze(0));
+}
+
+void RowBlocks::clear_self(const Block& block, const at::Tensor& of_block, double value) const {
+  if (self_) of_block.diagonal(*self_ + block.begin).fill_(value);
+}
+
+at::Tensor RowBlocks::excluded(const Block& block, PairSet set) const {
+  at::Tensor out = set == PairSet::kOthers ? at::zeros(block.scores.sizes(), block.scores.options().dtype(at::kBool)) : equal(block);
+  if (set == PairSet::kEqual) out = out.logical_not_();
+  clear_self(block, out, 1);
+  return out;
+}
+
+double RowBlocks::largest_score() const {
+  const auto longest = [](const at::Tensor& rows) {
+    return rows.numel() == 0 ? 0.0 : at::linalg_vector_norm(rows, 2, at::IntArrayRef{1}).max().item<double>();
+  };
+  const double anchors = longest(anchors_);
+  return anchors * (square() ? anchors : longest(keys_)) / temperature_;
+}
+
+BlockGradients::BlockGradients(const RowBlocks& blocks, bool keys_need_gradient)
+    : anchors(at::zeros_like(blocks.anchors())), blocks_(blocks) {
+  if (blocks.square()) {
+    keys = anchors;
+  } else if (keys_need_gradient) {
+    keys = at::zeros_like(blocks.keys());
+  }
+}
+
+void BlockGradients::add(const RowBlocks::Block& block, const at::Tensor& weights) {
+  anchors.slice(0, block.begin, block.end).add_(at::mm(weights, blocks_.keys()));
+  if (keys.defined()) keys.addmm_(weights.t(), blocks_.anchors().slice(0, block.begin, block.end));
+}
+
+void BlockGradients::add_both(const RowBlocks::Block& block, const at::Tensor& weights) {
+  anchors.slice(0, block.begin, block.end).add_(at::mm(weights, blocks_.keys()));
+}
+
+void refuse_second_derivative(const char* op, const char* engine) {
+  if (at::GradMode::is_enabled()) throw usage_error("{}: the {} engine has no second derivative; give the dense engine", op, engine);
+}
+
+}  // namespace debias

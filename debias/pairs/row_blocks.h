@@ -1,0 +1,66 @@
+// Blocks of anchors against all keys, for the sums that walk them (blocked_sums.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "debias/pairs/rows.h"
+
+namespace debias {
+
+class RowBlocks {
+ public:
+  // What is compared, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
+  RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
+            std::optional<int64_t> self, double temperature);
+
+  // The same, kept by a forward pass for its backward pass. Anchors and keys are its first two saved tensors.
+  static void remember(torch::autograd::AutogradContext* context, const Rows& rows);
+  static RowBlocks remembered(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& saved);
+
+  struct Block {
+    int64_t begin = 0, end = 0;  // anchors
+    at::Tensor scores;           // [rows, m] s_aj; the visitor may write over it
+  };
+  void each(const std::function<void(const Block&)>& visit) const;
+
+  at::Tensor equal(const Block& block) const;  // bool [rows, m]: keys of the anchor's group, itself among them
+  void clear_self(const Block& block, const at::Tensor& of_block, double value) const;  // its entry of each row, where it has one
+  at::Tensor excluded(const Block& block, PairSet set) const;                           // as excluded() of rows.h
+
+  bool square() const { return !keys_.defined(); }
+  int64_t size() const { return anchors_.size(0); }
+  const at::Tensor& anchors() const { return anchors_; }
+  const at::Tensor& keys() const { return square() ? anchors_ : keys_; }
+  double temperature() const { return temperature_; }
+  double largest_score() const;  // no |s_aj| is larger
+
+ private:
+  at::Tensor anchors_, keys_, group_, key_group_;
+  std::optional<int64_t> self_;
+  double temperature_;
+};
+
+// Gradients of anchors and keys, gathered block by block.
+class BlockGradients {
+ public:
+  BlockGradients(const RowBlocks& blocks, bool keys_need_gradient);
+
+  // weights [rows, m] = dL / d z_a . z_j as the anchors' scores have it.
+  void add(const RowBlocks::Block& block, const at::Tensor& weights);
+  // In the square case, with both roles of the rows in the weights already.
+  void add_both(const RowBlocks::Block& block, const at::Tensor& weights);
+
+  at::Tensor anchors, keys;  // keys: undefined where nothing asks for them
+
+ private:
+  const RowBlocks& blocks_;
+};
+
+void refuse_second_derivative(const char* op, const char* engine);  // usage error while a graph of the backward pass is asked for
+
+}  // namespace debias

@@ -1,0 +1,61 @@
+// Anchors, and the keys that they are compared with: what every sum over pairs (pair_sums.h) is taken over.
+//
+// n anchors z_a and m keys z_j with s_aj = z_a . z_j / t. Where no keys are given, the keys are the anchors themselves: the square case.
+// One integer of each row, its group, says what a pair is: a key of the anchor's group is equal, one of another group unequal; the key that
+// is the anchor itself is neither. With groups of one sample, the unequal keys are the negatives of a label-free objective; with groups of
+// one class, the equal keys are the positives of a supervised one.
+//
+// There is one order of rows: view v of sample i is row v*B + i. Groups come in it and results go out in it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "debias/pairs/engine.h"
+
+namespace debias {
+
+struct SortedBatch;
+
+enum class PairSet { kOthers, kUnequal, kEqual };  // all keys but the anchor itself; those of other groups; those of its own
+
+struct Rows {
+  at::Tensor anchors;               // [B, V, D] or [n, D], float32 or float64
+  at::Tensor group;                 // int64 [n]
+  at::Tensor keys{};                // [m, D], in the dtype of the anchors, with or without gradient; undefined: the anchors themselves
+  at::Tensor key_group{};           // int64 [m], with keys
+  std::optional<int64_t> self{};    // with keys: key self + a is anchor a itself; none: no key is an anchor
+  double temperature = 1;           // t
+  Engine engine = Engine::kAuto;
+  int64_t memory_budget = kDefaultMemoryBudget;
+  bool bfloat16_products = false;                  // the fused engine may round rows where it multiplies them
+  std::shared_ptr<EngineRecord> engines{};         // told which engine computed each sum
+  mutable std::shared_ptr<SortedBatch> sorted{};   // made by the first fused sum, shared by the others
+
+  bool square() const { return !keys.defined(); }
+  int64_t size() const { return group.size(0); }                                  // n
+  int64_t key_count() const { return square() ? group.size(0) : keys.size(0); }  // m
+  at::Tensor flat() const;                                                        // the anchors [n, D], in the order of rows
+  at::Tensor flat_keys() const { return square() ? flat() : keys; }
+  at::Tensor groups_of_keys() const { return square() ? group : key_group; }
+  std::optional<int64_t> self_key() const { return square() ? std::optional<int64_t>(0) : self; }
+};
+
+// The engine that `rows` come to. Usage error where the fused one is asked for and cannot take them.
+Engine engine_of(const Rows& rows);
+
+at::Tensor set_sizes(const Rows& rows, PairSet set);  // how many keys, [n] in the dtype of the anchors, no gradient
+
+// bool [rows of anchors begin..end, m]: the keys that are not in the set.
+at::Tensor excluded(const Rows& rows, PairSet set, int64_t begin, int64_t end);
+
+// Groups by class: rows with one known label, or of one sample; rows of unknown label (-1) are equal to their own sample's rows alone.
+at::Tensor class_groups(const at::Tensor& label, const at::Tensor& sample);
+
+// The log of an empty sum.
+inline constexpr double kLogOfNothing = -1e30;
+
+}  // namespace debias

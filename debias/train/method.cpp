@@ -1,0 +1,194 @@
+#include "debias/train/method.h"
+
+#include <ATen/ATen.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/loader/loader.h"
+#include "debias/losses/cross_entropy.h"
+#include "debias/train/moco.h"
+#include "debias/train/simclr.h"
+#include "debias/train/unit_rows.h"
+
+namespace debias {
+namespace {
+
+// "Same sample" means the same visit: a sampler with replacement may bring an image twice into a batch.
+std::vector<int64_t> sample_keys(const Batch& batch) {
+  std::vector<int64_t> keys(batch.ids.size());
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = batch.ids[i] * kMaxOccurrences + batch.occurrences[i];
+  return keys;
+}
+
+std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids) {  // rows: [B, ...]
+  const at::Tensor bad = at::logical_not(at::isfinite(rows.detach()).flatten(1).all(1)).nonzero().flatten().cpu();
+  std::vector<int64_t> names;
+  for (int64_t i = 0; i < std::min<int64_t>(bad.numel(), 8); ++i) names.push_back(ids[bad[i].item<int64_t>()]);
+  return fmt::format("{}{}", fmt::join(names, ", "), bad.numel() > 8 ? fmt::format(", ... ({} in all)", bad.numel()) : "");
+}
+
+std::string first_samples(const std::vector<int64_t>& ids) {
+  return fmt::format("{}{}", fmt::join(ids.begin(), ids.begin() + std::min<size_t>(ids.size(), 8), ", "), ids.size() > 8 ? ", ..." : "");
+}
+
+}  // namespace
+
+Method::BufferGuard::BufferGuard(const std::vector<const torch::nn::Module*>& networks) {
+  for (const torch::nn::Module* module : networks) {
+    for (const auto& buffer : module->buffers()) {
+      buffers_.push_back(buffer);
+      saved_.push_back(buffer.detach().clone());
+    }
+  }
+}
+
+Method::BufferGuard::~BufferGuard() {
+  if (!kept_) restore();
+}
+
+void Method::BufferGuard::restore() {
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(saved_[i]);
+}
+
+Method::Method(MethodParts parts) : parts_(std::move(parts)), terms_(std::move(parts_.terms)) {}
+
+std::vector<const torch::nn::Module*> Method::networks() const {
+  std::vector<const torch::nn::Module*> all = {model().encoder.get(), model().head.get()};
+  if (model().predictor != nullptr) all.push_back(model().predictor.get());
+  return all;
+}
+
+at::Tensor Method::on_device(const std::vector<int64_t>& values) const {
+  return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(parts_.forward.device);
+}
+
+void Method::backward(const at::Tensor& loss) {
+  if (loss.requires_grad()) loss.backward();
+}
+
+ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const {
+  const int64_t B = output.features.size(0), V = output.features.size(1);
+  const int64_t repeats = term.on_logits_as_they_are() ? V : 1;  // every view is a row of its own there
+  ObjectiveInput input;
+  if (term.has_labels()) input.labels = on_device(batch.labels).repeat({repeats});
+  if (term.has_bias()) input.bias = on_device(batch.biases).repeat({repeats});
+  if (term.on_logits_as_they_are()) {
+    input.z = logits;
+  } else {
+    input.z = unit_rows(term.on() == TermInput::kProjection ? output.projection
+                        : term.on() == TermInput::kEncoder  ? output.features
+                                                            : logits.view({V, B, -1}).transpose(0, 1));
+    input.samples = on_device(sample_keys(batch));
+  }
+  if (term.bias_features().defined()) {
+    input.weights =
+        term.bias_features().index_select(0, at::tensor(batch.ids, at::TensorOptions().dtype(at::kLong))).to(parts_.forward.device);
+  }
+  input.prior = term.prior();
+  input.bfloat16_products = parts_.loss_precision == Precision::kBf16;
+  return input;
+}
+
+void Method::take(const Term& term, const ObjectiveResult& found, Evaluated& evaluated) {
+  evaluated.add(found.value * term.weight());
+  const auto size = found.effective_sample_size;
+  evaluated.report.evidence.terms.push_back({.steps = 1,
+                                             .loss_sum = found.value.item<double>(),
+                                             .anchors = found.anchors,
+                                             .clamped = found.clamped,
+                                             .min_estimate = found.min_estimate,
+                                             .sample_size_steps = size ? 1 : 0,
+                                             .sample_size_sum = size.value_or(0)});
+}
+
+Method::Evaluated Method::evaluate(const ModelOutput& output, const Batch& batch,
+                                   const std::function<ObjectiveResult(const Term&, const at::Tensor& logits)>& loss_of) const {
+  Evaluated evaluated;
+  if (model().classifier != nullptr) evaluated.logits = model().classifier->logits(output.features);
+  for (const auto& term : terms_) take(term, loss_of(term, evaluated.logits), evaluated);
+  evaluated.report.loss = evaluated.total.item<double>();
+  if (model().classifier != nullptr) train_classifier(on_device(batch.labels).repeat({output.features.size(1)}), evaluated);
+  return evaluated;
+}
+
+void Method::train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const {
+  ClassifierEvidence& evidence = evaluated.report.evidence.classifier;
+  const at::Tensor known = labels.ge(0);
+  evidence.rows = known.sum().item<int64_t>();
+  evidence.correct = evaluated.logits.detach().argmax(1).eq(labels).logical_and(known).sum().item<int64_t>();
+  const bool has_term = std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.on() == TermInput::kLogits; });
+  if (has_term) return;
+  const at::Tensor loss = cross_entropy(evaluated.logits, labels).value;
+  evidence.loss_steps = 1;
+  evidence.loss_sum = loss.item<double>();
+  if (model().classifier->flows()) evaluated.report.loss += evidence.loss_sum;
+  evaluated.add(loss);
+}
+
+void Method::check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated) const {
+  const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
+  if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
+  const int64_t V = output.features.size(1);
+  for (const auto& [name, rows] :
+       {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
+        {"features", output.features},
+        {"projection", output.projection},
+        {"logits", evaluated.logits.defined() ? evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1) : at::Tensor()}}) {
+    if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
+    throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));
+  }
+  throw numeric_error("the loss is {}: tensor 'loss' is not finite though the projection is, for samples {}", loss,
+                      first_samples(batch.ids));
+}
+
+double Method::checked_norm(const StepReport& report, const Batch& batch) const {
+  std::vector<at::Tensor> norms;
+  for (const auto& [name, parameter] : model().named_parameters()) {
+    if (parameter.grad().defined()) norms.push_back(at::linalg_vector_norm(parameter.grad()));
+  }
+  const double norm = norms.empty() ? 0.0 : at::linalg_vector_norm(at::stack(norms)).item<double>();
+  if (std::isfinite(norm)) return norm;
+  for (const auto& [name, parameter] : model().named_parameters()) {
+    if (!parameter.grad().defined() || at::isfinite(parameter.grad()).all().item<bool>()) continue;
+    throw numeric_error("the loss is {}, but the gradient of tensor '{}' is not finite for samples {}", report.loss, name,
+                        first_samples(batch.ids));
+  }
+  throw numeric_error("the loss is {}, but the norm of the gradient overflows", report.loss);
+}
+
+StepReport Method::run(const Batch& batch, int64_t step) {
+  StepReport report;
+  BufferGuard buffers(networks());
+  try {
+    parts_.optimizers.zero_grad();
+    report = differentiate(batch);
+    report.grad_norm = checked_norm(report, batch);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kNumeric) throw;
+    throw numeric_error(
+        "training stopped at step {} (epoch {}, batch {}): {}; no parameter was changed; lower the learning rate or raise the "
+        "temperature",
+        step, batch.epoch + 1, batch.number, error.what());
+  }
+  buffers.keep();
+  parts_.optimizers.step();
+  after_update(batch);
+  return report;
+}
+
+const std::vector<MethodEntry>& method_registry() {
+  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry()};
+  return registry;
+}
+
+const MethodEntry& method_of(const Recipe& recipe) {
+  return find_entry(method_registry(), section_name(recipe.method, "method", recipe.method.is_null() ? "simclr" : ""), "method",
+                    recipe.method.prefix());
+}
+
+}  // namespace debias

@@ -1,0 +1,124 @@
+// A training method: which networks see a batch, what the objective's terms are given, and what follows the update.
+//
+// A method owns its networks beside the judged model (momentum copies) and its rows (queues, banks), as named tensors of the checkpoint.
+// The loop around it (trainer.h) logs, checkpoints, resumes and stops without knowing which method it drives.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/safetensors.h"
+#include "debias/train/evidence.h"
+#include "debias/train/model.h"
+#include "debias/train/optimizers.h"
+#include "debias/train/term_set.h"
+
+namespace debias {
+
+struct Batch;
+
+struct StepReport {
+  double loss = 0;       // what trains the encoder: the weighted sum of the terms, and the classifier's cross-entropy where that joins it
+  double grad_norm = 0;  // of the parameters that it trains
+  Evidence evidence;
+};
+
+struct MethodParts {
+  Model model;  // the judged one, with what else the optimizers train
+  std::vector<Term> terms;
+  const Optimizers& optimizers;  // must outlive the method
+  ForwardOptions forward;
+  // So many images pass the network at a time; the objective always sees the whole batch: embeddings of all parts are computed first,
+  // their gradient taken, and each part is run again to carry it back. BatchNorm sees a part at a time, so the result differs from one
+  // large pass wherever the encoder has BatchNorm.
+  std::optional<int64_t> micro_batch{};
+  // Of inner products inside the losses (ObjectiveInput::bfloat16_products); `forward` has the network's.
+  Precision loss_precision = Precision::kFp32;
+};
+
+class Method {
+ public:
+  explicit Method(MethodParts parts);
+  virtual ~Method() = default;
+
+  TermSet& terms() { return terms_; }
+
+  // Throws a numeric error naming step, tensor and sample ids when the loss or a gradient is not finite; parameters, and running
+  // statistics of the networks, are then as they were before the step.
+  StepReport run(const Batch& batch, int64_t step);
+
+  // What the checkpoint holds beside the model and the optimizers, and back from it: data errors where a tensor is missing or misshapen.
+  virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
+  virtual void load(const SafetensorsFile& /*file*/) {}
+
+ protected:
+  // `total` is what the backward pass starts from: the loss, and beside it the cross-entropy of a probe.
+  struct Evaluated {
+    at::Tensor total;
+    at::Tensor logits;  // [V*B, C], undefined without a classifier
+    StepReport report;
+
+    void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
+  };
+
+  // Forward, losses and backward of one batch.
+  virtual StepReport differentiate(const Batch& batch) = 0;
+  virtual void after_update(const Batch& /*batch*/) {}
+  virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
+
+  // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples.
+  ObjectiveInput input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const;
+  static void take(const Term& term, const ObjectiveResult& found, Evaluated& evaluated);
+  // All terms and the classifier, once `loss_of` has said what a term comes to.
+  Evaluated evaluate(const ModelOutput& output, const Batch& batch,
+                     const std::function<ObjectiveResult(const Term&, const at::Tensor& logits)>& loss_of) const;
+  static void backward(const at::Tensor& loss);  // a batch without a pair to compare can leave a constant
+  void check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated) const;
+
+  const Model& model() const { return parts_.model; }
+  const MethodParts& parts() const { return parts_; }
+  at::Tensor on_device(const std::vector<int64_t>& values) const;
+
+  // Running statistics as they were, put back unless keep() was called.
+  class BufferGuard {
+   public:
+    explicit BufferGuard(const std::vector<const torch::nn::Module*>& networks);
+    ~BufferGuard();
+    void restore();
+    void keep() { kept_ = true; }
+
+   private:
+    std::vector<at::Tensor> buffers_, saved_;
+    bool kept_ = false;
+  };
+
+ private:
+  void train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const;
+  double checked_norm(const StepReport& report, const Batch& batch) const;
+
+  MethodParts parts_;
+  TermSet terms_;
+};
+
+struct MethodEntry {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string summary;
+  std::vector<OptionSpec> options;
+  // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
+  std::function<void(const Recipe& recipe, const Dataset& dataset)> check;
+  std::function<void(const Recipe& recipe, Model& model)> add_parts;  // networks that the optimizers train too
+  std::function<std::unique_ptr<Method>(const Recipe& recipe, MethodParts parts)> make;
+  std::function<Config(const Config& section)> resolved;
+};
+const std::vector<MethodEntry>& method_registry();
+const MethodEntry& method_of(const Recipe& recipe);  // simclr where the recipe names none
+
+}  // namespace debias

@@ -1,0 +1,207 @@
+#include "debias/train/moco.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/heads.h"
+#include "debias/encoders/state.h"
+#include "debias/loader/loader.h"
+#include "debias/train/key_queue.h"
+#include "debias/train/momentum_copy.h"
+#include "debias/train/unit_rows.h"
+
+namespace debias {
+namespace {
+
+MocoOptions options_of(const Recipe& recipe) {
+  return MocoOptions::table().read(section_map(recipe.method), "method 'moco'", {"name"}).resolved();
+}
+
+// Several results of one term, one for each direction, as one.
+ObjectiveResult averaged(const std::vector<ObjectiveResult>& parts) {
+  ObjectiveResult all = parts.front();
+  std::vector<at::Tensor> per_anchor = {all.per_anchor};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const ObjectiveResult& part = parts[i];
+    all.value = all.value + part.value;
+    per_anchor.push_back(part.per_anchor);
+    all.anchors += part.anchors;
+    all.anchors_used += part.anchors_used;
+    all.clamped += part.clamped;
+    if (part.min_estimate) all.min_estimate = std::min(all.min_estimate.value_or(INFINITY), *part.min_estimate);
+    if (part.effective_sample_size) all.effective_sample_size = *all.effective_sample_size + *part.effective_sample_size;
+  }
+  const auto count = static_cast<double>(parts.size());
+  all.value = all.value / count;
+  all.per_anchor = at::cat(per_anchor);
+  if (all.effective_sample_size) *all.effective_sample_size /= count;
+  return all;
+}
+
+class Moco final : public Method {
+ public:
+  Moco(const Recipe& recipe, const MocoOptions& options, MethodParts parts)
+      : Method(std::move(parts)), options_(options), copy_(model(), recipe) {
+    if (*options_.queue() > 0) {
+      queue_ = std::make_unique<KeyQueue>(*options_.queue(), model().head->output_dim(), recipe.seed, this->parts().forward.device);
+    }
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override {
+    auto all = copy_.state();
+    if (queue_ == nullptr) return all;
+    for (auto& entry : queue_->state()) all.push_back(std::move(entry));
+    return all;
+  }
+
+  void load(const SafetensorsFile& file) override {
+    copy_.load(file);
+    if (queue_ != nullptr) queue_->load(file);
+  }
+
+ protected:
+  std::vector<const torch::nn::Module*> networks() const override {
+    auto all = Method::networks();
+    for (const auto* module : copy_.networks()) all.push_back(module);
+    return all;
+  }
+
+  StepReport differentiate(const Batch& batch) override {
+    // Direction d asks with view d and has the other view's keys.
+    const int64_t directions = *options_.symmetric() ? 2 : 1;
+    const ModelOutput output = forward(model(), batch.images.slice(0, 0, directions), parts().forward);
+    {
+      const at::NoGradGuard no_grad;
+      const at::Tensor others = directions == 2 ? batch.images.flip(0) : batch.images.slice(0, 1, 2);
+      keys_ = unit_rows(copy_.forward(others, parts().forward).projection);  // [B, directions, D]
+    }
+    const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
+      ObjectiveInput input = input_of(term, batch, output, logits);
+      if (term.kind() != InputKind::kPairs) return term.objective()(input);
+      std::vector<ObjectiveResult> parts;
+      for (int64_t d = 0; d < directions; ++d) parts.push_back(term.objective()(keyed(input, d, ids, labels)));
+      return averaged(parts);
+    });
+    count_false_negatives(ids, labels, directions, evaluated.report.evidence);
+    check_finite(output, batch, evaluated);
+    backward(evaluated.total);
+    return evaluated.report;
+  }
+
+  void after_update(const Batch& batch) override {
+    copy_.follow(model(), *options_.momentum());
+    if (queue_ == nullptr) return;
+    for (int64_t d = 0; d < keys_.size(1); ++d) queue_->add(keys_.select(1, d), on_device(batch.ids), on_device(batch.labels));
+  }
+
+ private:
+  ObjectiveInput keyed(const ObjectiveInput& all, int64_t direction, const at::Tensor& ids, const at::Tensor& labels) const {
+    ObjectiveInput input = all;
+    input.z = all.z.slice(1, direction, direction + 1);
+    input.samples = ids;
+    const at::Tensor own = keys_.slice(1, direction, direction + 1);
+    if (queue_ == nullptr) {
+      input.keys = own.squeeze(1);
+      input.key_samples = ids;
+      input.key_labels = labels;
+    } else {
+      input.positives = own;
+      input.keys = queue_->rows();
+      input.key_samples = queue_->samples();
+      input.key_labels = queue_->labels();
+    }
+    return input;
+  }
+
+  // Of the pairs of an anchor and a key of another image that both have labels, those of one class.
+  void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evidence& evidence) const {
+    const at::Tensor key_ids = queue_ == nullptr ? ids : queue_->samples(), key_labels = queue_ == nullptr ? labels : queue_->labels();
+    const at::Tensor known = labels.ge(0).unsqueeze(1).logical_and(key_labels.ge(0)).logical_and(ids.unsqueeze(1).ne(key_ids));
+    evidence.labelled_negatives = directions * known.sum().item<int64_t>();
+    evidence.false_negatives = directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum().item<int64_t>();
+  }
+
+  MocoOptions options_;
+  MomentumCopy copy_;
+  std::unique_ptr<KeyQueue> queue_;
+  at::Tensor keys_;  // of the step under way
+};
+
+void check(const Recipe& recipe, const Dataset& dataset) {
+  const MocoOptions options = options_of(recipe);
+  const std::string where = recipe.method.prefix();
+  if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
+  if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
+  if (recipe.train.micro_batch()) {
+    throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives", where);
+  }
+  const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
+  if (size % added != 0) {
+    throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {} or {}", where, size, added,
+                      *options.symmetric() ? " (both views of a batch)" : "", std::max(added, size / added * added),
+                      (size / added + 1) * added);
+  }
+  for (const auto& term : make_terms(recipe, dataset)) {
+    if (term.kind() != InputKind::kPairs) continue;
+    if (!term.takes_keys()) {
+      throw usage_error("{}method 'moco': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+                        "method simclr",
+                        where, term.label());
+    }
+    if (term.on() != TermInput::kProjection) {
+      throw usage_error("{}method 'moco': objective '{}' must read the projection, whose keys there are; leave its `on` out", where, term.label());
+    }
+  }
+}
+
+}  // namespace
+
+const OptionTable<MocoOptions>& MocoOptions::table() {
+  using Self = MocoOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("version", &Self::version_, "v2: a queue of keys; v3: the batch's own keys, both directions, a predictor")
+          .add("momentum", &Self::momentum_, Range::closed(0, 1), "of the copy that makes keys; auto: 0.999 in v2, 0.99 in v3")
+          .add("queue", &Self::queue_, Range::closed(0, 1 << 24), "keys kept, a multiple of those of a step; auto: 4096 in v2, 0 (none) in v3")
+          .add("symmetric", &Self::symmetric_, "either view asks for the other's keys; auto: true in v3")
+          .add("predictor", &Self::predictor_, Range::closed(0, 65536),
+               "width of the hidden layer of a head on the queries alone, 0: none; auto: 0 in v2, 4096 in v3");
+  return table;
+}
+
+MocoOptions MocoOptions::resolved() const {
+  const bool v3 = version() == MocoVersion::kV3;
+  MocoOptions all = *this;
+  if (!momentum()) all.momentum(v3 ? 0.99 : 0.999);
+  if (!queue()) all.queue(v3 ? 0 : 4096);
+  if (!symmetric()) all.symmetric(v3);
+  if (!predictor()) all.predictor(v3 ? 4096 : 0);
+  return all;
+}
+
+MethodEntry moco_entry() {
+  MethodEntry entry;
+  entry.name = "moco";
+  entry.summary = "keys from a momentum copy and a queue (He et al. 2020; v3: Chen, Xie and He 2021)";
+  entry.options = MocoOptions::table().specs();
+  entry.check = check;
+  entry.add_parts = [](const Recipe& recipe, Model& model) {
+    const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();
+    if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
+  };
+  entry.make = [](const Recipe& recipe, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Moco>(recipe, options_of(recipe), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string("moco")}});
+    config.overlay(MocoOptions::table().write(MocoOptions::table().read(section_map(section), "method 'moco'", {"name"}).resolved()));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

@@ -1,0 +1,54 @@
+#include "debias/train/momentum_copy.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/encoders/state.h"
+
+namespace debias {
+namespace {
+
+int64_t channels_of(const torch::nn::Module& encoder) {  // of the images: the first convolution says
+  for (const auto& parameter : encoder.parameters()) {
+    if (parameter.dim() == 4) return parameter.size(1);
+  }
+  return 3;
+}
+
+void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
+  const at::NoGradGuard no_grad;
+  const auto source = named_state(from), target = named_state(to);
+  for (size_t i = 0; i < source.size(); ++i) target[i].second.copy_(source[i].second);
+}
+
+}  // namespace
+
+MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe) {
+  copy_.encoder = make_encoder(of.encoder->config(), channels_of(*of.encoder), recipe.seed);
+  copy_.head = make_head(of.head->config(), of.encoder->feature_dim(), recipe.seed);
+  copy_.to(of.encoder->parameters().front().device());
+  copy_all(*of.encoder, *copy_.encoder);
+  copy_all(*of.head, *copy_.head);
+  for (const auto* module : networks()) {
+    for (auto parameter : module->parameters()) parameter.set_requires_grad(false);
+  }
+  copy_.train(true);
+}
+
+void MomentumCopy::follow(const Model& model, double momentum) {
+  const at::NoGradGuard no_grad;
+  const auto from = model.parameters(), to = copy_.parameters();
+  for (size_t i = 0; i < to.size(); ++i) to[i].mul_(momentum).add_(from[i], 1 - momentum);
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> MomentumCopy::state() const {
+  auto all = named_state(*copy_.encoder, "momentum.encoder.");
+  for (auto& entry : named_state(*copy_.head, "momentum.head.")) all.push_back(std::move(entry));
+  return all;
+}
+
+void MomentumCopy::load(const SafetensorsFile& file) {
+  load_state(*copy_.encoder, file, "momentum.encoder.");
+  load_state(*copy_.head, file, "momentum.head.");
+}
+
+}  // namespace debias
