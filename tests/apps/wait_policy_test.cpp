@@ -34,6 +34,14 @@ class BusyMachine {
     stop_ = true;
     for (auto& thread : threads_) thread.join();
   }
+  // Containers with a quota may show less.
+  static bool is_seen() {
+    for (int look = 0; look < 10; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (other_runnable_threads() <= static_cast<int>(std::thread::hardware_concurrency())) return false;
+    }
+    return true;
+  }
   BusyMachine(const BusyMachine&) = delete;
   BusyMachine& operator=(const BusyMachine&) = delete;
 
@@ -75,8 +83,7 @@ class WaitPolicy : public testing::Test {
 
 TEST_F(WaitPolicy, OnABusyMachineTheProcessIsStartedAgainSoThatWaitingThreadsSleep) {
   const BusyMachine busy;
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  if (other_runnable_threads() == 0) GTEST_SKIP() << "this system does not tell what else runs";
+  if (!BusyMachine::is_seen()) GTEST_SKIP() << "this system does not tell what else runs";
   EXPECT_NE(environment_of_training().find("\nGOMP_SPINCOUNT=0\n"), std::string::npos);
 }
 
