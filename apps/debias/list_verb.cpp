@@ -58,6 +58,7 @@ void keep_only(const std::string& only, std::vector<ListedRecipe>& recipes) {
 
 int run_list_recipes(const std::string& only, bool json) {
   std::vector<ListedRecipe> recipes = list_recipes();
+  if (recipes.empty() && (!json || !only.empty())) throw data_error("list recipes: {}", no_recipes());
   if (!only.empty()) keep_only(only, recipes);
   if (json) {
     nlohmann::ordered_json out = {{"recipes", nlohmann::ordered_json::array()}};

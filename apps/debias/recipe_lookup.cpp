@@ -98,14 +98,23 @@ std::string find_recipe(const std::string& asked) {
   std::vector<std::string> names;
   for (const auto& [name, path] : recipes) names.push_back(name);
   const std::string near = nearest_name(bare_name(asked), names);
+  const std::string others = names.empty() ? no_recipes() : "debias list recipes shows them";
   throw usage_error("recipe '{}': no such file, and no recipe of that name; {}", asked,
-                    near.empty() ? "debias list recipes shows them" : "did you mean '" + near + "'?");
+                    near.empty() ? others : "did you mean '" + near + "'?");
 }
 
 std::vector<ListedRecipe> list_recipes() {
   std::vector<ListedRecipe> recipes;
   for (const auto& [name, path] : named_recipes()) recipes.push_back(describe_recipe(name, path));
   return recipes;
+}
+
+std::string no_recipes() {
+  std::string folders;
+  for (const fs::path& folder : recipe_folders()) {
+    folders += fmt::format("{}{}{}", folders.empty() ? "" : " or ", folder.is_relative() ? "./" : "", folder.string());
+  }
+  return fmt::format("no recipe in {}; give the path of a recipe, or copy the folder recipes there", folders);
 }
 
 }  // namespace debias

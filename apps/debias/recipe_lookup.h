@@ -22,4 +22,7 @@ struct ListedRecipe {
 // Every recipe that a name finds, by name.
 std::vector<ListedRecipe> list_recipes();
 
+// For where there are none: the folders that were looked into, and what to do.
+std::string no_recipes();
+
 }  // namespace debias

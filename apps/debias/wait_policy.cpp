@@ -5,22 +5,22 @@
 #include <chrono>
 #include <cstdlib>
 #include <thread>
+#include <vector>
 
 #include "debias/core/cpu_share.h"
 
 namespace debias {
 namespace {
 
-// The mean of some looks: a single one may meet a process that runs for a moment.
 bool is_machine_busy() {
-  constexpr int kLooks = 10;
-  const int spare = static_cast<int>(std::thread::hardware_concurrency()) - available_cpus();  // beyond what this process may use
-  int others = 0;
-  for (int look = 0; look < kLooks; ++look) {
-    others += other_runnable_threads();
+  constexpr size_t kLooks = 10;
+  const int spare = static_cast<int>(std::thread::hardware_concurrency()) - available_cpus();
+  std::vector<int> others;
+  while (others.size() < kLooks) {
+    others.push_back(other_runnable_threads());
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
   }
-  return 2 * (others - spare * kLooks) > kLooks;
+  return is_busy(others, spare);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -102,6 +103,11 @@ int other_runnable_threads(const std::string& root) {
     if (words >> name >> count && name == "procs_running") return std::max(0, count - 1);  // less this one
   }
   return 0;
+}
+
+bool is_busy(const std::vector<int>& others, int spare) {
+  const auto looks = static_cast<int>(others.size());
+  return 2 * (std::accumulate(others.begin(), others.end(), 0) - spare * looks) > looks;
 }
 
 }  // namespace debias

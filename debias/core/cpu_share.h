@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace debias {
 
@@ -18,5 +19,10 @@ int cpus_within(int allowed, const std::string& root);
 // Threads of other processes that run or wait for a processor at this moment, on the whole machine; 0 where that is not told. `root` as
 // above.
 int other_runnable_threads(const std::string& root = "");
+
+// Whether the counts of several looks (other_runnable_threads) mean that others want the processors of this process: on the mean of the
+// looks, more than half a thread beyond `spare`, the processors that this process may not use. A single look may meet a process that runs
+// for a moment.
+bool is_busy(const std::vector<int>& others, int spare);
 
 }  // namespace debias

@@ -6,6 +6,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
@@ -178,6 +181,23 @@ TEST_F(Exporting, EmbedWritesNamesBesideTheNumbers) {
   const std::string names = file_text(path("named.names.csv"));
   EXPECT_TRUE(names.starts_with("filenames,labels,class,bias,bias_name\n"));
   EXPECT_EQ(std::count(names.begin(), names.end(), '\n'), 41);
+  const auto table = nlohmann::json::parse(file_text(run_folder() + "/classes.json"));
+  std::istringstream lines(names);
+  std::string line;
+  std::getline(lines, line);
+  size_t conflicting = 0;
+  for (int64_t i = 0; std::getline(lines, line); ++i) {
+    std::vector<std::string> cells;
+    std::istringstream text(line);
+    for (std::string cell; std::getline(text, cell, ',');) cells.push_back(cell);
+    ASSERT_EQ(cells.size(), 5u) << line;
+    EXPECT_EQ(cells[0], "test/" + std::to_string(i));
+    EXPECT_EQ(cells[1], std::to_string(i % 10));  // how glyphs are numbered
+    EXPECT_EQ(table["classes"].at(std::stoul(cells[1])), cells[2]) << line;
+    EXPECT_EQ(table["biases"].at(std::stoul(cells[3])), cells[4]) << line;
+    conflicting += cells[1] != cells[3] ? 1 : 0;
+  }
+  EXPECT_GT(conflicting, 20u) << "bias values are not labels";
   EXPECT_TRUE(file_text(path("named.csv")).starts_with("filenames,labels\n"));
 }
 

@@ -164,5 +164,69 @@ TEST(PriorVerb, WithoutLabelsViewsBoundThePriorAndMacroAucIsRefused) {
   EXPECT_EQ(Json::parse(file_text(folder / "run/metrics.jsonl"))["bound.prior"], prior["tau_plus"]);
 }
 
+class PriorOfARun : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    ASSERT_EQ(run_debias({"data", "make", "glyphs", "--out", path("made"), "size=16", "train_count=96", "test_count=10"}).exit, 0);
+    std::ofstream(path("recipe.yaml")) << kRecipe;
+    const ProcessResult trained = run_debias({"train", path("recipe.yaml"), "output=" + path("run"), "objective={name: infonce}",
+                                              "data.train={name: glyphs, root: " + path("made") + "}"});
+    ASSERT_EQ(trained.exit, 0) << trained.err;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+  static ProcessResult prior(const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"prior", path("run"), "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* PriorOfARun::folder_ = nullptr;
+
+TEST_F(PriorOfARun, ComparesViewsOfAsManyImagesAsAreAskedFor) {
+  const Json found = json_of(prior({"--images", "60"}));
+  EXPECT_EQ(found["images"], 96) << "labels are read of all";
+  EXPECT_EQ(found["other"]["images"], 60);
+  EXPECT_EQ(json_of(prior({}))["other"]["images"], 96);
+  for (const char* count : {"49", "many"}) {
+    const ProcessResult refused = prior({"--images", count});
+    EXPECT_EQ(refused.exit, 2);
+    EXPECT_NE(refused.err.find("--images"), std::string::npos) << refused.err;
+  }
+}
+
+TEST_F(PriorOfARun, ReadsTheTrainingSetWhereItLiesNow) {
+  const Json before = json_of(prior({}));
+  std::filesystem::rename(path("made"), path("moved"));
+  const ProcessResult lost = prior({}), found = prior({"--root", path("moved")});
+  std::filesystem::rename(path("moved"), path("made"));
+  EXPECT_EQ(lost.exit, 3);
+  EXPECT_NE(lost.err.find(path("made")), std::string::npos) << lost.err;
+  EXPECT_EQ(json_of(found), before);
+}
+
+TEST_F(PriorOfARun, TakesTheEncoderOfTheCheckpointThatIsAskedFor) {
+  const Json last = json_of(prior({})), previous = json_of(prior({"--checkpoint", "previous"}));
+  EXPECT_EQ(json_of(prior({"--checkpoint", "last"})), last);
+  EXPECT_EQ(previous["tau_plus"], last["tau_plus"]) << "labels do not depend on it";
+  EXPECT_NE(previous["other"], last["other"]);
+  EXPECT_EQ(previous, json_of(run_debias({"prior", path("run/checkpoints/previous.safetensors"), "--json"})));
+  const ProcessResult absent = prior({"--checkpoint", "best"});
+  EXPECT_EQ(absent.exit, 3);
+  EXPECT_NE(absent.err.find("it has no checkpoints/best.safetensors"), std::string::npos) << absent.err;
+  EXPECT_EQ(prior({"--checkpoint", "frist"}).exit, 2);
+}
+
+TEST_F(PriorOfARun, ComputesOnTheDeviceThatIsAskedFor) {
+  EXPECT_EQ(json_of(prior({"--device", "cpu"}))["other"]["images"], 96);
+  expect_refusal(prior({"--device", "gpu"}), 2, "device: unknown value 'gpu'; give auto, cpu or cuda");
+}
+
 }  // namespace
 }  // namespace debias

@@ -78,5 +78,26 @@ TEST_F(RecipeNames, AFileOfSomeoneElseDoesNotEndTheList) {
   EXPECT_THAT(listed("soup")["summary"].get<std::string>(), HasSubstr("cannot be read"));
 }
 
+// A program that was moved without its recipes.
+TEST_F(RecipeNames, WhereThereAreNoneTheListSaysWhereItLooked) {
+  fs::create_directories("moved/bin");
+  fs::copy_file(binary_, "moved/bin/debias");
+  const auto moved = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"moved/bin/debias", "list", "recipes"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  };
+  const std::string beside = fs::canonical("moved").string() + "/share/debias/recipes";
+  const std::string looked = "no recipe in ./recipes or " + beside + "; give the path of a recipe, or copy the folder recipes there\n";
+  const ProcessResult none = moved({});
+  EXPECT_EQ(none.exit, 3);
+  EXPECT_EQ(none.out, "");
+  EXPECT_EQ(none.err, "debias: list recipes: " + looked);
+  EXPECT_EQ(moved({"mini/end"}).err, "debias: list recipes: " + looked);
+  EXPECT_EQ(nlohmann::json::parse(moved({"--json"}).out), nlohmann::json::parse(R"({"recipes": []})"));
+  EXPECT_EQ(run({"moved/bin/debias", "train", "mini/end"}).err,
+            "debias: recipe 'mini/end': no such file, and no recipe of that name; " + looked);
+}
+
 }  // namespace
 }  // namespace debias

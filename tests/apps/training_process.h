@@ -26,6 +26,8 @@ class TrainingProcess {
     _exit(127);
   }
 
+  pid_t id() const { return process_; }
+
   void signal(int number) const { kill(process_, number); }
 
   // The exit code, or -signal when a signal ended it.

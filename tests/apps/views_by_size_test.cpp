@@ -73,5 +73,36 @@ TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
   }
 }
 
+// Training images of one size need no view of their own; those that are judged may differ.
+class OneSizeToTrainOn : public Photographs {
+ protected:
+  OneSizeToTrainOn() : Photographs("{size: 16}") {
+    fs::copy(folder_ / "data", folder_ / "same", fs::copy_options::recursive);
+    fs::copy(folder_ / "data", folder_ / "several", fs::copy_options::recursive);
+    const std::string picture = folder_ / "several/dog/3.png";
+    EXPECT_EQ(run_debias({"views", "apply", "--image", whole(), "--out", picture, "resize: {size: [20, 60]}"}).exit, 0);
+    fs::remove(folder_ / "several/dog/3.jpg");
+  }
+  std::string split(const std::string& name, const std::string& folder) const {
+    return "data." + name + "={name: image_folder, root: " + (folder_ / folder) + "}";
+  }
+  void expect_refused(const std::string& which, const std::vector<std::string>& splits) const {
+    for (const bool dry : {false, true}) {
+      std::vector<std::string> words = {"views.eval=none", "evaluate={protocols: [knn], knn: {k: 3}}"};
+      words.insert(words.end(), splits.begin(), splits.end());
+      if (dry) words.emplace_back("--dry-run");
+      const ProcessResult refused = train("run", words);
+      EXPECT_EQ(refused.exit, 3) << which;
+      EXPECT_THAT(refused.err, HasSubstr(which + " cannot be judged with views.eval as it is"));
+      EXPECT_FALSE(fs::exists(folder_ / "run")) << which;
+    }
+  }
+};
+
+TEST_F(OneSizeToTrainOn, AFaultOfAnySplitThatIsJudgedIsFoundBeforeTraining) {
+  expect_refused("data.test", {split("test", "several")});
+  expect_refused("data.valid", {split("valid", "several"), split("test", "same")});
+}
+
 }  // namespace
 }  // namespace debias

@@ -70,5 +70,17 @@ TEST_F(CpuShare, CountsTheRunnableThreadsOfOthers) {
   EXPECT_EQ(other_runnable_threads(root()), 3);
 }
 
+TEST(IsBusy, WhereOthersWantTheProcessorsInMostLooks) {
+  EXPECT_TRUE(is_busy({1, 1, 1, 0}, 0));
+  EXPECT_FALSE(is_busy({1, 1, 0, 0}, 0));
+  EXPECT_FALSE(is_busy({0, 0, 0, 0}, 0));
+  EXPECT_FALSE(is_busy({}, 0));
+}
+
+TEST(IsBusy, NotByThreadsThatHaveProcessorsOfTheirOwn) {
+  EXPECT_FALSE(is_busy({3, 3, 3, 3}, 3));
+  EXPECT_TRUE(is_busy({4, 4, 4, 3}, 3));
+}
+
 }  // namespace
 }  // namespace debias

@@ -165,5 +165,39 @@ TEST(OtherFormats, SayWhatTheyDoNotRead) {
   EXPECT_THAT(refusal(text("P1 1 1 2 ")), HasSubstr("0 or 1 was expected"));
 }
 
+size_t chunk_data(const Bytes& webp, const std::string& kind) {
+  return static_cast<size_t>(std::search(webp.begin(), webp.end(), kind.begin(), kind.end()) - webp.begin()) + 8;
+}
+
+TEST(WebP, AFirstFrameMayCoverPartOfThePicture) {
+  const Bytes whole = golden("animated.webp");
+  const Image frame = decode_image(whole, "a.webp");
+  const auto W = static_cast<uint32_t>(frame.width), H = static_cast<uint32_t>(frame.height);
+  const size_t canvas = chunk_data(whole, "VP8X") + 4, place = chunk_data(whole, "ANMF");
+  Bytes larger = with_bytes(with_bytes(whole, canvas, little(W + 3 - 1, 3)), canvas + 3, little(H + 5 - 1, 3));
+  larger = with_bytes(with_bytes(larger, place, little(1, 3)), place + 3, little(2, 3));  // two to the right, four down
+  const Image image = decode_image(larger, "a.webp");
+  ASSERT_EQ(image.width, frame.width + 3);
+  ASSERT_EQ(image.height, frame.height + 5);
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
+      const bool inside = x >= 2 && x < 2 + frame.width && y >= 4 && y < 4 + frame.height;
+      for (int c = 0; c < 3; ++c) {
+        const int expected = inside ? frame.pixels[static_cast<size_t>(((y - 4) * frame.width + x - 2) * 3 + c)] : 0;
+        ASSERT_EQ(image.pixels[static_cast<size_t>((y * image.width + x) * 3 + c)], expected) << x << ", " << y;
+      }
+    }
+  }
+}
+
+TEST(WebP, DamageIsNoticedInPixelsAndBetweenThem) {
+  Bytes pixels = golden("lossless.webp");
+  std::fill(pixels.begin() + static_cast<ptrdiff_t>(chunk_data(pixels, "VP8L") + 5), pixels.end(), 0xff);  // behind the size
+  EXPECT_EQ(refusal(pixels), "a.img: corrupt or truncated WebP image: damaged data");
+  const Bytes animation = golden("animated.webp");
+  EXPECT_EQ(refusal({animation.begin(), animation.end() - 10}), "a.img: truncated WebP image");  // in its last frame
+  EXPECT_EQ(refusal(with_bytes(animation, 16, little(0xfffffff0, 4))), "a.img: corrupt or truncated WebP image");
+}
+
 }  // namespace
 }  // namespace debias

@@ -1,0 +1,227 @@
+// The table of key numbers: whose a number is, which run is better, and what stands beside a number.
+#include "debias/report/key_numbers.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tests/report/reports.h"
+#include "tests/report/well_formed.h"
+
+namespace debias {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class KeyNumbers : public Reports {
+ protected:
+  // Rows with a column for each run.
+  std::vector<NumberRow> rows(const std::vector<std::string>& names) const {
+    const std::vector<RunRecord> runs = read(names);
+    return key_numbers(single_columns(runs));
+  }
+};
+
+const NumberRow& row_of(const std::vector<NumberRow>& rows, const std::string& metric) {
+  for (const auto& row : rows) {
+    if (row.metric == metric) return row;
+  }
+  throw std::runtime_error("no row " + metric);
+}
+
+TEST_F(KeyNumbers, EvaluationFilesCountBeforeTrainingAndGroupsBeforeOthers) {
+  write_run(run_path("run"));
+  EXPECT_EQ(row_of(rows({"run"}), "test.knn_acc1").by_column[0]->source, "epoch 4");
+  write_neighbours(run_path("run"), 1);
+  write_groups(run_path("run"));
+  auto other = described("zz", {}, {{"test.acc1", 0.9}});
+  other["predictions"] = "knn";
+  write_evaluation(run_path("run"), "zz", other);
+  write_evaluation(run_path("run"), "aa", other);
+  const auto found = rows({"run"});
+  EXPECT_EQ(row_of(found, "test.knn_acc1").by_column[0]->source, "knn.json");
+  EXPECT_EQ(row_of(found, "test.acc1").by_column[0]->value, 0.5);
+  EXPECT_EQ(row_of(found, "test.acc1").by_column[0]->source, "groups.json");
+  EXPECT_EQ(row_of(found, "train_loss").heading, "training");
+  EXPECT_TRUE(std::isnan(row_of(found, "test.equalized_odds_difference").by_column[0]->value));
+}
+
+TEST_F(KeyNumbers, ARunIsBestOnlyWhereNoOtherIntervalReachesIt) {
+  write_run(run_path("low"));
+  write_groups(run_path("low"), {.accuracy = 0.5});
+  write_run(run_path("near"));
+  write_groups(run_path("near"), {.accuracy = 0.58});
+  write_run(run_path("high"));
+  write_groups(run_path("high"), {.accuracy = 0.7});
+  const auto best = [&](const std::vector<std::string>& names, const std::string& metric) { return row_of(rows(names), metric).best; };
+  EXPECT_EQ(best({"low", "near"}, "test.acc1"), -1);             // [0.45, 0.55] and [0.53, 0.63]
+  EXPECT_EQ(best({"low", "high"}, "test.acc1"), 1);              // and [0.65, 0.75]
+  EXPECT_EQ(best({"low", "high", "near"}, "test.acc1"), 1);      // apart from both
+  EXPECT_EQ(best({"low", "high"}, "test.worst_group_acc"), -1);  // [0.4, 0.6] and [0.6, 0.8]
+  EXPECT_EQ(best({"low", "high"}, "test.aligned_acc"), -1);      // no interval
+  EXPECT_EQ(best({"high"}, "test.acc1"), -1);                    // nothing to compare with
+  EXPECT_THAT(html({"low", "high"}), HasSubstr("<strong>70.00 %</strong>"));
+  EXPECT_THAT(run_report_text(read({"low", "high"})), HasSubstr("70.00 % [65.00, 75.00] *"));
+}
+
+TEST_F(KeyNumbers, NoRunIsBestOnDataOfItsOwn) {
+  write_run(run_path("low"));
+  write_groups(run_path("low"), {.accuracy = 0.5});
+  write_run(run_path("high"));
+  auto groups = described("groups", {.name = "elsewhere"}, {{"test.acc1", 0.9}});
+  groups["predictions"] = "knn";
+  groups["intervals"] = {{"test.acc1", {0.85, 0.95}}};
+  write_evaluation(run_path("high"), "groups", groups);
+  EXPECT_EQ(row_of(rows({"low", "high"}), "test.acc1").best, 1);  // the roots differ, the data do not
+  groups["data"]["test"]["correlation"] = 0.9;
+  write_evaluation(run_path("high"), "groups", groups);
+  EXPECT_EQ(row_of(rows({"low", "high"}), "test.acc1").best, -1);
+}
+
+TEST_F(KeyNumbers, TheExpectedStandsBesideTheFound) {
+  write_run(run_path("near"), {.accuracy = 0.475});  // 0.515 at the end; 0.5 +- 0.02 is expected
+  EXPECT_THAT(html({"near"}),
+              HasSubstr("50.00 % ± 2.00 %</td><td class=\"n\">51.50 %</td><td>within</td><td class=\"text\">a table &amp; more"));
+  write_run(run_path("far"), {.accuracy = 0.5});
+  EXPECT_THAT(html({"far"}), HasSubstr("<td class=\"n\">54.00 %</td><td>outside</td>"));
+  write_run(run_path("none"), {.epochs_done = 0});
+  EXPECT_THAT(html({"none"}), HasSubstr("<td>not measured</td>"));
+}
+
+TEST_F(KeyNumbers, OtherDataSetsHaveRowsOfTheirOwn) {
+  write_whole_run(run_path("a"));
+  write_evaluation(run_path("a"), "groups-bffhq", described("groups", {}, {{"test.acc1", 0.25}}));
+  const auto found = rows({"a"});
+  EXPECT_EQ(found.front().heading, "test");
+  EXPECT_EQ(found.back().heading, "test of bffhq");
+  EXPECT_EQ(found.back().by_column[0]->value, 0.25);
+  EXPECT_EQ(run_report_json(read({"a"}))["runs"][0]["metrics"]["on bffhq: test.acc1"]["value"], 0.25);
+}
+
+TEST_F(KeyNumbers, SeedsAreOneColumnWithMeanAndInterval) {
+  const std::vector<double> conflicting = {0.20, 0.22, 0.27};
+  for (const int64_t seed : {1, 2, 3}) {
+    write_biased_run(run_path(fmt::format("ce-{}", seed)), {.conflicting = conflicting[seed - 1]}, {.seed = seed});
+  }
+  write_biased_run(run_path("other"), {}, {.objective = "infonce"});
+  const std::string page = html({"ce-1", "ce-2", "ce-3", "other"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page, HasSubstr("<h1>ce, other</h1>"));
+  EXPECT_THAT(page, HasSubstr("<th class=\"n\" scope=\"col\">ce (3 seeds)</th>"));
+  EXPECT_THAT(page, HasSubstr("23.00 %<span class=\"small\"> ± 8.96</span>"));  // 4.303 * 0.036056 / sqrt(3)
+  EXPECT_THAT(page, HasSubstr("the mean ± half of its 95 % interval (Student&#39;s t over the seeds)"));
+  EXPECT_THAT(page, HasSubstr("seeds 1, 2, 3, 4 of 4 epochs"));
+  EXPECT_THAT(page, HasSubstr("ce, seed 1, test: accuracy in percent"));
+  EXPECT_THAT(page, HasSubstr("class=\"band c0\""));
+  EXPECT_THAT(run_report_text(read({"ce-1", "ce-2", "ce-3"})), HasSubstr("23.00 % ± 8.96"));
+  const auto json = run_report_json(read({"ce-1", "ce-2", "ce-3"}));
+  EXPECT_EQ(json["runs"].size(), 3u);
+  EXPECT_EQ(json["columns"][0]["label"], "ce");
+  EXPECT_EQ(json["columns"][0]["metrics"]["test.conflicting_acc"]["seeds"], 3);
+}
+
+TEST_F(KeyNumbers, ANumberThatSomeSeedsLackSaysSo) {
+  for (const int64_t seed : {1, 2, 3}) write_run(run_path(fmt::format("ce-{}", seed)), {.seed = seed, .accuracy = 0.1 * seed});
+  write_biased_groups(run_path("ce-1"), {.conflicting = 0.2});
+  write_biased_groups(run_path("ce-3"), {.conflicting = 0.3});
+  EXPECT_THAT(html({"ce-1", "ce-2", "ce-3"}),
+              HasSubstr("25.00 %<span class=\"small\"> ± 63.53</span><span class=\"small\"> (2 of 3 seeds)"));
+}
+
+TEST_F(KeyNumbers, ARowHasPredictionsOfOneSource) {
+  write_biased_run(run_path("a"), {.aligned = 1.0, .conflicting = 0.736});
+  write_evaluation(run_path("a"), "knn", described("knn", {}, {{"test.aligned_acc", 0.723}, {"test.conflicting_acc", 0.763}}));
+  write_run(run_path("b"), {.objective = "infonce"});
+  write_evaluation(run_path("b"), "knn", described("knn", {}, {{"test.aligned_acc", 0.6}, {"test.conflicting_acc", 0.5}}));
+  const auto found = rows({"a", "b"});
+  const NumberRow* of_classifier = find_row(found, "", "test.aligned_acc", "classifier");
+  const NumberRow* of_knn = find_row(found, "", "test.aligned_acc", "knn");
+  ASSERT_TRUE(of_classifier != nullptr && of_knn != nullptr);
+  EXPECT_EQ(of_classifier->title.title, "accuracy, bias-aligned, classifier");
+  EXPECT_EQ(of_classifier->by_column[0]->value, 1.0);
+  EXPECT_FALSE(of_classifier->by_column[1]);
+  EXPECT_EQ(of_knn->by_column[0]->value, 0.723);
+  EXPECT_EQ(of_knn->by_column[1]->value, 0.6);
+  const auto json = run_report_json(read({"a"}))["runs"][0]["metrics"];
+  EXPECT_EQ(json["test.aligned_acc"]["value"], 1.0);
+  EXPECT_EQ(json["test.aligned_acc by knn"]["value"], 0.723);
+}
+
+TEST_F(KeyNumbers, OfTrainingsLastLineTheRecipeSaysWhoseItIs) {
+  write_run(run_path("run"));
+  const std::string line = R"({"epoch": 5, "test.acc1": 0.9, "test.aligned_acc": 0.8})";
+  write_text(run_path("run") + "/metrics.jsonl", line + "\n");
+  const std::string recipe = fixture_recipe({}, run_path("run"));
+  const auto source = [&](const std::string& more) {
+    write_text(run_path("run") + "/config.yaml", recipe + more);
+    return row_of(rows({"run"}), "test.aligned_acc").source;
+  };
+  EXPECT_EQ(source(""), "");
+  EXPECT_EQ(source("evaluate: {protocols: [knn, linear_dcl]}\n"), "knn");
+  EXPECT_EQ(source("evaluate: {protocols: [groups, knn]}\n"), "knn");
+  EXPECT_EQ(source("evaluate: {protocols: [knn, groups]}\nclassifier: {name: linear}\n"), "classifier");
+  EXPECT_EQ(source("evaluate: {protocols: [groups], groups: {predictions: linear}}\nclassifier: {name: linear}\n"), "linear");
+}
+
+TEST_F(KeyNumbers, ANumberOutsideItsIntervalIsMarked) {
+  write_run(run_path("run"));
+  auto groups = described("groups", {}, {{"test.worst_group_acc", 0.5}});
+  groups["intervals"] = {{"test.worst_group_acc", {0.3, 0.45}}};
+  write_evaluation(run_path("run"), "groups", groups);
+  const std::string page = html({"run"});
+  EXPECT_THAT(page, HasSubstr("[30.00, 45.00]†"));
+  EXPECT_THAT(page, HasSubstr("† The number lies outside of its interval"));
+  groups["intervals"] = {{"test.worst_group_acc", {0.3, 0.5}}};
+  write_evaluation(run_path("run"), "groups", groups);
+  EXPECT_THAT(html({"run"}), Not(HasSubstr("†")));
+}
+
+TEST_F(KeyNumbers, AnAlignmentOfEqualViewsIsNotPerfect) {
+  write_run(run_path("run"));
+  write_evaluation(run_path("run"), "geometry", described("geometry", {}, {{"test.alignment", 0.0}}));
+  EXPECT_THAT(html({"run"}), HasSubstr("0<span class=\"small\"> (equal views)</span>"));
+  EXPECT_THAT(run_report_text(read({"run"})), HasSubstr("Equal views: the recipe's views change nothing"));
+  write_evaluation(run_path("run"), "geometry", described("geometry", {}, {{"test.alignment", 0.01}}));
+  EXPECT_THAT(html({"run"}), Not(HasSubstr("equal views")));
+}
+
+TEST_F(KeyNumbers, AProbeHasItsChanceLevelBesideIt) {
+  write_run(run_path("run"));
+  write_evaluation(run_path("run"), "geometry",
+                   described("geometry", {}, {{"test.bias_majority_rate", 0.104}, {"test.bias_probe_acc1", 0.96}}));
+  const std::string page = html({"run"});
+  EXPECT_THAT(page, HasSubstr("96.00 %<span class=\"small\"> (chance 10.40 %)</span>"));
+  EXPECT_THAT(page, Not(HasSubstr("most frequent bias value</th>")));
+  EXPECT_THAT(run_report_text(read({"run"})), HasSubstr("96.00 % (chance 10.40 %)"));
+}
+
+TEST_F(KeyNumbers, TimeAndSpeedAreRowsOfTheirOwn) {
+  write_run(run_path("run"));
+  const auto found = rows({"run"});
+  EXPECT_EQ(row_of(found, "training_seconds").by_column[0]->value, 2.5);
+  EXPECT_EQ(row_of(found, "images_per_second").by_column[0]->source, "train.log");
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("images a second +400\n"));
+  std::filesystem::remove(run_path("run") + "/train.log");
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("images a second")));
+}
+
+TEST_F(KeyNumbers, AnAlignmentThatNobodyDecidedIsLeftOutAndSaidSo) {
+  write_run(run_path("run"));
+  auto knn = described("knn", {}, {{"test.knn_acc1", 0.5}, {"test.aligned_acc", 0.723}});
+  knn["data"]["test"]["name"] = "image_folder";
+  write_evaluation(run_path("run"), "knn", knn);
+  const auto runs = read({"run"});
+  EXPECT_EQ(runs[0].evaluation("knn")->metric("test.aligned_acc"), nullptr);
+  EXPECT_NE(runs[0].evaluation("knn")->metric("test.knn_acc1"), nullptr);
+  ASSERT_FALSE(runs[0].notes.empty());
+  EXPECT_THAT(runs[0].notes.back(), HasSubstr("knn.json does not say which bias values go with which classes"));
+  knn["aligned"] = {{"cat", {"red"}}};
+  write_evaluation(run_path("run"), "knn", knn);
+  EXPECT_NE(read({"run"})[0].evaluation("knn")->metric("test.aligned_acc"), nullptr);
+}
+
+}  // namespace
+}  // namespace debias
