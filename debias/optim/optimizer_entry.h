@@ -32,7 +32,7 @@ bool holds(const ParameterSets& sets, ParameterKind kind);
 
 template <>
 struct options_detail::Field<ParameterSets> {
-  static std::string type() { return "list of norm, bias"; }
+  static std::string type() { return "list of words"; }
   static ParameterSets parse(const Config& value, const Range& range, const std::string& what) {
     if (!value.is_sequence()) refuse(value, what, "a list such as [norm, bias]");
     ParameterSets sets;
@@ -120,7 +120,11 @@ OptimizerEntry optimizer_entry(const std::string& name, const std::string& summa
     auto rule = options.rule(parameters);
     return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
   };
-  return {name, {}, summary, Options::table().specs(), resolve, make};
+  std::vector<OptionSpec> options = Options::table().specs();
+  for (auto& option : options) {
+    if (option.type == options_detail::Field<ParameterSets>::type()) option.choices = options_detail::Field<ParameterSet>::choices();
+  }
+  return {name, {}, summary, std::move(options), resolve, make};
 }
 
 }  // namespace debias
