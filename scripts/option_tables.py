@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""scripts/option_tables.py [--check]: the table of options on each page of docs/objectives, from `debias list objectives --json`.
+"""scripts/option_tables.py [--check]: the tables of options on each page of docs/objectives and of the optimizers in docs/recipes.md.
 
-Defaults of the three variants and allowed values come from the command; a meaning that stands on the page is kept, a missing one is the
+Defaults (of an objective's three variants, of each optimizer) and allowed values come from `debias list --json`; a meaning that stands on the page is kept, a missing one is the
 option's line of help. A page without a table gets none. --check changes nothing and names the pages that differ (exit 1).
 """
 
@@ -20,15 +20,24 @@ HEAD = "| option | stable | paper | authors | values | meaning |\n|---|---|---|-
 def shown(value):
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, list):
+        return f"`[{', '.join(map(str, value))}]`"
     return f"`{value}`" if isinstance(value, str) and value != "none" else str(value)
 
 
 def row(option, meaning):
     variants = option.get("variants", {})
     defaults = [shown(variants.get(name, option["default"])) for name in ("stable", "paper", "authors")]
+    return line(option, defaults, allowed(option), meaning)
+
+
+def allowed(option):
     choices = option.get("choices", ["true", "false"] if option["type"] == "boolean" else [])
-    values = ", ".join(f"`{choice}`" for choice in choices) or option.get("range", "")
-    return f"| `{option['name']}` | {' | '.join(defaults)} | {values.replace('>=', '≥')} | {meaning or option['help']} |\n"
+    return (", ".join(f"`{choice}`" for choice in choices) or option.get("range", "")).replace(">=", "≥")
+
+
+def line(option, defaults, values, meaning):
+    return f"| `{option['name']}` | {' | '.join(defaults)} | {values} | {meaning or option['help']} |\n"
 
 
 def with_table(text, options):
@@ -39,10 +48,44 @@ def with_table(text, options):
     return text[:old.start()] + HEAD + "".join(row(option, meanings.get(option["name"])) for option in options) + text[old.end():]
 
 
+def with_optimizers(text, optimizers):
+    """One table of all of them: a column of defaults each, a dash where one lacks the option."""
+    old = TABLE.search(text)
+    if old is None:
+        sys.exit("option_tables: docs/recipes.md: no table of the optimizers' options; add a line `| option |` where it shall stand")
+    meanings = dict(ROW.findall(old.group(0)))
+    of_each = [{option["name"]: option for option in optimizer["options"]} for optimizer in optimizers]
+    known = {}
+    for options in of_each:
+        known.update({name: option for name, option in options.items() if name not in known})
+    names = " | ".join(f"`{optimizer['name']}`" for optimizer in optimizers)
+    table = f"| option | {names} | values | meaning |\n"
+    table += "|---" * (len(optimizers) + 3) + "|\n"
+    for name, option in known.items():
+        defaults = [shown(options[name]["default"]) if name in options else "–" for options in of_each]
+        values = [allowed(option)]
+        for optimizer, options in zip(optimizers, of_each):
+            if name in options and allowed(options[name]) != values[0]:
+                values.append(f"`{optimizer['name']}`: {allowed(options[name])}")
+        table += line(option, defaults, "; ".join(values), meanings.get(name))
+    return text[:old.start()] + table + text[old.end():]
+
+
+def listed(kind):
+    command = [str(ROOT / "build/release/bin/debias"), "list", kind, "--json"]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[kind]
+
+
 def main():
-    command = [str(ROOT / "build/release/bin/debias"), "list", "objectives", "--json"]
-    objectives = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["objectives"]
+    objectives = listed("objectives")
     differing = []
+    recipes = ROOT / "docs/recipes.md"
+    text = recipes.read_text(encoding="utf-8")
+    new = with_optimizers(text, listed("optimizers"))
+    if new != text:
+        differing.append("docs/recipes.md")
+        if "--check" not in sys.argv[1:]:
+            recipes.write_text(new, encoding="utf-8")
     for objective in objectives:
         page = ROOT / "docs/objectives" / f"{objective['name']}.md"
         text = page.read_text(encoding="utf-8")
@@ -57,7 +100,7 @@ def main():
     if "--check" in sys.argv[1:] and differing:
         print(f"option_tables: out of date: {', '.join(differing)}; run scripts/option_tables.py")
         return 1
-    print(f"option_tables: {len(objectives)} pages, {len(differing)} written")
+    print(f"option_tables: {len(objectives) + 1} pages, {len(differing)} written")
     return 0
 
 

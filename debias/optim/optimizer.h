@@ -1,36 +1,78 @@
-// Optimizers over torch's, by name: `optimizer: {name: adam, learning_rate: 1e-3, weight_decay: 1e-6}`.
+// Optimizers by name: `optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.05, no_decay: [norm, bias], clip_norm: 1}`.
+//
+// An entry is one file (sgd.cpp, adam.cpp, adamw.cpp, lars.cpp): its options, the rule that updates parameters, and what the rule remembers
+// of each of them, which goes into checkpoints. What every entry takes stands in optimizer_entry.h.
 #pragma once
 
 #include <torch/optim/optimizer.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/optim/parameters.h"
 
 namespace debias {
 
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+// Gradients whose Euclidean norm is above the bound are multiplied by bound / (norm + 1e-6), as torch.nn.utils.clip_grad_norm_ does.
+struct Clipping {
+  std::optional<double> norm;             // of all gradients together
+  std::optional<double> norm_per_tensor;  // of each tensor's, before that
+};
+
+class StateReader;
+
+// How a checkpoint holds what a rule remembers of one parameter.
+struct StateFormat {
+  NamedTensors (*write)(const torch::optim::OptimizerParamState& state);
+  std::unique_ptr<torch::optim::OptimizerParamState> (*read)(StateReader& reader);
+};
+
+// A rule over parameters, in the order in which they were given, whatever groups the rule has made of them.
+class Optimizer {
+ public:
+  Optimizer(std::unique_ptr<torch::optim::Optimizer> rule, std::vector<OptimizedParameter> parameters, Clipping clipping,
+            StateFormat format);
+
+  void zero_grad() { rule_->zero_grad(); }
+  void step();  // clips the gradients, then updates the parameters
+
+  torch::optim::Optimizer& rule() { return *rule_; }
+  const torch::optim::Optimizer& rule() const { return *rule_; }
+  const std::vector<OptimizedParameter>& parameters() const { return parameters_; }
+  const StateFormat& state_format() const { return format_; }
+
+ private:
+  std::unique_ptr<torch::optim::Optimizer> rule_;
+  std::vector<OptimizedParameter> parameters_;
+  Clipping clipping_;
+  StateFormat format_;
+};
+
 struct OptimizerEntry {
-  std::string name;  // adam (weight decay as L2 added to the gradient, not decoupled), sgd (momentum, no Nesterov, L2)
+  std::string name;
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<std::unique_ptr<torch::optim::Optimizer>(const Config& section, std::vector<torch::Tensor> parameters)> make;
+  std::function<Config(const Config& section)> resolve;
+  std::function<std::unique_ptr<Optimizer>(const Config& section, std::vector<OptimizedParameter> parameters)> make;
 };
 const std::vector<OptimizerEntry>& optimizer_registry();
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(const Config& section, std::vector<torch::Tensor> parameters);
+std::unique_ptr<Optimizer> make_optimizer(const Config& section, std::vector<OptimizedParameter> parameters);
 Config resolved_optimizer(const Config& section);  // all options, with `name`
 double base_learning_rate(const Config& section);
-void set_learning_rate(torch::optim::Optimizer& optimizer, double learning_rate);
+void set_learning_rate(Optimizer& optimizer, double learning_rate);  // of every group
 
 // The optimizer's state as named tensors ("0.exp_avg", "0.exp_avg_sq", "0.step" as 0-d int64, "0.momentum_buffer"), in parameter order, and
-// back. A state that was never stepped has no tensors. load throws a data error on a missing or misshapen tensor.
-std::vector<std::pair<std::string, torch::Tensor>> optimizer_state(const torch::optim::Optimizer& optimizer);
-void load_optimizer_state(torch::optim::Optimizer& optimizer, const std::vector<std::pair<std::string, torch::Tensor>>& state);
+// back. A state that was never stepped has no tensors. load throws a data error on a missing or misshapen tensor and then changes nothing.
+NamedTensors optimizer_state(const Optimizer& optimizer);
+void load_optimizer_state(Optimizer& optimizer, const NamedTensors& state);
 
 }  // namespace debias

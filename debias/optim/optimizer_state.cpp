@@ -1,64 +1,16 @@
 #include <ATen/ATen.h>
 #include <fmt/ranges.h>
-#include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <map>
-
 #include "debias/core/error.h"
-#include "debias/optim/optimizer.h"
+#include "debias/optim/optimizer_entry.h"
 
 namespace debias {
 namespace {
 
-using torch::optim::AdamParamState;
+using torch::optim::OptimizerParamState;
 using torch::optim::SGDParamState;
 using StateMap = std::map<std::string, torch::Tensor>;
-
-bool is_adam(const torch::optim::Optimizer& optimizer) { return dynamic_cast<const torch::optim::Adam*>(&optimizer) != nullptr; }
-
-std::vector<torch::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
-  std::vector<torch::Tensor> parameters;
-  for (const auto& group : optimizer.param_groups()) {
-    parameters.insert(parameters.end(), group.params().begin(), group.params().end());
-  }
-  return parameters;
-}
-
-// Takes "name" out of the map, checked against what the optimizer holds for it.
-torch::Tensor take(StateMap& state, const std::string& name, c10::ArrayRef<int64_t> shape, at::ScalarType type) {
-  const auto found = state.find(name);
-  if (found == state.end()) throw data_error("optimizer state: tensor '{}' is missing; the checkpoint is of another optimizer", name);
-  const torch::Tensor tensor = found->second;
-  if (tensor.sizes() != shape || tensor.scalar_type() != type) {
-    throw data_error("optimizer state: tensor '{}': expected {} [{}], found {} [{}]; the checkpoint is of another model", name,
-                     c10::toString(type), fmt::join(shape.begin(), shape.end(), ", "), c10::toString(tensor.scalar_type()),
-                     fmt::join(tensor.sizes().begin(), tensor.sizes().end(), ", "));
-  }
-  state.erase(found);
-  return tensor;
-}
-
-// A copy in the parameter's layout and on its device.
-torch::Tensor like(const torch::Tensor& parameter, const torch::Tensor& value) {
-  at::NoGradGuard no_grad;
-  return at::empty_like(parameter).copy_(value);
-}
-
-std::unique_ptr<AdamParamState> take_adam(StateMap& state, const std::string& prefix, const torch::Tensor& parameter) {
-  auto result = std::make_unique<AdamParamState>();
-  result->exp_avg(like(parameter, take(state, prefix + "exp_avg", parameter.sizes(), parameter.scalar_type())));
-  result->exp_avg_sq(like(parameter, take(state, prefix + "exp_avg_sq", parameter.sizes(), parameter.scalar_type())));
-  result->step(take(state, prefix + "step", {}, at::kLong).item<int64_t>());
-  if (result->step() < 1) throw data_error("optimizer state: tensor '{}step': expected at least 1, found {}", prefix, result->step());
-  return result;
-}
-
-std::unique_ptr<SGDParamState> take_sgd(StateMap& state, const std::string& prefix, const torch::Tensor& parameter) {
-  auto result = std::make_unique<SGDParamState>();
-  result->momentum_buffer(like(parameter, take(state, prefix + "momentum_buffer", parameter.sizes(), parameter.scalar_type())));
-  return result;
-}
 
 bool any_under(const StateMap& state, const std::string& prefix) {
   const auto found = state.lower_bound(prefix);
@@ -67,47 +19,79 @@ bool any_under(const StateMap& state, const std::string& prefix) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, torch::Tensor>> optimizer_state(const torch::optim::Optimizer& optimizer) {
-  std::vector<std::pair<std::string, torch::Tensor>> result;
-  const auto parameters = all_parameters(optimizer);
+torch::Tensor StateReader::take(const std::string& name, c10::ArrayRef<int64_t> shape, at::ScalarType type) {
+  const auto found = state_.find(prefix_ + name);
+  if (found == state_.end()) {
+    throw data_error("optimizer state: tensor '{}{}' of parameter '{}' is missing; the checkpoint is of another optimizer", prefix_, name,
+                     parameter_.name);
+  }
+  const torch::Tensor tensor = found->second;
+  if (tensor.sizes() != shape || tensor.scalar_type() != type) {
+    throw data_error(
+        "optimizer state: tensor '{}{}' of parameter '{}': expected {} [{}], found {} [{}]; the checkpoint is of another model", prefix_,
+        name, parameter_.name, c10::toString(type), fmt::join(shape.begin(), shape.end(), ", "), c10::toString(tensor.scalar_type()),
+        fmt::join(tensor.sizes().begin(), tensor.sizes().end(), ", "));
+  }
+  state_.erase(found);
+  return tensor;
+}
+
+torch::Tensor StateReader::take(const std::string& name) {
+  const torch::Tensor& parameter = parameter_.tensor;
+  const at::NoGradGuard no_grad;
+  return at::empty_like(parameter).copy_(take(name, parameter.sizes(), parameter.scalar_type()));
+}
+
+int64_t StateReader::take_count(const std::string& name) {
+  const auto count = take(name, {}, at::kLong).item<int64_t>();
+  if (count < 1) throw data_error("optimizer state: tensor '{}{}': expected at least 1, found {}", prefix_, name, count);
+  return count;
+}
+
+StateFormat momentum_format() {
+  const auto write = [](const OptimizerParamState& state) -> NamedTensors {
+    return {{"momentum_buffer", static_cast<const SGDParamState&>(state).momentum_buffer()}};
+  };
+  const auto read = [](StateReader& reader) -> std::unique_ptr<OptimizerParamState> {
+    auto state = std::make_unique<SGDParamState>();
+    state->momentum_buffer(reader.take("momentum_buffer"));
+    return state;
+  };
+  return {write, read};
+}
+
+NamedTensors optimizer_state(const Optimizer& optimizer) {
+  NamedTensors result;
+  const auto& parameters = optimizer.parameters();
+  const auto& states = optimizer.rule().state();
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const auto found = optimizer.state().find(parameters[i].unsafeGetTensorImpl());
-    if (found == optimizer.state().end()) continue;
-    const std::string prefix = fmt::format("{}.", i);
-    if (is_adam(optimizer)) {
-      const auto& state = static_cast<const AdamParamState&>(*found->second);
-      result.emplace_back(prefix + "exp_avg", state.exp_avg());
-      result.emplace_back(prefix + "exp_avg_sq", state.exp_avg_sq());
-      result.emplace_back(prefix + "step", at::scalar_tensor(state.step(), at::kLong));
-    } else {
-      result.emplace_back(prefix + "momentum_buffer", static_cast<const SGDParamState&>(*found->second).momentum_buffer());
+    const auto found = states.find(parameters[i].tensor.unsafeGetTensorImpl());
+    if (found == states.end()) continue;
+    for (auto& [name, tensor] : optimizer.state_format().write(*found->second)) {
+      result.emplace_back(fmt::format("{}.{}", i, name), std::move(tensor));
     }
   }
   return result;
 }
 
-void load_optimizer_state(torch::optim::Optimizer& optimizer, const std::vector<std::pair<std::string, torch::Tensor>>& state) {
+void load_optimizer_state(Optimizer& optimizer, const NamedTensors& state) {
   StateMap remaining;
   for (const auto& [name, tensor] : state) {
     if (!remaining.emplace(name, tensor).second) throw data_error("optimizer state: tensor '{}' is given twice", name);
   }
-  ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>> loaded;
-  const auto parameters = all_parameters(optimizer);
+  ska::flat_hash_map<void*, std::unique_ptr<OptimizerParamState>> loaded;
+  const auto& parameters = optimizer.parameters();
   for (size_t i = 0; i < parameters.size(); ++i) {
     const std::string prefix = fmt::format("{}.", i);
     if (!any_under(remaining, prefix)) continue;  // a parameter that never had a gradient
-    auto& slot = loaded[parameters[i].unsafeGetTensorImpl()];
-    if (is_adam(optimizer)) {
-      slot = take_adam(remaining, prefix, parameters[i]);
-    } else {
-      slot = take_sgd(remaining, prefix, parameters[i]);
-    }
+    StateReader reader(remaining, prefix, parameters[i]);
+    loaded[parameters[i].tensor.unsafeGetTensorImpl()] = optimizer.state_format().read(reader);
   }
   if (!remaining.empty()) {
     throw data_error("optimizer state: tensor '{}' is unexpected; the checkpoint is of another optimizer or model",
                      remaining.begin()->first);
   }
-  optimizer.state() = std::move(loaded);
+  optimizer.rule().state() = std::move(loaded);
 }
 
 }  // namespace debias

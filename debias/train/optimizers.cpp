@@ -1,7 +1,8 @@
 #include "debias/train/optimizers.h"
 
+#include <iterator>
+
 #include "debias/encoders/state.h"
-#include "debias/optim/optimizer.h"
 
 namespace debias {
 namespace {
@@ -9,8 +10,8 @@ namespace {
 constexpr const char* kNetworkPrefix = "optimizer.";
 constexpr const char* kClassifierPrefix = "classifier_optimizer.";
 
-void load_one(torch::optim::Optimizer& optimizer, const SafetensorsFile& file, const std::string& prefix) {
-  std::vector<std::pair<std::string, torch::Tensor>> state;
+void load_one(Optimizer& optimizer, const SafetensorsFile& file, const std::string& prefix) {
+  NamedTensors state;
   for (const auto& entry : file.tensors()) {
     if (entry.name.starts_with(prefix)) state.emplace_back(entry.name.substr(prefix.size()), read_tensor(file, entry));
   }
@@ -44,14 +45,18 @@ void Optimizers::load(const SafetensorsFile& file) const {
 
 Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
   Optimizers optimizers;
-  std::vector<torch::Tensor> network = model.parameters();
+  std::vector<OptimizedParameter> network = optimized_parameters(*model.encoder, "encoder.");
+  const auto add = [&network](std::vector<OptimizedParameter> more) {
+    network.insert(network.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  add(optimized_parameters(*model.head, "head."));
   if (model.classifier != nullptr) {
-    std::vector<torch::Tensor> own = model.classifier->linear()->parameters();
+    std::vector<OptimizedParameter> own = optimized_parameters(*model.classifier->linear(), "classifier.");
     if (const auto rate = model.classifier->own_learning_rate()) {
       optimizers.classifier =
           make_optimizer(Config::map({{"name", Config::string("adam")}, {"learning_rate", Config::number(*rate)}}), std::move(own));
     } else {
-      network.insert(network.end(), own.begin(), own.end());
+      add(std::move(own));
     }
   }
   optimizers.network = make_optimizer(recipe.optimizer, std::move(network));

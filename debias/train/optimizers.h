@@ -1,21 +1,20 @@
 // What updates the parameters of a run: the recipe's optimizer, and the classifier's own where it has one.
 #pragma once
 
-#include <torch/optim/optimizer.h>
-
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "debias/core/safetensors.h"
+#include "debias/optim/optimizer.h"
 #include "debias/train/model.h"
 
 namespace debias {
 
 struct Optimizers {
-  std::unique_ptr<torch::optim::Optimizer> network;     // the schedule sets its learning rate
-  std::unique_ptr<torch::optim::Optimizer> classifier;  // Adam at a constant rate; null where the recipe's optimizer has the classifier
+  std::unique_ptr<Optimizer> network;     // the schedule sets its learning rate
+  std::unique_ptr<Optimizer> classifier;  // Adam at a constant rate; null where the recipe's optimizer has the classifier
 
   void zero_grad() const;
   void step() const;

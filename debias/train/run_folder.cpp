@@ -19,6 +19,7 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/optim/optimizer.h"
 
 namespace debias {
 namespace {
@@ -45,6 +46,13 @@ void collect_changes(const Config& then, const Config& now, const std::string& p
   for (const auto& [key, value] : now.entries()) {
     if (then.find(key) == nullptr) collect_changes(Config(), value, below(key), changes);
   }
+}
+
+// A resolved recipe of an older program lacks the options that optimizers have gained since; their defaults are what it did.
+Config in_full(Config recipe) {
+  const Config* optimizer = recipe.find("optimizer");
+  if (optimizer != nullptr) recipe.set("optimizer", resolved_optimizer(*optimizer));
+  return recipe;
 }
 
 nlohmann::ordered_json environment() {
@@ -108,7 +116,7 @@ Error emptied_config(const std::string& path) {
 
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now) {
   std::vector<ConfigChange> changes;
-  collect_changes(then, now, "", changes);
+  collect_changes(in_full(then), in_full(now), "", changes);
   return changes;
 }
 

@@ -44,7 +44,7 @@ struct ConfigChange {
   std::string then, now;
 };
 
-// Where two resolved recipes differ, key by key.
+// Where two resolved recipes differ, key by key. Options that the optimizer of one lacks have their defaults there.
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 
 // Whether a run with another value there trains otherwise. Free to change at --resume are `evaluate`, `views.eval`, `data.valid`,

@@ -3,19 +3,22 @@
 
 #include "debias/core/error.h"
 #include "debias/optim/optimizer.h"
+#include "tests/optim/given_parameters.h"
 
 namespace debias {
 namespace {
 
-using State = std::vector<std::pair<std::string, torch::Tensor>>;
+using State = NamedTensors;
 
-// Two parameters that descend a fixed bumpy function; the second takes part from its fourth step on.
+// Two parameters that descend a fixed bumpy function; the second takes part from its fourth step on. The rule has them in two groups, the
+// second first.
 struct Descent {
   explicit Descent(const std::string& name, const std::vector<torch::Tensor>& from = {}) {
     const std::vector<torch::Tensor> start =
         from.empty() ? std::vector<torch::Tensor>{at::linspace(-1, 1, 24).view({2, 3, 2, 2}), at::linspace(0, 2, 5)} : from;
     for (const auto& tensor : start) parameters.push_back(tensor.detach().clone().set_requires_grad(true));
-    optimizer = make_optimizer(parse_yaml("{name: " + name + ", learning_rate: 0.05, weight_decay: 0.01}", "r.yaml"), parameters);
+    optimizer = make_optimizer(parse_yaml("{name: " + name + ", learning_rate: 0.05, weight_decay: 0.01, no_decay: [bias]}", "r.yaml"),
+                               given_parameters(parameters, {ParameterKind::kBias, ParameterKind::kWeight}));
   }
 
   void run(int first, int last) {
@@ -29,7 +32,7 @@ struct Descent {
   }
 
   std::vector<torch::Tensor> parameters;
-  std::unique_ptr<torch::optim::Optimizer> optimizer;
+  std::unique_ptr<Optimizer> optimizer;
 };
 
 State copy(const State& state) {
@@ -156,6 +159,21 @@ TEST(OptimizerStateNames, AreInParameterOrder) {
   EXPECT_EQ(step.dim(), 0);
   EXPECT_EQ(step.scalar_type(), at::kLong);
   EXPECT_EQ(step.item<int64_t>(), 2);  // the second parameter joined late
+}
+
+TEST(OptimizerStateNames, AParameterIsNamedWhereItsStateDoesNotFit) {
+  Descent source("adam");
+  source.run(0, 5);
+  State state = copy(optimizer_state(*source.optimizer));
+  state[3].second = at::zeros({6});
+  try {
+    load_optimizer_state(*source.optimizer, state);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(
+        std::string(error.what()),
+        "optimizer state: tensor '1.exp_avg' of parameter '1': expected Float [5], found Float [6]; the checkpoint is of another model");
+  }
 }
 
 TEST(OptimizerStateNames, AdamNeedsAllItsTensors) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "debias/core/error.h"
+#include "tests/optim/given_parameters.h"
 
 namespace debias {
 namespace {
@@ -13,7 +14,7 @@ Config section(const std::string& yaml) { return parse_yaml(yaml, "r.yaml"); }
 // One scalar in double that starts at 1, and where it is after each of three given gradients.
 std::vector<double> path(const std::string& yaml) {
   torch::Tensor x = at::ones({1}, at::kDouble).set_requires_grad(true);
-  const auto optimizer = make_optimizer(section(yaml), {x});
+  const auto optimizer = make_optimizer(section(yaml), given_parameters({x}));
   std::vector<double> result;
   for (const double gradient : {0.5, -0.2, 0.1}) {
     x.mutable_grad() = at::full({1}, gradient, at::kDouble);
@@ -50,10 +51,12 @@ TEST(Optimizer, SgdHasMomentumAndL2) {
 }
 
 TEST(Optimizer, DefaultsAreResolved) {
-  EXPECT_EQ(resolved_optimizer(section("adam")).to_json().dump(),
-            R"({"name":"adam","learning_rate":0.001,"betas":[0.9,0.999],"eps":1e-08,"weight_decay":0})");
-  EXPECT_EQ(resolved_optimizer(section("{name: sgd, learning_rate: 0.03}")).to_json().dump(),
-            R"({"name":"sgd","learning_rate":0.03,"momentum":0.9,"weight_decay":0})");
+  EXPECT_EQ(
+      resolved_optimizer(section("adam")).to_json().dump(),
+      R"({"name":"adam","learning_rate":0.001,"betas":[0.9,0.999],"eps":1e-08,"weight_decay":0,"no_decay":[],"clip_norm":"none","clip_norm_per_tensor":"none"})");
+  EXPECT_EQ(
+      resolved_optimizer(section("{name: sgd, learning_rate: 0.03}")).to_json().dump(),
+      R"({"name":"sgd","learning_rate":0.03,"momentum":0.9,"nesterov":false,"weight_decay":0,"no_decay":[],"clip_norm":"none","clip_norm_per_tensor":"none"})");
   for (const auto& entry : optimizer_registry()) {
     const Config resolved = resolved_optimizer(Config::string(entry.name));
     EXPECT_EQ(resolved_optimizer(section(resolved.to_yaml())), resolved);
@@ -65,7 +68,7 @@ TEST(Optimizer, LearningRateIsReadAndSet) {
   EXPECT_EQ(base_learning_rate(section("adam")), 1e-3);
   EXPECT_EQ(base_learning_rate(section("{name: sgd, learning_rate: 0.3}")), 0.3);
   torch::Tensor x = at::ones({1}).set_requires_grad(true);
-  const auto optimizer = make_optimizer(section("{name: sgd, momentum: 0}"), {x});
+  const auto optimizer = make_optimizer(section("{name: sgd, momentum: 0}"), given_parameters({x}));
   set_learning_rate(*optimizer, 0.25);
   x.mutable_grad() = at::ones({1});
   optimizer->step();
@@ -74,7 +77,7 @@ TEST(Optimizer, LearningRateIsReadAndSet) {
 
 std::string message(const std::string& yaml) {
   try {
-    make_optimizer(section(yaml), {at::ones({1}).set_requires_grad(true)});
+    make_optimizer(section(yaml), given_parameters({at::ones({1}).set_requires_grad(true)}));
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     return error.what();
@@ -89,6 +92,15 @@ TEST(Optimizer, MistakesAreNamed) {
   EXPECT_EQ(message("{name: sgd, momentum: 1}"), "r.yaml:1: optimizer 'sgd': momentum: 1 is out of range; give a value in [0, 1)");
   EXPECT_EQ(message("{name: sgd, learning_rate: -1}"),
             "r.yaml:1: optimizer 'sgd': learning_rate: -1 is out of range; give a value that is >= 0");
+  EXPECT_EQ(message("{name: adamw, no_decay: [bais]}"),
+            "r.yaml:1: optimizer 'adamw': no_decay: unknown value 'bais'; did you mean 'bias'?");
+  EXPECT_EQ(message("{name: adam, no_decay: norm}"),
+            "r.yaml:1: optimizer 'adam': no_decay: expected a list such as [norm, bias], found norm");
+  EXPECT_EQ(message("{name: lars, clip_norm: 0}"), "r.yaml:1: optimizer 'lars': clip_norm: 0 is out of range; give a value that is > 0");
+  for (const char* name : {"sgd", "lars"}) {
+    EXPECT_EQ(message(std::string("{name: ") + name + ", momentum: 0, nesterov: true}"),
+              std::string("r.yaml:1: optimizer '") + name + "': nesterov: true needs a momentum above 0; give one, or leave nesterov out");
+  }
 }
 
 }  // namespace

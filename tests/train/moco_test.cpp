@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "debias/loader/loader.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/run_parts.h"
 #include "debias/train/unit_rows.h"

@@ -90,6 +90,20 @@ TEST(RunFolder, ChangesAreToldKeyByKeyAndByWhatTheyChange) {
   for (const char* key : {"views.evaluate", "data.train.split", "train.epochs", "data.testing", "seed"}) EXPECT_TRUE(changes_training(key));
 }
 
+TEST(RunFolder, OptionsThatAnOlderRunsOptimizerLackedAreAtTheirDefaults) {
+  const Config then = parse_yaml("optimizer: {name: sgd, learning_rate: 0.1, momentum: 0.9, weight_decay: 0}", "x");
+  const Config now = parse_yaml(
+      "optimizer: {name: sgd, learning_rate: 0.1, momentum: 0.9, nesterov: false, weight_decay: 0, no_decay: [], clip_norm: none, "
+      "clip_norm_per_tensor: none}",
+      "x");
+  EXPECT_TRUE(config_changes(then, now).empty());
+  Config other = now;
+  other.assign("optimizer.nesterov=true");
+  const auto changes = config_changes(then, other);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].key + " " + changes[0].then + " " + changes[0].now, "optimizer.nesterov false true");
+}
+
 TEST(RunFolder, AnEmptiedConfigIsRefusedWithWhatToDo) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";

@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "debias/loader/loader.h"
 #include "debias/core/error.h"
 #include "debias/optim/optimizer.h"
 #include "tests/train/small_recipe.h"
@@ -160,6 +161,21 @@ TEST(Simclr, JointAndPerViewDifferOnlyThroughBatchNorm) {
   Batch batch = batch_of(8);
   batch.images[1].mul_(3);
   EXPECT_GT(std::abs(joint_norm.method->run(batch, 1).loss - per_view_norm.method->run(batch, 1).loss), 1e-4);
+}
+
+TEST(Simclr, ClippingBoundsTheUpdateAndTheReportedNormIsTheOneBefore) {
+  Config root = with_objective("infonce");
+  root.assign("optimizer={name: sgd, learning_rate: 1, momentum: 0}");
+  Fixture free(root);
+  root.assign("optimizer.clip_norm=1e-3");
+  Fixture clipped(root);
+  const auto before = clipped.state();
+  const double norm = free.method->run(batch_of(8), 1).grad_norm;
+  EXPECT_GT(norm, 1e-2);
+  EXPECT_EQ(clipped.method->run(batch_of(8), 1).grad_norm, norm);
+  double squares = 0;
+  for (size_t i = 0; i < before.size(); ++i) squares += (clipped.state()[i] - before[i]).to(at::kDouble).square().sum().item<double>();
+  EXPECT_NEAR(std::sqrt(squares), 1e-3, 1e-6);
 }
 
 TEST(Simclr, ANonFiniteLossNamesTensorAndSamplesAndChangesNothing) {

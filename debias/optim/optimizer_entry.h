@@ -1,0 +1,130 @@
+// What the files of the optimizers are made with: the options that all of them take, groups of parameters, and the formats of their states.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/registry.h"
+#include "debias/optim/optimizer.h"
+
+namespace debias {
+
+OptimizerEntry adam_entry();
+OptimizerEntry adamw_entry();
+OptimizerEntry lars_entry();
+OptimizerEntry sgd_entry();
+
+// A set of parameters that an option exempts from something.
+enum class ParameterSet { kNorm, kBias };
+template <>
+struct EnumNames<ParameterSet> {
+  static constexpr std::array<std::pair<std::string_view, ParameterSet>, 2> values = {
+      {{"norm", ParameterSet::kNorm}, {"bias", ParameterSet::kBias}}};
+};
+using ParameterSets = std::vector<ParameterSet>;
+bool holds(const ParameterSets& sets, ParameterKind kind);
+
+template <>
+struct options_detail::Field<ParameterSets> {
+  static std::string type() { return "list of words"; }
+  static ParameterSets parse(const Config& value, const Range& range, const std::string& what) {
+    if (!value.is_sequence()) refuse(value, what, "a list such as [norm, bias]");
+    ParameterSets sets;
+    for (const auto& item : value.items()) sets.push_back(Field<ParameterSet>::parse(item, range, what));
+    return sets;
+  }
+  static Config emit(const ParameterSets& sets) {
+    Config node = Config::sequence();
+    for (const ParameterSet set : sets) node.items().push_back(Field<ParameterSet>::emit(set));
+    return node;
+  }
+};
+
+class CommonOptimizerOptions {
+ public:
+  DEBIAS_OPTION(CommonOptimizerOptions, ParameterSets, no_decay, {})
+  DEBIAS_OPTION(CommonOptimizerOptions, std::optional<double>, clip_norm, std::nullopt)
+  DEBIAS_OPTION(CommonOptimizerOptions, std::optional<double>, clip_norm_per_tensor, std::nullopt)
+  static const OptionTable<CommonOptimizerOptions>& table();
+
+  Clipping clipping() const { return {clip_norm(), clip_norm_per_tensor()}; }
+};
+
+// One group for each kind of parameter that there is, with the options that `options_of` gives the kind.
+template <class OptionsOf>
+std::vector<torch::optim::OptimizerParamGroup> groups_by_kind(const std::vector<OptimizedParameter>& parameters, OptionsOf options_of) {
+  std::map<ParameterKind, std::vector<torch::Tensor>> kinds;
+  for (const auto& parameter : parameters) kinds[parameter.kind].push_back(parameter.tensor);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  for (auto& [kind, tensors] : kinds)
+    groups.emplace_back(std::move(tensors), std::make_unique<decltype(options_of(kind))>(options_of(kind)));
+  return groups;
+}
+
+// One parameter's tensors of a checkpoint; each is checked against the parameter and taken. Data errors.
+class StateReader {
+ public:
+  StateReader(std::map<std::string, torch::Tensor>& state, std::string prefix, const OptimizedParameter& parameter)
+      : state_(state), prefix_(std::move(prefix)), parameter_(parameter) {}
+
+  torch::Tensor take(const std::string& name);  // a copy of the parameter's shape, type, layout and device
+  int64_t take_count(const std::string& name);  // a 0-d int64 of at least 1
+
+ private:
+  torch::Tensor take(const std::string& name, c10::ArrayRef<int64_t> shape, at::ScalarType type);
+
+  std::map<std::string, torch::Tensor>& state_;
+  std::string prefix_;
+  const OptimizedParameter& parameter_;
+};
+
+StateFormat momentum_format();  // of torch::optim::SGDParamState
+
+// Of torch::optim::AdamParamState and AdamWParamState.
+template <class State>
+StateFormat moments_format() {
+  const auto write = [](const torch::optim::OptimizerParamState& any) -> NamedTensors {
+    const auto& state = static_cast<const State&>(any);
+    return {{"exp_avg", state.exp_avg()}, {"exp_avg_sq", state.exp_avg_sq()}, {"step", at::scalar_tensor(state.step(), at::kLong)}};
+  };
+  const auto read = [](StateReader& reader) -> std::unique_ptr<torch::optim::OptimizerParamState> {
+    auto state = std::make_unique<State>();
+    state->exp_avg(reader.take("exp_avg"));
+    state->exp_avg_sq(reader.take("exp_avg_sq"));
+    state->step(reader.take_count("step"));
+    return state;
+  };
+  return {write, read};
+}
+
+// Options: a table(), the common options, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
+template <class Options>
+OptimizerEntry optimizer_entry(const std::string& name, const std::string& summary, const StateFormat& format) {
+  const auto read = [name](const Config& section) {
+    return Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"});
+  };
+  const auto resolve = [name, read](const Config& section) {
+    Config config;
+    config.set("name", Config::string(name));
+    config.overlay(Options::table().write(read(section)));
+    return config;
+  };
+  const auto make = [read, format](const Config& section, std::vector<OptimizedParameter> parameters) {
+    const Options options = read(section);
+    auto rule = options.rule(parameters);
+    return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
+  };
+  std::vector<OptionSpec> options = Options::table().specs();
+  for (auto& option : options) {
+    if (option.type == options_detail::Field<ParameterSets>::type()) option.choices = options_detail::Field<ParameterSet>::choices();
+  }
+  return {name, {}, summary, std::move(options), resolve, make};
+}
+
+}  // namespace debias
