@@ -32,8 +32,8 @@ std::vector<Listed> listed(const std::vector<Entry>& registry) {
   return result;
 }
 
-const std::vector<std::string> kKinds = {"objectives", "encoders",   "heads",     "datasets",  "views",
-                                         "steps",      "optimizers", "schedules", "protocols", "methods", "recipes"};
+const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets", "views",  "steps",
+                                         "optimizers", "schedules", "protocols", "methods",  "recipes"};
 
 std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "objectives") return listed(objective_registry());

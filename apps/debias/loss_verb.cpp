@@ -160,9 +160,10 @@ int run_loss(const LossArguments& arguments) {
   // Regularisers by group moments take any dtype.
   const bool rows = input.z.is_cpu() && options.precision != LossPrecision::kFp64 && !input.keys.defined();
   if (input.engine == Engine::kFused && entry.kind == InputKind::kPairs && !rows) {
-    throw usage_error("loss: the fused engine takes float32 on the CPU without keys, found {} on {}{}; give --precision fp32, --engine auto, "
-                      "blocked or dense",
-                      enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
+    throw usage_error(
+        "loss: the fused engine takes float32 on the CPU without keys, found {} on {}{}; give --precision fp32, --engine auto, "
+        "blocked or dense",
+        enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
   if (input.engine == Engine::kDense && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));

@@ -135,7 +135,7 @@ ObjectiveEntry end_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.needs_bias = true;
-    return with_options<EndOptions>(std::move(entry), end);
+  return with_options<EndOptions>(std::move(entry), end);
 }
 
 }  // namespace debias

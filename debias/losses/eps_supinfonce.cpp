@@ -42,7 +42,8 @@ Terms terms_of(const ClassRows& rows, const EpsSupInfoNceOptions& options) {
       return {log_add_sums(rows.pairs, c, {.set = PairSet::kUnequal, .sign = 1, .epsilon = epsilon}), rows.negatives};
     }
     case EpsForm::kD:
-      if (!rows.pairs.square()) throw usage_error("{}: form d compares rows of a batch with each other and takes no keys; choose another", kEpsSupinfonceName);
+      if (!rows.pairs.square())
+        throw usage_error("{}: form d compares rows of a batch with each other and takes no keys; choose another", kEpsSupinfonceName);
       return {log_add_triplet_sums(rows.pairs, epsilon), rows.positives * rows.negatives};
     case EpsForm::kIn: {
       const auto sums = log_sums(rows.pairs, {negatives, positives});

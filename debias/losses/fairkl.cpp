@@ -226,7 +226,7 @@ ObjectiveEntry fairkl_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.takes_bias_features = true;
-    return with_options<FairKlOptions>(std::move(entry), fairkl);
+  return with_options<FairKlOptions>(std::move(entry), fairkl);
 }
 
 }  // namespace debias

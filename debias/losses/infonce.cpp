@@ -25,8 +25,8 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
   const ObjectiveInput input = checked_views(given, kInfonceName);
   if (options.drop_false_negatives()) require_labels(input, kInfonceName, "drop_false_negatives");
   return mean_over_view_pairs(input, loss_scale(options), kInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
-    const auto sums = two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()},
-        kInfonceName);
+    const auto sums =
+        two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()}, kInfonceName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
   });

@@ -42,8 +42,8 @@ void check_keyed(ObjectiveInput& input, const char* objective) {
   }
   const at::Tensor& keys = input.keys;
   if (keys.dim() != 2 || keys.size(1) != z.size(2) || keys.size(0) == 0 || !keys.is_floating_point()) {
-    throw data_error("{}: keys: expected floating-point rows of shape [keys, {}], as many dimensions as the anchors have, found {}", objective,
-                     z.size(2), shape_of(keys));
+    throw data_error("{}: keys: expected floating-point rows of shape [keys, {}], as many dimensions as the anchors have, found {}",
+                     objective, z.size(2), shape_of(keys));
   }
   if (keys.device() != z.device()) {
     throw data_error("{}: keys: they are on {}, the anchors on {}; bring both to one", objective, keys.device().str(), z.device().str());
@@ -81,9 +81,10 @@ void require_positives(const at::Tensor& count, const ObjectiveInput& input, con
   const at::Tensor none = count.eq(0).nonzero();
   if (none.size(0) == 0) return;
   const int64_t row = none[0][0].item<int64_t>(), sample = row % input.z.size(0);
-  throw data_error("{}: keys: none is of the sample of anchor {} (sample {}), so it has no positive ({} of {} anchors have none); give positives, "
-                   "or keys with their samples",
-                   objective, row, samples_of(input)[sample].item<int64_t>(), none.size(0), count.size(0));
+  throw data_error(
+      "{}: keys: none is of the sample of anchor {} (sample {}), so it has no positive ({} of {} anchors have none); give positives, "
+      "or keys with their samples",
+      objective, row, samples_of(input)[sample].item<int64_t>(), none.size(0), count.size(0));
 }
 
 ObjectiveInput with_positives_as_keys(const ObjectiveInput& input) {
@@ -92,9 +93,8 @@ ObjectiveInput with_positives_as_keys(const ObjectiveInput& input) {
   const at::Tensor samples = samples_of(input);
   ObjectiveInput joined = input;
   joined.keys = at::cat({input.positives.reshape({-1, input.positives.size(2)}), input.keys});
-  joined.key_samples = at::cat({samples.repeat_interleave(each), input.key_samples.defined()
-                                                                     ? input.key_samples
-                                                                     : at::full({input.keys.size(0)}, -1, samples.options())});
+  joined.key_samples = at::cat({samples.repeat_interleave(each),
+                                input.key_samples.defined() ? input.key_samples : at::full({input.keys.size(0)}, -1, samples.options())});
   if (input.labels.defined() && input.key_labels.defined()) {
     joined.key_labels = at::cat({input.labels.repeat_interleave(each), input.key_labels});
   }

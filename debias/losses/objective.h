@@ -33,16 +33,16 @@ struct ObjectiveInput {
   at::Tensor prior{};    // [C, G] P(y | b) (bias_balanced); absent: counted from the batch
 
   // Keys to compare the anchors with, in place of the anchors (objectives that take keys). Then one view is enough, and samples may repeat.
-  at::Tensor keys{};           // [m, D], with or without gradient
-  at::Tensor key_samples{};    // int64 [m]; absent, or negative: of no sample of the batch
-  at::Tensor key_labels{};     // int64 [m], -1 = unknown
+  at::Tensor keys{};              // [m, D], with or without gradient
+  at::Tensor key_samples{};       // int64 [m]; absent, or negative: of no sample of the batch
+  at::Tensor key_labels{};        // int64 [m], -1 = unknown
   std::optional<int64_t> self{};  // key self + a is anchor a itself; none: no key is an anchor
   // [B, P, D]: the positives of each sample's anchors, the first of them in the numerator. Objectives without labels then leave keys of the
   // anchor's sample out; those over classes join them to the keys. Absent: keys of the anchor's sample are its positives.
   at::Tensor positives{};
 
   Engine engine = Engine::kAuto;
-  std::shared_ptr<EngineRecord> engines{};  // of one evaluation; made by the objective
+  std::shared_ptr<EngineRecord> engines{};       // of one evaluation; made by the objective
   int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
@@ -84,8 +84,8 @@ struct ObjectiveEntry {
   bool needs_bias = false;
   bool takes_bias_features = false;  // reads ObjectiveInput::weights
   bool needs_bias_features = false;
-  bool takes_prior = false;          // reads ObjectiveInput::prior
-  bool takes_keys = false;           // reads ObjectiveInput::keys
+  bool takes_prior = false;  // reads ObjectiveInput::prior
+  bool takes_keys = false;   // reads ObjectiveInput::keys
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
   std::function<std::unique_ptr<Objective>(const Config& term, const std::vector<std::string>& others)> make;

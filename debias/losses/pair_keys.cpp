@@ -42,8 +42,8 @@ PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objec
 
 void refuse_keys(const ObjectiveInput& input, const char* objective) {
   if (!input.keys.defined() && !input.positives.defined()) return;
-  throw usage_error("{}: compares rows of a batch with each other and takes no keys; choose an objective that does (debias list objectives)",
-                    objective);
+  throw usage_error(
+      "{}: compares rows of a batch with each other and takes no keys; choose an objective that does (debias list objectives)", objective);
 }
 
 }  // namespace debias

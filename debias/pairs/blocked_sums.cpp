@@ -24,7 +24,9 @@ RowBlocks blocks_of(const at::Tensor& anchors, const at::Tensor& keys, const Row
 }
 
 // What apply takes for keys: no tensor may be undefined there.
-at::Tensor keys_argument(const Rows& rows) { return rows.square() ? at::empty({0}, rows.anchors.options().requires_grad(false)) : rows.keys; }
+at::Tensor keys_argument(const Rows& rows) {
+  return rows.square() ? at::empty({0}, rows.anchors.options().requires_grad(false)) : rows.keys;
+}
 
 // The gradients of (anchors, keys) followed by nothing for the `others` arguments of apply. In the square case both are the anchors'.
 variable_list returned(const BlockGradients& gradients, bool square, size_t others) {
@@ -69,7 +71,8 @@ class BlockedLogSums : public Function<BlockedLogSums> {
                             const std::vector<PairSum>& requests) {
     const RowBlocks blocks = blocks_of(anchors, keys, rows);
     const double largest = blocks.largest_score();
-    at::Tensor sums = at::full({static_cast<int64_t>(requests.size()), anchors.size(0)}, kLogOfNothing, anchors.options().dtype(at::kDouble));
+    at::Tensor sums =
+        at::full({static_cast<int64_t>(requests.size()), anchors.size(0)}, kLogOfNothing, anchors.options().dtype(at::kDouble));
     const bool grouped = any_of(requests, PairSet::kUnequal) || any_of(requests, PairSet::kEqual);
     const auto all = multiples(requests);
     blocks.each([&](const Block& block) {
@@ -250,7 +253,8 @@ class BlockedRankedLogSums : public Function<BlockedRankedLogSums> {
       for (int64_t r = 0; r < log_weights.size(0); ++r) {
         at::Tensor nothing = out;
         const at::Tensor x = argument(block, rank, table[r], multipliers[static_cast<size_t>(r)], nothing);
-        sums[r].slice(0, block.begin, block.end)
+        sums[r]
+            .slice(0, block.begin, block.end)
             .copy_(at::logsumexp(x.masked_fill(nothing, kLogOfNothing), 1).where(nothing.all(1).logical_not(), kLogOfNothing));
       }
     });
@@ -315,7 +319,8 @@ std::vector<at::Tensor> blocked_ranked_log_sums(const Rows& rows, const std::vec
     multipliers.push_back(request.multiplier);
     constant.push_back(request.constant);
   }
-  const auto sums = BlockedRankedLogSums::apply(rows.flat(), keys_argument(rows), at::stack(log_weights), rows, multipliers, constant).unbind(0);
+  const auto sums =
+      BlockedRankedLogSums::apply(rows.flat(), keys_argument(rows), at::stack(log_weights), rows, multipliers, constant).unbind(0);
   std::vector<at::Tensor> results;
   for (size_t r = 0; r < requests.size(); ++r) results.push_back(constant[r] != 0 ? sums[r].detach() : sums[r]);
   return results;

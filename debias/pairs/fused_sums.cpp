@@ -139,8 +139,7 @@ class LogSums : public Function<LogSums> {
     if (!requests.empty()) {
       const auto form = static_cast<kernels::TileForm>(context->saved_data["form"].toInt());
       kernels::log_sums_backward(Remembered(context, saved[0]).rows, kernel_requests(requests), used_sums.data(),
-                                             {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(),
-                                             dz.data_ptr<float>());
+                                 {form, saved[2].defined() ? saved[2].data_ptr() : nullptr}, used_grads.data(), dz.data_ptr<float>());
     }
     return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
   }
@@ -159,7 +158,7 @@ class LogAddSums : public Function<LogAddSums> {
                                double temperature, const LogAdd& term) {
     at::Tensor sums = at::empty({z.size(0)}, at::kDouble), slopes = at::empty_like(sums);
     kernels::log_add_sums_forward(batch.rows(temperature), kernel_term(term), c.const_data_ptr<float>(), sums.data_ptr<double>(),
-                                       slopes.data_ptr<double>());
+                                  slopes.data_ptr<double>());
     context->save_for_backward({z, c, slopes});
     remember(context, batch, temperature);
     context->saved_data["set"] = static_cast<int64_t>(term.set);
@@ -177,7 +176,7 @@ class LogAddSums : public Function<LogAddSums> {
     if (grads[0].defined()) {
       const at::Tensor weights = grads[0].to(at::kFloat).contiguous();
       kernels::log_add_sums_backward(Remembered(context, saved[0]).rows, kernel_term(term), saved[1].const_data_ptr<float>(),
-                                                 weights.const_data_ptr<float>(), dz.data_ptr<float>());
+                                     weights.const_data_ptr<float>(), dz.data_ptr<float>());
       dc = (grads[0] * saved[2]).to(at::kFloat);
     }
     return {dz, dc, at::Tensor(), at::Tensor(), at::Tensor()};
@@ -202,8 +201,7 @@ class RankedLogSums : public Function<RankedLogSums> {
         z.requires_grad() && shares > 0 && n <= budget / (kernels::kept_columns(n) * shares * static_cast<int64_t>(sizeof(float)));
     const at::Tensor kept = keep ? at::empty({shares, n, kernels::kept_columns(n)}, at::kFloat) : at::Tensor();
     at::Tensor sums = at::empty({log_weights.size(0), n}, at::kDouble);
-    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(),
-                                          keep ? kept.data_ptr<float>() : nullptr);
+    kernels::ranked_log_sums_forward(batch.rows(temperature), requests, sums.data_ptr<double>(), keep ? kept.data_ptr<float>() : nullptr);
     context->save_for_backward({z, log_weights, kept});
     remember(context, batch, temperature);
     context->saved_data["multipliers"] = multipliers;

@@ -36,7 +36,11 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
   const int64_t self = context->saved_data["self"].toInt();
   const bool square = saved[1].dim() != 2;
   const at::Tensor keys = square ? at::Tensor() : saved[1], key_group = square ? at::Tensor() : context->saved_data["key_group"].toTensor();
-  return {saved[0],  keys, context->saved_data["group"].toTensor(), key_group, self < 0 ? std::nullopt : std::optional<int64_t>(self),
+  return {saved[0],
+          keys,
+          context->saved_data["group"].toTensor(),
+          key_group,
+          self < 0 ? std::nullopt : std::optional<int64_t>(self),
           context->saved_data["temperature"].toDouble()};
 }
 

@@ -23,22 +23,22 @@ struct SortedBatch;
 enum class PairSet { kOthers, kUnequal, kEqual };  // all keys but the anchor itself; those of other groups; those of its own
 
 struct Rows {
-  at::Tensor anchors;               // [B, V, D] or [n, D], float32 or float64
-  at::Tensor group;                 // int64 [n]
-  at::Tensor keys{};                // [m, D], in the dtype of the anchors, with or without gradient; undefined: the anchors themselves
-  at::Tensor key_group{};           // int64 [m], with keys
-  std::optional<int64_t> self{};    // with keys: key self + a is anchor a itself; none: no key is an anchor
-  double temperature = 1;           // t
+  at::Tensor anchors;             // [B, V, D] or [n, D], float32 or float64
+  at::Tensor group;               // int64 [n]
+  at::Tensor keys{};              // [m, D], in the dtype of the anchors, with or without gradient; undefined: the anchors themselves
+  at::Tensor key_group{};         // int64 [m], with keys
+  std::optional<int64_t> self{};  // with keys: key self + a is anchor a itself; none: no key is an anchor
+  double temperature = 1;         // t
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;
-  bool bfloat16_products = false;                  // the fused engine may round rows where it multiplies them
-  std::shared_ptr<EngineRecord> engines{};         // told which engine computed each sum
-  mutable std::shared_ptr<SortedBatch> sorted{};   // made by the first fused sum, shared by the others
+  bool bfloat16_products = false;                 // the fused engine may round rows where it multiplies them
+  std::shared_ptr<EngineRecord> engines{};        // told which engine computed each sum
+  mutable std::shared_ptr<SortedBatch> sorted{};  // made by the first fused sum, shared by the others
 
   bool square() const { return !keys.defined(); }
-  int64_t size() const { return group.size(0); }                                  // n
+  int64_t size() const { return group.size(0); }                                 // n
   int64_t key_count() const { return square() ? group.size(0) : keys.size(0); }  // m
-  at::Tensor flat() const;                                                        // the anchors [n, D], in the order of rows
+  at::Tensor flat() const;                                                       // the anchors [n, D], in the order of rows
   at::Tensor flat_keys() const { return square() ? flat() : keys; }
   at::Tensor groups_of_keys() const { return square() ? group : key_group; }
   std::optional<int64_t> self_key() const { return square() ? std::optional<int64_t>(0) : self; }

@@ -34,7 +34,8 @@ void KeyQueue::add(const at::Tensor& rows, const at::Tensor& samples, const at::
 }
 
 std::vector<std::pair<std::string, at::Tensor>> KeyQueue::state() const {
-  return {{"queue.rows", rows_}, {"queue.samples", samples_}, {"queue.labels", labels_}, {"queue.next", at::scalar_tensor(next_, at::kLong)}};
+  return {
+      {"queue.rows", rows_}, {"queue.samples", samples_}, {"queue.labels", labels_}, {"queue.next", at::scalar_tensor(next_, at::kLong)}};
 }
 
 void KeyQueue::load(const SafetensorsFile& file) {
@@ -42,7 +43,8 @@ void KeyQueue::load(const SafetensorsFile& file) {
   const at::Tensor rows = named_tensor(file, "queue.rows", rows_), samples = named_tensor(file, "queue.samples", samples_),
                    labels = named_tensor(file, "queue.labels", labels_);
   const int64_t place = next.item<int64_t>();
-  if (place < 0 || place >= rows_.size(0)) throw data_error("'{}': queue.next is {}, the queue has {} rows; the file was altered", file.path(), place, rows_.size(0));
+  if (place < 0 || place >= rows_.size(0))
+    throw data_error("'{}': queue.next is {}, the queue has {} rows; the file was altered", file.path(), place, rows_.size(0));
   next_ = place;
   rows_ = rows;
   samples_ = samples;

@@ -137,7 +137,8 @@ void check(const Recipe& recipe, const Dataset& dataset) {
   if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
   if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
   if (recipe.train.micro_batch()) {
-    throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives", where);
+    throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives",
+                      where);
   }
   const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
   if (size % added != 0) {
@@ -148,12 +149,14 @@ void check(const Recipe& recipe, const Dataset& dataset) {
   for (const auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;
     if (!term.takes_keys()) {
-      throw usage_error("{}method 'moco': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-                        "method simclr",
-                        where, term.label());
+      throw usage_error(
+          "{}method 'moco': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+          "method simclr",
+          where, term.label());
     }
     if (term.on() != TermInput::kProjection) {
-      throw usage_error("{}method 'moco': objective '{}' must read the projection, whose keys there are; leave its `on` out", where, term.label());
+      throw usage_error("{}method 'moco': objective '{}' must read the projection, whose keys there are; leave its `on` out", where,
+                        term.label());
     }
   }
 }
@@ -166,7 +169,8 @@ const OptionTable<MocoOptions>& MocoOptions::table() {
       OptionTable<Self>()
           .add("version", &Self::version_, "v2: a queue of keys; v3: the batch's own keys, both directions, a predictor")
           .add("momentum", &Self::momentum_, Range::closed(0, 1), "of the copy that makes keys; auto: 0.999 in v2, 0.99 in v3")
-          .add("queue", &Self::queue_, Range::closed(0, 1 << 24), "keys kept, a multiple of those of a step; auto: 4096 in v2, 0 (none) in v3")
+          .add("queue", &Self::queue_, Range::closed(0, 1 << 24),
+               "keys kept, a multiple of those of a step; auto: 4096 in v2, 0 (none) in v3")
           .add("symmetric", &Self::symmetric_, "either view asks for the other's keys; auto: true in v3")
           .add("predictor", &Self::predictor_, Range::closed(0, 65536),
                "width of the hidden layer of a head on the queries alone, 0: none; auto: 0 in v2, 4096 in v3");

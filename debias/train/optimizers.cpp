@@ -50,6 +50,7 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
     network.insert(network.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   };
   add(optimized_parameters(*model.head, "head."));
+  if (model.predictor != nullptr) add(optimized_parameters(*model.predictor, "predictor."));
   if (model.classifier != nullptr) {
     std::vector<OptimizedParameter> own = optimized_parameters(*model.classifier->linear(), "classifier.");
     if (const auto rate = model.classifier->own_learning_rate()) {

@@ -7,8 +7,8 @@
 namespace debias {
 namespace {
 
-const std::vector<std::string> kSections = {"name",       "seed",      "data",     "views", "encoder",  "head",   "objective",
-                                            "classifier", "method",    "optimizer", "schedule", "train", "evaluate", "output", "expected"};
+const std::vector<std::string> kSections = {"name",   "seed",      "data",     "views", "encoder",  "head",   "objective", "classifier",
+                                            "method", "optimizer", "schedule", "train", "evaluate", "output", "expected"};
 
 const Config& required(const Config& root, const std::string& key) {
   const Config* node = root.find(key);

@@ -144,7 +144,7 @@ struct Recipe {
   Config eval_views;     // `views.eval`, null where absent
   Config encoder, head;
   std::vector<TermRecipe> objective;
-  Config method;  // null where absent: simclr
+  Config method;                                // null where absent: simclr
   std::optional<ClassifierOptions> classifier;  // with `auto` resolved where it is not the recipe's optimizer
   Config optimizer, schedule;
   TrainOptions train;

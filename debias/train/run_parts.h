@@ -5,8 +5,8 @@
 
 #include "debias/loader/loader.h"
 #include "debias/optim/schedule.h"
-#include "debias/train/optimizers.h"
 #include "debias/train/method.h"
+#include "debias/train/optimizers.h"
 #include "debias/train/trainer.h"
 
 namespace debias {

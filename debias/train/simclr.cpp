@@ -34,9 +34,8 @@ class Simclr final : public Method {
 
  private:
   Evaluated losses(const ModelOutput& output, const Batch& batch) const {
-    return evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
-      return term.objective()(input_of(term, batch, output, logits));
-    });
+    return evaluate(output, batch,
+                    [&](const Term& term, const at::Tensor& logits) { return term.objective()(input_of(term, batch, output, logits)); });
   }
 
   StepReport in_parts(const Batch& batch) {

@@ -19,7 +19,6 @@ std::vector<std::string> keys_of_others() {
   return keys;
 }
 
-
 void require_data(const ObjectiveEntry& entry, const TermRecipe& term, const DatasetInfo& info) {
   const std::string prefix = term.section.prefix();
   const std::string of = fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));

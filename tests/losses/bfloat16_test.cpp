@@ -7,11 +7,11 @@
 
 #include "debias/kernels/cpu/bf16_panels.h"
 #include "debias/losses/infonce.h"
-#include "debias/pairs/pair_sums.h"
 #include "debias/losses/supcon.h"
 #include "debias/losses/two_view.h"
-#include "tests/support/pair_shape.h"
+#include "debias/pairs/pair_sums.h"
 #include "tests/support/embeddings.h"
+#include "tests/support/pair_shape.h"
 
 namespace debias {
 namespace {

@@ -103,7 +103,7 @@ TEST_P(Keyed, AQueueAgreesWithFiniteDifferencesInAllThatItReads) {
     for (const auto& option : entry().options) {
       if (option.name == "detach_weights") objective->set(option.name, Config::boolean(false));
     }
-    for (at::Tensor ObjectiveInput::* part : {&ObjectiveInput::z, &ObjectiveInput::keys, &ObjectiveInput::positives}) {
+    for (at::Tensor ObjectiveInput::*part : {&ObjectiveInput::z, &ObjectiveInput::keys, &ObjectiveInput::positives}) {
       ObjectiveInput given = queued();
       const at::Tensor leaf = (given.*part).clone().requires_grad_(true);
       given.*part = leaf;

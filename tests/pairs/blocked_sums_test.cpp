@@ -20,8 +20,10 @@ class BlockedSums : public testing::TestWithParam<std::tuple<PairShape, Keys>> {
   Rows problem(Engine engine, at::ScalarType type = at::kDouble) const {
     const auto& [shape, keys] = GetParam();
     at::manual_seed(shape.n * 31 + shape.dim);
-    const at::Tensor z = unit(at::randn({shape.n, shape.dim}, at::kDouble)), more = unit(at::randn({shape.n / 2 + 3, shape.dim}, at::kDouble));
-    const at::Tensor group = at::randint(shape.groups, {shape.n}, at::kLong), more_group = at::randint(shape.groups, {more.size(0)}, at::kLong);
+    const at::Tensor z = unit(at::randn({shape.n, shape.dim}, at::kDouble)),
+                     more = unit(at::randn({shape.n / 2 + 3, shape.dim}, at::kDouble));
+    const at::Tensor group = at::randint(shape.groups, {shape.n}, at::kLong),
+                     more_group = at::randint(shape.groups, {more.size(0)}, at::kLong);
     Rows rows = {.anchors = z.to(type).clone().requires_grad_(true), .group = group, .temperature = shape.temperature, .engine = engine};
     rows.engines = std::make_shared<EngineRecord>();
     if (keys == Keys::kNone) return rows;
@@ -42,7 +44,8 @@ class BlockedSums : public testing::TestWithParam<std::tuple<PairShape, Keys>> {
         dense.anchors = blocked.anchors.detach().to(at::kDouble).requires_grad_(true);
         if (!dense.square()) dense.keys = blocked.keys.detach().to(at::kDouble).requires_grad_(true);
       }
-      const double tolerance = type == at::kDouble ? 1e-12 : 2e-5 * std::max(1.0, 0.05 / std::get<0>(GetParam()).temperature), allowed = type == at::kDouble ? 1e-11 : 1e-3;
+      const double tolerance = type == at::kDouble ? 1e-12 : 2e-5 * std::max(1.0, 0.05 / std::get<0>(GetParam()).temperature),
+                   allowed = type == at::kDouble ? 1e-11 : 1e-3;
       const std::vector<at::Tensor> got = sums(blocked), expected = sums(dense);
       EXPECT_EQ(blocked.engines->engine(), Engine::kBlocked);
       EXPECT_EQ(dense.engines->engine(), Engine::kDense);
@@ -80,7 +83,8 @@ TEST_P(BlockedSums, LogSumsOfOneSet) {
 }
 
 TEST_P(BlockedSums, RankedLogSums) {
-  const at::Tensor log_weight = at::linspace(0.1, 1.0, 2 * std::get<0>(GetParam()).n + 3, at::kDouble).log(), falling = log_weight.flip(0).clone();
+  const at::Tensor log_weight = at::linspace(0.1, 1.0, 2 * std::get<0>(GetParam()).n + 3, at::kDouble).log(),
+                   falling = log_weight.flip(0).clone();
   falling[0] = -INFINITY;
   compare([&](const Rows& rows) { return ranked_log_sums(rows, {{log_weight, 1}, {falling, 0.5}, {log_weight, 2, true}}); });
 }
@@ -128,7 +132,10 @@ TEST(BlockedSumsKeys, ThatAreTheAnchorsAreTheSquareCase) {
 }
 
 TEST(BlockedSumsKeys, WithoutGradientGetNone) {
-  Rows rows = {.anchors = random_embeddings(8, 1, 4, 1).requires_grad_(true), .group = at::arange(8), .temperature = 0.5, .engine = Engine::kBlocked};
+  Rows rows = {.anchors = random_embeddings(8, 1, 4, 1).requires_grad_(true),
+               .group = at::arange(8),
+               .temperature = 0.5,
+               .engine = Engine::kBlocked};
   rows.keys = random_embeddings(9, 1, 4, 2).squeeze(1);
   rows.key_group = at::arange(9);
   log_sums(rows, {{PairSet::kUnequal, 1}})[0].sum().backward();

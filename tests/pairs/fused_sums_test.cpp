@@ -6,8 +6,8 @@
 
 #include "debias/core/error.h"
 #include "debias/pairs/pair_sums.h"
-#include "tests/support/pair_shape.h"
 #include "tests/support/embeddings.h"
+#include "tests/support/pair_shape.h"
 
 namespace debias {
 namespace {
@@ -143,7 +143,8 @@ TEST(FusedSumsErrors, BudgetAndSecondDerivative) {
 }
 
 TEST(FusedSumsGroups, ACopyWithOtherGroupsIsAnotherProblem) {
-  Rows rows = {.anchors = random_embeddings(6, 1, 3, 1).squeeze(1).to(at::kFloat), .group = integers({0, 0, 1, 1, 2, 2}), .temperature = 0.5};
+  Rows rows = {
+      .anchors = random_embeddings(6, 1, 3, 1).squeeze(1).to(at::kFloat), .group = integers({0, 0, 1, 1, 2, 2}), .temperature = 0.5};
   log_sums(rows, {{PairSet::kEqual, 1}});
   Rows other = rows;
   other.group = integers({0, 1, 2, 0, 1, 2});

@@ -7,8 +7,8 @@
 
 #include <cmath>
 
-#include "debias/loader/loader.h"
 #include "debias/core/error.h"
+#include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
 #include "tests/train/small_recipe.h"
 
