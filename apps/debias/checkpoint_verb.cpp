@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 #include "debias/core/safetensors.h"
 
 namespace debias {
@@ -30,7 +33,8 @@ int run_show(const CheckpointArguments& arguments) {
   if (arguments.recipe) {
     const auto found = file.metadata().find("debias.recipe");
     if (found == file.metadata().end()) throw data_error("checkpoint '{}': it holds no recipe; no training run wrote it", file.path());
-    fmt::print("{}{}", found->second, found->second.ends_with('\n') ? "" : "\n");
+    const std::string recipe = found->second + (found->second.ends_with('\n') ? "" : "\n");
+    isatty(STDOUT_FILENO) != 0 ? print_lines(recipe) : fmt::print("{}", recipe);  // a file gets it byte for byte
     return 0;
   }
   if (arguments.json) {
@@ -40,17 +44,19 @@ int run_show(const CheckpointArguments& arguments) {
       out["tensors"].push_back(
           {{"name", entry.name}, {"dtype", name_of(entry.dtype)}, {"shape", entry.shape}, {"bytes", entry.end - entry.begin}});
     }
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return 0;
   }
-  fmt::print("{}\n", file.path());
+  fmt::print("{}\n", without_control_characters(file.path()));
   if (state.is_object()) {
-    for (const auto& [key, value] : state.items())
-      fmt::print("  {:<18} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+    for (const auto& [key, value] : state.items()) {
+      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+      fmt::print("  {:<18} {}\n", without_control_characters(key), without_control_characters(text));
+    }
   }
   uint64_t bytes = 0;
   for (const auto& entry : file.tensors()) {
-    fmt::print("  {:<52} {:<9} [{}]\n", entry.name, name_of(entry.dtype), fmt::join(entry.shape, ", "));
+    fmt::print("  {:<52} {:<9} [{}]\n", without_control_characters(entry.name), name_of(entry.dtype), fmt::join(entry.shape, ", "));
     bytes += entry.end - entry.begin;
   }
   fmt::print("  {} tensors, {:.1f} MB\n", file.tensors().size(), static_cast<double>(bytes) / 1e6);
@@ -61,9 +67,9 @@ int run_verify(const CheckpointArguments& arguments) {
   const SafetensorsFile file = SafetensorsFile::open(resolve(arguments.path));
   const bool checked = verify_safetensors(file);
   if (arguments.json) {
-    fmt::print("{}\n", nlohmann::ordered_json({{"path", file.path()}, {"form", "ok"}, {"checksum", checked ? "ok" : "none"}}).dump());
+    print_json({{"path", file.path()}, {"form", "ok"}, {"checksum", checked ? "ok" : "none"}}, -1);
   } else {
-    fmt::print("{}: {} tensors; {}\n", file.path(), file.tensors().size(),
+    fmt::print("{}: {} tensors; {}\n", without_control_characters(file.path()), file.tensors().size(),
                checked ? "form and checksum are right" : "form is right; it carries no checksum");
   }
   return 0;

@@ -5,10 +5,13 @@
 #include <memory>
 #include <optional>
 
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/checked_math.h"
 #include "debias/core/npy.h"
+#include "debias/core/printable.h"
 #include "debias/core/registry.h"
 #include "debias/data/data_check.h"
 #include "debias/data/data_make.h"
@@ -46,7 +49,7 @@ int run_list(const DataArguments& arguments) {
     for (const auto& spec : entry.options) options.push_back(option_json(spec));
     list.push_back({{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}, {"options", options}});
   }
-  fmt::print("{}\n", nlohmann::ordered_json{{"datasets", list}}.dump());
+  print_json({{"datasets", list}}, -1);
   return 0;
 }
 
@@ -66,24 +69,27 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
   return json;
 }
 
-std::string json_text(const nlohmann::ordered_json& json) {  // file names need not be UTF-8
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+std::vector<std::string> shown(std::vector<std::string> names) {
+  for (auto& name : names) name = without_control_characters(name);
+  return names;
 }
 
 void print_check(const DataCheck& check) {
   const std::string size = check.height > 0 ? fmt::format("{}x{}x{}", check.height, check.width, check.channels) : "several sizes";
   fmt::print("{}, split {}: {} images of {}\n", check.name, check.split, check.count, size);
   fmt::print("mean {:.4f}  std {:.4f}  (values in [0, 1], per channel)\n", fmt::join(check.mean, " "), fmt::join(check.std, " "));
-  for (size_t i = 0; i < check.class_names.size(); ++i) fmt::print("  {:<16} {:>8}\n", check.class_names[i], check.per_class[i]);
+  const std::vector<std::string> classes = shown(check.class_names);
+  for (size_t i = 0; i < classes.size(); ++i) fmt::print("  {:<16} {:>8}\n", classes[i], check.per_class[i]);
   if (!check.bias_names.empty()) {
-    fmt::print("label x bias ({})\n", fmt::join(check.bias_names, " "));
+    fmt::print("label x bias ({})\n", fmt::join(shown(check.bias_names), " "));
     for (size_t i = 0; i < check.bias_table.size(); ++i) {
-      fmt::print("  {:<16} {:>6}\n", check.class_names[i], fmt::join(check.bias_table[i], " "));
+      fmt::print("  {:<16} {:>6}\n", classes[i], fmt::join(check.bias_table[i], " "));
     }
   }
   constexpr size_t kShown = 20;
   for (size_t i = 0; i < std::min(kShown, check.bad_files.size()); ++i) {
-    fmt::print("bad: {}: {}\n", check.bad_files[i].path, check.bad_files[i].reason);
+    const BadFile& bad = check.bad_files[i];
+    fmt::print("bad: {}: {}\n", without_control_characters(bad.path), without_control_characters(bad.reason));
   }
   if (check.bad_files.size() > kShown) fmt::print("bad: and {} more (--json lists all)\n", check.bad_files.size() - kShown);
 }
@@ -95,7 +101,7 @@ void print_unreadable(const Config& section, const FileError& error) {
   const Config* split = section.find("split");
   check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
   check.bad_files = {{error.path(), error.reason()}};
-  fmt::print("{}\n", json_text(check_json(check)));
+  print_json(check_json(check), -1);
 }
 
 int run_check(const DataArguments& arguments) {
@@ -109,7 +115,7 @@ int run_check(const DataArguments& arguments) {
   }
   const DataCheck check = check_data(*dataset, 0, *terminal_progress());
   if (arguments.json) {
-    fmt::print("{}\n", json_text(check_json(check)));
+    print_json(check_json(check), -1);
   } else {
     print_check(check);
   }
@@ -144,6 +150,7 @@ std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vecto
 int run_export(const DataArguments& arguments) {
   const Config section = section_of(arguments);
   for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside_root(section, out, "data export");
+  refuse_overwriting("data export", {arguments.out, arguments.labels, arguments.bias}, files_named_in(section));
   const auto dataset = make_dataset(section);
   if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {
     throw usage_error("data export: data set '{}' has no bias attribute; leave out --bias", dataset->info().name);
@@ -165,7 +172,7 @@ int run_export(const DataArguments& arguments) {
   };
   write_integers(arguments.labels, &Dataset::label);
   write_integers(arguments.bias, &Dataset::bias);
-  fmt::print("{}: uint8 [{}]\n", arguments.out, fmt::join(shape, ", "));
+  fmt::print("{}: uint8 [{}]\n", without_control_characters(arguments.out), fmt::join(shape, ", "));
   return 0;
 }
 
@@ -176,10 +183,10 @@ int run_make(const DataArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json = {{"name", arguments.name}, {"out", arguments.out}};
     for (const auto& part : made.parts) json[part.split] = {{"aligned", part.aligned}, {"conflicting", part.conflicting}};
-    fmt::print("{}\n", json_text(json));
+    print_json(json, -1);
     return 0;
   }
-  fmt::print("{}: {}\n", arguments.out, arguments.name);
+  fmt::print("{}: {}\n", without_control_characters(arguments.out), arguments.name);
   for (const auto& part : made.parts) {
     fmt::print("  {:<6} {:>7} images: {} aligned, {} conflicting\n", part.split, part.aligned + part.conflicting, part.aligned,
                part.conflicting);
@@ -224,8 +231,8 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
 
   auto* exported = add_reader(verb, "export", "pixels, labels and biases as .npy files, in the data set's order", *arguments);
   exported->add_option("--out", arguments->out, "uint8 [N, H, W, C]")->required();
-  exported->add_option("--labels", arguments->labels, "int64 [N]");
-  exported->add_option("--bias", arguments->bias, "int64 [N]");
+  exported->add_option("--labels", arguments->labels, "int64 [N]")->transform(with_home);
+  exported->add_option("--bias", arguments->bias, "int64 [N]")->transform(with_home);
   exported->add_option("--limit", arguments->limit, "the first N images only");
   exported->footer("Example: debias data export glyphs split=test --limit 100 --out x.npy --labels y.npy");
   runs(exported, run_export);

@@ -5,9 +5,12 @@
 #include "apps/debias/bias_features.h"
 #include "apps/debias/embedded_layer.h"
 #include "apps/debias/judged_run.h"
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 #include "debias/encoders/device.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
@@ -23,9 +26,10 @@ struct EmbedArguments {
   std::string run, out;
   DataWords data;
   std::string layer = "encoder", which = "last", device = "auto";
-  bool bias_features = false, accept_data_change = false, json = false;
+  bool bias_features = false, accept_data_change = false, raw = false, json = false;
 
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
+  CsvCells cells() const { return raw ? CsvCells::kRaw : CsvCells::kGuarded; }
 };
 
 // The data set that --data names, else the run's test set with the words laid over it.
@@ -67,13 +71,29 @@ int print_bias_features(const EmbedArguments& arguments, const Features& feature
                                            {"files", std::vector<std::string>{file.path}},
                                            {"layer", arguments.layer},
                                            {"empty_rows", file.empty_rows}};
-    fmt::print("{}\n", result.dump());
+    print_json(result, -1);
     return 0;
   }
-  fmt::print("{}\n{} rows by sample id, {} dimensions{}\n", file.path, file.rows, F,
+  const std::string shown = without_control_characters(file.path);
+  fmt::print("{}\n{} rows by sample id, {} dimensions{}\n", shown, file.rows, F,
              file.empty_rows == 0 ? "" : fmt::format("; {} rows of images that are not in the set are zero", file.empty_rows));
-  fmt::print("next: bias_features: {} in an objective of the debiased recipe\n", file.path);
+  fmt::print("next: bias_features: {} in an objective of the debiased recipe\n", shown);
   return 0;
+}
+
+std::vector<std::string> outputs_of(const EmbedArguments& arguments, const std::string& bias_path) {
+  if (arguments.bias_features) return {bias_path};
+  std::vector<std::string> paths = embedding_paths(arguments.out);
+  paths.push_back(name_path(arguments.out));
+  return paths;
+}
+
+// What the data are read from, and all that the run consists of.
+std::vector<std::string> inputs_of(const LoadedRun& run, const Config& section) {
+  std::vector<std::string> inputs = files_named_in(section);
+  const std::vector<std::string> kept = run_files(run);
+  inputs.insert(inputs.end(), kept.begin(), kept.end());
+  return inputs;
 }
 
 int run_embed(const EmbedArguments& arguments) {
@@ -86,6 +106,7 @@ int run_embed(const EmbedArguments& arguments) {
   const auto network = embedded_layer(run, layer);
   const Config section = arguments.bias_features ? training_section(run, data) : embedded_section(run, data);
   for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of({.train = {}, .valid = {}, .test = section}));
+  refuse_overwriting("embed", outputs_of(arguments, bias_path), inputs_of(run, section));
   const auto log = terminal_log();
   const auto progress = terminal_progress();
   DataWatch watch(recipe.verify, *progress, *log);
@@ -98,18 +119,18 @@ int run_embed(const EmbedArguments& arguments) {
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1));
   const Features features = extract_features(*network, dataset, views, options, *progress);
   if (arguments.bias_features) return print_bias_features(arguments, features, *dataset, bias_path);
-  const std::vector<std::string> files = write_embeddings(arguments.out, features, *dataset);
-  const std::optional<std::string> names = write_names(arguments.out, features, *dataset);
+  const std::vector<std::string> files = write_embeddings(arguments.out, features, *dataset, arguments.cells());
+  const std::optional<std::string> names = write_names(arguments.out, features, *dataset, arguments.cells());
 
   const int64_t N = features.values.size(0), D = features.values.size(1);
   if (arguments.json) {
     nlohmann::ordered_json result = {{"count", N}, {"dimensions", D}, {"files", files}, {"layer", arguments.layer}};
     if (names) result["names"] = *names;
-    fmt::print("{}\n", result.dump());
+    print_json(result, -1);
     return 0;
   }
-  for (const auto& path : files) fmt::print("{}\n", path);
-  if (names) fmt::print("{}\n", *names);
+  for (const auto& path : files) fmt::print("{}\n", without_control_characters(path));
+  if (names) fmt::print("{}\n", without_control_characters(*names));
   fmt::print("{} images, {} dimensions, {}, not normalised\n", N, D, kLayerWords[static_cast<size_t>(layer)]);
   return 0;
 }
@@ -129,6 +150,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training");
+  verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
   verb->callback([arguments, &action] { action = [arguments] { return run_embed(*arguments); }; });

@@ -6,6 +6,8 @@
 #include "apps/debias/evaluation_files.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -23,7 +25,7 @@ struct EvalArguments {
   std::vector<std::string> words;
   DataWords data;
   std::string which = "last", device = "auto", fail_if;
-  bool predictions = false, accept_data_change = false, json = false;
+  bool predictions = false, accept_data_change = false, raw = false, json = false;
 
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
 };
@@ -123,6 +125,16 @@ void check_condition(const Condition& condition, const NamedMetrics& metrics) {
   }
 }
 
+// Evaluations lie in the run folder, and so may labels.
+void refuse_overwriting_data(const EvaluationFiles& files, const std::vector<AskedProtocol>& asked, const JudgedData& data) {
+  for (const auto& protocol : asked) {
+    const std::string path = files.path(protocol.entry->name);
+    for (const Config* section : {&data.train, &data.valid, &data.test}) {
+      refuse_overwriting("eval", {path + ".json", path + ".csv"}, files_named_in(*section));
+    }
+  }
+}
+
 int run_eval(const EvalArguments& arguments) {
   std::vector<AskedProtocol> asked = asked_protocols(arguments.protocols);
   std::optional<Condition> condition;
@@ -137,7 +149,11 @@ int run_eval(const EvalArguments& arguments) {
   if (arguments.predictions && run.folder.empty()) {
     throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
   }
-  if (!run.folder.empty()) refuse_inside_data(run.folder, roots_of(data));
+  const EvaluationFiles files(run.folder, named.name);
+  if (!run.folder.empty()) {
+    refuse_inside_data(run.folder, roots_of(data));
+    refuse_overwriting_data(files, asked, data);
+  }
   const auto progress = terminal_progress();
   const auto log = terminal_log();
   const Recipe recipe = read_recipe(run.recipe);
@@ -147,7 +163,6 @@ int run_eval(const EvalArguments& arguments) {
   if (named.name.empty()) accepted = require_unchanged(run, watch, words.recipe, arguments.data_change(), *log);
   run.encoder->to(device);
   EvaluationCache cache(input, *progress, take_recipe_options(recipe, asked));
-  const EvaluationFiles files(run.folder, named.name);
   NamedMetrics metrics;
   nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}};
   std::string table = fmt::format("{} (epoch {})\n", run.checkpoint, run.epoch);
@@ -162,11 +177,12 @@ int run_eval(const EvalArguments& arguments) {
     for (const auto& note : result.notes) log->warn(note);
     if (run.folder.empty()) continue;
     files.write(name, result, record, Thumbnails::kReplace);
-    if (arguments.predictions && !write_predictions(files.path(name) + ".csv", result, input)) {
+    if (arguments.predictions &&
+        !write_predictions(files.path(name) + ".csv", result, input, arguments.raw ? CsvCells::kRaw : CsvCells::kGuarded)) {
       log->warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", name, files.path(name)));
     }
   }
-  fmt::print("{}", arguments.json ? out.dump(2) + "\n" : table);
+  arguments.json ? print_json(out) : print_lines(table);
   if (condition) check_condition(*condition, metrics);
   return 0;
 }
@@ -192,6 +208,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "judge on data that are not what they were in training");
   verb->add_flag("--predictions", arguments->predictions, "write evaluation/PROTOCOL.csv: the class predicted for each image");
+  verb->add_flag("--raw", arguments->raw, "in PROTOCOL.csv, names as they are, also those that a spreadsheet would run (=1+1)");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");
   verb->callback([arguments, &action] { action = [arguments] { return run_eval(*arguments); }; });

@@ -6,11 +6,13 @@
 
 #include "apps/debias/judged_run.h"
 #include "apps/debias/preprocess.h"
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/data/atomic_folder.h"
 #include "debias/encoders/onnx_resnet.h"
 #include "debias/encoders/state.h"
@@ -104,11 +106,10 @@ int run_export_verb(const ExportArguments& arguments) {
   std::vector<std::string> paths;
   for (const auto& name : files) paths.push_back((fs::path(folder) / name).string());
   if (arguments.json) {
-    const nlohmann::ordered_json result = {{"folder", folder}, {"files", paths}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}};
-    fmt::print("{}\n", result.dump());
+    print_json({{"folder", folder}, {"files", paths}, {"checkpoint", run.checkpoint}, {"epoch", run.epoch}}, -1);
     return 0;
   }
-  for (const auto& path : paths) fmt::print("{}\n", path);
+  for (const auto& path : paths) fmt::print("{}\n", without_control_characters(path));
   fmt::print("the encoder after {} epochs, {} features\n", run.epoch, run.encoder->feature_dim());
   return 0;
 }

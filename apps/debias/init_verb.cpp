@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "apps/debias/proposed_recipe.h"
+#include "apps/debias/results.h"
 #include "apps/debias/survey_text.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -128,18 +129,14 @@ nlohmann::ordered_json plan_json(const Fit& fit, const ProposalInput& proposal) 
           {"next", next_commands(proposal)}};
 }
 
-void print_object(const nlohmann::ordered_json& json) {  // file names need not be UTF-8
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
 int run_init(const InitArguments& arguments) {
   ProposalInput proposal = named_proposal(arguments);
   check_arguments(arguments, proposal);
   const std::optional<InitGoal> asked = asked_goal(arguments.goal);
   const FolderSurvey survey = survey_folder(arguments.folder, arguments.labels, *terminal_progress());
-  if (!arguments.json) fmt::print("{}", survey_text(survey, arguments.folder));
+  if (!arguments.json) print_lines(survey_text(survey, arguments.folder));
   if (!survey.judged_bad.empty()) {
-    if (arguments.json) print_object(survey_json(survey));
+    if (arguments.json) print_json(survey_json(survey));
     throw data_error("init: {} damaged files are among those to be judged, the first {}: repair or remove them; no recipe was written",
                      survey.judged_bad.size(), survey.judged_bad[0].path);
   }
@@ -151,15 +148,15 @@ int run_init(const InitArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json json = survey_json(survey);
     json.update(plan_json(fit, proposal));
-    print_object(json);
+    print_json(json);
     return 0;
   }
   fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value()));
-  fmt::print("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.file, proposal.epochs,
-             fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60);
+  print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.file,
+                          proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
   print_remark_on_steps(fit, proposal);
   fmt::print("next:\n");
-  for (const std::string& command : next_commands(proposal)) fmt::print("  {}\n", command);
+  for (const std::string& command : next_commands(proposal)) print_lines("  " + command + "\n");
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
@@ -66,11 +67,12 @@ int run_list_recipes(const std::string& only, bool json) {
       out["recipes"].push_back(
           {{"name", recipe.name}, {"path", recipe.path}, {"summary", recipe.summary}, {"data", recipe.data}, {"time", recipe.time}});
     }
-    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(out);
     return 0;
   }
   for (const auto& recipe : recipes) {
-    fmt::print("{}: {}\n    data: {}{}\n", recipe.name, recipe.summary, recipe.data, recipe.time.empty() ? "" : "; time: " + recipe.time);
+    print_lines(fmt::format("{}: {}\n    data: {}{}\n", recipe.name, recipe.summary, recipe.data,
+                            recipe.time.empty() ? "" : "; time: " + recipe.time));
   }
   return 0;
 }
@@ -95,7 +97,7 @@ int run_list(const std::string& kind, const std::string& only, bool json) {
       for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));
       out[kind].push_back(std::move(item));
     }
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return 0;
   }
   for (const auto& entry : entries) {

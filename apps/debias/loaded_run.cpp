@@ -66,4 +66,14 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   return run;
 }
 
+std::vector<std::string> run_files(const LoadedRun& run) {
+  std::vector<std::string> files = {run.checkpoint};
+  if (run.folder.empty()) return files;
+  for (const char* name : {"config.yaml", "metrics.jsonl", "metrics.csv", "train.log", "environment.json", "classes.json"}) {
+    files.push_back(run.folder + "/" + name);
+  }
+  for (const auto& entry : fs::directory_iterator(run.folder + "/checkpoints")) files.push_back(entry.path().string());
+  return files;
+}
+
 }  // namespace debias

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "debias/core/config.h"
 #include "debias/data/name_table.h"
@@ -30,5 +31,8 @@ struct LoadedRun {
 // `path`: a run folder (its checkpoints/last, or best when `which` says so), or a .safetensors file (inside a run folder's checkpoints/ it
 // finds that run's config.yaml; elsewhere the recipe in its metadata). Data errors name the path.
 LoadedRun load_run(const std::string& path, const std::string& which = "last");
+
+// What the run consists of, the checkpoint first; without its evaluations and exports, which are made from it.
+std::vector<std::string> run_files(const LoadedRun& run);
 
 }  // namespace debias

@@ -9,6 +9,8 @@
 #include "apps/debias/byte_size.h"
 #include "apps/debias/loss_evaluation.h"
 #include "apps/debias/loss_input.h"
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -103,7 +105,7 @@ struct Printed {
   LossPrecision precision;
 };
 
-void print_json(const LossEvaluation& evaluation, const Printed& run) {
+void print_as_json(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
   nlohmann::ordered_json out = {{"objective", run.name},
                                 {"loss", result.value.item<double>()},
@@ -119,10 +121,10 @@ void print_json(const LossEvaluation& evaluation, const Printed& run) {
                                 {"peak_bytes", evaluation.peak_bytes}};
   if (result.min_estimate) out["min_estimate"] = *result.min_estimate;
   if (result.effective_sample_size) out["effective_sample_size"] = *result.effective_sample_size;
-  fmt::print("{}\n", out.dump(2));
+  print_json(out);
 }
 
-void print_lines(const LossEvaluation& evaluation, const Printed& run) {
+void print_as_lines(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
   fmt::print("objective       {} ({}, {}, {})\n", run.name, run.engine, enum_name(run.precision), run.device);
   fmt::print("loss            {:.9g}\n", result.value.item<double>());
@@ -137,6 +139,9 @@ int run_loss(const LossArguments& arguments) {
   const c10::Device device = device_of(arguments.device);
   const ObjectiveEntry& entry = find_entry(objective_registry(), arguments.objective, "objective", "loss: ");
   check_flags(entry, arguments);
+  const LossFiles& files = arguments.files;
+  refuse_overwriting("loss", {arguments.gradient_out, arguments.per_anchor_out},
+                     {files.embeddings, files.labels, files.bias, files.weights, files.prior});
   const auto normalize = parsed<Normalize>("--normalize", arguments.normalize);
   std::optional<int64_t> budget;
   if (!arguments.memory_budget.empty()) budget = parse_byte_size(arguments.memory_budget, "loss: --memory-budget");
@@ -170,7 +175,7 @@ int run_loss(const LossArguments& arguments) {
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
   write_outputs(arguments, evaluation, file_shape);
-  (arguments.json ? print_json : print_lines)(
+  (arguments.json ? print_as_json : print_as_lines)(
       evaluation, {entry.name, std::string(enum_name(evaluation.result.engine)), arguments.device, options.precision});
   return 0;
 }

@@ -7,22 +7,26 @@
 #include <cstdio>
 #include <filesystem>
 #include <new>
+#include <system_error>
 
+#include "apps/debias/output_path.h"
+#include "apps/debias/standard_streams.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {
 
-constexpr int kUsage = 2, kOutOfResources = 5;
+constexpr int kFailure = 1, kUsage = 2, kOutOfResources = 5;
 
 int exit_code(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kFailure:
-      return 1;
+      return kFailure;
     case ErrorKind::kUsage:
       return kUsage;
     case ErrorKind::kData:
@@ -34,7 +38,7 @@ int exit_code(ErrorKind kind) {
     case ErrorKind::kInterrupted:
       return 75;
   }
-  return 1;
+  return kFailure;
 }
 
 std::string one_line(std::string text) {
@@ -43,7 +47,7 @@ std::string one_line(std::string text) {
 }
 
 int complain(const std::string& text, int code) {
-  fmt::print(stderr, "debias: {}\n", one_line(text));
+  write_message(fmt::format("debias: {}\n", without_control_characters(one_line(text))));
   return code;
 }
 
@@ -82,6 +86,14 @@ bool computes_for_long(int argc, char** argv) {
   return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
 }
 
+// No shell expands the ~ of --out=~/a.npy.
+void let_outputs_begin_at_home(CLI::App& app) {
+  for (const char* name : {"--out", "--grad-out", "--per-anchor-out"}) {
+    if (auto* option = app.get_option_no_throw(name)) option->transform(with_home);
+  }
+  for (auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) let_outputs_begin_at_home(*verb);
+}
+
 int run(int argc, char** argv) {
   at::set_num_threads(std::min(at::get_num_threads(), available_cpus()));
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
@@ -99,6 +111,7 @@ int run(int argc, char** argv) {
   add_list_verb(root, action);
   add_prior_verb(root, action);
   add_checkpoint_verb(root, action);
+  let_outputs_begin_at_home(root);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);
   root.require_subcommand(1);
   root.footer("Example: debias train recipes/demo/infonce.yaml output=runs/first");
@@ -112,28 +125,38 @@ int run(int argc, char** argv) {
   return action();
 }
 
-}  // namespace
-}  // namespace debias
-
-int main(int argc, char** argv) {
-  using debias::complain;
-  if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
+int run_and_complain(int argc, char** argv) {
   try {
-    return debias::run(argc, argv);
-  } catch (const debias::Error& error) {
-    return complain(error.what(), debias::exit_code(error.kind()));
+    return run(argc, argv);
+  } catch (const Error& error) {
+    return complain(error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)",
-                    debias::kOutOfResources);
+    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)", kOutOfResources);
   } catch (const std::filesystem::filesystem_error& error) {
-    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", debias::kOutOfResources);
+    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", kOutOfResources);
   } catch (const std::exception& error) {
+    const bool is_unwritten = std::ferror(stdout) != 0 && dynamic_cast<const std::system_error*>(&error) != nullptr;
+    if (is_unwritten) return kFailure;  // main() says so
     const std::string text = error.what();
     for (const char* memory : {"not enough memory", "out of memory", "can't allocate memory"}) {
       if (text.find(memory) == std::string::npos) continue;
       return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch): " + text,
-                      debias::kOutOfResources);
+                      kOutOfResources);
     }
-    return complain("internal error: " + text, 1);
+    return complain("internal error: " + text, kFailure);
   }
+}
+
+}  // namespace
+}  // namespace debias
+
+int main(int argc, char** argv) {
+  debias::open_standard_streams();
+  if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
+  const int code = debias::run_and_complain(argc, argv);
+  const std::string reason = debias::unwritten_results();
+  if (reason.empty()) return code;
+  return debias::complain(
+      fmt::format("writing to standard output failed: {}; the results are not whole there, so give them a place that takes them", reason),
+      code == 0 ? debias::kFailure : code);
 }

@@ -4,6 +4,7 @@
 
 #include "apps/debias/judged_run.h"
 #include "apps/debias/loss_input.h"
+#include "apps/debias/results.h"
 #include "apps/debias/run_prior.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -93,7 +94,7 @@ int run_prior(const PriorArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json out = to_json(found.front());
     if (found.size() > 1) out["other"] = to_json(found.back());
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return 0;
   }
   for (const auto& estimate : found) print_estimate(estimate);

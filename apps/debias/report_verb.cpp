@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
@@ -67,11 +68,11 @@ int run_report(const ReportArguments& arguments) {
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);
     if (!path.empty()) out["page"] = path;
-    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    print_json(out);
     return 0;
   }
-  if (arguments.text) fmt::print("{}", run_report_text(runs));
-  if (!path.empty()) fmt::print("{}\n", path);
+  if (arguments.text) print_lines(run_report_text(runs));
+  if (!path.empty()) print_lines(path + "\n");
   return 0;
 }
 

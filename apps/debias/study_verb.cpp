@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
@@ -107,7 +108,7 @@ int run_bcl(StudyArguments arguments) {
                       {"densities.csv", densities_csv()},
                       {"samples.csv", samples_csv(results)},
                       {"figures.html", bcl_page(json)}});
-  arguments.json ? fmt::print("{}\n", json.dump(2)) : print_reference(results);
+  arguments.json ? print_json(json) : print_reference(results);
   return 0;
 }
 
@@ -119,7 +120,7 @@ int run_theorems(const StudyArguments& arguments) {
   json["statements"] = to_json(checks);
   output.write(json, {{"theorems.csv", theorems_csv(checks)}, {"figures.html", theorems_page(json)}});
   if (arguments.json) {
-    fmt::print("{}\n", json.dump(2));
+    print_json(json);
     return 0;
   }
   for (const auto& check : checks) {
@@ -187,7 +188,7 @@ int run_embeddings(const StudyArguments& arguments) {
   Json json = header(arguments);
   json.update(to_json(study));
   output.write(json, {{"estimators.csv", embeddings_csv(study)}, {"figures.html", estimators_page(json)}});
-  arguments.json ? fmt::print("{}\n", json.dump(2)) : print_embeddings(study);
+  arguments.json ? print_json(json) : print_embeddings(study);
   return 0;
 }
 

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+
+#include "apps/debias/standard_streams.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {
@@ -28,7 +30,7 @@ std::string clock_text(double seconds) {
 class TerminalProgress : public Progress {
  public:
   void begin(const std::string& label, int64_t total) override {
-    label_ = label;
+    label_ = without_control_characters(label);
     total_ = total;
     first_ = -1;
     start_ = shown_ = Clock::now();
@@ -46,18 +48,17 @@ class TerminalProgress : public Progress {
     if (bar_) text = fmt::format("{} {}", label_, bar(done));
     text += fmt::format(" {} < {}{}{}", clock_text(passed), clock_text(left), note.empty() ? "" : " ", note);
     if (bar_) {
-      fmt::print(stderr, "\r{:<{}.{}}", text, columns(), columns());
+      write_message(fmt::format("\r{:<{}.{}}", text, columns(), columns()));
       open_ = true;
     } else {
-      fmt::print(stderr, "{}\n", text);
+      write_message(text + "\n");
     }
-    std::fflush(stderr);
   }
 
   void end() override { clear(); }
 
   void clear() {
-    if (open_) fmt::print(stderr, "\r{:<{}}\r", "", columns());
+    if (open_) write_message(fmt::format("\r{:<{}}\r", "", columns()));
     open_ = false;
   }
 
@@ -101,8 +102,7 @@ class TerminalLog : public Log {
  private:
   static void print(const char* prefix, const std::string& line) {
     TerminalProgress::instance().clear();
-    fmt::print(stderr, "{}{}\n", prefix, line);
-    std::fflush(stderr);
+    write_message(fmt::format("{}{}\n", prefix, without_control_characters(line)));
   }
   bool colour_ = on_terminal() && std::getenv("NO_COLOR") == nullptr;
 };

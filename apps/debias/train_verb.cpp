@@ -5,12 +5,15 @@
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/option_estimates.h"
+#include "apps/debias/output_path.h"
 #include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
 #include "apps/debias/stop_signals.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/trainer.h"
 
@@ -29,6 +32,9 @@ Config read_config(const TrainArguments& arguments) {
   Config root = read_yaml_file(is_run ? arguments.recipe + "/config.yaml" : find_recipe(arguments.recipe));
   if (is_run && arguments.resume) root.set("output", Config::string(arguments.recipe));  // the folder may have been moved
   for (const auto& word : arguments.words) root.assign(word);
+  if (Config* output = root.find("output"); output != nullptr && output->is_scalar()) {
+    root.set("output", Config::string(with_home(output->text())));
+  }
   return root;
 }
 
@@ -57,10 +63,10 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
                                         {"seconds_total", plan.seconds_total},
                                         {"peak_bytes", plan.peak_bytes},
                                         {"checkpoint_bytes", plan.checkpoint_bytes}};
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return;
   }
-  fmt::print("{}\n", resolved.to_yaml());
+  print_lines(resolved.to_yaml() + "\n");
   fmt::print("# plan, from {} trial steps of each kind (nothing was written)\n", plan.trial_steps);
   fmt::print("# images             {} ({} steps an epoch, {} epochs)\n", plan.images, plan.steps_per_epoch, plan.epochs);
   fmt::print("# parameters         {}\n", plan.parameters);
@@ -78,16 +84,17 @@ void print_result(const TrainResult& result, bool json) {
     nlohmann::ordered_json out = {
         {"folder", result.folder}, {"epochs", result.epochs}, {"already_finished", result.already_finished}, {"seconds", result.seconds}};
     for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
-    fmt::print("{}\n", out.dump(2));
+    print_json(out);
     return;
   }
+  const std::string folder = without_control_characters(result.folder);
   if (result.already_finished) {
-    fmt::print("{}: finished already ({} epochs); nothing was changed\n", result.folder, result.epochs);
+    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
     return;
   }
-  fmt::print("{}: {} epochs in {}\n", result.folder, result.epochs, duration(result.seconds));
+  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration(result.seconds));
   for (const auto& [name, value] : result.metrics) {
-    fmt::print("  {:<24} {}\n", name, metric_text(name, value));
+    fmt::print("  {:<24} {}\n", without_control_characters(name), metric_text(name, value));
   }
 }
 
@@ -99,7 +106,9 @@ int run_train(const TrainArguments& arguments) {
     input.stop_signal = &signals.received;
     input.all_saved = &signals.all_saved;
   }
-  input.recipe = read_recipe(read_config(arguments));
+  const Config config = read_config(arguments);
+  input.recipe = read_recipe(config);
+  if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
   const auto progress = terminal_progress();
   const auto log = terminal_log();
   DataWatch watch(input.recipe.verify, *progress, *log);

@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <memory>
 
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/augment/fixed_step.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/data/data_make.h"
 #include "debias/data/dataset.h"
 #include "debias/data/image_decode.h"
 #include "debias/data/png_encode.h"
@@ -31,6 +34,7 @@ void write_png(const std::string& path, const Image& image) {
 }
 
 int run_apply(const ViewsArguments& arguments) {
+  refuse_overwriting("views apply", {arguments.out}, {arguments.image});
   std::vector<std::function<void(Image&)>> steps;
   for (const auto& word : arguments.steps) steps.push_back(fixed_step(parse_yaml(word, "views apply"), "views apply"));
   Image image = read_image(arguments.image);
@@ -48,15 +52,29 @@ Config views_section(const std::string& word) {
   return *views;
 }
 
-std::vector<Image> originals(const ViewsArguments& arguments) {
-  std::vector<Image> images;
-  for (const auto& path : arguments.images) images.push_back(read_image(path));
-  if (!images.empty()) return images;
+Config data_section(const ViewsArguments& arguments) {
   Config section = Config::map();
   section.set("name", Config::string(arguments.data));
   for (const auto& word : arguments.words) section.assign(word);
   if (!arguments.root.empty()) section.set("root", Config::string(arguments.root));
-  const auto dataset = make_dataset(section);
+  return section;
+}
+
+void refuse_inputs_as_output(const ViewsArguments& arguments) {
+  std::vector<std::string> inputs = arguments.images;
+  inputs.push_back(arguments.preset);
+  const Config section = data_section(arguments);
+  const std::vector<std::string> named = files_named_in(section);
+  inputs.insert(inputs.end(), named.begin(), named.end());
+  refuse_overwriting("views show", {arguments.out}, inputs);
+  refuse_inside_root(section, arguments.out, "views show");
+}
+
+std::vector<Image> originals(const ViewsArguments& arguments) {
+  std::vector<Image> images;
+  for (const auto& path : arguments.images) images.push_back(read_image(path));
+  if (!images.empty()) return images;
+  const auto dataset = make_dataset(data_section(arguments));
   const int64_t rows = std::min(arguments.rows, dataset->size());
   for (int64_t r = 0; r < rows; ++r) images.push_back(dataset->get(r * (dataset->size() / rows)).image);
   return images;
@@ -94,6 +112,7 @@ Image contact_sheet(const std::vector<std::vector<Image>>& rows) {
 }
 
 int run_show(const ViewsArguments& arguments) {
+  refuse_inputs_as_output(arguments);
   const std::vector<std::string> others = {"count", "forward", "noise", "eval"};
   const ViewPipeline pipeline = ViewPipeline::from_config(views_section(arguments.preset), {0.5}, {0.5}, others);
   std::vector<std::vector<Image>> rows;
@@ -111,7 +130,8 @@ int run_show(const ViewsArguments& arguments) {
   }
   const Image sheet = contact_sheet(rows);
   write_png(arguments.out, sheet);
-  fmt::print("{}: {} images, {} views each, {} x {} pixels\n", arguments.out, rows.size(), arguments.count, sheet.height, sheet.width);
+  print_lines(fmt::format("{}: {} images, {} views each, {} x {} pixels\n", arguments.out, rows.size(), arguments.count, sheet.height,
+                          sheet.width));
   return 0;
 }
 

@@ -35,6 +35,29 @@ std::string without_control_characters(std::string_view text) {
   return shown;
 }
 
+std::string lines_without_control_characters(std::string_view text) {
+  std::string shown;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    shown += without_control_characters(text.substr(begin, end - begin));
+    if (end < text.size()) shown += '\n';
+    begin = end + 1;
+  }
+  return shown;
+}
+
+std::string json_without_control_characters(const nlohmann::ordered_json& json, int indent) {
+  const std::string written = json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string shown;
+  for (std::string_view text = written; !text.empty();) {
+    const Utf8Character character = first_utf8_character(text);
+    const bool is_escaped = character.code >= 0x7f && steers(character.code);  // those below, dump() has escaped; its line ends stay
+    shown += is_escaped ? fmt::format("\\u{:04x}", character.code) : std::string(text.substr(0, character.size));
+    text.remove_prefix(character.size);
+  }
+  return shown;
+}
+
 std::string printable(std::string_view text) {
   constexpr size_t kShown = 60;
   std::string shown(text.substr(0, kShown));

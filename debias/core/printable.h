@@ -1,6 +1,7 @@
 // Text from files in messages.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,11 @@ std::string printable(std::string_view text);
 // The text of a message as it is, but for what could end its line or steer a terminal: control characters (C0, DEL and C1), the separators
 // of lines and paragraphs, the characters that turn the direction of writing, and bytes that are not UTF-8 become \x1b and the like.
 std::string without_control_characters(std::string_view text);
+
+// The same of a text of several lines, which stay lines.
+std::string lines_without_control_characters(std::string_view text);
+
+// JSON that says the same, with those characters as \u009b and the like; bytes that are not UTF-8 become U+FFFD.
+std::string json_without_control_characters(const nlohmann::ordered_json& json, int indent);
 
 }  // namespace debias

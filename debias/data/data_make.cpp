@@ -87,13 +87,15 @@ const std::vector<DataMakeEntry>& data_make_registry() {
 }
 
 void refuse_inside_root(const Config& section, const std::string& out, const std::string& what) {
-  const Config* root = section.find("root");
-  if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) return;
-  const auto data = std::filesystem::weakly_canonical(root->text());
-  const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
-  const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
-  if (end == data.end() || end->empty())
-    throw usage_error("{}: {} lies inside the data folder {}; choose another place", what, out, root->text());
+  for (const char* key : {"root", "frost"}) {
+    const Config* root = section.find(key);
+    if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) continue;
+    const auto data = std::filesystem::weakly_canonical(root->text());
+    const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
+    const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
+    if (end == data.end() || end->empty())
+      throw usage_error("{}: {} lies inside the data folder {}; choose another place", what, out, root->text());
+  }
 }
 
 MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress) {

@@ -2,9 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <filesystem>
+#include <string_view>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/config.h"
 #include "debias/core/npy.h"
 
 namespace debias {
@@ -13,14 +16,14 @@ namespace {
 constexpr size_t kFlushed = 1 << 20;
 
 // `columns`: how many of each row's features stand between file name and label.
-void write_csv(const std::string& path, const Features& features, const Dataset& dataset, int64_t columns) {
+void write_csv(const std::string& path, const Features& features, const Dataset& dataset, int64_t columns, CsvCells cells) {
   AtomicFile file(path);
   std::string text = "filenames,";
   for (int64_t d = 0; d < columns; ++d) text += fmt::format("embedding_{},", d);
   text += "labels\n";
   const float* value = features.values.const_data_ptr<float>();
   for (size_t i = 0; i < features.labels.size(); ++i) {
-    text += csv_field(dataset.source(features.indices[i])) + ',';
+    text += csv_field(dataset.source(features.indices[i]), cells) + ',';
     for (int64_t d = 0; d < columns; ++d) fmt::format_to(std::back_inserter(text), "{},", *value++);
     fmt::format_to(std::back_inserter(text), "{}\n", features.labels[i]);
     if (text.size() < kFlushed) continue;
@@ -31,9 +34,16 @@ void write_csv(const std::string& path, const Features& features, const Dataset&
   file.commit();
 }
 
+bool is_formula(const std::string& field) {
+  double number;
+  return !field.empty() && std::string_view("=+-@\t\r").find(field[0]) != std::string_view::npos &&
+         !(parse_number(field, &number) && std::isfinite(number));
+}
+
 }  // namespace
 
-std::string csv_field(const std::string& field) {
+std::string csv_field(const std::string& field, CsvCells cells) {
+  if (cells == CsvCells::kGuarded && is_formula(field)) return csv_field("'" + field, CsvCells::kRaw);
   if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string result = "\"";
   for (const char c : field) {
@@ -50,14 +60,14 @@ std::vector<std::string> embedding_paths(const std::string& out) {
   return {stem + ".npy", stem + ".csv"};
 }
 
-std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset) {
+std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset, CsvCells cells) {
   const auto paths = embedding_paths(out);
   if (paths.size() == 1) {
-    write_csv(paths[0], features, dataset, features.values.size(1));
+    write_csv(paths[0], features, dataset, features.values.size(1), cells);
     return paths;
   }
   write_npy(paths[0], DType::kFloat32, {features.values.size(0), features.values.size(1)}, features.values.const_data_ptr());
-  write_csv(paths[1], features, dataset, 0);
+  write_csv(paths[1], features, dataset, 0, cells);
   return paths;
 }
 

@@ -3,7 +3,8 @@
 // One CSV: header `filenames,embedding_0,...,embedding_{D-1},labels`, one line per sample in the data set's order (the layout of lightly's
 // save_embeddings). Or an array [N, D] float32 in NumPy's format with a sidecar CSV `filenames,labels` of the same order. Filenames are
 // Dataset::source(), quoted as RFC 4180 asks where they hold commas, quotes or line breaks; labels are class numbers, -1 where unknown;
-// numbers are the shortest that read back as the same float32. Lines end with LF.
+// numbers are the shortest that read back as the same float32. Lines end with LF. Text that a spreadsheet would run has a ' before it
+// (CsvCells).
 #pragma once
 
 #include <string>
@@ -14,13 +15,17 @@
 
 namespace debias {
 
+// kGuarded: ' before text that begins with = + - @, a tab or a carriage return and is no number, which spreadsheets take for a formula.
+enum class CsvCells { kGuarded, kRaw };
+
 // What `out` asks for: F.csv is one CSV; F.npy, or F without either extension, is F.npy and F.csv. Files are replaced atomically, each by
 // itself. Returns the paths written.
-std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset);
+std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset,
+                                          CsvCells cells = CsvCells::kGuarded);
 // The paths that write_embeddings would write.
 std::vector<std::string> embedding_paths(const std::string& out);
 
 // `field` as it stands in a CSV file: in quotes where it must.
-std::string csv_field(const std::string& field);
+std::string csv_field(const std::string& field, CsvCells cells);
 
 }  // namespace debias

@@ -6,13 +6,12 @@
 #include <vector>
 
 #include "debias/core/atomic_file.h"
-#include "debias/evaluate/embedding_file.h"
 
 namespace debias {
 namespace {
 
-std::string name_field(const std::vector<std::string>& names, int64_t number) {
-  return number >= 0 && number < std::ssize(names) ? csv_field(names[number]) : "";
+std::string name_field(const std::vector<std::string>& names, int64_t number, CsvCells cells) {
+  return number >= 0 && number < std::ssize(names) ? csv_field(names[number], cells) : "";
 }
 
 }  // namespace
@@ -23,15 +22,15 @@ std::string name_path(const std::string& out) {
   return (known ? out.substr(0, out.size() - ending.size()) : out) + ".names.csv";
 }
 
-std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset) {
+std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset, CsvCells cells) {
   const auto& classes = dataset.info().class_names;
   const auto& biases = dataset.info().bias_names;
   if (classes.empty() && biases.empty()) return std::nullopt;
   std::string text = "filenames,labels,class,bias,bias_name\n";
   for (size_t i = 0; i < features.labels.size(); ++i) {
     const int64_t label = features.labels[i], bias = features.biases[i];
-    text += fmt::format("{},{},{},{},{}\n", csv_field(dataset.source(features.indices[i])), label, name_field(classes, label), bias,
-                        name_field(biases, bias));
+    text += fmt::format("{},{},{},{},{}\n", csv_field(dataset.source(features.indices[i]), cells), label, name_field(classes, label, cells),
+                        bias, name_field(biases, bias, cells));
   }
   const std::string path = name_path(out);
   write_file_atomically(path, text);

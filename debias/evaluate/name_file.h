@@ -5,6 +5,7 @@
 #include <string>
 
 #include "debias/data/dataset.h"
+#include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/features.h"
 
 namespace debias {
@@ -14,6 +15,7 @@ std::string name_path(const std::string& out);
 
 // A CSV `filenames,labels,class,bias,bias_name`, a line for each row of the features in their order; unknown numbers are -1, their names
 // empty. Atomically. Returns its path, or nothing where the data set has no names, and then nothing is written.
-std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset);
+std::optional<std::string> write_names(const std::string& out, const Features& features, const Dataset& dataset,
+                                       CsvCells cells = CsvCells::kGuarded);
 
 }  // namespace debias

@@ -4,10 +4,12 @@
 
 #include <ctime>
 
+#include "debias/core/printable.h"
+
 namespace debias {
 
 void TrainLog::note(const std::string& line) {
-  file_ << fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), line);
+  file_ << fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), without_control_characters(line));
   file_.flush();
 }
 

@@ -132,7 +132,7 @@ TEST_F(ClassesByName, EmbeddingsCarryTheRunsNumbers) {
     EXPECT_EQ(run_debias({"embed", *pictures_ / "run", "--out", *pictures_ / out, word}).exit, 0);
     return file_text(*pictures_ / out + ".csv");
   };
-  const std::string table = embed("two", "data.test=" + section("two"));
+  const std::string table = embed("embedded", "data.test=" + section("two"));
   EXPECT_EQ(times(",2\n", table), 30u);  // moth
   EXPECT_EQ(times(",3\n", table), 30u);  // wasp
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace debias {
 namespace {
@@ -42,6 +43,24 @@ TEST(WithoutControlCharacters, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(without_control_characters("\xc0\x9b"), "\\xc0\\x9b");           // too long a form
   EXPECT_EQ(without_control_characters("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // half a pair of UTF-16
   EXPECT_EQ(without_control_characters("\xff\xfe"), "\\xff\\xfe");
+}
+
+TEST(WithoutControlCharacters, LinesStayLines) {
+  EXPECT_EQ(lines_without_control_characters(""), "");
+  EXPECT_EQ(lines_without_control_characters("a\n\n\x1b[31mb\n"), "a\n\n\\x1b[31mb\n");
+  EXPECT_EQ(lines_without_control_characters("\ra"), "\\x0da");
+}
+
+TEST(WithoutControlCharacters, JsonSaysTheSame) {
+  const std::string name = "a\x1b[31m\n\x7f\xc2\x9b\xe2\x80\xae\xc3\xa9";
+  const nlohmann::ordered_json json = {{name, {name, 1}}};
+  for (const int indent : {-1, 2}) {
+    const std::string text = json_without_control_characters(json, indent);
+    EXPECT_EQ(lines_without_control_characters(text), text);
+    EXPECT_EQ(nlohmann::ordered_json::parse(text), json);
+    EXPECT_NE(text.find("\\u009b\\u202e\xc3\xa9"), std::string::npos) << text;
+  }
+  EXPECT_EQ(json_without_control_characters("\xff", -1), "\"\xef\xbf\xbd\"");
 }
 
 }  // namespace

@@ -69,5 +69,16 @@ TEST_F(EmbeddingFile, AnExistingFileIsReplaced) {
   EXPECT_EQ(text("e.csv").find('x'), text("e.csv").find("x\"\".png"));
 }
 
+TEST(CsvField, TextThatASpreadsheetWouldRunHasAQuoteBeforeIt) {
+  for (const char* formula : {"=1+1", "+1+1", "-1+1", "@SUM(A1)", "=", "-", "-inf"}) {
+    EXPECT_EQ(csv_field(formula, CsvCells::kGuarded), std::string("'") + formula);
+    EXPECT_EQ(csv_field(formula, CsvCells::kRaw), formula);
+  }
+  EXPECT_EQ(csv_field("\t=1", CsvCells::kGuarded), "'\t=1");
+  EXPECT_EQ(csv_field("\r=1", CsvCells::kGuarded), "\"'\r=1\"");
+  EXPECT_EQ(csv_field("=\"a\",b", CsvCells::kGuarded), "\"'=\"\"a\"\",b\"");
+  for (const char* kept : {"", "-1", "-1e-3", "a=1", "cat", "'=1"}) EXPECT_EQ(csv_field(kept, CsvCells::kGuarded), kept);
+}
+
 }  // namespace
 }  // namespace debias

@@ -1,0 +1,76 @@
+#include "apps/debias/output_path.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path without_links(const std::string& path) {
+  std::error_code failure;
+  const fs::path whole = fs::absolute(path, failure);
+  const fs::path real = fs::weakly_canonical(whole, failure);
+  return failure ? whole.lexically_normal() : real;
+}
+
+bool is_same(const std::string& a, const std::string& b) {
+  std::error_code neither_exists;
+  return fs::equivalent(a, b, neither_exists) || without_links(a) == without_links(b);
+}
+
+void collect_files(const Config& node, std::vector<std::string>& files) {
+  std::error_code ignored;
+  if (node.is_scalar() && fs::is_regular_file(node.text(), ignored)) files.push_back(node.text());
+  for (const auto& [key, value] : node.entries()) collect_files(value, files);
+  for (const auto& item : node.items()) collect_files(item, files);
+}
+
+}  // namespace
+
+std::string with_home(const std::string& path) {
+  if (!path.starts_with('~')) return path;
+  if (path.size() > 1 && path[1] != '/') {
+    throw usage_error("'{}': the home folder of another user is not looked up; write the folder out, or ./{} for a file of that name", path,
+                      path);
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') throw usage_error("'{}': HOME is not set, so there is no home folder; write the folder out", path);
+  return home + path.substr(1);
+}
+
+void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) continue;
+    for (const auto& input : inputs) {
+      if (input.empty() || !is_same(outputs[i], input)) continue;
+      throw usage_error("{}: '{}' would be written over its own input '{}'; give another path", what, outputs[i], input);
+    }
+    for (size_t other = 0; other < i; ++other) {
+      if (outputs[other].empty() || !is_same(outputs[i], outputs[other])) continue;
+      throw usage_error("{}: '{}' and '{}' are one file, and each result needs its own; give another path", what, outputs[other],
+                        outputs[i]);
+    }
+  }
+}
+
+void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs) {
+  const fs::path emptied = without_links(folder);
+  for (const auto& input : inputs) {
+    const fs::path read = without_links(input);
+    if (std::mismatch(emptied.begin(), emptied.end(), read.begin(), read.end()).first != emptied.end()) continue;
+    throw usage_error("train: --overwrite starts '{}' again, and the recipe reads '{}' in it; choose another output", folder, input);
+  }
+}
+
+std::vector<std::string> files_named_in(const Config& section) {
+  std::vector<std::string> files;
+  collect_files(section, files);
+  return files;
+}
+
+}  // namespace debias

@@ -1,0 +1,25 @@
+// Where results may go.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+
+namespace debias {
+
+// A path that begins with ~ where no shell has seen it (`output: ~/runs/a`, `--out=~/a.npy`): ~ and ~/ are the home folder. A usage error
+// for ~USER, and where there is no $HOME.
+std::string with_home(const std::string& path);
+
+// Usage errors, `what` in front: an output that is one of the inputs, by its path or as the same file under another, and one path for two
+// outputs. Empty paths are absent.
+void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
+
+// A usage error where one of the inputs lies in the run folder that --overwrite empties.
+void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs);
+
+// The files that a section or a recipe reads: whatever it says, at any depth, that is the path of a file.
+std::vector<std::string> files_named_in(const Config& section);
+
+}  // namespace debias

@@ -1,0 +1,155 @@
+// Names of files and classes that would steer a terminal or run in a spreadsheet.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "debias/core/printable.h"
+#include "debias/core/safetensors.h"
+#include "tests/apps/process.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kRed = "cat\x1b[31m\ndog", kWindow =
+                                                 "fox\xc2\x9b"
+                                                 "31m";  // CSI in two bytes, and as one character
+
+void expect_harmless(const std::string& text) { EXPECT_EQ(lines_without_control_characters(text), text); }
+
+class HostileNames : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    for (const auto& group : {kRed, kWindow, std::string("=1+1,x"), std::string("-1")}) {
+      fs::create_directories(path("data") + "/" + group);
+      for (int i = 0; i < 4; ++i) {
+        fs::copy_file(golden_folder("images") + "/colour.jpg", path("data") + "/" + group + "/" + std::to_string(i) + ".jpg");
+      }
+    }
+    std::ofstream(path("recipe.yaml")) << "views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}\n"
+                                       << "encoder: {name: resnet18, width: 8}\n"
+                                       << "objective: {name: infonce}\n"
+                                       << "train: {epochs: 1, batch_size: 8, device: cpu, threads: 1}\n"
+                                       << "evaluate: {protocols: [knn], knn: {k: 3}}\n"
+                                       << "data: {train: {name: image_folder, root: " << path("data")
+                                       << "}, test: {name: image_folder, root: " << path("data") << "}}\n";
+    trained_ = run_debias({"train", path("recipe.yaml"), "output=" + path("run")});
+    ASSERT_EQ(trained_.exit, 0) << trained_.err;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+
+  static TemporaryFolder* folder_;
+  static ProcessResult trained_;
+};
+TemporaryFolder* HostileNames::folder_ = nullptr;
+ProcessResult HostileNames::trained_;
+
+TEST_F(HostileNames, NeverReachATerminal) {
+  const std::string run = path("run"), data = path("data");
+  expect_harmless(trained_.out + trained_.err + file_text(run + "/train.log"));
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"data", "check", "image_folder", "--root", data},
+           {"data", "check", "image_folder", "--root", data, "--json"},
+           {"data", "check", "image_folder", "--root", data + "/" + kRed},
+           {"init", data, "--out", path("proposed.yaml"), "--minutes", "1"},
+           {"eval", "knn", run},
+           {"eval", "knn", run, "--json"},
+           {"eval", "knn", run, "--data", "image_folder", "--root", data, "--json"},
+           {"embed", run, "--out", path("e\x1b[31m.npy"), "--json"},
+           {"embed", run, "--out", path("e\x1b[31m.npy")},
+           {"report", run, "--text"},
+           {"report", run, "--json"},
+           {"checkpoint", "show", run},
+           {"checkpoint", "show", run, "--json"},
+           {"train", path("recipe.yaml"), "output=" + path("x\x1b[31m"), "--dry-run"},
+           {"train", path("no\x1b[31m.yaml")},
+           {"\x1b[31m"},
+       }) {
+    const ProcessResult result = run_debias(words);
+    expect_harmless(result.out);
+    expect_harmless(result.err);
+  }
+  EXPECT_THAT(run_debias({"data", "check", "image_folder", "--root", data}).out,
+              AllOf(HasSubstr("cat\\x1b[31m\\x0adog "), HasSubstr("fox\\xc2\\x9b31m ")));
+}
+
+TEST_F(HostileNames, AreTheSameInJson) {
+  const json check = json::parse(run_debias({"data", "check", "image_folder", "--root", path("data"), "--json"}).out);
+  EXPECT_THAT(check["classes"], testing::UnorderedElementsAre(kRed, kWindow, "=1+1,x", "-1"));
+}
+
+TEST_F(HostileNames, OfBadFilesAreListedInOneLineEach) {
+  const std::string name = "a\x1b]0;x\x07\nbad: b.png";
+  fs::create_directories(path("bad") + "/cat");
+  fs::copy_file(golden_folder("images") + "/colour.jpg", path("bad") + "/cat/0.jpg");
+  std::ofstream(path("bad") + "/cat/" + name) << "no picture";
+  const ProcessResult result = run_debias({"data", "check", "image_folder", "--root", path("bad")});
+  EXPECT_EQ(result.exit, 3);
+  expect_harmless(result.out);
+  expect_harmless(result.err);
+  EXPECT_EQ(times("\nbad: ", result.out), 1u) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("a\\x1b]0;x\\x07\\x0abad: b.png"));
+}
+
+// What a program prints on a terminal.
+std::string shown_on_terminal(const std::vector<std::string>& words) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  EXPECT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+  std::vector<std::string> shell = {"sh", "-c", std::string("exec \"$0\" \"$@\" > ") + ptsname(terminal)};
+  const int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY);  // what was printed stays readable
+  shell.insert(shell.end(), words.begin(), words.end());
+  EXPECT_EQ(run(shell).exit, 0);
+  std::string text(4096, '\0');
+  const ssize_t count = read(terminal, text.data(), text.size());
+  text.resize(count > 0 ? static_cast<size_t>(count) : 0);
+  close(kept);
+  close(terminal);
+  return text;
+}
+
+TEST_F(HostileNames, OfACheckpointFromElsewhereSteerNothing) {
+  const std::string file = path("foreign.safetensors"), recipe = "name: \x1b[31m\nseed: 1\n";
+  const float value = 1;
+  write_safetensors(file, {{"w\x1b[31m", DType::kFloat32, {1}, &value}},
+                    {{"debias.recipe", recipe}, {"debias.state", R"({"a\u001b[31m": "\u009b31m"})"}});
+  const ProcessResult shown = run_debias({"checkpoint", "show", file});
+  EXPECT_EQ(shown.exit, 0) << shown.err;
+  expect_harmless(shown.out);
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("w\\x1b[31m"), HasSubstr("\\xc2\\x9b31m")));
+  EXPECT_EQ(run_debias({"checkpoint", "show", file, "--recipe"}).out, recipe) << "a file gets it byte for byte";
+  EXPECT_EQ(shown_on_terminal({debias_binary(), "checkpoint", "show", file, "--recipe"}), "name: \\x1b[31m\r\nseed: 1\r\n");
+}
+
+TEST_F(HostileNames, DoNotRunInASpreadsheet) {
+  const std::string run = path("run"), table = path("e.csv"), names = path("e.names.csv"), predictions = run + "/evaluation/knn.csv";
+  ASSERT_EQ(run_debias({"embed", run, "--out", table}).exit, 0);
+  EXPECT_THAT(file_text(names), AllOf(HasSubstr("\n\"'=1+1,x/0.jpg\",1,\"'=1+1,x\",-1,\n"), HasSubstr("\n'-1/0.jpg,0,-1,-1,\n")))
+      << "file names and class names, but no class that is a number";
+  EXPECT_THAT(file_text(table), AllOf(HasSubstr("\n\"'=1+1,x/0.jpg\","), Not(HasSubstr(",'"))));
+  ASSERT_EQ(run_debias({"eval", "knn", run, "--predictions"}).exit, 0);
+  EXPECT_THAT(file_text(predictions), HasSubstr("\ntest,'-1/0.jpg,0,-1,"));
+
+  ASSERT_EQ(run_debias({"embed", run, "--out", table, "--raw"}).exit, 0);
+  EXPECT_THAT(file_text(names), AllOf(HasSubstr("\n\"=1+1,x/0.jpg\",1,\"=1+1,x\",-1,\n"), Not(HasSubstr("'"))));
+  EXPECT_THAT(file_text(table), Not(HasSubstr("'")));
+  ASSERT_EQ(run_debias({"eval", "knn", run, "--predictions", "--raw"}).exit, 0);
+  EXPECT_THAT(file_text(predictions), AllOf(HasSubstr("\ntest,-1/0.jpg,0,-1,"), Not(HasSubstr("'"))));
+}
+
+}  // namespace
+}  // namespace debias
