@@ -141,7 +141,7 @@ int run_loss(const LossArguments& arguments) {
   check_flags(entry, arguments);
   const LossFiles& files = arguments.files;
   refuse_overwriting("loss", {arguments.gradient_out, arguments.per_anchor_out},
-                     {files.embeddings, files.labels, files.bias, files.weights, files.prior});
+                     {files.embeddings, files.labels, files.bias, files.weights, files.prior, files.ids, files.keys, files.key_labels, files.key_ids});
   const auto normalize = parsed<Normalize>("--normalize", arguments.normalize);
   std::optional<int64_t> budget;
   if (!arguments.memory_budget.empty()) budget = parse_byte_size(arguments.memory_budget, "loss: --memory-budget");

@@ -15,7 +15,7 @@ namespace {
 constexpr char kEpsInfonceName[] = "eps_infonce";
 
 at::Tensor numerators(const ViewPair& pair, const Rows& rows) {
-  if (!rows.square()) return positives_of(pair, rows, kEpsInfonceName).numerator;
+  if (!rows.square()) return positives_of(pair, rows).numerator;
   const at::Tensor z = rows.flat();
   return (z * z.roll(rows.size() / 2, 0)).sum(1) / rows.temperature;
 }

@@ -12,7 +12,7 @@ namespace {
 WeightedRows weighted_rows(const ViewPair& pair, double temperature, const char* objective) {
   WeightedRows rows;
   rows.pairs = rows_of(pair, temperature, false, objective);
-  rows.positives = positives_of(pair, rows.pairs, objective);
+  rows.positives = positives_of(pair, rows.pairs);
   rows.negatives =
       rows.pairs.square() ? 2 * pair.input.z.size(0) - 2 : set_sizes(rows.pairs, PairSet::kUnequal)[0].to(at::kLong).item<int64_t>();
   return rows;

@@ -106,6 +106,7 @@ ObjectiveInput with_positives_as_keys(const ObjectiveInput& input) {
 std::vector<ViewPair> keyed_parts(const ObjectiveInput& input, const char* objective) {
   Rows rows = {.anchors = input.z.detach(), .group = {}};
   set_keys(rows, input, false, objective);
+  if (!input.positives.defined()) require_positives(set_sizes(rows, PairSet::kEqual), input, objective);
   const at::Tensor counts = set_sizes(rows, PairSet::kUnequal).to(at::kLong);
   const at::Tensor distinct = std::get<0>(at::_unique(counts));
   if (distinct.size(0) == 1) return {{input, 0, 0, {}}};

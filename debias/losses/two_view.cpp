@@ -83,14 +83,12 @@ Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char
   return rows;
 }
 
-Positives positives_of(const ViewPair& pair, const Rows& by_sample, const char* objective) {
+Positives positives_of(const ViewPair& pair, const Rows& by_sample) {
   const ObjectiveInput& input = pair.input;
   if (!input.positives.defined()) {
     const at::Tensor sum = log_sums(by_sample, {{.set = PairSet::kEqual}})[0];  // square: the one equal row is the partner
     if (by_sample.square()) return {sum, sum};
-    const at::Tensor count = set_sizes(by_sample, PairSet::kEqual);
-    require_positives(count, input, objective);
-    const at::Tensor mean = sum - count.log();
+    const at::Tensor mean = sum - set_sizes(by_sample, PairSet::kEqual).log();
     return {mean, mean};
   }
   const at::Tensor anchors = (by_sample.flat() / by_sample.temperature).unsqueeze(1);
@@ -111,7 +109,7 @@ TwoViewSums two_view_sums(const ViewPair& pair, const TwoViewRequest& request, c
     sums.mean_positive = request.group_positives ? log_mean_of_views(pair, rows, sums.positive) : sums.positive;
   } else {
     sums.log_negatives = log_sums(rows, {{PairSet::kUnequal, 1}})[0];
-    const Positives positives = positives_of(pair, rows, objective);
+    const Positives positives = positives_of(pair, rows);
     sums.positive = positives.numerator;
     sums.mean_positive = positives.log_mean;
   }

@@ -41,7 +41,7 @@ Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char
 struct Positives {
   at::Tensor numerator, log_mean;  // [rows]
 };
-Positives positives_of(const ViewPair& pair, const Rows& by_sample, const char* objective);
+Positives positives_of(const ViewPair& pair, const Rows& by_sample);
 
 struct TwoViewRequest {
   double temperature = 0.5;

@@ -1,8 +1,8 @@
-#include "debias/train/moco.h"
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc 12 takes an empty std::optional for one
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
 #endif
+
+#include "debias/train/moco.h"
 
 namespace debias {
 
