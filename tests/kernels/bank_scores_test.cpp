@@ -76,14 +76,15 @@ TEST_P(BankScores, GradientIsTheWeightedSumOfThePickedRows) {
         exact += term;
         size += std::abs(term);
       }
-      ASSERT_NEAR(df[static_cast<size_t>(i * dim + d)], 2.5 * exact, 2.5 * size * static_cast<double>(each + 1) * 0x1p-24) << i << ", " << d;
+      ASSERT_NEAR(df[static_cast<size_t>(i * dim + d)], 2.5 * exact, 2.5 * size * static_cast<double>(each + 1) * 0x1p-24)
+          << i << ", " << d;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, BankScores,
-                         testing::Values(Shape{1, 1, 1, 1}, Shape{5, 3, 2, 3}, Shape{9, 16, 3, 4}, Shape{40, 17, 5, 9}, Shape{64, 33, 1, 13},
-                                         Shape{2048, 128, 3, 100}, Shape{2049, 128, 3, 100}, Shape{7000, 130, 7, 301},
+                         testing::Values(Shape{1, 1, 1, 1}, Shape{5, 3, 2, 3}, Shape{9, 16, 3, 4}, Shape{40, 17, 5, 9},
+                                         Shape{64, 33, 1, 13}, Shape{2048, 128, 3, 100}, Shape{2049, 128, 3, 100}, Shape{7000, 130, 7, 301},
                                          Shape{100, 128, 4, 1000}));
 
 }  // namespace

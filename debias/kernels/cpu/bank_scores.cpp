@@ -77,9 +77,8 @@ void bank_scores_forward(const BankRows& bank, const BankPicks& picks, const flo
 
 void bank_scores_backward(const BankRows& bank, const BankPicks& picks, const float* grads, float scale, float* df) {
   std::fill_n(df, picks.anchors * bank.dim, 0.0f);
-  each_block(bank, picks, [&](int64_t i, const cpu::PickedRows& picked) {
-    cpu::add_picked_rows(picked, grads + i * picks.each, df + i * bank.dim);
-  });
+  each_block(bank, picks,
+             [&](int64_t i, const cpu::PickedRows& picked) { cpu::add_picked_rows(picked, grads + i * picks.each, df + i * bank.dim); });
   for (int64_t e = 0; e < picks.anchors * bank.dim; ++e) df[e] *= scale;
 }
 
