@@ -1,5 +1,6 @@
 #include "debias/core/registry.h"
 
+#include "debias/encoders/alexnet.h"
 #include "debias/encoders/bagnet.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/heads.h"
@@ -38,6 +39,18 @@ EncoderEntry bagnet18() {
   return {"bagnet18", {}, "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model", BagNetOptions::table().specs(), make};
 }
 
+EncoderEntry alexnet_half() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = AlexNetHalfOptions::table().read(section_map(section), "encoder 'alexnet_half'", {"name"});
+    return make_alexnet_half(options, in_channels, seed);
+  };
+  return {"alexnet_half",
+          {},
+          "the convolutions of an AlexNet of half the channels, 4608 features (Tian et al. 2020), for views of 224x224",
+          AlexNetHalfOptions::table().specs(),
+          make};
+}
+
 HeadEntry simclr() {
   const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
     return make_simclr_head(SimclrHeadOptions::table().read(section_map(section), "head 'simclr'", {"name"}), feature_dim, seed);
@@ -50,6 +63,20 @@ HeadEntry mlp() {
     return make_mlp_head(MlpHeadOptions::table().read(section_map(section), "head 'mlp'", {"name"}), feature_dim, seed);
   };
   return {"mlp", {}, "linear, ReLU, linear; the hidden layer is as wide as the features", MlpHeadOptions::table().specs(), make};
+}
+
+HeadEntry linear() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_linear_head(LinearHeadOptions::table().read(section_map(section), "head 'linear'", {"name"}), feature_dim, seed);
+  };
+  return {"linear", {}, "one linear layer", LinearHeadOptions::table().specs(), make};
+}
+
+HeadEntry alexnet() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_alexnet_head(AlexNetHeadOptions::table().read(section_map(section), "head 'alexnet'", {"name"}), feature_dim, seed);
+  };
+  return {"alexnet", {}, "twice linear, batch normalisation, ReLU; then linear", AlexNetHeadOptions::table().specs(), make};
 }
 
 HeadEntry none() {
@@ -69,12 +96,13 @@ const std::vector<EncoderEntry>& encoder_registry() {
       resnet(50, "ResNet-50 (He et al. 2016, stride on the 3x3), 32 x width features"),
       simple_convnet(),
       bagnet18(),
+      alexnet_half(),
   };
   return registry;
 }
 
 const std::vector<HeadEntry>& head_registry() {
-  static const std::vector<HeadEntry> registry = {simclr(), mlp(), none()};
+  static const std::vector<HeadEntry> registry = {simclr(), mlp(), linear(), alexnet(), none()};
   return registry;
 }
 
