@@ -74,7 +74,7 @@ Config default_eval_views(const Config& views, const DatasetInfo& trained_on) {
     if (covered != Cover::kExact) steps.items().push_back(one_step("center_crop", Config::map({{"size", extent(size)}})));
   }
   for (const Config& step : resolved.find("steps")->items()) {
-    if (step.find("rgb_to_lab") != nullptr) steps.items().push_back(step);
+    if (step.find("rgb_to_lab") != nullptr || step.find("rgb_to_ycbcr") != nullptr) steps.items().push_back(step);
   }
   return steps.items().empty() ? Config::string("eval") : Config::map({{"steps", std::move(steps)}});
 }

@@ -68,6 +68,7 @@ TEST(DefaultEvalViews, KeepALeadingResizeThatIsLargeEnoughAndTheColourSpace) {
   EXPECT_EQ(steps_by_default("{steps: [{resize: {size: 20}}, {random_crop: {size: 32, padding: 8}}]}", 0, 0),
             options("{steps: [{resize: {size: 32}}, {center_crop: {size: 32}}]}"));
   EXPECT_EQ(steps_by_default("{preset: cmc}", 224, 224), options("{steps: [{rgb_to_lab: {}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: cmc_ycbcr}", 224, 224), options("{steps: [{rgb_to_ycbcr: {}}]}"));
 }
 
 TEST(TrainingViews, LeaveOutWhatTheSectionSaysToOthers) {
