@@ -156,7 +156,10 @@ at::Tensor waves() { return at::sin(at::arange(12, at::kDouble)).view({2, 6}) * 
 TEST(BankLoss, IsTheOneOfItsOptions) {
   BankLoss softmax({}, 100), debiased(BankLossOptions().tau_plus(0.1).temperature(0.5), 100);
   EXPECT_TRUE(at::equal(softmax(waves()).loss, softmax_losses(waves()).loss));
-  EXPECT_TRUE(at::equal(debiased(waves()).loss, debiased_softmax_losses(waves(), 0.1, 0.5).loss));
+  const at::Tensor low = waves() - 4;  // estimates that fall back at this temperature, and not at 0.07
+  EXPECT_TRUE(at::equal(debiased(low).loss, debiased_softmax_losses(low, 0.1, 0.5).loss));
+  EXPECT_EQ(debiased(low).fallen_back, debiased_softmax_losses(low, 0.1, 0.5).fallen_back);
+  EXPECT_NE(debiased(low).fallen_back, debiased_softmax_losses(low, 0.1, 0.07).fallen_back);
   EXPECT_FALSE(softmax.normaliser().has_value());
 }
 
