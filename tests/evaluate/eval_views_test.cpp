@@ -86,5 +86,14 @@ TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
   EXPECT_NE(error_of(ErrorKind::kUsage, [&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
 }
 
+TEST(CropFlipViews, KeepTheColourSpaceOfTheTrainingViews) {
+  const auto last_step = [](const std::string& views) {
+    return crop_flip_views(options(views), info()).config().find("steps")->items().back().entries().front().first;
+  };
+  EXPECT_EQ(last_step("{preset: cmc, eval: {steps: [rgb_to_lab]}}"), "rgb_to_lab");
+  EXPECT_EQ(last_step("{preset: cmc_ycbcr}"), "rgb_to_ycbcr");
+  EXPECT_EQ(last_step("{preset: sim32}"), "random_horizontal_flip");
+}
+
 }  // namespace
 }  // namespace debias
