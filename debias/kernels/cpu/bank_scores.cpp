@@ -77,9 +77,15 @@ void bank_scores_forward(const BankRows& bank, const BankPicks& picks, const flo
 
 void bank_scores_backward(const BankRows& bank, const BankPicks& picks, const float* grads, float scale, float* df) {
   std::fill_n(df, picks.anchors * bank.dim, 0.0f);
-  each_block(bank, picks,
-             [&](int64_t i, const cpu::PickedRows& picked) { cpu::add_picked_rows(picked, grads + i * picks.each, df + i * bank.dim); });
-  for (int64_t e = 0; e < picks.anchors * bank.dim; ++e) df[e] *= scale;
+  each_block(bank, picks, [&](int64_t i, const cpu::PickedRows& picked) {
+    if (picked.count == 0) return;
+    // A block's sum by itself: thousands of small terms added one by one to a large one would lose a digit.
+    static thread_local std::vector<float> part;
+    part.assign(static_cast<size_t>(bank.dim), 0.0f);
+    cpu::add_picked_rows(picked, grads + i * picks.each, part.data());
+    float* out = df + i * bank.dim;
+    for (int64_t d = 0; d < bank.dim; ++d) out[d] += scale * part[static_cast<size_t>(d)];
+  });
 }
 
 }  // namespace debias::kernels
