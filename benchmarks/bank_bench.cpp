@@ -1,6 +1,7 @@
 // Scores against a memory bank and their gradient, one view of contrastive multiview coding: 126,689 samples, D = 128, batch 128. In place
 // and by gathering the rows, in turn; scores and gradients must agree before anything is timed. Counters: processor seconds of each way,
-// how many times as much gathering takes, and the memory that each adds to the process, in MiB.
+// how many times as much gathering takes, and the memory that each adds to the process, in MiB. With OMP_NUM_THREADS=1 no waiting thread
+// counts as work.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 #include <malloc.h>
