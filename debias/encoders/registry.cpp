@@ -11,13 +11,22 @@
 namespace debias {
 namespace {
 
+// Resolved recipes of before `stem_width` have none; without a default, neither have those of now, and the runs of then can be resumed.
+std::vector<OptionSpec> resnet_options() {
+  std::vector<OptionSpec> specs = ResNetOptions::table().specs();
+  for (OptionSpec& spec : specs) {
+    if (spec.name == "stem_width") spec.default_value = Config();
+  }
+  return specs;
+}
+
 EncoderEntry resnet(int depth, const std::string& summary) {
   const std::string name = fmt::format("resnet{}", depth);
   const auto make = [depth, name](const Config& section, int64_t in_channels, uint64_t seed) -> std::shared_ptr<Encoder> {
     const auto options = ResNetOptions::table().read(section_map(section), fmt::format("encoder '{}'", name), {"name"});
     return std::make_shared<ResNet>(depth, options, in_channels, seed);
   };
-  return {name, {}, summary, ResNetOptions::table().specs(), make};
+  return {name, {}, summary, resnet_options(), make};
 }
 
 EncoderEntry simple_convnet() {
