@@ -14,7 +14,17 @@ namespace debias {
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 // What a stream is for, so that equal numbers never mean the same draws.
-enum class RngDomain : uint32_t { kOrder = 1, kViews = 2, kData = 3, kInit = 4, kEvaluate = 5, kNoise = 6, kTest = 7, kStudy = 8, kBank = 9 };
+enum class RngDomain : uint32_t {
+  kOrder = 1,
+  kViews = 2,
+  kData = 3,
+  kInit = 4,
+  kEvaluate = 5,
+  kNoise = 6,
+  kTest = 7,
+  kStudy = 8,
+  kBank = 9
+};
 
 struct RngKey {
   RngDomain domain = RngDomain::kTest;
