@@ -162,6 +162,7 @@ std::vector<FixedStepEntry> all_steps() {
       entry<RotateOptions>("rotate", {}, "turns about the centre: nearest pixel, black outside",
                            [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees()); }),
       from_view_step(rgb_to_lab_entry()),
+      from_view_step(rgb_to_ycbcr_entry()),
   };
 }
 

@@ -2,10 +2,11 @@
 //
 //   resize {size: 32 (short side) | [h, w]} · crop {top, left, height, width} · resized_crop {top, left, height, width, size} ·
 //   center_crop {size} · pad {padding} (black) · hflip {} · brightness | contrast | saturation {factor >= 0} · hue {factor in [-0.5, 0.5]
-//   turns} · grayscale {} · gaussian_blur {kernel, sigma} · rotate {degrees} (counter-clockwise, nearest, black) · rgb_to_lab {}
+//   turns} · grayscale {} · gaussian_blur {kernel, sigma} · rotate {degrees} (counter-clockwise, nearest, black) · rgb_to_lab {} ·
+//   rgb_to_ycbcr {}
 //
 // Semantics: torchvision.transforms.functional on PIL images, that is Pillow's arithmetic. rgb_to_lab: sRGB to CIE L*a*b* (D65, 2 degrees),
-// stored as round(2.55 L), round(a + 128), round(b + 128).
+// stored as round(2.55 L), round(a + 128), round(b + 128). rgb_to_ycbcr: BT.601, rounded.
 #pragma once
 
 #include <functional>

@@ -1,9 +1,8 @@
 #include "debias/augment/lab.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "debias/core/error.h"
+#include "debias/augment/fine_conversion.h"
 
 namespace debias {
 namespace {
@@ -19,8 +18,6 @@ std::array<double, 256> linear_values() {
 
 double lightness_root(double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; }
 
-uint8_t byte_of(double value) { return static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L)); }
-
 }  // namespace
 
 std::array<double, 3> lab_of(const uint8_t* rgb) {
@@ -33,19 +30,10 @@ std::array<double, 3> lab_of(const uint8_t* rgb) {
 }
 
 void convert_to_lab(ViewFrame& frame) {
-  if (frame.channels() != 3) throw usage_error("rgb_to_lab: needs an image of 3 channels, found {}", frame.channels());
-  const size_t count = static_cast<size_t>(frame.height()) * frame.width();
-  uint8_t* const planes[3] = {frame.plane(0), frame.plane(1), frame.plane(2)};
-  float* fine = frame.give_fine_values();
-  for (size_t i = 0; i < count; ++i) {
-    const uint8_t rgb[3] = {planes[0][i], planes[1][i], planes[2][i]};
+  convert_colours(frame, "rgb_to_lab", [](const uint8_t* rgb) {
     const auto [l, a, b] = lab_of(rgb);
-    const double values[3] = {2.55 * l, a + 128, b + 128};
-    for (int c = 0; c < 3; ++c) {
-      planes[c][i] = byte_of(values[c]);
-      fine[c * count + i] = static_cast<float>(values[c]);
-    }
-  }
+    return std::array<double, 3>{2.55 * l, a + 128, b + 128};
+  });
 }
 
 void convert_to_lab(Image& image) {

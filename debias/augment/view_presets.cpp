@@ -19,6 +19,10 @@ std::vector<Step> supcon(const std::string& size) {
           step("color_jitter", kSimclrJitter), step("random_grayscale", "{p: 0.2}")};
 }
 
+std::vector<Step> cmc(const std::string& colours) {
+  return {step("random_resized_crop", "{size: 224, scale: [0.2, 1.0]}"), step("random_horizontal_flip"), step(colours)};
+}
+
 }  // namespace
 
 const std::vector<ViewPresetEntry>& view_preset_registry() {
@@ -60,11 +64,8 @@ const std::vector<ViewPresetEntry>& view_preset_registry() {
        "ImageNet-100: short side 256, then crop to 224 pixels and flip",
        {},
        {step("resize", "{size: 256}"), step("random_resized_crop", "{size: 224}"), step("random_horizontal_flip")}},
-      {"cmc",
-       {},
-       "L*a*b* views of 224 pixels (contrastive multiview coding)",
-       {},
-       {step("random_resized_crop", "{size: 224, scale: [0.2, 1.0]}"), step("random_horizontal_flip"), step("rgb_to_lab")}},
+      {"cmc", {"cmc_lab"}, "L*a*b* views of 224 pixels (contrastive multiview coding): L, then a and b", {}, cmc("rgb_to_lab")},
+      {"cmc_ycbcr", {}, "the same in YCbCr: Y, then Cb and Cr", {}, cmc("rgb_to_ycbcr")},
   };
   return registry;
 }

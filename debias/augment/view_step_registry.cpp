@@ -15,6 +15,7 @@ const std::vector<ViewStepEntry>& view_step_registry() {
       center_crop_entry(),
       random_rotation_entry(),
       rgb_to_lab_entry(),
+      rgb_to_ycbcr_entry(),
   };
   return registry;
 }

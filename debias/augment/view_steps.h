@@ -20,6 +20,7 @@ ViewStepEntry resize_entry();
 ViewStepEntry center_crop_entry();
 ViewStepEntry random_rotation_entry();
 ViewStepEntry rgb_to_lab_entry();
+ViewStepEntry rgb_to_ycbcr_entry();
 
 class NoOptions {
  public:

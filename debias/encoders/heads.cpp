@@ -58,6 +58,54 @@ class MlpHead final : public Head {
   torch::nn::Linear fc1_{nullptr}, fc2_{nullptr};
 };
 
+class LinearHead final : public Head {
+ public:
+  LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+    LinearHeadOptions::table().verify(options, "head 'linear'");
+    fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim()));
+    initialise(*this, seed, InitStream::kHead);
+  }
+  torch::Tensor forward(const torch::Tensor& features) override { return fc_(features); }
+  int64_t output_dim() const override { return options_.output_dim(); }
+  Config config() const override {
+    Config config;
+    config.set("name", Config::string("linear"));
+    config.overlay(LinearHeadOptions::table().write(options_));
+    return config;
+  }
+
+ private:
+  LinearHeadOptions options_;
+  torch::nn::Linear fc_{nullptr};
+};
+
+class AlexNetHead final : public Head {
+ public:
+  AlexNetHead(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+    AlexNetHeadOptions::table().verify(options, "head 'alexnet'");
+    const int64_t hidden = options.hidden_dim();
+    fc6_ = register_module("fc6", torch::nn::Linear(feature_dim, hidden));
+    bn6_ = register_module("bn6", torch::nn::BatchNorm1d(hidden));
+    fc7_ = register_module("fc7", torch::nn::Linear(hidden, hidden));
+    bn7_ = register_module("bn7", torch::nn::BatchNorm1d(hidden));
+    fc8_ = register_module("fc8", torch::nn::Linear(hidden, options.output_dim()));
+    initialise(*this, seed, InitStream::kHead);
+  }
+  torch::Tensor forward(const torch::Tensor& features) override { return fc8_(bn7_(fc7_(bn6_(fc6_(features)).relu_())).relu_()); }
+  int64_t output_dim() const override { return options_.output_dim(); }
+  Config config() const override {
+    Config config;
+    config.set("name", Config::string("alexnet"));
+    config.overlay(AlexNetHeadOptions::table().write(options_));
+    return config;
+  }
+
+ private:
+  AlexNetHeadOptions options_;
+  torch::nn::Linear fc6_{nullptr}, fc7_{nullptr}, fc8_{nullptr};
+  torch::nn::BatchNorm1d bn6_{nullptr}, bn7_{nullptr};
+};
+
 class NoHead final : public Head {
  public:
   explicit NoHead(int64_t feature_dim) : feature_dim_(feature_dim) {}
@@ -89,6 +137,20 @@ const OptionTable<MlpHeadOptions>& MlpHeadOptions::table() {
   return table;
 }
 
+const OptionTable<LinearHeadOptions>& LinearHeadOptions::table() {
+  static const auto table = OptionTable<LinearHeadOptions>().add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim),
+                                                                 "dimensions of the projection");
+  return table;
+}
+
+const OptionTable<AlexNetHeadOptions>& AlexNetHeadOptions::table() {
+  static const auto table =
+      OptionTable<AlexNetHeadOptions>()
+          .add("hidden_dim", &AlexNetHeadOptions::hidden_dim_, Range::closed(1, kMaxDim), "width of both hidden layers")
+          .add("output_dim", &AlexNetHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection");
+  return table;
+}
+
 const OptionTable<NoHeadOptions>& NoHeadOptions::table() {
   static const OptionTable<NoHeadOptions> table;
   return table;
@@ -100,6 +162,14 @@ std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t
 
 std::shared_ptr<Head> make_mlp_head(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed) {
   return std::make_shared<MlpHead>(options, feature_dim, seed);
+}
+
+std::shared_ptr<Head> make_linear_head(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) {
+  return std::make_shared<LinearHead>(options, feature_dim, seed);
+}
+
+std::shared_ptr<Head> make_alexnet_head(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) {
+  return std::make_shared<AlexNetHead>(options, feature_dim, seed);
 }
 
 std::shared_ptr<Head> make_no_head(int64_t feature_dim) { return std::make_shared<NoHead>(feature_dim); }

@@ -2,7 +2,9 @@
 //
 //   simclr   Linear(D -> hidden_dim, no bias), BatchNorm, ReLU, Linear(hidden_dim -> output_dim)   (the debiased-contrastive family)
 //   mlp      Linear(D -> D), ReLU, Linear(D -> output_dim)                                          (SupContrast)
-//   none     the features themselves
+//   linear   Linear(D -> output_dim)                                                                (contrastive multiview coding's
+//   ResNets) alexnet  twice Linear(-> hidden_dim), BatchNorm, ReLU, then Linear(hidden_dim -> output_dim)    (its AlexNets, after
+//   alexnet_half) none     the features themselves
 #pragma once
 
 #include <cstdint>
@@ -26,6 +28,19 @@ class MlpHeadOptions {
   static const OptionTable<MlpHeadOptions>& table();
 };
 
+class LinearHeadOptions {
+ public:
+  DEBIAS_OPTION(LinearHeadOptions, int64_t, output_dim, 128)
+  static const OptionTable<LinearHeadOptions>& table();
+};
+
+class AlexNetHeadOptions {
+ public:
+  DEBIAS_OPTION(AlexNetHeadOptions, int64_t, hidden_dim, 2048)
+  DEBIAS_OPTION(AlexNetHeadOptions, int64_t, output_dim, 128)
+  static const OptionTable<AlexNetHeadOptions>& table();
+};
+
 class NoHeadOptions {
  public:
   static const OptionTable<NoHeadOptions>& table();
@@ -33,6 +48,8 @@ class NoHeadOptions {
 
 std::shared_ptr<Head> make_simclr_head(const SimclrHeadOptions& options, int64_t feature_dim, uint64_t seed);
 std::shared_ptr<Head> make_mlp_head(const MlpHeadOptions& options, int64_t feature_dim, uint64_t seed);
+std::shared_ptr<Head> make_linear_head(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed);
+std::shared_ptr<Head> make_alexnet_head(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed);
 std::shared_ptr<Head> make_no_head(int64_t feature_dim);
 
 }  // namespace debias

@@ -47,7 +47,7 @@ void draw_uniform(Random& random, double bound, float* out, int64_t count) {
 
 }  // namespace
 
-void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream) {
+void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream, ConvolutionWeights convolutions) {
   RngKey key;
   key.domain = RngDomain::kInit;
   key.seed = seed;
@@ -67,7 +67,11 @@ void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream) {
     if (auto* conv = part.as<torch::nn::Conv2dImpl>()) {
       const at::Tensor& weight = conv->weight;  // [out, in, k, k]
       const int64_t taps = weight.size(2) * weight.size(3);
-      normal(weight, std::sqrt(2.0 / static_cast<double>(taps * weight.size(0))));
+      if (convolutions == ConvolutionWeights::kFanOutNormal) {
+        normal(weight, std::sqrt(2.0 / static_cast<double>(taps * weight.size(0))));
+      } else {
+        uniform(weight, taps * weight.size(1));
+      }
       uniform(conv->bias, taps * weight.size(1));
     } else if (auto* linear = part.as<torch::nn::LinearImpl>()) {
       uniform(linear->weight, linear->weight.size(1));

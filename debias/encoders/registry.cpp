@@ -1,5 +1,6 @@
 #include "debias/core/registry.h"
 
+#include "debias/encoders/alexnet.h"
 #include "debias/encoders/bagnet.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/heads.h"
@@ -10,13 +11,22 @@
 namespace debias {
 namespace {
 
+// Resolved recipes of before `stem_width` have none; without a default, neither have those of now, and the runs of then can be resumed.
+std::vector<OptionSpec> resnet_options() {
+  std::vector<OptionSpec> specs = ResNetOptions::table().specs();
+  for (OptionSpec& spec : specs) {
+    if (spec.name == "stem_width") spec.default_value = Config();
+  }
+  return specs;
+}
+
 EncoderEntry resnet(int depth, const std::string& summary) {
   const std::string name = fmt::format("resnet{}", depth);
   const auto make = [depth, name](const Config& section, int64_t in_channels, uint64_t seed) -> std::shared_ptr<Encoder> {
     const auto options = ResNetOptions::table().read(section_map(section), fmt::format("encoder '{}'", name), {"name"});
     return std::make_shared<ResNet>(depth, options, in_channels, seed);
   };
-  return {name, {}, summary, ResNetOptions::table().specs(), make};
+  return {name, {}, summary, resnet_options(), make};
 }
 
 EncoderEntry simple_convnet() {
@@ -38,6 +48,18 @@ EncoderEntry bagnet18() {
   return {"bagnet18", {}, "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model", BagNetOptions::table().specs(), make};
 }
 
+EncoderEntry alexnet_half() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = AlexNetHalfOptions::table().read(section_map(section), "encoder 'alexnet_half'", {"name"});
+    return make_alexnet_half(options, in_channels, seed);
+  };
+  return {"alexnet_half",
+          {},
+          "the convolutions of an AlexNet of half the channels, 4608 features (Tian et al. 2020), for views of 224x224",
+          AlexNetHalfOptions::table().specs(),
+          make};
+}
+
 HeadEntry simclr() {
   const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
     return make_simclr_head(SimclrHeadOptions::table().read(section_map(section), "head 'simclr'", {"name"}), feature_dim, seed);
@@ -50,6 +72,20 @@ HeadEntry mlp() {
     return make_mlp_head(MlpHeadOptions::table().read(section_map(section), "head 'mlp'", {"name"}), feature_dim, seed);
   };
   return {"mlp", {}, "linear, ReLU, linear; the hidden layer is as wide as the features", MlpHeadOptions::table().specs(), make};
+}
+
+HeadEntry linear() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_linear_head(LinearHeadOptions::table().read(section_map(section), "head 'linear'", {"name"}), feature_dim, seed);
+  };
+  return {"linear", {}, "one linear layer", LinearHeadOptions::table().specs(), make};
+}
+
+HeadEntry alexnet() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_alexnet_head(AlexNetHeadOptions::table().read(section_map(section), "head 'alexnet'", {"name"}), feature_dim, seed);
+  };
+  return {"alexnet", {}, "twice linear, batch normalisation, ReLU; then linear", AlexNetHeadOptions::table().specs(), make};
 }
 
 HeadEntry none() {
@@ -69,12 +105,13 @@ const std::vector<EncoderEntry>& encoder_registry() {
       resnet(50, "ResNet-50 (He et al. 2016, stride on the 3x3), 32 x width features"),
       simple_convnet(),
       bagnet18(),
+      alexnet_half(),
   };
   return registry;
 }
 
 const std::vector<HeadEntry>& head_registry() {
-  static const std::vector<HeadEntry> registry = {simclr(), mlp(), none()};
+  static const std::vector<HeadEntry> registry = {simclr(), mlp(), linear(), alexnet(), none()};
   return registry;
 }
 

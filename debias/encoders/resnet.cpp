@@ -74,12 +74,17 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
       OptionTable<ResNetOptions>()
           .add("stem", &ResNetOptions::stem_, "first layers: 3x3 for small images, or 7x7 with stride 2 and max-pooling")
           .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU")
+          .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
+               "channels of the first layers, a multiple of 8; auto: width")
           .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
           .add("weights", &ResNetOptions::weights_, "safetensors file to start from")
           .check([](const ResNetOptions& options, const std::string& what) {
             // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
-            if (options.width() % 8 != 0)
-              throw usage_error("{}: width: {} is no multiple of 8; give 8, 16, 24, ...", what, options.width());
+            const auto require = [&what](const char* name, int64_t channels) {
+              if (channels % 8 != 0) throw usage_error("{}: {}: {} is no multiple of 8; give 8, 16, 24, ...", what, name, channels);
+            };
+            require("width", options.width());
+            require("stem_width", options.stem_width().value_or(8));
           });
   return table;
 }
@@ -88,12 +93,12 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
   ResNetOptions::table().verify(options, fmt::format("encoder 'resnet{}'", depth));
   if (in_channels < 1) throw usage_error("encoder 'resnet{}': images of {} channels; it needs at least 1", depth, in_channels);
   const Architecture shape = architecture(depth);
-  const int64_t width = options.width();
+  const int64_t width = options.width(), stem_width = options.stem_width().value_or(width);
   const bool cifar = options.stem() == Stem::kCifar;
-  conv1_ = register_module("conv1", convolution(in_channels, width, cifar ? 3 : 7, cifar ? 1 : 2));
-  bn1_ = register_module("bn1", torch::nn::BatchNorm2d(width));
+  conv1_ = register_module("conv1", convolution(in_channels, stem_width, cifar ? 3 : 7, cifar ? 1 : 2));
+  bn1_ = register_module("bn1", torch::nn::BatchNorm2d(stem_width));
 
-  int64_t in = width;
+  int64_t in = stem_width;
   for (int stage = 0; stage < 4; ++stage) {
     const int64_t channels = width << stage;
     auto container = register_module(fmt::format("layer{}", stage + 1), std::make_shared<torch::nn::Module>());
@@ -125,6 +130,7 @@ Config ResNet::config() const {
   Config config;
   config.set("name", Config::string(fmt::format("resnet{}", depth_)));
   config.overlay(ResNetOptions::table().write(options_));
+  if (!options_.stem_width()) config.erase("stem_width");  // as runs of before this option have it, which else could not be resumed
   return config;
 }
 

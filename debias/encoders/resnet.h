@@ -3,7 +3,8 @@
 // Four stages of residual blocks of w, 2w, 4w, 8w channels (w = `width`, 64 in the paper); stages 2 to 4 begin with stride 2, which in a
 // bottleneck (ResNet-50, torchvision's "v1.5") sits on the 3x3 convolution; the shortcut is a 1x1 convolution with batch normalisation
 // where the shape changes. Features are the mean over positions: 8w of them, 32w for ResNet-50. With w = 64 and an ImageNet stem the
-// state loads into torchvision's model of the same name.
+// state loads into torchvision's model of the same name. The networks of contrastive multiview coding (Tian et al. 2020) keep a stem of 64
+// channels at every width: `stem_width: 64` with w = 32, 64, 128 is its resnet50v1, v2, v3, and the features are its layer 6.
 #pragma once
 
 #include <torch/nn/modules/batchnorm.h>
@@ -38,6 +39,7 @@ class ResNetOptions {
  public:
   DEBIAS_OPTION(ResNetOptions, Stem, stem, Stem::kCifar)
   DEBIAS_OPTION(ResNetOptions, int64_t, width, 64)
+  DEBIAS_OPTION(ResNetOptions, Auto<int64_t>, stem_width, {})
   DEBIAS_OPTION(ResNetOptions, Activation, activation, Activation::kRelu)
   DEBIAS_OPTION(ResNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<ResNetOptions>& table();

@@ -58,6 +58,13 @@ Cover cover(const Config& size, const Size& wanted) {
   return both.first >= wanted.first && both.second >= wanted.second ? Cover::kLarger : Cover::kTooSmall;
 }
 
+// The steps of resolved training views that give pixels other coordinates: an encoder is shown no others.
+void append_colour_steps(Config& steps, const Config& training) {
+  for (const Config& step : training.find("steps")->items()) {
+    if (step.find("rgb_to_lab") != nullptr || step.find("rgb_to_ycbcr") != nullptr) steps.items().push_back(step);
+  }
+}
+
 }  // namespace
 
 Config default_eval_views(const Config& views, const DatasetInfo& trained_on) {
@@ -73,9 +80,7 @@ Config default_eval_views(const Config& views, const DatasetInfo& trained_on) {
     steps.items().push_back(covered == Cover::kTooSmall ? one_step("resize", Config::map({{"size", side}})) : written);
     if (covered != Cover::kExact) steps.items().push_back(one_step("center_crop", Config::map({{"size", extent(size)}})));
   }
-  for (const Config& step : resolved.find("steps")->items()) {
-    if (step.find("rgb_to_lab") != nullptr) steps.items().push_back(step);
-  }
+  append_colour_steps(steps, resolved);
   return steps.items().empty() ? Config::string("eval") : Config::map({{"steps", std::move(steps)}});
 }
 
@@ -99,7 +104,9 @@ ViewPipeline crop_flip_views(const Config& views, const DatasetInfo& trained_on)
   crop.set("size", Config::sequence({Config::integer(size.first), Config::integer(size.second)}));
   crop.set("scale", Config::sequence({Config::number(0.2), Config::number(1.0)}));
   Config section = Config::map();
-  section.set("steps", Config::sequence({one_step("random_resized_crop", crop), one_step("random_horizontal_flip", Config::map())}));
+  Config steps = Config::sequence({one_step("random_resized_crop", crop), one_step("random_horizontal_flip", Config::map())});
+  append_colour_steps(steps, training_views(views, trained_on).config());
+  section.set("steps", std::move(steps));
   inherit_normalize(section, views);
   return ViewPipeline::from_config(section, trained_on.mean, trained_on.std);
 }

@@ -207,7 +207,7 @@ Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs
   Config result = section_map(section);
   const Config* variant = result.find("variant");
   for (const auto& spec : specs) {
-    if (result.find(spec.name) != nullptr) continue;
+    if (result.find(spec.name) != nullptr || spec.default_value.is_null()) continue;  // without a default: left out
     const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant->text());
     result.set(spec.name, value == spec.variants.end() ? spec.default_value : value->second);
   }

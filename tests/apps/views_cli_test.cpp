@@ -58,9 +58,10 @@ TEST_F(ViewsCli, EveryStepRunsAndTwiceMirroredIsTheSame) {
   ASSERT_EQ(apply({"hflip", "hflip: {}"}, "same.png").exit, 0);
   ASSERT_EQ(apply({"brightness: {factor: 1}"}, "plain.png").exit, 0);
   EXPECT_EQ(file_text(folder_ / "same.png"), file_text(folder_ / "plain.png"));
-  for (const char* step : {"hflip: {}", "brightness: {factor: 0.5}", "contrast: {factor: 0.2}", "saturation: {factor: 0}",
-                           "hue: {factor: 0.3}", "grayscale: {}", "gaussian_blur: {kernel: 5, sigma: 1.5}", "rotate: {degrees: 30}",
-                           "rgb_to_lab: {}", "center_crop: {size: 12}", "resized_crop: {top: 1, left: 1, height: 9, width: 7, size: 24}"}) {
+  for (const char* step :
+       {"hflip: {}", "brightness: {factor: 0.5}", "contrast: {factor: 0.2}", "saturation: {factor: 0}", "hue: {factor: 0.3}",
+        "grayscale: {}", "gaussian_blur: {kernel: 5, sigma: 1.5}", "rotate: {degrees: 30}", "rgb_to_lab: {}", "rgb_to_ycbcr: {}",
+        "center_crop: {size: 12}", "resized_crop: {top: 1, left: 1, height: 9, width: 7, size: 24}"}) {
     ASSERT_EQ(apply({step}, "out.png").exit, 0) << step;
     EXPECT_NE(file_text(folder_ / "out.png"), file_text(folder_ / "plain.png")) << step;
   }

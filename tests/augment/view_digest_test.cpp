@@ -50,13 +50,21 @@ struct Known {
 void PrintTo(const Known& known, std::ostream* out) { *out << known.preset; }
 
 constexpr Known kKnown[] = {
-    {"none", "bf40a036e47b6d4b", "650e1a78a36154ae"},  {"eval0", "bf40a036e47b6d4b", "650e1a78a36154ae"},
-    {"sim32", "7641bcd46ba949f1", "1baa97aeb6113864"}, {"sim224", "383a4c541766ae1f", "f180d4a35aaba902"},
-    {"sup32", "2d1dc523d1710d4a", "c45c1f60d88fa3c3"}, {"sup224", "8cd48e3c102f62c1", "4beb609496565269"},
-    {"lin32", "32cd437a5c0d5997", "b716853595a73d82"}, {"crop4", "b0873fe31bc4b6b1", "a83426ea19ad15b3"},
-    {"mn0", "bf40a036e47b6d4b", "650e1a78a36154ae"},   {"mn_bc", "9f049373c6cf3cc5", "9d68dab8602647e9"},
-    {"bf", "f7db47c97f0085ef", "fb656fd5cb999c09"},    {"in_std", "ea4b080237c19b4a", "7a828fa4ca844378"},
-    {"in100", "3986f449dc711015", "facec31a8c7ba26a"}, {"cmc", "2b98e685c11849e3", ""},  // needs colours
+    {"none", "bf40a036e47b6d4b", "650e1a78a36154ae"},
+    {"eval0", "bf40a036e47b6d4b", "650e1a78a36154ae"},
+    {"sim32", "7641bcd46ba949f1", "1baa97aeb6113864"},
+    {"sim224", "383a4c541766ae1f", "f180d4a35aaba902"},
+    {"sup32", "2d1dc523d1710d4a", "c45c1f60d88fa3c3"},
+    {"sup224", "8cd48e3c102f62c1", "4beb609496565269"},
+    {"lin32", "32cd437a5c0d5997", "b716853595a73d82"},
+    {"crop4", "b0873fe31bc4b6b1", "a83426ea19ad15b3"},
+    {"mn0", "bf40a036e47b6d4b", "650e1a78a36154ae"},
+    {"mn_bc", "9f049373c6cf3cc5", "9d68dab8602647e9"},
+    {"bf", "f7db47c97f0085ef", "fb656fd5cb999c09"},
+    {"in_std", "ea4b080237c19b4a", "7a828fa4ca844378"},
+    {"in100", "3986f449dc711015", "facec31a8c7ba26a"},
+    {"cmc", "2b98e685c11849e3", ""},  // which needs colours
+    {"cmc_ycbcr", "23e5e39257c79e69", ""},
 };
 
 class ViewDigest : public testing::TestWithParam<Known> {};

@@ -9,6 +9,7 @@
 
 #include "debias/augment/lab.h"
 #include "debias/augment/view_pipeline.h"
+#include "debias/augment/ycbcr.h"
 #include "debias/core/error.h"
 #include "tests/augment/test_images.h"
 
@@ -100,7 +101,7 @@ TEST(ViewTarget, OtherNumbersOfConstantsThanChannelsAreRefused) {
 TEST(Views, AreMadeWithoutAllocating) {
   const std::vector<Image> images = {noise_image(32, 32, 3), noise_image(96, 96, 3), noise_image(61, 120, 3)};
   std::vector<float> values(3 * 224 * 224);
-  for (const char* name : {"sim32", "sim224", "sup32", "lin32", "crop4", "bf", "in_std", "in100", "cmc"}) {
+  for (const char* name : {"sim32", "sim224", "sup32", "lin32", "crop4", "bf", "in_std", "in100", "cmc", "cmc_ycbcr"}) {
     const ViewPipeline views = preset(name);
     const auto [height, width] = views.output_size(96, 96);
     ViewFrame frame;
@@ -136,6 +137,49 @@ TEST(Cmc, RedIsWhatCieSays) {
   EXPECT_NEAR(l, 53.24, 0.01);
   EXPECT_NEAR(a, 80.09, 0.01);
   EXPECT_NEAR(b, 67.20, 0.01);
+}
+
+// Of one colour, as the network gets it.
+std::array<float, 3> seen(const std::string& name, const std::array<uint8_t, 3>& colour) {
+  Image flat{30, 30, 3, {}};
+  for (int i = 0; i < 900; ++i) flat.pixels.insert(flat.pixels.end(), colour.begin(), colour.end());
+  const auto values = written<float>(preset(name), flat, 224, ViewTarget::Type::kFloat32, ViewTarget::Order::kChannelsFirst);
+  return {values[5000], values[224 * 224 + 5000], values[2 * 224 * 224 + 5000]};
+}
+
+void expect_near(const std::array<float, 3>& found, const std::array<double, 3>& expected, double tolerance) {
+  for (size_t c = 0; c < 3; ++c) EXPECT_NEAR(found[c], expected[c], tolerance) << c;
+}
+
+TEST(Cmc, RedAndBlueArriveAsTheAuthorsHaveThem) {  // skimage and the constants of their trainer
+  for (const char* name : {"cmc", "cmc_lab"}) {
+    expect_near(seen(name, {255, 0, 0}), {0.0648, 0.8033, 0.7304}, 6e-5);
+    expect_near(seen(name, {0, 0, 255}), {-0.3541, 0.7934, -1.0000}, 6e-5);
+  }
+}
+
+TEST(Cmc, YcbcrIsThatOfBt601) {
+  const auto as_is = [](std::array<uint8_t, 3> colour) { return ycbcr_of(colour.data()); };
+  EXPECT_EQ(as_is({0, 0, 0}), (std::array<double, 3>{16, 128, 128}));
+  const auto white = as_is({255, 255, 255}), red = as_is({255, 0, 0}), blue = as_is({0, 0, 255});
+  const std::array<double, 3> expected_white = {235, 128, 128}, expected_red = {81.481, 90.203, 240},
+                              expected_blue = {40.966, 240, 109.786};
+  for (size_t c = 0; c < 3; ++c) {
+    EXPECT_NEAR(white[c], expected_white[c], 1e-9);
+    EXPECT_NEAR(red[c], expected_red[c], 1e-9);
+    EXPECT_NEAR(blue[c], expected_blue[c], 1e-9);
+  }
+}
+
+TEST(Cmc, YcbcrViewsHaveTheAuthorsNormalisationWithoutRounding) {
+  EXPECT_EQ(preset("cmc_ycbcr").output_size(300, 200), std::pair(224, 224));
+  const auto normalised = [](std::array<double, 3> v) -> std::array<double, 3> {
+    return {(v[0] - 116.151) / 109.5, (v[1] - 121.080) / 111.855, (v[2] - 132.342) / 111.964};
+  };
+  for (const std::array<uint8_t, 3>& colour : {std::array<uint8_t, 3>{255, 0, 0}, {13, 200, 77}, {1, 1, 2}}) {
+    expect_near(seen("cmc_ycbcr", colour), normalised(ycbcr_of(colour.data())), 1e-6);
+  }
+  expect_near(seen("cmc_ycbcr", {255, 0, 0}), {-0.316621, -0.276045, 0.961541}, 1e-6);
 }
 
 TEST(Cmc, AStepAfterLabSeesItsBytes) {

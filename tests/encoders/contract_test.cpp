@@ -8,6 +8,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/state.h"
 #include "tests/encoders/one_thread.h"
@@ -43,7 +44,8 @@ struct Subject {
 
 Subject encoder_subject(const Config& section, uint64_t seed) {
   auto encoder = make_encoder(section, 3, seed);
-  return {encoder, [encoder](const at::Tensor& x) { return encoder->forward(x); }, input({5, 3, 16, 16}), encoder->feature_dim(),
+  const int64_t side = section_name(section, "encoder") == "alexnet_half" ? 71 : 16;  // it needs 63
+  return {encoder, [encoder](const at::Tensor& x) { return encoder->forward(x); }, input({5, 3, side, side}), encoder->feature_dim(),
           encoder->config()};
 }
 

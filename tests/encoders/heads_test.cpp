@@ -48,6 +48,26 @@ TEST(Heads, MlpIsItsFormula) {
   EXPECT_TRUE(at::allclose(head->forward(x), hidden.mm(s.at("fc2.weight").t()) + s.at("fc2.bias"), 1e-4, 1e-5));
 }
 
+TEST(Heads, LinearIsItsFormula) {
+  const auto head = make_linear_head(LinearHeadOptions().output_dim(3), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  EXPECT_TRUE(at::allclose(head->forward(x), x.mm(s.at("fc.weight").t()) + s.at("fc.bias"), 1e-4, 1e-5));
+}
+
+TEST(Heads, AlexnetIsItsFormula) {
+  EXPECT_EQ(count(*make_alexnet_head({}, 4608, 1)), 13906048);
+  const auto head = make_alexnet_head(AlexNetHeadOptions().hidden_dim(5).output_dim(3), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  const auto layer = [&](const at::Tensor& in, const std::string& name) {
+    return in.mm(s.at(name + ".weight").t()) + s.at(name + ".bias");
+  };
+  const auto norm = [](const at::Tensor& in) { return (in - in.mean(0)) / (in.var(0, /*unbiased=*/false) + 1e-5).sqrt(); };
+  const at::Tensor expected = layer(at::relu(norm(layer(at::relu(norm(layer(x, "fc6"))), "fc7"))), "fc8");
+  EXPECT_TRUE(at::allclose(head->forward(x), expected, 1e-4, 1e-5));
+}
+
 TEST(Heads, NoneIsTheFeaturesThemselves) {
   const at::Tensor x = at::ones({2, 3});
   EXPECT_TRUE(make_no_head(3)->forward(x).is_same(x));

@@ -28,6 +28,15 @@ TEST(Initialise, ConvolutionsAreKaimingNormalByFanOut) {
   EXPECT_NEAR(weight.pow(4).mean().item<double>(), 3 * variance * variance, 5 * variance * variance * std::sqrt(96 / n));
 }
 
+TEST(Initialise, ConvolutionsMayBeUniformByFanIn) {
+  torch::nn::Conv2d conv(torch::nn::Conv2dOptions(4, 500, 5));
+  initialise(*conv, 1, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
+  const at::Tensor weight = conv->weight.detach().to(at::kDouble);
+  EXPECT_LE(weight.abs().max().item<double>(), 0.1);
+  EXPECT_GT(weight.abs().max().item<double>(), 0.099);
+  EXPECT_NEAR(weight.square().mean().item<double>(), 0.01 / 3, 5 * 0.01 * std::sqrt(4.0 / 45 / static_cast<double>(weight.numel())));
+}
+
 TEST(Initialise, LinearLayersAndBiasesAreUniformByFanIn) {
   torch::nn::Linear linear(100, 2000);
   initialise(*linear, 1, InitStream::kHead);

@@ -133,8 +133,8 @@ class Reference {
 };
 
 // A model whose normalisations are not the identity.
-std::shared_ptr<ResNet> worn_in(int depth, const ResNetOptions& options) {
-  auto model = std::make_shared<ResNet>(depth, options, 3, 1);
+std::shared_ptr<ResNet> worn_in(int depth, const ResNetOptions& options, int64_t channels = 3) {
+  auto model = std::make_shared<ResNet>(depth, options, channels, 1);
   at::NoGradGuard no_grad;
   double phase = 0;
   for (const auto& [name, tensor] : named_state(*model)) {
@@ -160,6 +160,70 @@ TEST(ResNet, ForwardIsThePapersFormula) {
   check(34, Stem::kCifar, Activation::kRelu, {3, 4, 6, 3});
   check(50, Stem::kImageNet, Activation::kRelu, {3, 4, 6, 3});
   check(50, Stem::kCifar, Activation::kTanh, {3, 4, 6, 3});
+}
+
+TEST(ResNet, ViewsOfOneAndTwoChannelsPassAStemOfItsOwnWidth) {
+  const OneThread one_thread;
+  for (const int64_t channels : {1, 2}) {
+    const at::Tensor images = at::sin(at::arange(2 * channels * 32 * 32, at::kFloat) * 0.37).view({2, channels, 32, 32});
+    for (const auto& [depth, blocks] : {std::pair{18, std::vector<int>{2, 2, 2, 2}}, {50, {3, 4, 6, 3}}}) {
+      const auto model = worn_in(depth, ResNetOptions().width(8).stem_width(16).stem(Stem::kImageNet), channels);
+      EXPECT_EQ(model->named_parameters()["conv1.weight"].sizes(), (at::IntArrayRef{16, channels, 7, 7}));
+      EXPECT_EQ(model->feature_dim(), depth == 50 ? 256 : 64);
+      const Reference reference(*model, false, false);
+      EXPECT_TRUE(at::allclose(model->forward(images), reference.features(images, blocks, depth == 50), 1e-3, 1e-4)) << depth;
+    }
+  }
+}
+
+TEST(ResNet, GradientsOfOneAndTwoChannelsAreThoseOfDoubles) {
+  const OneThread one_thread;
+  for (const int64_t channels : {1, 2}) {
+    const at::Tensor images = at::sin(at::arange(4 * channels * 32 * 32, at::kFloat) * 0.37).view({4, channels, 32, 32});
+    const auto gradients = [&](at::ScalarType type, at::MemoryFormat format) {
+      const auto model = worn_in(18, ResNetOptions().width(8).stem_width(64).stem(Stem::kImageNet), channels);
+      model->to(type);
+      const at::Tensor features = model->forward(images.to(type).contiguous(format));
+      (features * at::cos(at::arange(features.numel(), features.options())).view_as(features)).sum().backward();
+      std::map<std::string, at::Tensor> all;
+      for (const auto& parameter : model->named_parameters()) all[parameter.key()] = parameter.value().grad().to(at::kDouble);
+      return all;
+    };
+    const auto expected = gradients(at::kDouble, at::MemoryFormat::Contiguous);
+    for (const auto format : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+      for (const auto& [name, gradient] : gradients(at::kFloat, format)) {
+        const double size = expected.at(name).abs().max().item<double>();
+        EXPECT_LT((gradient - expected.at(name)).abs().max().item<double>(), 1e-4 * size + 1e-7) << name << ", " << channels;
+      }
+    }
+  }
+}
+
+// "2 x ResNet50 half, 12 M parameters" of the authors' table: v1 of the pair, for L and for ab, and what its blocks add up to.
+TEST(ResNet, HalfWidthPairIsThePublishedOne) {
+  const auto half = ResNetOptions().width(32).stem_width(64).stem(Stem::kImageNet);
+  const ResNet l(50, half, 1, 1), ab(50, half, 2, 1);
+  EXPECT_EQ(l.feature_dim(), 1024);
+  EXPECT_EQ(count(ab) - count(l), 64 * 49);
+  int64_t expected = 64 * 49 + 2 * 64, in = 64;
+  const int blocks[] = {3, 4, 6, 3};
+  for (int stage = 0; stage < 4; ++stage) {
+    const int64_t planes = int64_t{32} << stage, out = 4 * planes;
+    for (int i = 0; i < blocks[stage]; ++i) {
+      expected += in * planes + 9 * planes * planes + planes * out + 2 * (planes + planes + out);
+      if (i == 0) expected += in * out + 2 * out;
+      in = out;
+    }
+  }
+  EXPECT_EQ(count(l), expected);
+  const auto head = [] { return count(*make_linear_head({}, 1024, 1)); };
+  EXPECT_NEAR(static_cast<double>(count(l) + count(ab) + 2 * head()) * 1e-6, 12, 0.5);
+}
+
+TEST(ResNet, StemWidthIsWrittenWhereItIsSet) {
+  EXPECT_EQ(ResNet(18, ResNetOptions().width(8), 3, 1).config().find("stem_width"), nullptr);
+  EXPECT_EQ(ResNet(18, ResNetOptions().width(8).stem_width(16), 3, 1).config().find("stem_width")->text(), "16");
+  EXPECT_THROW(ResNet(18, ResNetOptions().width(8).stem_width(12), 3, 1), Error);
 }
 
 TEST(ResNet, TanhGivesSignedFeatures) {

@@ -68,6 +68,7 @@ TEST(DefaultEvalViews, KeepALeadingResizeThatIsLargeEnoughAndTheColourSpace) {
   EXPECT_EQ(steps_by_default("{steps: [{resize: {size: 20}}, {random_crop: {size: 32, padding: 8}}]}", 0, 0),
             options("{steps: [{resize: {size: 32}}, {center_crop: {size: 32}}]}"));
   EXPECT_EQ(steps_by_default("{preset: cmc}", 224, 224), options("{steps: [{rgb_to_lab: {}}]}"));
+  EXPECT_EQ(steps_by_default("{preset: cmc_ycbcr}", 224, 224), options("{steps: [{rgb_to_ycbcr: {}}]}"));
 }
 
 TEST(TrainingViews, LeaveOutWhatTheSectionSaysToOthers) {
@@ -83,6 +84,15 @@ TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
   several.height = several.width = 0;
   EXPECT_EQ(crop_flip_views(options("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), several).output_size(6, 9), Size(8, 8));
   EXPECT_NE(error_of(ErrorKind::kUsage, [&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
+}
+
+TEST(CropFlipViews, KeepTheColourSpaceOfTheTrainingViews) {
+  const auto last_step = [](const std::string& views) {
+    return crop_flip_views(options(views), info()).config().find("steps")->items().back().entries().front().first;
+  };
+  EXPECT_EQ(last_step("{preset: cmc, eval: {steps: [rgb_to_lab]}}"), "rgb_to_lab");
+  EXPECT_EQ(last_step("{preset: cmc_ycbcr}"), "rgb_to_ycbcr");
+  EXPECT_EQ(last_step("{preset: sim32}"), "random_horizontal_flip");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
+#include "debias/encoders/encoder.h"
 #include "debias/train/term.h"
 #include "debias/train/trainer.h"
 #include "tests/train/small_recipe.h"
@@ -288,6 +289,17 @@ TEST(Recipe, ATermsWeightAndInputAreItsOwn) {
   EXPECT_EQ(recipe.objective[0].options.weight(), 0.5);
   EXPECT_EQ(recipe.objective[0].options.on(), TermInput::kEncoder);
   EXPECT_EQ(recipe.objective[1].name, "debiased_positives");
+}
+
+// A run of before the option has a resolved recipe without it, and is resumed.
+TEST(Recipe, StemWidthStandsInAResolvedRecipeOnlyWhereItIsGiven) {
+  const EncoderEntry& resnet = encoder_registry().front();
+  ASSERT_EQ(resnet.name, "resnet18");
+  const Config resolved = with_defaults(Config::string("resnet18"), resnet.options);
+  EXPECT_EQ(resolved.find("stem_width"), nullptr);
+  EXPECT_EQ(resolved.find("width")->text(), "64");
+  const Config given = with_defaults(parse_yaml("{name: resnet18, stem_width: 16}", ""), resnet.options);
+  EXPECT_EQ(given.find("stem_width")->text(), "16");
 }
 
 }  // namespace

@@ -1,0 +1,85 @@
+#include "debias/encoders/alexnet.h"
+
+#include <ATen/ops/adaptive_avg_pool2d.h>
+#include <ATen/ops/max_pool2d.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+
+#include <array>
+#include <vector>
+
+#include "debias/encoders/initialise.h"
+
+namespace debias {
+namespace {
+
+struct Layer {
+  int64_t channels, kernel, stride;
+  bool pooled;
+};
+constexpr std::array<Layer, 5> kLayers = {
+    {{48, 11, 4, true}, {128, 5, 1, true}, {192, 3, 1, false}, {192, 3, 1, false}, {128, 3, 1, true}}};
+constexpr int64_t kPositions = 6;   // a side of the last map
+constexpr int64_t kLeastSide = 63;  // of an image of which one position is left
+constexpr int64_t kStemPadding = 2;
+
+class AlexNetHalf final : public Encoder {
+ public:
+  AlexNetHalf(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) : options_(options) {
+    AlexNetHalfOptions::table().verify(options, "encoder 'alexnet_half'");
+    if (in_channels < 1) throw usage_error("encoder 'alexnet_half': images of {} channels; it needs at least 1", in_channels);
+    int64_t in = in_channels;
+    for (size_t i = 0; i < kLayers.size(); ++i) {
+      const Layer& layer = kLayers[i];
+      const int64_t padding = i == 0 ? kStemPadding : layer.kernel / 2;
+      const auto conv = torch::nn::Conv2dOptions(in, layer.channels, layer.kernel).stride(layer.stride).padding(padding).bias(false);
+      convs_.push_back(register_module(fmt::format("conv{}", i + 1), torch::nn::Conv2d(conv)));
+      norms_.push_back(register_module(fmt::format("bn{}", i + 1), torch::nn::BatchNorm2d(layer.channels)));
+      in = layer.channels;
+    }
+    initialise(*this, seed, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
+  }
+
+  torch::Tensor forward(const torch::Tensor& images) override {
+    if (images.size(2) < kLeastSide || images.size(3) < kLeastSide) {
+      throw usage_error("encoder 'alexnet_half': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3),
+                        kLeastSide, kLeastSide);
+    }
+    torch::Tensor x = images;
+    for (size_t i = 0; i < kLayers.size(); ++i) {
+      x = norms_[i](convs_[i](x)).relu_();
+      if (kLayers[i].pooled) x = at::max_pool2d(x, {3, 3}, {2, 2});
+    }
+    if (x.size(2) != kPositions || x.size(3) != kPositions) x = at::adaptive_avg_pool2d(x, {kPositions, kPositions});
+    return x.flatten(1);
+  }
+
+  int64_t feature_dim() const override { return kLayers.back().channels * kPositions * kPositions; }
+
+  Config config() const override {
+    Config config;
+    config.set("name", Config::string("alexnet_half"));
+    config.overlay(AlexNetHalfOptions::table().write(options_));
+    return config;
+  }
+
+ private:
+  AlexNetHalfOptions options_;
+  std::vector<torch::nn::Conv2d> convs_;
+  std::vector<torch::nn::BatchNorm2d> norms_;
+};
+
+}  // namespace
+
+const OptionTable<AlexNetHalfOptions>& AlexNetHalfOptions::table() {
+  static const auto table =
+      OptionTable<AlexNetHalfOptions>().add("weights", &AlexNetHalfOptions::weights_, "safetensors file to start from");
+  return table;
+}
+
+std::shared_ptr<Encoder> make_alexnet_half(const AlexNetHalfOptions& options, int64_t in_channels, uint64_t seed) {
+  return std::make_shared<AlexNetHalf>(options, in_channels, seed);
+}
+
+}  // namespace debias

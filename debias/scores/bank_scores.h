@@ -1,0 +1,20 @@
+// Scores of anchors against rows of a memory bank.
+//
+//   scores[i, k] = <bank[ids[i, k]], f_i> / temperature
+//
+// The gradient flows to f alone. It reads the bank again: one that was changed between the scores and backward() is refused by autograd,
+// so a bank is updated after the step.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace debias {
+
+// bank [n, D], ids int32 [B, picks], f [B, D]. float32 on the CPU is computed in place (kernels/bank_scores.h), in memory of a few bytes
+// for each score; anything else as gathered_bank_scores.
+at::Tensor bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature);
+
+// The definition: the picked rows are copied, D numbers for each score.
+at::Tensor gathered_bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature);
+
+}  // namespace debias
