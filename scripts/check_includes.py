@@ -15,13 +15,14 @@ EDGES = {
     "augment": set(),
     "loader": {"data", "augment"},
     "kernels": set(),
-    "losses": {"kernels"},
+    "pairs": {"kernels"},
+    "losses": {"kernels", "pairs"},
     "scores": {"kernels"},
     "encoders": set(),
     "optim": set(),
-    "train": {"loader", "data", "augment", "encoders", "losses", "optim", "scores"},
-    "evaluate": {"loader", "data", "augment", "encoders", "losses", "optim", "kernels"},
-    "study": {"losses"},
+    "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
+    "evaluate": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
+    "study": {"losses", "pairs"},
     "report": set(),
 }
 WITHOUT_TORCH = {"core", "data", "augment", "kernels", "report"}

@@ -25,8 +25,11 @@ const OptionTable<BankLossOptions>& BankLossOptions::table() {
   return table;
 }
 
-BankLoss::BankLoss(const BankLossOptions& options, int64_t samples) : options_(options), samples_(samples) {
+BankLoss::BankLoss(const BankLossOptions& options, int64_t samples) : samples_(samples) { set(options); }
+
+void BankLoss::set(const BankLossOptions& options) {
   BankLossOptions::table().verify(options, "bank loss");
+  options_ = options;
 }
 
 ScoreLosses BankLoss::operator()(const at::Tensor& scores) {

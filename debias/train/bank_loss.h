@@ -34,6 +34,8 @@ class BankLoss {
  public:
   BankLoss(const BankLossOptions& options, int64_t samples);
 
+  void set(const BankLossOptions& options);  // in force from now on
+
   // scores [B, 1 + K], already divided by the temperature. The first batch sets the normaliser of NCE.
   ScoreLosses operator()(const at::Tensor& scores);
 

@@ -10,6 +10,7 @@
 #include "debias/core/registry.h"
 #include "debias/loader/loader.h"
 #include "debias/losses/cross_entropy.h"
+#include "debias/train/cmc.h"
 #include "debias/train/moco.h"
 #include "debias/train/simclr.h"
 #include "debias/train/unit_rows.h"
@@ -166,7 +167,7 @@ StepReport Method::run(const Batch& batch, int64_t step) {
   BufferGuard buffers(networks());
   try {
     parts_.optimizers.zero_grad();
-    report = differentiate(batch);
+    report = differentiate(batch, step);
     report.grad_norm = checked_norm(report, batch);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;
@@ -182,7 +183,7 @@ StepReport Method::run(const Batch& batch, int64_t step) {
 }
 
 const std::vector<MethodEntry>& method_registry() {
-  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry()};
+  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry(), cmc_entry()};
   return registry;
 }
 

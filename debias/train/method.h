@@ -69,7 +69,7 @@ class Method {
   };
 
   // Forward, losses and backward of one batch.
-  virtual StepReport differentiate(const Batch& batch) = 0;
+  virtual StepReport differentiate(const Batch& batch, int64_t step) = 0;
   virtual void after_update(const Batch& /*batch*/) {}
   virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
 
@@ -114,8 +114,10 @@ struct MethodEntry {
   std::vector<OptionSpec> options;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
   std::function<void(const Recipe& recipe, const Dataset& dataset)> check;
-  std::function<void(const Recipe& recipe, Model& model)> add_parts;  // networks that the optimizers train too
-  std::function<std::unique_ptr<Method>(const Recipe& recipe, MethodParts parts)> make;
+  // The networks of the judged model and those that the optimizers train beside it.
+  std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
+  bool gives_keys = false;  // so that one view of an image is enough for objectives that take them
+  std::function<std::unique_ptr<Method>(const Recipe& recipe, const Dataset& dataset, MethodParts parts)> make;
   std::function<Config(const Config& section)> resolved;
 };
 const std::vector<MethodEntry>& method_registry();

@@ -69,7 +69,7 @@ class Moco final : public Method {
     return all;
   }
 
-  StepReport differentiate(const Batch& batch) override {
+  StepReport differentiate(const Batch& batch, int64_t) override {
     // Direction d asks with view d and has the other view's keys.
     const int64_t directions = *options_.symmetric() ? 2 : 1;
     const ModelOutput output = forward(model(), batch.images.slice(0, 0, directions), parts().forward);
@@ -169,11 +169,14 @@ MethodEntry moco_entry() {
   entry.summary = "keys from a momentum copy and a queue (He et al. 2020; v3: Chen, Xie and He 2021)";
   entry.options = MocoOptions::table().specs();
   entry.check = check;
-  entry.add_parts = [](const Recipe& recipe, Model& model) {
+  entry.gives_keys = true;
+  entry.networks = [](const Recipe& recipe, int64_t in_channels) {
+    Model model = encoder_and_head(recipe, in_channels);
     const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();
     if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
+    return model;
   };
-  entry.make = [](const Recipe& recipe, MethodParts parts) -> std::unique_ptr<Method> {
+  entry.make = [](const Recipe& recipe, const Dataset&, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Moco>(recipe, options_of(recipe), std::move(parts));
   };
   entry.resolved = [](const Config& section) {

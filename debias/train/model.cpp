@@ -3,6 +3,7 @@
 #include <ATen/autocast_mode.h>
 
 #include "debias/encoders/state.h"
+#include "debias/train/method.h"
 
 namespace debias {
 namespace {
@@ -74,11 +75,16 @@ void Model::to(c10::Device device) const {
   if (classifier != nullptr) classifier->linear()->to(device);
 }
 
-Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes) {
+Model encoder_and_head(const Recipe& recipe, int64_t in_channels) {
   Model model;
   model.encoder = make_encoder(recipe.encoder, in_channels, recipe.seed);
+  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  return model;
+}
+
+Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes) {
+  Model model = method_of(recipe).networks(recipe, in_channels);
   const int64_t D = model.encoder->feature_dim();
-  model.head = make_head(recipe.head, D, recipe.seed);
   if (recipe.classifier && classes > 0) model.classifier = std::make_shared<Classifier>(*recipe.classifier, D, classes, recipe.seed);
   return model;
 }

@@ -46,18 +46,17 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   const c10::Device device = resolve_device(recipe.train.device());
   at::set_num_threads(recipe.train.threads() ? static_cast<int>(*recipe.train.threads())
                                              : std::min(at::get_num_threads(), available_cpus()));
-  RunParts parts;
-  parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
-  method.add_parts(recipe, parts.model);
+  RunParts parts;
+  parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
   for (auto& term : terms) term.load(*dataset, recipe.views.count());
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
-  parts.method = method.make(recipe, {.model = parts.model,
+  parts.method = method.make(recipe, *dataset, {.model = parts.model,
                                       .terms = std::move(terms),
                                       .optimizers = *parts.optimizers,
                                       .forward = forward,

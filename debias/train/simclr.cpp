@@ -23,7 +23,7 @@ class Simclr final : public Method {
   using Method::Method;
 
  protected:
-  StepReport differentiate(const Batch& batch) override {
+  StepReport differentiate(const Batch& batch, int64_t) override {
     if (parts().micro_batch && *parts().micro_batch < batch.images.size(1)) return in_parts(batch);
     const ModelOutput output = forward(model(), batch.images, parts().forward);
     const Evaluated evaluated = losses(output, batch);
@@ -90,8 +90,8 @@ MethodEntry simclr_entry() {
   entry.check = [read](const Recipe& recipe, const Dataset&) {
     if (!recipe.method.is_null()) read(recipe.method);
   };
-  entry.add_parts = [](const Recipe&, Model&) {};
-  entry.make = [](const Recipe&, MethodParts parts) { return make_simclr(std::move(parts)); };
+  entry.networks = encoder_and_head;
+  entry.make = [](const Recipe&, const Dataset&, MethodParts parts) { return make_simclr(std::move(parts)); };
   entry.resolved = [](const Config&) { return Config::map({{"name", Config::string("simclr")}}); };
   return entry;
 }

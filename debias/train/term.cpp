@@ -1,3 +1,4 @@
+#include "debias/train/method.h"
 #include "debias/train/term.h"
 
 #include <ATen/ATen.h>
@@ -128,6 +129,11 @@ void Term::try_on_rows(int64_t views) const {
   input.z = unit_rows(at::sin(at::arange(1, kRows * views * kColumns + 1, at::kFloat)).view({kRows, views, kColumns}));
   if (has_labels_) input.labels = at::tensor({0, 0, 1, 1}, at::kLong);
   if (has_bias_) input.bias = at::tensor({0, 1, 0, 1}, at::kLong);
+  if (views < entry_->min_views) {  // a method gives keys
+    input.positives = input.z;
+    input.keys = input.z.select(1, 0);
+    input.key_labels = input.labels;
+  }
   if (bias_features_.defined()) input.weights = bias_features_.slice(0, 0, 1).expand({kRows, -1});
   objective()(input);
 }
@@ -148,7 +154,8 @@ std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset) {
   std::map<std::string, int> uses;
   for (const auto& written : recipe.objective) {
     const auto& entry = find_entry(objective_registry(), written.name, "objective", written.section.prefix());
-    if (recipe.views.count() < entry.min_views) {
+    const bool keyed = entry.takes_keys && method_of(recipe).gives_keys;
+    if (recipe.views.count() < entry.min_views && !keyed) {
       throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", written.section.prefix(), entry.name,
                         entry.min_views, recipe.views.count());
     }

@@ -26,6 +26,7 @@ class Term {
 
   const std::string& label() const { return label_; }  // the objective's name, "_2" appended at its second use; prefix of its metrics
   bool on_logits_as_they_are() const { return entry_->kind == InputKind::kLogits; }  // else L2-normalised rows [B, V, D]
+  const std::string& name() const { return entry_->name; }
   InputKind kind() const { return entry_->kind; }
   bool takes_keys() const { return entry_->takes_keys; }
   TermInput on() const { return options_.on(); }

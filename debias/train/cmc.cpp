@@ -1,0 +1,249 @@
+#include "debias/train/cmc.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/encoders/channel_halves.h"
+#include "debias/loader/loader.h"
+#include "debias/scores/bank_scores.h"
+#include "debias/train/memory_bank.h"
+#include "debias/train/unit_rows.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kFirstChannels = 1;  // L, or Y
+constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks' first weights apart
+constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
+constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
+
+CmcOptions cmc_options(const Config& section) { return CmcOptions::table().read(section_map(section), "method 'cmc'", {"name"}); }
+
+double number_of(const Config& config, const char* option) {
+  double value = 0;
+  parse_number(config.find(option)->text(), &value);
+  return value;
+}
+
+// Whether scores alone give the term's loss, each anchor having draws of its own.
+bool on_scores(const Term& term) {
+  const Config config = term.objective().config();
+  if (term.name() == "infonce") return config.find("drop_false_negatives")->text() == "false";
+  return term.name() == "debiased_negatives" && config.find("clamp")->text() == "fallback" &&
+         config.find("drop_false_negatives")->text() == "false";
+}
+
+class Cmc final : public Method {
+ public:
+  Cmc(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options, MethodParts parts)
+      : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
+    const int64_t dim = model().head->output_dim() / 2;
+    const BankLossOptions loss = BankLossOptions().loss(options.loss());
+    for (uint16_t half = 0; half < 2; ++half) {
+      banks_.emplace_back(dataset.size(), dim, recipe.seed, half);
+      losses_.emplace_back(loss, dataset.size());
+    }
+    for (int64_t i = 0; i < dataset.size(); ++i) labels_.data_ptr<int64_t>()[i] = dataset.label(i);
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override {
+    std::vector<std::pair<std::string, at::Tensor>> all;
+    for (size_t half = 0; half < 2; ++half) {
+      all.emplace_back(kBankNames[half], banks_[half].rows());
+      all.emplace_back(kNormaliserNames[half], losses_[half].state());
+    }
+    return all;
+  }
+
+  void load(const SafetensorsFile& file) override {
+    for (size_t half = 0; half < 2; ++half) {
+      banks_[half].load(file, kBankNames[half]);
+      losses_[half].load(file, kNormaliserNames[half]);
+    }
+  }
+
+ protected:
+  StepReport differentiate(const Batch& batch, int64_t step) override {
+    const ModelOutput output = forward(model(), batch.images, parts().forward);
+    const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
+    features_ = unit_rows(halves);  // [B, 2, D]
+    own_ = at::tensor(batch.indices, at::kLong);
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
+      const ObjectiveInput input = input_of(term, batch, output, logits);
+      if (term.kind() != InputKind::kPairs) return term.objective()(input);
+      return on_scores(term) ? by_scores(term, step) : by_keys(term, input, step);
+    });
+    count_false_negatives(batch, step, evaluated.report.evidence);
+    check_finite(output, batch, evaluated);
+    backward(evaluated.total);
+    return evaluated.report;
+  }
+
+  void after_update(const Batch&) override {
+    for (int64_t half = 0; half < 2; ++half) {
+      banks_[static_cast<size_t>(half)].update(own_, features_.select(1, half).detach(), options_.momentum());
+    }
+  }
+
+ private:
+  at::Tensor draws(const at::Tensor& own, int64_t step) const {
+    return draw_bank_ids(own, options_.negatives(), banks_[0].samples(), seed_, static_cast<uint64_t>(step));
+  }
+
+  ObjectiveResult by_scores(const Term& term, int64_t step) {
+    const Config config = term.objective().config();
+    const double t = number_of(config, "temperature");
+    BankLossOptions options = BankLossOptions().loss(options_.loss()).temperature(t);
+    if (term.name() == "debiased_negatives") options.tau_plus(number_of(config, "tau_plus"));
+    const at::Tensor ids = draws(own_, step);
+    ObjectiveResult result;
+    std::vector<at::Tensor> per_anchor;
+    for (size_t half = 0; half < 2; ++half) {
+      losses_[half].set(options);
+      const ScoreLosses found =
+          losses_[half](bank_scores(banks_[1 - half].rows(), ids, features_.select(1, static_cast<int64_t>(half)).contiguous(), t));
+      const at::Tensor mean = found.loss.mean();
+      result.value = result.value.defined() ? result.value + mean : mean;
+      per_anchor.push_back(found.loss.detach());
+      result.clamped += found.fallen_back;
+      if (found.min_estimate) result.min_estimate = std::min(result.min_estimate.value_or(INFINITY), *found.min_estimate);
+    }
+    result.value = result.value.to(at::kFloat);
+    result.per_anchor = at::cat(per_anchor);
+    result.anchors = result.anchors_used = result.per_anchor.size(0);
+    return result;
+  }
+
+  // The same draws for all anchors, so that keys are rows that they share.
+  ObjectiveResult by_keys(const Term& term, const ObjectiveInput& all, int64_t step) const {
+    const at::Tensor ids = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
+    ObjectiveResult sum;
+    for (int64_t half = 0; half < 2; ++half) {
+      const at::Tensor& bank = banks_[static_cast<size_t>(1 - half)].rows();
+      ObjectiveInput input = all;
+      input.z = features_.slice(1, half, half + 1);
+      input.samples = own_;
+      input.positives = bank.index_select(0, own_).unsqueeze(1);
+      input.keys = bank.index_select(0, ids);
+      input.key_samples = ids;
+      input.key_labels = labels_.index_select(0, ids);
+      const ObjectiveResult found = term.objective()(input);
+      if (half == 0) {
+        sum = found;
+        continue;
+      }
+      sum.value = sum.value + found.value;
+      sum.per_anchor = at::cat({sum.per_anchor, found.per_anchor});
+      sum.anchors += found.anchors;
+      sum.anchors_used += found.anchors_used;
+      sum.clamped += found.clamped;
+      if (found.min_estimate) sum.min_estimate = std::min(sum.min_estimate.value_or(INFINITY), *found.min_estimate);
+      if (found.effective_sample_size) sum.effective_sample_size = (*sum.effective_sample_size + *found.effective_sample_size) / 2;
+    }
+    return sum;
+  }
+
+  // Of a batch's anchors and its draws: what tau_plus is an estimate of. A sample of the draws is enough.
+  void count_false_negatives(const Batch& batch, int64_t step, Evidence& evidence) const {
+    const at::Tensor ids = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
+    const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, ids);
+    const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(ids));
+    evidence.labelled_negatives = known.sum().item<int64_t>();
+    evidence.false_negatives = known.logical_and(label.eq(drawn)).sum().item<int64_t>();
+  }
+
+  CmcOptions options_;
+  uint64_t seed_;
+  at::Tensor labels_;  // of all samples
+  std::vector<MemoryBank> banks_;
+  std::vector<BankLoss> losses_;
+  at::Tensor features_, own_;  // of the step under way
+};
+
+void require_one_term(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options) {
+  const std::string where = recipe.method.prefix();
+  for (const auto& term : make_terms(recipe, dataset)) {
+    if (term.kind() != InputKind::kPairs) continue;
+    if (!term.takes_keys()) {
+      throw usage_error("{}method 'cmc': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+                        "method simclr",
+                        where, term.label());
+    }
+    if (term.on() != TermInput::kProjection) {
+      throw usage_error("{}method 'cmc': objective '{}' must read the projection, which the banks hold; leave its `on` out", where,
+                        term.label());
+    }
+    if (options.loss() == BankLossKind::kNce && term.name() != "infonce") {
+      throw usage_error("{}method 'cmc': loss: nce goes with infonce, the objective is '{}'; write loss: softmax", where, term.label());
+    }
+  }
+}
+
+void check_cmc(const Recipe& recipe, const Dataset& dataset) {
+  const CmcOptions options = cmc_options(recipe.method);
+  const std::string where = recipe.method.prefix();
+  if (recipe.views.count() != 1) {
+    throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where, recipe.views.count());
+  }
+  if (dataset.info().channels != 3) {
+    throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name, dataset.info().channels);
+  }
+  const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
+  if (views.to_yaml().find("rgb_to_") == std::string::npos) {
+    throw usage_error("{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
+                      "the preset cmc_lab or cmc_ycbcr",
+                      where);
+  }
+  if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
+  require_one_term(recipe, dataset, options);
+}
+
+Model halves_of(const Recipe& recipe, int64_t in_channels) {
+  const auto first = make_encoder(recipe.encoder, kFirstChannels, recipe.seed);
+  const auto second = make_encoder(recipe.encoder, in_channels - kFirstChannels, recipe.seed ^ kSecondHalf);
+  const int64_t features = first->feature_dim();
+  Model model;
+  model.encoder = channel_halves(first, second, kFirstChannels);
+  model.head =
+      head_halves(make_head(recipe.head, features, recipe.seed), make_head(recipe.head, features, recipe.seed ^ kSecondHalf), features);
+  return model;
+}
+
+}  // namespace
+
+const OptionTable<CmcOptions>& CmcOptions::table() {
+  using Self = CmcOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24), "rows of the bank that an anchor is compared with, drawn with replacement")
+          .add("momentum", &Self::momentum_, Range::half_open(0, 1), "what a row of a bank keeps of itself at an update")
+          .add("loss", &Self::loss_, "of infonce's scores: cross-entropy, or noise-contrastive estimation");
+  return table;
+}
+
+MethodEntry cmc_entry() {
+  MethodEntry entry;
+  entry.name = "cmc";
+  entry.summary = "lightness against colour, each with a network and a memory bank of its own (Tian, Krishnan and Isola 2020)";
+  entry.options = CmcOptions::table().specs();
+  entry.check = check_cmc;
+  entry.networks = halves_of;
+  entry.gives_keys = true;
+  entry.make = [](const Recipe& recipe, const Dataset& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string("cmc")}});
+    config.overlay(CmcOptions::table().write(cmc_options(section)));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias
