@@ -4,47 +4,28 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <new>
+#include <cstring>
+#include <exception>
 
+#include "apps/debias/complaint.h"
+#include "apps/debias/stack_room.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/thread_check.h"
 
 namespace debias {
 namespace {
 
-constexpr int kUsage = 2, kOutOfResources = 5;
-
-int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kFailure:
-      return 1;
-    case ErrorKind::kUsage:
-      return kUsage;
-    case ErrorKind::kData:
-      return 3;
-    case ErrorKind::kNumeric:
-      return 4;
-    case ErrorKind::kResource:
-      return kOutOfResources;
-    case ErrorKind::kInterrupted:
-      return 75;
-  }
-  return 1;
-}
+constexpr int kUsage = 2;
 
 std::string one_line(std::string text) {
   if (const size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
   return text;
-}
-
-int complain(const std::string& text, int code) {
-  fmt::print(stderr, "debias: {}\n", one_line(text));
-  return code;
 }
 
 std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
@@ -82,8 +63,15 @@ bool computes_for_long(int argc, char** argv) {
   return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
 }
 
+// What stays in the buffer of standard output fails when it is flushed, and not when it is printed.
+int written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  throw Error(ErrorKind::kFailure, fmt::format("writing the results to standard output failed: {}", std::strerror(errno)));
+}
+
 int run(int argc, char** argv) {
   at::set_num_threads(std::min(at::get_num_threads(), available_cpus()));
+  if (computes_for_long(argc, argv)) require_threads(at::get_num_threads());
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);
@@ -109,31 +97,25 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return complain(mistake(root, error, argc, argv), kUsage);
   }
-  return action();
+  return written(action());
+}
+
+int run_and_complain(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception&) {
+    return complain_of_exception();
+  }
 }
 
 }  // namespace
 }  // namespace debias
 
 int main(int argc, char** argv) {
-  using debias::complain;
   if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
   try {
-    return debias::run(argc, argv);
-  } catch (const debias::Error& error) {
-    return complain(error.what(), debias::exit_code(error.kind()));
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)",
-                    debias::kOutOfResources);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", debias::kOutOfResources);
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    for (const char* memory : {"not enough memory", "out of memory", "can't allocate memory"}) {
-      if (text.find(memory) == std::string::npos) continue;
-      return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch): " + text,
-                      debias::kOutOfResources);
-    }
-    return complain("internal error: " + text, 1);
+    return debias::with_stack_room([&] { return debias::run_and_complain(argc, argv); });
+  } catch (const std::exception&) {
+    return debias::complain_of_exception();
   }
 }

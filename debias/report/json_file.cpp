@@ -23,6 +23,8 @@ Json read_json_object(const std::string& path, int64_t limit) {
     if (json.is_object()) return json;
   } catch (const nlohmann::json::parse_error& error) {
     throw data_error("reading '{}': damaged JSON at byte {}; write it again, or remove it", path, error.byte);
+  } catch (const nlohmann::json::out_of_range&) {  // 1e999
+    throw data_error("reading '{}': it has a number that is too large for any use; write it again, or remove it", path);
   }
   throw data_error("reading '{}': expected a JSON object, found something else; write it again, or remove it", path);
 }

@@ -7,6 +7,7 @@
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/core/thread_check.h"
 #include "debias/encoders/device.h"
 #include "debias/optim/optimizer.h"
 
@@ -46,6 +47,7 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   const c10::Device device = resolve_device(recipe.train.device());
   at::set_num_threads(recipe.train.threads() ? static_cast<int>(*recipe.train.threads())
                                              : std::min(at::get_num_threads(), available_cpus()));
+  require_threads(at::get_num_threads());
   RunParts parts;
   parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
   parts.model.to(device);

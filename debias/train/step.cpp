@@ -1,10 +1,12 @@
 #include "debias/train/step.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "debias/core/error.h"
 #include "debias/losses/cross_entropy.h"
@@ -53,6 +55,11 @@ class BufferGuard {
 // A batch without a pair to compare can leave a constant.
 void backward(const at::Tensor& loss) {
   if (loss.requires_grad()) loss.backward();
+}
+
+// A factor that does not fit into the type of a tensor is refused in these words.
+bool is_overflow(const c10::Error& error) {
+  return std::string_view(error.what_without_backtrace()).find("without overflow") != std::string_view::npos;
 }
 
 std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids) {  // rows: [B, ...]
@@ -278,7 +285,15 @@ StepReport Step::run(const Batch& batch, int64_t step) {
         step, batch.epoch + 1, batch.number, error.what());
   }
   buffers.keep();
-  optimizers_.step();
+  try {
+    optimizers_.step();
+  } catch (const c10::Error& error) {
+    if (!is_overflow(error)) throw;
+    throw numeric_error(
+        "training stopped at step {} (epoch {}, batch {}): the optimizer's step does not fit into a 32-bit number; lower the learning rate "
+        "or the weight decay",
+        step, batch.epoch + 1, batch.number);
+  }
   return report;
 }
 
