@@ -1,11 +1,11 @@
 #include "debias/train/step.h"
 
 #include <ATen/ATen.h>
-#include <c10/util/Exception.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <string_view>
 
 #include "debias/core/error.h"
@@ -57,10 +57,8 @@ void backward(const at::Tensor& loss) {
   if (loss.requires_grad()) loss.backward();
 }
 
-// A factor that does not fit into the type of a tensor is refused in these words.
-bool is_overflow(const c10::Error& error) {
-  return std::string_view(error.what_without_backtrace()).find("without overflow") != std::string_view::npos;
-}
+// In these words a factor is refused that does not fit into the type of a tensor.
+constexpr std::string_view kOverflow = "without overflow";
 
 std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids) {  // rows: [B, ...]
   const at::Tensor bad = at::logical_not(at::isfinite(rows.detach()).flatten(1).all(1)).nonzero().flatten().cpu();
@@ -287,8 +285,8 @@ StepReport Step::run(const Batch& batch, int64_t step) {
   buffers.keep();
   try {
     optimizers_.step();
-  } catch (const c10::Error& error) {
-    if (!is_overflow(error)) throw;
+  } catch (const std::exception& error) {
+    if (std::string_view(error.what()).find(kOverflow) == std::string_view::npos) throw;
     throw numeric_error(
         "training stopped at step {} (epoch {}, batch {}): the optimizer's step does not fit into a 32-bit number; lower the learning rate "
         "or the weight decay",
