@@ -40,10 +40,13 @@ int exit_code(ErrorKind kind) {
   return kFailure;
 }
 
-// Without a text of its own: there may be no memory to make one of.
-int complain_of_memory() {
-  for (const char* part : {"debias: ", kOutOfMemory, "\n"}) std::fputs(part, stderr);
-  return kOutOfResources;
+// At once and without a text of its own: there may be no memory to make one of, nor to end in good order.
+[[noreturn]] void end_without_memory() {
+  constexpr std::string_view kLine =
+      "debias: out of memory; give it less at once (in training, lower batch_size or set train.micro_batch), or raise its limit (ulimit "
+      "-v)\n";
+  static_cast<void>(!write(STDERR_FILENO, kLine.data(), kLine.size()));
+  _exit(kOutOfResources);
 }
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
@@ -59,7 +62,7 @@ bool is_of_memory(std::string_view text) {
 
 int complain_of_system(const std::system_error& error) {
   const std::string text = error.what();
-  if (error.code() == std::errc::not_enough_memory) return complain_of_memory();
+  if (error.code() == std::errc::not_enough_memory) end_without_memory();
   if (error.code() == std::errc::resource_unavailable_try_again) {
     return complain(
         "a thread cannot be started; lower train.threads and train.workers, or raise the limits of threads and memory (ulimit -u, "
@@ -88,7 +91,7 @@ int complaint() {
   } catch (const Error& error) {
     return complain(error.what(), exit_code(error.kind()));
   } catch (const std::bad_alloc&) {
-    return complain_of_memory();
+    end_without_memory();
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", kOutOfResources);
   } catch (const std::system_error& error) {
@@ -119,7 +122,7 @@ int complain_of_exception() {
   try {
     return complaint();
   } catch (const std::bad_alloc&) {  // in the complaint
-    return complain_of_memory();
+    end_without_memory();
   }
 }
 

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <string_view>
 
 #include "apps/debias/complaint.h"
 #include "apps/debias/stack_room.h"
@@ -71,9 +70,9 @@ int written(int code) {
 }
 
 int run(int argc, char** argv) {
-  at::set_num_threads(std::min(at::get_num_threads(), available_cpus()));
-  if (computes_for_long(argc, argv) && std::string_view(argv[1]) != "train")
-    require_threads(at::get_num_threads());  // it has its own number
+  const int threads = std::min(at::get_num_threads(), available_cpus());
+  require_threads(threads);
+  at::set_num_threads(threads);
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);

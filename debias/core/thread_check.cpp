@@ -22,8 +22,8 @@ void require_threads(int count) {
   for (auto& thread : threads) thread.join();
   if (all) return;
   throw resource_error(
-      "{} threads are asked for and {} can be started; lower train.threads, or raise the limits of threads and memory "
-      "(ulimit -u, ulimit -v)",
+      "{} threads are asked for and {} can be started; ask for fewer (train.threads, OMP_NUM_THREADS), or raise the limits of threads and "
+      "memory (ulimit -u, ulimit -v)",
       count, threads.size() + 1);
 }
 

@@ -1,4 +1,4 @@
-// Whether threads can be had, asked before a library needs them that would end the process without them.
+// Whether threads can be had, asked before a library needs them that would end the process without them, or wait for them for ever.
 #pragma once
 
 namespace debias {

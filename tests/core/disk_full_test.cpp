@@ -53,11 +53,11 @@ TEST(DiskFull, OfFilesInPartsSaysWhatAllPartsNeed) {
     }
     return 0;
   };
-  const TensorBytes tensor{"a", DType::kF32, {30'000}, values.data()};
+  const TensorBytes tensor{"a", DType::kFloat32, {30'000}, values.data()};
   TensorBytes other = tensor;
   other.name = "b";
   EXPECT_GE(need([&] { write_safetensors(disk / "x", {tensor, other}, {}); }), 240'000u);
-  EXPECT_GE(need([&] { write_npy(disk / "y.npy", DType::kF32, {60'000}, values.data()); }), 240'000u);
+  EXPECT_GE(need([&] { write_npy(disk / "y.npy", DType::kFloat32, {60'000}, values.data()); }), 240'000u);
 }
 
 TEST(DiskFull, FreeBytesAreThoseOfTheFolderAboveWhatIsNotThereYet) {
