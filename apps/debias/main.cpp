@@ -103,6 +103,7 @@ int run(int argc, char** argv) {
 
 int run_and_complain(int argc, char** argv) {
   try {
+    if (computes_for_long(argc, argv)) give_way_while_waiting(argv);
     return run(argc, argv);
   } catch (const std::exception&) {
     return complain_of_exception();
@@ -113,7 +114,6 @@ int run_and_complain(int argc, char** argv) {
 }  // namespace debias
 
 int main(int argc, char** argv) {
-  if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
   try {
     return debias::with_stack_room([&] { return debias::run_and_complain(argc, argv); });
   } catch (const std::exception&) {
