@@ -115,7 +115,7 @@ int run_and_complain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return debias::with_stack_room([&] { return debias::run_and_complain(argc, argv); });
+    return debias::with_stack_room(argv, [&] { return debias::run_and_complain(argc, argv); });
   } catch (const std::exception&) {
     return debias::complain_of_exception();
   }

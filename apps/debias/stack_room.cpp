@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdlib>
@@ -28,9 +29,11 @@ void exit_from_elsewhere(const std::function<int()>& work) {
 
 }  // namespace
 
-int with_stack_room(const std::function<int()>& work) {
+int with_stack_room(char** argv, const std::function<int()>& work) {
   rlimit limit{};
   if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kEnough) return work();
+  // The threads of OpenMP have what its library found when it was loaded.
+  if (std::getenv("OMP_STACKSIZE") == nullptr && setenv("OMP_STACKSIZE", "8M", 1) == 0) execv("/proc/self/exe", argv);
   exit_from_elsewhere(work);
   throw resource_error("the limit of the stack is {} KB (ulimit -s), and no larger one can be had; raise it to 1024 KB or more",
                        limit.rlim_cur / 1024);
