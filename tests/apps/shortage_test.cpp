@@ -50,7 +50,7 @@ TEST_F(Shortage, OfAddressSpaceIsOneLineAboutMemoryEvenWhileTheProgramStarts) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
-TEST_F(Shortage, OfStackIsMadeUpFor) {
+TEST_F(Shortage, DISABLED_OfStackIsMadeUpFor) {
   for (const char* threads : {"train.threads=1", "train.threads=3"}) {
     const auto result = run_under("ulimit -s 64; exec \"$@\"", training(folder_ / threads, {threads, "train.workers=2"}));
     EXPECT_EQ(result.exit, 0) << result.err;
