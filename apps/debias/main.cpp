@@ -5,50 +5,27 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <new>
-#include <system_error>
+#include <exception>
 
+#include "apps/debias/complaint.h"
 #include "apps/debias/output_path.h"
+#include "apps/debias/stack_room.h"
 #include "apps/debias/standard_streams.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/printable.h"
+#include "debias/core/thread_check.h"
 
 namespace debias {
 namespace {
 
-constexpr int kFailure = 1, kUsage = 2, kOutOfResources = 5;
-
-int exit_code(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kFailure:
-      return kFailure;
-    case ErrorKind::kUsage:
-      return kUsage;
-    case ErrorKind::kData:
-      return 3;
-    case ErrorKind::kNumeric:
-      return 4;
-    case ErrorKind::kResource:
-      return kOutOfResources;
-    case ErrorKind::kInterrupted:
-      return 75;
-  }
-  return kFailure;
-}
+constexpr int kFailure = 1, kUsage = 2;
 
 std::string one_line(std::string text) {
   if (const size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
   return text;
-}
-
-int complain(const std::string& text, int code) {
-  write_message(fmt::format("debias: {}\n", without_control_characters(one_line(text))));
-  return code;
 }
 
 std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
@@ -95,7 +72,9 @@ void let_outputs_begin_at_home(CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-  at::set_num_threads(std::min(at::get_num_threads(), available_cpus()));
+  const int threads = std::min(at::get_num_threads(), available_cpus());
+  require_threads(threads);
+  at::set_num_threads(threads);
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);
@@ -127,23 +106,10 @@ int run(int argc, char** argv) {
 
 int run_and_complain(int argc, char** argv) {
   try {
+    if (computes_for_long(argc, argv)) give_way_while_waiting(argv);
     return run(argc, argv);
-  } catch (const Error& error) {
-    return complain(error.what(), exit_code(error.kind()));
-  } catch (const std::bad_alloc&) {
-    return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch)", kOutOfResources);
-  } catch (const std::filesystem::filesystem_error& error) {
-    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", kOutOfResources);
-  } catch (const std::exception& error) {
-    const bool is_unwritten = std::ferror(stdout) != 0 && dynamic_cast<const std::system_error*>(&error) != nullptr;
-    if (is_unwritten) return kFailure;  // main() says so
-    const std::string text = error.what();
-    for (const char* memory : {"not enough memory", "out of memory", "can't allocate memory"}) {
-      if (text.find(memory) == std::string::npos) continue;
-      return complain("out of memory; give it less at once (in training, lower batch_size or set train.micro_batch): " + text,
-                      kOutOfResources);
-    }
-    return complain("internal error: " + text, kFailure);
+  } catch (const std::exception&) {
+    return complain_of_exception();
   }
 }
 
@@ -152,11 +118,14 @@ int run_and_complain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   debias::open_standard_streams();
-  if (debias::computes_for_long(argc, argv)) debias::give_way_while_waiting(argv);
-  const int code = debias::run_and_complain(argc, argv);
+  int code = debias::kFailure;
+  try {
+    code = debias::with_stack_room(argv, [&] { return debias::run_and_complain(argc, argv); });
+  } catch (const std::exception&) {
+    code = debias::complain_of_exception();
+  }
   const std::string reason = debias::unwritten_results();
   if (reason.empty()) return code;
-  return debias::complain(
-      fmt::format("writing to standard output failed: {}; the results are not whole there, so give them a place that takes them", reason),
-      code == 0 ? debias::kFailure : code);
+  return debias::complain("writing to standard output failed: " + reason + "; the results are not whole there, so give them a place that takes them",
+                          code == 0 ? debias::kFailure : code);
 }

@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace debias {
 
 // Written beside its target, flushed to disk, then renamed over it, and the folder flushed. Destroyed without commit(), it leaves
-// nothing behind and the target untouched. Failures (no folder, no room, no permission) are resource errors naming the path.
+// nothing behind and the target untouched. Failures (no folder, no permission) are resource errors naming the path; where there is no room,
+// a DiskFull with what the file has in all: `bytes`, where the caller knows it ahead.
 class AtomicFile {
  public:
-  explicit AtomicFile(std::string path);
+  explicit AtomicFile(std::string path, uint64_t bytes = 0);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -20,8 +22,12 @@ class AtomicFile {
   void commit();
 
  private:
+  [[noreturn]] void fail(const char* action) const;
+
   std::string path_;
   std::string temporary_;
+  uint64_t bytes_;  // as announced, or as written and about to be
+  uint64_t written_ = 0;
   int descriptor_ = -1;
 };
 

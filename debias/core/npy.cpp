@@ -127,10 +127,11 @@ void write_npy(const std::string& path, DType dtype, const std::vector<int64_t>&
   assert(header.size() <= 0xffff);
   std::string start(kMagic);
   start += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  AtomicFile file(path);
+  const size_t bytes = static_cast<size_t>(*elements) * size_of(dtype);
+  AtomicFile file(path, start.size() + header.size() + bytes);
   file.write(start.data(), start.size());
   file.write(header.data(), header.size());
-  file.write(data, static_cast<size_t>(*elements) * size_of(dtype));
+  file.write(data, bytes);
   file.commit();
 }
 

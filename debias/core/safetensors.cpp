@@ -109,11 +109,13 @@ void write_safetensors(const std::string& path, const std::vector<TensorBytes>& 
   };
   if (with_checksum) {
     Sha256 hash;
-    each_piece([&](const void* data, size_t bytes) { hash.update(data, bytes); });
+    each_piece([&](const void* data, size_t size) { hash.update(data, size); });
     text.replace(checksum_position(text, kNoChecksum), kNoChecksum.size(), hash.hex());
   }
-  AtomicFile file(path);
-  each_piece([&](const void* data, size_t bytes) { file.write(data, bytes); });
+  uint64_t bytes = 0;
+  each_piece([&](const void*, size_t more) { bytes += more; });
+  AtomicFile file(path, bytes);
+  each_piece([&](const void* data, size_t size) { file.write(data, size); });
   file.commit();
 }
 

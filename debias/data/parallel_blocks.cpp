@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,10 @@ void for_each_block(int64_t count, int64_t block, const std::function<void(int64
   };
   std::vector<std::thread> pool;
   const int64_t threads = std::min<int64_t>((count + block - 1) / block, available_cpus());
-  for (int64_t t = 1; t < threads; ++t) pool.emplace_back(run);
+  try {
+    for (int64_t t = 1; t < threads; ++t) pool.emplace_back(run);
+  } catch (const std::system_error&) {  // fewer threads do the same
+  }
   run();
   for (std::thread& thread : pool) thread.join();
   if (failure) std::rethrow_exception(failure);

@@ -38,14 +38,15 @@ std::map<std::string, std::vector<std::string>> aligned_map(const Json& json) {
 }
 
 SimilarityHistogram similarity_histogram(const Json& json) {
-  return {json.at("pairs"), number_or_nan(json.at("mean")), number_or_nan(json.at("std")), json.at("histogram")};
+  return {count_number(json.at("pairs")), number_or_nan(json.at("mean")), number_or_nan(json.at("std")),
+          count_numbers(json.at("histogram"))};
 }
 
 FeatureMap feature_map(const Json& json, const std::string& path) {
   FeatureMap map;
   for (const auto& point : json.at("points")) map.points.emplace_back(number_or_nan(point.at(0)), number_or_nan(point.at(1)));
-  map.labels = json.at("labels").get<std::vector<int64_t>>();
-  if (json.contains("bias")) map.biases = json.at("bias").get<std::vector<int64_t>>();
+  map.labels = whole_numbers(json.at("labels"));
+  if (json.contains("bias")) map.biases = whole_numbers(json.at("bias"));
   map.kl = number_or_nan(json.value("kl", Json()));
   map.perplexity = number_or_nan(json.value("perplexity", Json()));
   if (map.labels.size() != map.points.size() || (!map.biases.empty() && map.biases.size() != map.points.size())) {
@@ -56,7 +57,7 @@ FeatureMap feature_map(const Json& json, const std::string& path) {
 }
 
 NeighbourImage neighbour_image(const Json& json, const char* id) {
-  return {json.at(id).get<int64_t>(), value_or(json, "label", kUnknownValue), value_or(json, "bias", kUnknownValue),
+  return {whole_number(json.at(id)), value_or(json, "label", kUnknownValue), value_or(json, "bias", kUnknownValue),
           number_or_nan(json.value("cosine", Json()))};
 }
 

@@ -30,7 +30,7 @@ std::vector<std::vector<double>> numbers_2d(const Json& rows) {
 }
 
 GroupTable read_group_table(const Json& json, const std::string& path) {
-  GroupTable table{json.at("labels"), json.at("biases"), json.at("count"), numbers_2d(json.at("accuracy")), {}};
+  GroupTable table{json.at("labels"), json.at("biases"), count_rows(json.at("count")), numbers_2d(json.at("accuracy")), {}};
   const size_t labels = table.labels.size(), biases = table.biases.size();
   if (!has_shape(table.count, labels, biases) || !has_shape(table.accuracy, labels, biases)) {
     throw data_error("reading '{}': the group tables are not of one row a label and one column a bias value", path);
@@ -38,7 +38,7 @@ GroupTable read_group_table(const Json& json, const std::string& path) {
   const auto rates = json.find("by_bias");
   if (rates == json.end() || rates->is_null()) return table;
   for (const auto& [bias, of_bias] : rates->get_ref<const Json::object_t&>()) {
-    table.rates.push_back({bias, of_bias.at("count"), number_or_nan(of_bias.value("accuracy", Json())),
+    table.rates.push_back({bias, count_number(of_bias.at("count")), number_or_nan(of_bias.value("accuracy", Json())),
                            number_or_nan(of_bias.value("error_rate", Json())), by_name(of_bias, "selection_rate", table.labels),
                            by_name(of_bias, "true_positive_rate", table.labels), by_name(of_bias, "false_positive_rate", table.labels)});
   }
@@ -51,11 +51,11 @@ ClassTable read_class_table(const Json& json, const std::string& path) {
   if (classes == json.end() || classes->is_null()) return table;
   for (const auto& [name, of_class] : classes->get_ref<const Json::object_t&>()) {
     table.classes.push_back(name);
-    table.count.push_back(of_class.at("count"));
-    table.predicted.push_back(value_or(of_class, "predicted", int64_t{0}));
+    table.count.push_back(count_number(of_class.at("count")));
+    table.predicted.push_back(count_number(value_or(of_class, "predicted", Json(0))));
     table.accuracy.push_back(number_or_nan(of_class.value("accuracy", Json())));
   }
-  table.confusion = value_or(json, "confusion", std::vector<std::vector<int64_t>>());
+  if (const auto found = json.find("confusion"); found != json.end() && !found->is_null()) table.confusion = count_rows(*found);
   if (!table.confusion.empty() && !has_shape(table.confusion, table.classes.size(), table.classes.size())) {
     throw data_error("reading '{}': the confusion table is not of one row and one column a class", path);
   }

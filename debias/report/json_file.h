@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "debias/core/error.h"
 
@@ -32,11 +34,23 @@ auto read_fields(const std::string& path, Read&& read) {
 
 // The number, or NaN of null; a json::exception otherwise.
 double number_or_nan(const Json& value);
+// Integers; a json::exception otherwise, where get() would cut a fraction off and take 1e300 for anything.
+int64_t whole_number(const Json& value);
+std::vector<int64_t> whole_numbers(const Json& list);
+// Integers from 0 to 2^53, of which many can be summed.
+int64_t count_number(const Json& value);
+std::vector<int64_t> count_numbers(const Json& list);
+std::vector<std::vector<int64_t>> count_rows(const Json& rows);
 // The value at a key, or `otherwise` where the key is absent or null.
 template <class T>
 T value_or(const Json& object, const char* key, T otherwise) {
   const auto found = object.find(key);
-  return found == object.end() || found->is_null() ? otherwise : found->template get<T>();
+  if (found == object.end() || found->is_null()) return otherwise;
+  if constexpr (std::is_same_v<T, int64_t>) {
+    return whole_number(*found);
+  } else {
+    return found->template get<T>();
+  }
 }
 
 }  // namespace debias

@@ -58,7 +58,7 @@ int64_t read_history(const std::string& path, RunRecord& run) {
     if (!line.is_object()) throw data_error("reading '{}': damaged JSON; resume the run, which writes it again, or remove the line", where);
     read_fields(where, [&] {
       add_line(run.history, line);
-      if (!line.contains("step")) epochs = std::max(epochs, line.at("epoch").get<int64_t>());
+      if (!line.contains("step")) epochs = std::max(epochs, whole_number(line.at("epoch")));
       return true;
     });
     begin = end + 1;

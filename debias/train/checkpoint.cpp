@@ -8,6 +8,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
+#include "debias/train/state_numbers.h"
 
 namespace debias {
 namespace {
@@ -22,15 +23,10 @@ nlohmann::ordered_json optional_json(const std::optional<double>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
 }
 
-std::optional<double> optional_value(const nlohmann::ordered_json& json) {
-  return json.is_null() ? std::nullopt : std::optional<double>(json.get<double>());
-}
-
-int64_t count_at(const nlohmann::ordered_json& json, const char* key) {
-  constexpr int64_t kMost = int64_t{1} << 53;
-  const auto& value = json.at(key);
-  if (value.is_number_integer() && value >= 0 && value <= kMost) return value.get<int64_t>();
-  throw data_error("its training state has {} {}, where a count was expected", key, value.dump());
+std::map<std::string, double> estimates_from_json(const nlohmann::ordered_json& json) {
+  std::map<std::string, double> estimates;
+  for (const auto& [option, value] : json.items()) estimates[option] = number_at(json, option.c_str());
+  return estimates;
 }
 
 NameTable names_from_json(const nlohmann::ordered_json& json) { return {json.at("classes"), json.at("biases")}; }
@@ -71,12 +67,12 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   state.batch = count_at(json, "batch");
   state.step = count_at(json, "step");
   state.metrics = {count_at(json, "metrics_bytes"), json.value("metrics_sha256", std::string())};
-  state.loss_sum = json.at("loss_sum").get<double>();
-  state.grad_norm_sum = json.at("grad_norm_sum").get<double>();
-  state.substituted = json.value("substituted", int64_t{0});                                 // older files never replaced any
-  if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));  // older files have totals only
-  if (json.contains("estimates")) state.estimates = json.at("estimates").get<std::map<std::string, double>>();  // older files have none
-  state.best_value = optional_value(json.at("best_value"));
+  state.loss_sum = number_at(json, "loss_sum");
+  state.grad_norm_sum = number_at(json, "grad_norm_sum");
+  if (json.contains("substituted")) state.substituted = count_at(json, "substituted");          // older files never replaced any
+  if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));     // older files have totals only
+  if (json.contains("estimates")) state.estimates = estimates_from_json(json.at("estimates"));  // older files have none
+  if (!json.at("best_value").is_null()) state.best_value = number_at(json, "best_value");
   state.best_epoch = count_at(json, "best_epoch");
   for (const auto& failed : json.value("failed_evaluations", nlohmann::ordered_json::array())) {
     state.failed_evaluations.push_back({count_at(failed, "epoch"), failed.at("reason").get<std::string>()});

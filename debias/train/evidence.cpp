@@ -3,10 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "debias/core/error.h"
+#include "debias/train/state_numbers.h"
+
 namespace debias {
 namespace {
 
 double ratio(double part, int64_t of) { return of > 0 ? part / static_cast<double>(of) : 0.0; }
+
+// A count of part of what another one counts.
+int64_t share_at(const nlohmann::ordered_json& json, const char* key, int64_t of) {
+  const int64_t value = count_at(json, key);
+  if (value > of) throw data_error("its training state has {} {} of {}", key, value, of);
+  return value;
+}
 
 }  // namespace
 
@@ -82,23 +92,23 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
   Evidence evidence;
   for (const auto& item : json.at("terms")) {
     TermEvidence term;
-    term.steps = item.at("steps").get<int64_t>();
-    term.loss_sum = item.at("loss_sum").get<double>();
-    term.anchors = item.at("anchors").get<int64_t>();
-    term.clamped = item.at("clamped").get<int64_t>();
-    if (!item.at("min_estimate").is_null()) term.min_estimate = item.at("min_estimate").get<double>();
-    term.sample_size_steps = item.at("sample_size_steps").get<int64_t>();
-    term.sample_size_sum = item.at("sample_size_sum").get<double>();
+    term.steps = count_at(item, "steps");
+    term.loss_sum = number_at(item, "loss_sum");
+    term.anchors = count_at(item, "anchors");
+    term.clamped = count_at(item, "clamped");  // summed over pairs of views: more than the anchors, at times
+    if (!item.at("min_estimate").is_null()) term.min_estimate = number_at(item, "min_estimate");
+    term.sample_size_steps = share_at(item, "sample_size_steps", term.steps);
+    term.sample_size_sum = number_at(item, "sample_size_sum");
     evidence.terms.push_back(term);
   }
   const auto& classifier = json.at("classifier");
-  evidence.classifier.rows = classifier.at("rows").get<int64_t>();
-  evidence.classifier.correct = classifier.at("correct").get<int64_t>();
-  evidence.classifier.loss_steps = classifier.at("loss_steps").get<int64_t>();
-  evidence.classifier.loss_sum = classifier.at("loss_sum").get<double>();
+  evidence.classifier.rows = count_at(classifier, "rows");
+  evidence.classifier.correct = share_at(classifier, "correct", evidence.classifier.rows);
+  evidence.classifier.loss_steps = count_at(classifier, "loss_steps");
+  evidence.classifier.loss_sum = number_at(classifier, "loss_sum");
   if (const auto negatives = json.find("negatives"); negatives != json.end()) {
-    evidence.labelled_negatives = negatives->at("labelled").get<int64_t>();
-    evidence.false_negatives = negatives->at("false").get<int64_t>();
+    evidence.labelled_negatives = count_at(*negatives, "labelled");
+    evidence.false_negatives = share_at(*negatives, "false", evidence.labelled_negatives);
   }
   return evidence;
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <string_view>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -17,6 +19,9 @@
 
 namespace debias {
 namespace {
+
+// In these words a factor is refused that does not fit into the type of a tensor.
+constexpr std::string_view kOverflow = "without overflow";
 
 // "Same sample" means the same visit: a sampler with replacement may bring an image twice into a batch.
 std::vector<int64_t> sample_keys(const Batch& batch) {
@@ -177,7 +182,15 @@ StepReport Method::run(const Batch& batch, int64_t step) {
         step, batch.epoch + 1, batch.number, error.what());
   }
   buffers.keep();
-  parts_.optimizers.step();
+  try {
+    parts_.optimizers.step();
+  } catch (const std::exception& error) {
+    if (std::string_view(error.what()).find(kOverflow) == std::string_view::npos) throw;
+    throw numeric_error(
+        "training stopped at step {} (epoch {}, batch {}): the optimizer's step does not fit into a 32-bit number; lower the learning rate "
+        "or the weight decay",
+        step, batch.epoch + 1, batch.number);
+  }
   after_update(batch);
   return report;
 }

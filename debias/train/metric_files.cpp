@@ -4,11 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/disk_full.h"
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
 
@@ -19,6 +23,17 @@ std::string sha256_of(const std::string& text) {
   Sha256 hash;
   hash.update(text.data(), text.size());
   return hash.hex();
+}
+
+// 0, or the reason as errno has it.
+int append_to(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return fsync(file) == 0 ? 0 : errno;
 }
 
 std::string read_prefix(const std::string& path, const MetricMark& keep) {
@@ -39,6 +54,7 @@ std::string read_prefix(const std::string& path, const MetricMark& keep) {
         "--overwrite",
         keep.bytes, path);
   }
+  epoch_table_csv(text);  // older checkpoints have no hash: refuses what is no metric line before a step is done
   return text;
 }
 
@@ -59,19 +75,14 @@ void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
 }
 
 void MetricFiles::append(const std::string& path) const {
-  const int file = open(path.c_str(), O_WRONLY | O_APPEND, 0644);
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
   if (file < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
-  size_t written = on_disk_;
-  while (written < text_.size()) {
-    const ssize_t count = ::write(file, text_.data() + written, text_.size() - written);
-    if (count <= 0) {
-      close(file);
-      throw resource_error("writing '{}': the disk takes no more; free room and --resume", path);
-    }
-    written += static_cast<size_t>(count);
-  }
-  fsync(file);
+  const int failure = append_to(file, std::string_view(text_).substr(on_disk_));
+  if (failure != 0 && ftruncate(file, static_cast<off_t>(on_disk_)) != 0) log_.warn(fmt::format("'{}' has an incomplete line", path));
   close(file);
+  errno = failure;
+  if (means_full_disk(failure)) throw DiskFull(path, text_.size() - on_disk_);
+  if (failure != 0) throw resource_error("writing '{}': {}; check the disk, then --resume", path, std::strerror(failure));
 }
 
 MetricMark MetricFiles::commit() {
@@ -83,11 +94,13 @@ MetricMark MetricFiles::commit() {
     write_file_atomically(path, text_);
   } else if (text_.size() > on_disk_) {
     append(path);
-  }
-  if (text_.size() > on_disk_ || !std::filesystem::exists(folder_ + "/metrics.csv", none)) {
-    write_file_atomically(folder_ + "/metrics.csv", epoch_table_csv(text_));
+    table_is_old_ = true;
   }
   on_disk_ = text_.size();
+  if (table_is_old_ || !std::filesystem::exists(folder_ + "/metrics.csv", none)) {
+    write_file_atomically(folder_ + "/metrics.csv", epoch_table_csv(text_));
+    table_is_old_ = false;
+  }
   tensorboard_.flush();
   return {static_cast<int64_t>(text_.size()), sha256_of(text_)};
 }
@@ -96,8 +109,13 @@ std::string epoch_table_csv(const std::string& jsonl) {
   std::vector<nlohmann::ordered_json> rows;
   std::vector<std::string> columns;
   std::istringstream lines(jsonl);
+  int64_t number = 0;
   for (std::string line; std::getline(lines, line);) {
-    auto row = nlohmann::ordered_json::parse(line);
+    ++number;
+    auto row = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!row.is_object()) {
+      throw data_error("line {} of metrics.jsonl is damaged JSON: it was edited; put it back, or start again with --overwrite", number);
+    }
     if (row.contains("step")) continue;
     for (const auto& [key, value] : row.items()) {
       if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);

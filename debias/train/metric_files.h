@@ -31,6 +31,7 @@ class MetricFiles {
   void timing(const std::string& tag, int64_t step, double value) { tensorboard_.scalar(tag, step, value); }
 
   // Flushes to disk and rewrites metrics.csv. A metrics.jsonl that somebody cut or removed meanwhile is written anew, which `log` hears.
+  // Throws DiskFull, having added nothing, where there is no room: to be called again later.
   MetricMark commit();
 
  private:
@@ -40,10 +41,11 @@ class MetricFiles {
   Log& log_;
   std::string text_;  // all of metrics.jsonl
   size_t on_disk_ = 0;
+  bool table_is_old_ = false;
   TensorBoardWriter tensorboard_;
 };
 
-// Epoch lines as a table: the union of their keys in order of appearance, one row per line.
+// Epoch lines as a table: the union of their keys in order of appearance, one row per line. A data error on what is no line of metrics.
 std::string epoch_table_csv(const std::string& jsonl);
 
 }  // namespace debias

@@ -61,6 +61,14 @@ struct EnumNames<EvaluationFailure> {
       {{"continue", EvaluationFailure::kContinue}, {"stop", EvaluationFailure::kStop}}};
 };
 
+// What a checkpoint for which the disk has no room ends: the run, or nothing, since there may be room later.
+enum class OnFullDisk { kStop, kWait };
+template <>
+struct EnumNames<OnFullDisk> {
+  static constexpr std::array<std::pair<std::string_view, OnFullDisk>, 2> values = {
+      {{"stop", OnFullDisk::kStop}, {"wait", OnFullDisk::kWait}}};
+};
+
 // The part of `views:` that is not the pipeline.
 class ViewsOptions {
  public:
@@ -85,6 +93,7 @@ class TrainOptions {
   DEBIAS_OPTION(TrainOptions, bool, channels_last, true)
   DEBIAS_OPTION(TrainOptions, double, checkpoint_every, 0)
   DEBIAS_OPTION(TrainOptions, int64_t, log_every, 10)
+  DEBIAS_OPTION(TrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
   static const OptionTable<TrainOptions>& table();
 };
 

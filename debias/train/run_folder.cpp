@@ -2,8 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/utsname.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -15,7 +13,6 @@
 #include <filesystem>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
@@ -26,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 11> kFreeKeys = {
-    "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every",  "data.verify",
+constexpr std::array<std::string_view, 12> kFreeKeys = {
+    "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every",  "train.on_full_disk", "data.verify",
     "output",        "expected",       "name",          "data.train.root",        "data.train.labels"};  // where the data lie; what they
                                                                                                          // are, fingerprints say
 constexpr std::array<std::string_view, 4> kFreeSections = {"evaluate", "views.eval", "data.valid", "data.test"};
@@ -70,16 +67,45 @@ nlohmann::ordered_json environment() {
 bool holds_nothing(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename();
-    if (name == "config.yaml" || !name.starts_with("config.yaml")) return false;
+    if (name != kLockFile && (name == "config.yaml" || !name.starts_with("config.yaml"))) return false;
   }
   return true;
 }
 
-void create(const std::string& path) {
-  for (const char* sub : {"checkpoints", "evaluation", "exported"}) {
-    std::error_code code;
-    fs::create_directories(fs::path(path) / sub, code);
-    if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
+void create_folder(const std::string& path, const std::string& folder) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
+}
+
+void create_parts(const std::string& path) {
+  for (const char* part : {"checkpoints", "evaluation", "exported"}) create_folder(path, path + "/" + part);
+}
+
+Error no_run_folder(const std::string& path) {
+  return usage_error("output '{}' exists and is no run folder (it has no config.yaml); choose another output", path);
+}
+
+// Ahead of the lock, so that not even that is left in somebody's folder. A run that is being made at this moment has its lock file before
+// it has anything else.
+void refuse_what_is_no_run(const std::string& path) {
+  std::error_code code;
+  if (!fs::exists(path, code)) return;
+  if (!fs::is_directory(path)) throw usage_error("output '{}' is a file; choose another output", path);
+  if (holds_nothing(path) || fs::exists(path + "/config.yaml") || fs::exists(path + "/" + kLockFile)) return;
+  throw no_run_folder(path);
+}
+
+// --overwrite: only what a run consists of, less the lock.
+void empty_run(const std::string& path) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename();
+    if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
+        name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" ||
+        name.starts_with("events.out.tfevents.")) {
+      fs::remove_all(entry.path(), ignored);
+    }
   }
 }
 
@@ -112,6 +138,16 @@ Error emptied_config(const std::string& path) {
       path);
 }
 
+void require_same_training(const std::string& path, const Config& resolved) {
+  const Config written = read_yaml_file(path + "/config.yaml");
+  if (!written.is_map()) throw emptied_config(path);
+  for (const auto& change : config_changes(written, resolved)) {
+    if (!changes_training(change.key)) continue;
+    throw usage_error("resuming '{}': the recipe differs from the run's config.yaml at '{}' ({} there, {} now); resume with the run's own",
+                      path, change.key, change.then, change.now);
+  }
+}
+
 }  // namespace
 
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now) {
@@ -142,81 +178,35 @@ void refuse_inside_data(const std::string& output, const std::vector<std::string
 RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, const Config& resolved,
                           const std::vector<std::string>& data_roots, Log& log) {
   refuse_inside_data(path, data_roots);
-  RunFolder run;
-  run.path_ = path;
-  std::error_code code;
-  const bool present = fs::exists(path, code);
-  const std::string config_path = path + "/config.yaml";
-  const bool is_run = present && fs::exists(config_path);
-  if (present && !fs::is_directory(path)) throw usage_error("output '{}' is a file; choose another output", path);
-  const bool empty = present && holds_nothing(path);
-  if (present && !empty) {
+  refuse_what_is_no_run(path);
+  create_folder(path, path);
+  RunFolder run(path, RunLock::take(path, log));
+  const bool is_run = fs::exists(path + "/config.yaml");
+  if (!holds_nothing(path)) {
     if (existing == ExistingFolder::kRefuse) {
       throw usage_error("output '{}' exists; go on with --resume, start again with --overwrite, or choose another output", path);
     }
-    if (!is_run) throw usage_error("output '{}' exists and is no run folder (it has no config.yaml); choose another output", path);
-  }
-  if (present && is_run) {
-    run.take_lock();
+    if (!is_run) throw no_run_folder(path);
   }
   if (is_run && existing == ExistingFolder::kResume) {
-    const Config written = read_yaml_file(config_path);
-    if (!written.is_map()) throw emptied_config(path);
-    for (const auto& change : config_changes(written, resolved)) {
-      if (!changes_training(change.key)) continue;
-      throw usage_error(
-          "resuming '{}': the recipe differs from the run's config.yaml at '{}' ({} there, {} now); resume with the run's own", path,
-          change.key, change.then, change.now);
-    }
+    require_same_training(path, resolved);
     run.resumed_ = true;
     remove_abandoned(path);
-    create(path);
+    create_parts(path);
     return run;
   }
   if (existing == ExistingFolder::kResume) log.warn(fmt::format("nothing to resume in '{}': starting from the beginning", path));
-  if (is_run) {  // --overwrite: only what a run consists of
-    for (const auto& entry : fs::directory_iterator(path)) {
-      const std::string name = entry.path().filename();
-      if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
-          name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" ||
-          name.starts_with("events.out.tfevents.")) {
-        fs::remove_all(entry.path(), code);
-      }
-    }
-  }
-  fs::create_directories(path, code);
-  if (code) throw resource_error("creating run folder '{}': {}; choose another output", path, code.message());
-  write_file_atomically(config_path, resolved.to_yaml());
-  create(path);
+  if (is_run) empty_run(path);
+  write_file_atomically(path + "/config.yaml", resolved.to_yaml());
+  create_parts(path);
   write_file_atomically(path + "/environment.json", environment().dump(2) + "\n");
-  run.take_lock();
   remove_abandoned(path);
   return run;
 }
 
 void RunFolder::put_in_force(const Config& resolved) {
   const std::string config_path = path_ + "/config.yaml";
-  if (read_yaml_file(config_path) == resolved) return;
-  write_file_atomically(config_path, resolved.to_yaml());
-  take_lock();
-}
-
-// Of config.yaml as it is now: once it has been replaced, a lock of the file before says nothing.
-void RunFolder::take_lock() {
-  const int lock = ::open((path_ + "/config.yaml").c_str(), O_RDONLY | O_CLOEXEC);
-  if (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    if (lock >= 0) close(lock);
-    throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", path_);
-  }
-  if (lock_ >= 0) close(lock_);
-  lock_ = lock;
-}
-
-RunFolder::RunFolder(RunFolder&& other) noexcept
-    : path_(std::move(other.path_)), resumed_(other.resumed_), lock_(std::exchange(other.lock_, -1)) {}
-
-RunFolder::~RunFolder() {
-  if (lock_ >= 0) close(lock_);
+  if (read_yaml_file(config_path) != resolved) write_file_atomically(config_path, resolved.to_yaml());
 }
 
 }  // namespace debias

@@ -1,13 +1,15 @@
-// A run is its folder: config.yaml, metrics, logs, environment.json, checkpoints/, evaluation/, exported/.
+// A run is its folder: config.yaml, metrics, logs, environment.json, checkpoints/, evaluation/, exported/, .lock.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
+#include "debias/train/run_lock.h"
 
 namespace debias {
 
@@ -21,10 +23,6 @@ class RunFolder {
   // differing key is named), or where config.yaml is no recipe any more.
   static RunFolder open(const std::string& path, ExistingFolder existing, const Config& resolved,
                         const std::vector<std::string>& data_roots, Log& log);
-  ~RunFolder();
-  RunFolder(RunFolder&&) noexcept;
-  RunFolder& operator=(RunFolder&&) = delete;
-
   void put_in_force(const Config& resolved);  // into config.yaml, whole or not at all
 
   const std::string& path() const { return path_; }
@@ -32,11 +30,10 @@ class RunFolder {
   bool resumed() const { return resumed_; }
 
  private:
-  RunFolder() = default;
-  void take_lock();
+  RunFolder(std::string path, RunLock lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;
   bool resumed_ = false;
-  int lock_ = -1;
+  RunLock lock_;
 };
 
 struct ConfigChange {
@@ -48,7 +45,8 @@ struct ConfigChange {
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 
 // Whether a run with another value there trains otherwise. Free to change at --resume are `evaluate`, `views.eval`, `data.valid`,
-// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every and log_every.
+// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every, log_every and
+// on_full_disk.
 bool changes_training(const std::string& key);
 
 void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots);

@@ -7,6 +7,7 @@
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/core/thread_check.h"
 #include "debias/encoders/device.h"
 #include "debias/optim/optimizer.h"
 
@@ -44,8 +45,10 @@ void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
 
 RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
-  at::set_num_threads(recipe.train.threads() ? static_cast<int>(*recipe.train.threads())
-                                             : std::min(at::get_num_threads(), available_cpus()));
+  const int threads =
+      recipe.train.threads() ? static_cast<int>(*recipe.train.threads()) : std::min(at::get_num_threads(), available_cpus());
+  require_threads(threads);  // torch would wait for ever for one that cannot be started
+  at::set_num_threads(threads);
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;

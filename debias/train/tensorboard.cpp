@@ -1,5 +1,6 @@
 #include "debias/train/tensorboard.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
@@ -80,8 +81,8 @@ uint32_t crc32c(const void* data, size_t bytes) {
 TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   char host[256] = "host";
   gethostname(host, sizeof host - 1);
-  file_.open(fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid()),
-             std::ios::binary);
+  const std::string path = fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid());
+  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   record(message([](CodedOutputStream& out) {
     write_wall_time(out);
     write_bytes(out, kEventFileVersion, "brain.Event:2");
@@ -108,8 +109,27 @@ void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double valu
 
 void TensorBoardWriter::record(const std::string& bytes) {
   const std::string length = little_endian(bytes.size(), 8);
-  file_ << length << little_endian(masked(crc32c(length.data(), length.size())), 4) << bytes
-        << little_endian(masked(crc32c(bytes.data(), bytes.size())), 4);
+  pending_ += length + little_endian(masked(crc32c(length.data(), length.size())), 4) + bytes +
+              little_endian(masked(crc32c(bytes.data(), bytes.size())), 4);
+  constexpr size_t kMany = 8192;
+  if (pending_.size() > kMany) flush();
+}
+
+// Whole records or none, so that a file on a full disk can be read and gone on with.
+void TensorBoardWriter::flush() {
+  if (file_ < 0) return pending_.clear();
+  const ssize_t count = pwrite(file_, pending_.data(), pending_.size(), written_);
+  if (count != static_cast<ssize_t>(pending_.size())) {
+    static_cast<void>(!ftruncate(file_, written_));
+    return;
+  }
+  written_ += count;
+  pending_.clear();
+}
+
+TensorBoardWriter::~TensorBoardWriter() {
+  flush();
+  if (file_ >= 0) close(file_);
 }
 
 }  // namespace debias

@@ -9,6 +9,7 @@
 namespace debias {
 
 void TrainLog::note(const std::string& line) {
+  file_.clear();  // a disk that was full may have room again
   file_ << fmt::format("{:%Y-%m-%d %H:%M:%S} {}\n", fmt::localtime(std::time(nullptr)), without_control_characters(line));
   file_.flush();
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <set>
 
 #include "debias/core/atomic_file.h"
@@ -14,6 +15,7 @@
 #include "debias/core/nearest_name.h"
 #include "debias/optim/optimizer.h"
 #include "debias/train/checkpoint.h"
+#include "debias/train/disk_wait.h"
 #include "debias/train/metric_files.h"
 #include "debias/train/resume_check.h"
 #include "debias/train/run_parts.h"
@@ -35,6 +37,11 @@ std::string signal_name(int signal) {
   return fmt::format("signal {}", signal);
 }
 
+bool is_interruption(const std::exception& error) {
+  const auto* ours = dynamic_cast<const Error*>(&error);
+  return ours != nullptr && ours->kind() == ErrorKind::kInterrupted;
+}
+
 // The loop of one run, and what it carries from step to step.
 class Run {
  public:
@@ -44,7 +51,9 @@ class Run {
         parts_(input.existing == ExistingFolder::kResume ? RunParts{} : checked_parts()),
         folder_(RunFolder::open(recipe_.output, input.existing, resolved, input.data_roots, *input.log)),
         description_{resolved.to_yaml(), name_table(*input.dataset), input.data},
-        log_(folder_.path() + "/train.log", *input.log) {
+        log_(folder_.path() + "/train.log", *input.log),
+        disk_(
+            recipe_.train.on_full_disk(), input.full_disk_retry, [this] { return stop_signal() != 0; }, log_) {
     say_saved(true);
   }
 
@@ -70,9 +79,11 @@ class Run {
     } else if (folder_.resumed()) {
       log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_.path()));
     }
-    write_listings(description_.data, folder_.path());
-    write_file_atomically(folder_.path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
-    metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics, log_);
+    to_disk([&] {
+      write_listings(description_.data, folder_.path());
+      write_file_atomically(folder_.path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
+      metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics, log_);
+    });
     if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
       log_.warn(
           fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
@@ -105,6 +116,10 @@ class Run {
     if (state_.batch > parts_.loader->batches_per_epoch()) {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
                        checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
+    }
+    if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.step->labels().size()) {
+      throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
+                       folder_.path(), checkpoint.file.path(), terms, parts_.step->labels().size());
     }
     saved_step_ = state_.step;
     if (forgets_best && state_.best_value) {
@@ -187,6 +202,20 @@ class Run {
     stop_if_asked();
   }
 
+  void to_disk(const std::function<void()>& write) const {
+    try {
+      disk_.run(write);
+    } catch (const DiskFull& full) {
+      const int signal = stop_signal();
+      if (signal == 0 || recipe_.train.on_full_disk() == OnFullDisk::kStop) throw;
+      throw Error(
+          ErrorKind::kInterrupted,
+          fmt::format("stopped by {} after step {} while waiting for room on the disk, so that --resume goes on from the checkpoint "
+                      "before; {}",
+                      signal_name(signal), state_.step, full.what()));
+    }
+  }
+
   void stop_if_asked() const {
     const int signal = stop_signal();
     if (signal == 0) return;
@@ -231,9 +260,12 @@ class Run {
       if (!observer->is_due(epoch, epochs)) continue;
       if (saved_step_ != state_.step) save();
       try {
-        for (auto& metric : observer->after_epoch({epoch, epochs, parts_.model})) metrics.push_back(std::move(metric));
+        Metrics more;
+        to_disk([&] { more = observer->after_epoch({epoch, epochs, parts_.model}); });
+        for (auto& metric : more) metrics.push_back(std::move(metric));
       } catch (const std::exception& error) {
         input_.progress->end();
+        if (is_interruption(error)) throw;
         if (observer->feeds_training() || recipe_.evaluate.on_error() == EvaluationFailure::kStop) throw;
         state_.failed_evaluations.push_back({epoch, error.what()});
         log_.warn(
@@ -255,8 +287,10 @@ class Run {
       if (name != select || (state_.best_value && value <= *state_.best_value)) continue;
       state_.best_value = value;
       state_.best_epoch = state_.epoch;
-      prepare_to_save();
-      save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+      to_disk([&] {
+        prepare_to_save();
+        save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+      });
     }
   }
 
@@ -276,8 +310,10 @@ class Run {
   }
 
   void save() {
-    prepare_to_save();
-    save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+    to_disk([&] {
+      prepare_to_save();
+      save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+    });
     last_checkpoint_ = Clock::now();
     saved_step_ = state_.step;
     say_saved(true);
@@ -289,6 +325,7 @@ class Run {
   RunFolder folder_;
   RunDescription description_;
   TrainLog log_;
+  DiskWait disk_;
   std::unique_ptr<MetricFiles> metrics_;
   TrainingState state_;
   int64_t saved_step_ = -1;  // of the last checkpoint

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -51,6 +52,7 @@ struct TrainInput {
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
   // True while all that was trained is on disk (at the start, in evaluations): who asked for a stop may then end the process at once.
   std::atomic<bool>* all_saved = nullptr;
+  std::chrono::milliseconds full_disk_retry = std::chrono::minutes(1);  // with `train.on_full_disk: wait`
   Progress* progress = &Progress::silent();
   Log* log = &Log::silent();
 };

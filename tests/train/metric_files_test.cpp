@@ -89,6 +89,21 @@ TEST(MetricFiles, AFileShorterThanTheCheckpointKnowsIsRefused) {
   EXPECT_THROW(MetricFiles(folder.path(), {10, ""}, Log::silent()), Error);
 }
 
+TEST(MetricFiles, EditedLinesOfARunWhoseCheckpointHasNoHashAreRefused) {
+  const TemporaryFolder folder;
+  for (const std::string line : {"{\"epoch\":1e999}", "{\"epoch\":", "[1]", "7", "{\"epoch\":1}}", ""}) {
+    const std::string text = "{\"epoch\":1}\n" + line + "\n";
+    std::ofstream(folder.path() + "/metrics.jsonl") << text;
+    try {
+      MetricFiles(folder.path(), {static_cast<int64_t>(text.size()), ""}, Log::silent());
+      ADD_FAILURE() << line;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kData);
+      EXPECT_NE(std::string(error.what()).find("line 2 of metrics.jsonl"), std::string::npos) << error.what();
+    }
+  }
+}
+
 TEST(TensorBoard, ChecksumIsCastagnolis) { EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u); }
 
 TEST(TensorBoard, RecordsAreFramedAndWhole) {

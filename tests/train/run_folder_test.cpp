@@ -54,6 +54,7 @@ TEST(RunFolder, AFolderThatIsNoRunIsNeverOverwritten) {
   std::ofstream(folder.path() + "/thesis.txt") << "years of work";
   EXPECT_NE(refusal(folder.path(), ExistingFolder::kOverwrite, kConfig).find("no run folder"), std::string::npos);
   EXPECT_TRUE(fs::exists(folder.path() + "/thesis.txt"));
+  EXPECT_EQ(folder.entries(), 1u) << "not even a lock";
 }
 
 TEST(RunFolder, ResumingWithAnotherRecipeNamesTheKey) {

@@ -349,7 +349,49 @@ TEST(Trainer, ATrainingStateThatNoRunCanHaveIsRefused) {
   alter_state(last, "metrics_bytes", 0);
   expect_refusal("batch", 7);
   alter_state(last, "batch", 0);
+  expect_refusal("substituted", -1);
+  alter_state(last, "substituted", 0);
+  const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
+  const nlohmann::ordered_json term = {{"steps", 1},          {"loss_sum", 1.5},        {"anchors", 8},          {"clamped", 9},
+                                       {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
+  const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
+    nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
+    (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
+    return evidence;
+  };
+  for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
+    expect_refusal("evidence", with("terms", key, "many"));
+  }
+  for (const char* key : {"steps", "anchors", "clamped", "sample_size_steps"}) {
+    for (const nlohmann::ordered_json& bad : {nlohmann::ordered_json(-1), nlohmann::ordered_json(1e300), nlohmann::ordered_json()}) {
+      expect_refusal("evidence", with("terms", key, bad));
+    }
+  }
+  for (const char* key : {"loss_sum", "sample_size_sum"}) expect_refusal("evidence", with("terms", key, nullptr));  // NaN
+  for (const char* key : {"rows", "correct", "loss_steps"}) expect_refusal("evidence", with("classifier", key, -1));
+  expect_refusal("evidence", with("classifier", "correct", 1));  // of no rows
+  expect_refusal("evidence", {{"terms", {term, term}}, {"classifier", right.at("classifier")}});
+  alter_state(last, "evidence", right);
   EXPECT_FALSE(train(input).already_finished);
+}
+
+TEST(Trainer, WhatDoesNotFitInto32BitsEndsAsANumericErrorThatSaysWhere) {
+  const TemporaryFolder folder;
+  int run = 0;
+  for (const char* words : {"optimizer={name: adam, learning_rate: 1e300}", "optimizer={name: adam, learning_rate: 1e38}",
+                            "optimizer={name: adam, weight_decay: 1e300}", "optimizer={name: sgd, learning_rate: 1e300}",
+                            "optimizer={name: sgd, learning_rate: 1e38}", "optimizer={name: sgd, weight_decay: 1e300}",
+                            "optimizer={name: sgd, weight_decay: 1e38}", "schedule={name: cosine, eta_min: 1e300}"}) {
+    Config root = small_config(folder / std::to_string(run++));
+    root.assign(words);
+    try {
+      train(input_for(root));
+      ADD_FAILURE() << words;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kNumeric) << words << ": " << error.what();
+      EXPECT_NE(std::string(error.what()).find("training stopped at step"), std::string::npos) << words << ": " << error.what();
+    }
+  }
 }
 
 TEST(Trainer, ASelectThatNamesNoMetricIsRefusedAtTheFirstEvaluation) {

@@ -1,0 +1,130 @@
+#include "apps/debias/complaint.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string_view>
+#include <system_error>
+
+#include "apps/debias/standard_streams.h"
+#include "debias/core/error.h"
+#include "debias/core/printable.h"
+
+namespace debias {
+namespace {
+
+constexpr int kFailure = 1, kNotFinite = 4, kOutOfResources = 5;
+
+constexpr const char* kOutOfMemory =
+    "out of memory; give it less at once (in training, lower batch_size or set train.micro_batch), or raise its limit (ulimit -v)";
+
+int exit_code(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kFailure:
+      return kFailure;
+    case ErrorKind::kUsage:
+      return 2;
+    case ErrorKind::kData:
+      return 3;
+    case ErrorKind::kNumeric:
+      return kNotFinite;
+    case ErrorKind::kResource:
+      return kOutOfResources;
+    case ErrorKind::kInterrupted:
+      return 75;
+  }
+  return kFailure;
+}
+
+// At once and without a text of its own: there may be no memory to make one of, nor to end in good order.
+[[noreturn]] void end_without_memory() {
+  constexpr std::string_view kLine =
+      "debias: out of memory; give it less at once (in training, lower batch_size or set train.micro_batch), or raise its limit (ulimit "
+      "-v)\n";
+  static_cast<void>(!write(STDERR_FILENO, kLine.data(), kLine.size()));
+  _exit(kOutOfResources);
+}
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool is_of_memory(std::string_view text) {
+  constexpr std::array<std::string_view, 6> kWords = {"not enough memory",      "out of memory", "can't allocate memory",
+                                                      "Cannot allocate memory", "bad_alloc",     "could not allocate"};
+  for (const auto words : kWords) {
+    if (has(text, words)) return true;
+  }
+  return false;
+}
+
+int complain_of_system(const std::system_error& error) {
+  const std::string text = error.what();
+  if (error.code() == std::errc::not_enough_memory) end_without_memory();
+  if (error.code() == std::errc::resource_unavailable_try_again) {
+    return complain(
+        "a thread cannot be started; lower train.threads and train.workers, or raise the limits of threads and memory (ulimit -u, "
+        "ulimit -v): " +
+            text,
+        kOutOfResources);
+  }
+  if (std::ferror(stdout) != 0) return kFailure;  // main() says so
+  return complain(text, kFailure);
+}
+
+int complain_of_other(const std::string& text) {
+  if (is_of_memory(text)) return complain(fmt::format("{}: {}", kOutOfMemory, text), kOutOfResources);
+  if (has(text, "without overflow")) {
+    return complain(
+        "a number does not fit into 32 bits; look for a very large one among the options (learning rates, decays, weights): " + text,
+        kNotFinite);
+  }
+  return complain("internal error: " + text, kFailure);
+}
+
+int complaint() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return complain(error.what(), exit_code(error.kind()));
+  } catch (const std::bad_alloc&) {
+    end_without_memory();
+  } catch (const std::filesystem::filesystem_error& error) {
+    return complain(error.path1().string() + ": " + error.code().message() + "; check its permissions", kOutOfResources);
+  } catch (const std::system_error& error) {
+    return complain_of_system(error);
+  } catch (const std::exception& error) {
+    return complain_of_other(error.what());
+  }
+}
+
+[[noreturn]] void end_uncaught() {
+  if (std::current_exception() == nullptr) std::abort();
+  _exit(complain_of_exception());
+}
+
+void install_last_words() { std::set_terminate(end_uncaught); }
+
+// Runs ahead of the constructors of shared libraries, which take memory, too.
+__attribute__((section(".preinit_array"), used)) void (*at_first)() = install_last_words;
+
+}  // namespace
+
+int complain(const std::string& text, int code) {
+  write_message("debias: " + without_control_characters(text.substr(0, text.find('\n'))) + "\n");
+  return code;
+}
+
+int complain_of_exception() {
+  try {
+    return complaint();
+  } catch (const std::bad_alloc&) {  // in the complaint
+    end_without_memory();
+  }
+}
+
+}  // namespace debias

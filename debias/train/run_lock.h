@@ -1,0 +1,35 @@
+// The lock of a run folder: one training process at a time, however many start at the same moment.
+//
+// It is an flock of RUN/.lock. That file is never replaced nor removed by a run, so that all who try have the same one; config.yaml, which
+// is replaced, would be another file for each. It is taken before anything in the folder is looked at and goes with the process. Readers
+// (eval, report, checkpoint) take none.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "debias/core/progress.h"
+
+namespace debias {
+
+class RunLock {
+ public:
+  using Flock = std::function<int(int descriptor, int operation)>;
+
+  // Of a folder that is there. A usage error while another process has it; where the file system has no locks (`lock` fails with ENOLCK,
+  // ENOSYS or EOPNOTSUPP), says so in `log` and goes on without one.
+  static RunLock take(const std::string& folder, Log& log);
+  static RunLock take(const std::string& folder, Log& log, const Flock& lock);
+
+  ~RunLock();
+  RunLock(RunLock&&) noexcept;
+  RunLock& operator=(RunLock&&) = delete;
+
+ private:
+  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+inline constexpr const char* kLockFile = ".lock";
+
+}  // namespace debias

@@ -1,0 +1,136 @@
+// The command where something is short: memory, stack, threads, room on a disk, the run folder itself.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/apps/process.h"
+#include "tests/apps/training_process.h"
+#include "tests/support/small_disk.h"
+#include "tests/train/small_recipe_text.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+class Shortage : public testing::Test {
+ protected:
+  Shortage() { std::ofstream(recipe()) << kSmallRecipe; }
+  std::string recipe() const { return folder_ / "small.yaml"; }
+  std::vector<std::string> training(const std::string& output, std::vector<std::string> more = {}) const {
+    std::vector<std::string> words = {"train", recipe(), "train.epochs=1", "output=" + output};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // `shell`: limits and redirections, then "$@" is the command.
+  static ProcessResult run_under(const std::string& shell, std::vector<std::string> words) {
+    words.insert(words.begin(), {"sh", "-c", shell, "sh", debias_binary()});
+    return run(words);
+  }
+  TemporaryFolder folder_;
+};
+
+void expect_one_line(const ProcessResult& result, int exit, const std::string& part) {
+  EXPECT_EQ(result.exit, exit) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(part));
+  EXPECT_THAT(result.err, Not(HasSubstr("internal error")));
+  EXPECT_EQ(times("\n", result.err), 1u) << result.err;
+}
+
+TEST_F(Shortage, OfAddressSpaceIsOneLineAboutMemoryEvenWhileTheProgramStarts) {
+  expect_one_line(run_under("ulimit -v 409600; exec \"$@\"", training(folder_ / "run")), 5, "debias: out of memory");  // 400 MB
+  EXPECT_FALSE(fs::exists(folder_ / "run"));
+}
+
+TEST_F(Shortage, DISABLED_OfStackIsMadeUpFor) {
+  for (const char* threads : {"train.threads=1", "train.threads=3"}) {
+    const auto result = run_under("ulimit -s 64; exec \"$@\"", training(folder_ / threads, {threads, "train.workers=2"}));
+    EXPECT_EQ(result.exit, 0) << result.err;
+  }
+}
+
+TEST_F(Shortage, OfStackThatCannotBeMadeUpForIsOneLine) {
+  for (const char* kilobytes : {"455000", "465000"}) {
+    expect_one_line(run_under(fmt::format("ulimit -s 64; ulimit -v {}; exec timeout 60 \"$@\"", kilobytes), training(folder_ / "run")), 5,
+                    "debias: ");
+  }
+}
+
+// Each thread would have a stack of 95 GB, where there are 4.
+TEST_F(Shortage, OfThreadsIsOneLine) {
+  const std::string limits = "ulimit -s 100000000 && ulimit -v 4000000 && exec \"$@\"";
+  if (run_under("ulimit -s 100000000", {}).exit != 0) GTEST_SKIP() << "the limit of the stack cannot be raised here";
+  expect_one_line(run_under(limits, training(folder_ / "threads", {"train.threads=4", "train.workers=0"})), 5, "can be started");
+  expect_one_line(run_under("export OMP_NUM_THREADS=1; " + limits, training(folder_ / "workers", {"train.threads=1", "train.workers=2"})),
+                  5, "lower workers");
+}
+
+TEST_F(Shortage, OfNumbersIsOneLineThatSaysWhichToLower) {
+  int runs = 0;
+  for (const char* words :
+       {"optimizer.learning_rate=1e300", "optimizer.weight_decay=1e300", "classifier={name: linear, learning_rate: 1e300}"}) {
+    expect_one_line(run_debias(training(folder_ / "run" + std::to_string(runs++), {words})), 4,
+                    "lower the learning rate or the weight decay");
+  }
+}
+
+TEST_F(Shortage, OfRoomForResultsIsExit1) {
+  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing the results to standard output failed");
+  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing the results to standard output failed");
+}
+
+TEST_F(Shortage, OfRoomOnTheDiskEndsTheRunWithNeedAndRoom) {
+  const SmallDisk disk(256 << 10);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  const auto result = run_debias(training(disk / "run"));
+  EXPECT_EQ(result.exit, 5);
+  EXPECT_THAT(result.err, testing::ContainsRegex("next.safetensors': the disk is full: [0-9]+ bytes are needed, [0-9]+ are free"));
+}
+
+TEST_F(Shortage, OfRoomOnTheDiskIsWaitedForUntilASignal) {
+  const SmallDisk disk(256 << 10);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  const TrainingProcess process(debias_binary(), training(disk / "run", {"train.on_full_disk=wait"}));
+  const auto waits = [&] { return file_text(disk / "run/train.log").find("waiting for room") != std::string::npos; };
+  for (int i = 0; i < 1200 && !waits(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_TRUE(waits());
+  process.signal(SIGTERM);
+  EXPECT_EQ(process.wait(), 75);
+}
+
+TEST_F(Shortage, OfRunFoldersLetsOneOfThreeTrain) {
+  std::vector<ProcessResult> results(3);
+  std::vector<std::thread> starts;
+  for (auto& result : results) starts.emplace_back([&] { result = run_debias(training(folder_ / "run")); });
+  for (auto& start : starts) start.join();
+  EXPECT_EQ(std::ranges::count_if(results, [](const auto& result) { return result.exit == 0; }), 1);
+  for (const auto& result : results) {
+    if (result.exit != 0) expect_one_line(result, 2, "output '");
+  }
+}
+
+TEST_F(Shortage, OfTheLockDoesNotConcernReaders) {
+  const std::string path = folder_ / "run";
+  ASSERT_EQ(run_debias(training(path, {"data.test={name: glyphs, size: 16, split: test}"})).exit, 0);
+  const int lock = open((path + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"checkpoint", "show", path}, {"checkpoint", "verify", path}, {"report", path}, {"eval", "knn", path}}) {
+    EXPECT_EQ(run_debias(words).exit, 0) << words[0];
+  }
+  for (const char* how : {"--resume", "--overwrite"}) {
+    expect_one_line(run_debias(training(path, {how})), 2, "in use by another training process");
+  }
+  close(lock);
+}
+
+}  // namespace
+}  // namespace debias
