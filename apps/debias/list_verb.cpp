@@ -33,11 +33,19 @@ std::vector<Listed> listed(const std::vector<Entry>& registry) {
   return result;
 }
 
+std::vector<Listed> listed_objectives() {
+  std::vector<Listed> result = listed(objective_registry());
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (objective_registry()[i].takes_keys) result[i].summary += "; takes keys";
+  }
+  return result;
+}
+
 const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets", "views",  "steps",
                                          "optimizers", "schedules", "protocols", "methods",  "recipes"};
 
 std::vector<Listed> of_kind(const std::string& kind) {
-  if (kind == "objectives") return listed(objective_registry());
+  if (kind == "objectives") return listed_objectives();
   if (kind == "encoders") return listed(encoder_registry());
   if (kind == "heads") return listed(head_registry());
   if (kind == "datasets") return listed(dataset_registry());

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
 #include "debias/train/named_tensor.h"

@@ -117,9 +117,9 @@ class Run {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
                        checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
     }
-    if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.step->labels().size()) {
+    if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
       throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
-                       folder_.path(), checkpoint.file.path(), terms, parts_.step->labels().size());
+                       folder_.path(), checkpoint.file.path(), terms, parts_.method->terms().labels().size());
     }
     saved_step_ = state_.step;
     if (forgets_best && state_.best_value) {

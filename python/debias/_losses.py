@@ -13,7 +13,7 @@ from ._library import _table, resolved_options
 _VARIANTS = ("stable", "paper", "authors")
 _COMMON = {
     "normalize": (True, "divide rows by their L2 norms first; False: they are taken as given"),
-    "engine": ("auto", "auto | fused | dense; dense may be differentiated twice"),
+    "engine": ("auto", "auto | fused | blocked | dense; dense may be differentiated twice"),
     "memory_budget": (256 << 20, "bytes that the fused engine may hold between forward and backward pass"),
 }
 
@@ -65,8 +65,8 @@ class Objective(torch.nn.Module):
         self.normalize = bool(options.pop("normalize", True))
         self.engine = options.pop("engine", "auto")
         self.memory_budget = int(options.pop("memory_budget", 256 << 20))
-        if self.engine not in ("auto", "fused", "dense"):
-            raise ValueError(f"{name}: engine: unknown value '{self.engine}'; give auto, fused or dense")
+        if self.engine not in ("auto", "fused", "blocked", "dense"):
+            raise ValueError(f"{name}: engine: unknown value '{self.engine}'; give auto, fused, blocked or dense")
         if options.get("variant") is None:
             options.pop("variant", None)
         self._options = ""
@@ -96,9 +96,11 @@ class Objective(torch.nn.Module):
     def extra_repr(self):
         return ", ".join(f"{key}={value}" for key, value in self.options.items())
 
-    def _evaluate(self, z, labels=None, bias_labels=None, weights=None, prior=None):
+    def _evaluate(self, z, labels=None, bias_labels=None, weights=None, prior=None, ids=None, keys=None, key_labels=None, key_ids=None,
+                  positives=None):
         value, self._per_anchor, self._evidence = torch.ops.debias.objective(
-            z, self._entry["name"], self._options, labels, bias_labels, weights, prior, self.engine, self.memory_budget, self.normalize)
+            z, self._entry["name"], self._options, labels, bias_labels, weights, prior, ids, keys, key_labels, key_ids, positives, self.engine,
+            self.memory_budget, self.normalize)
         return value
 
 
@@ -125,15 +127,28 @@ def _views(views, name):
 
 
 class _LabelFree(Objective):
-    def forward(self, *views, labels=None):
-        """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them."""
-        return self._evaluate(_views(views, type(self).__name__), labels)
+    def forward(self, *views, labels=None, ids=None, keys=None, key_labels=None, key_ids=None):
+        """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them.
+
+        keys [K, D], such as a queue: the first view is compared with them, and the further views are its positives, as in `loss(q, k,
+        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own are no negatives, and are
+        its positives where there is no further view. key_labels [K] go with labels.
+        """
+        if keys is None or len(views) < 2:
+            return self._evaluate(_views(views, type(self).__name__), labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids)
+        return self._evaluate(views[0], labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
+                              positives=torch.stack(views[1:]).transpose(0, 1))
 
 
 class _Supervised(Objective):
-    def forward(self, features, labels=None, bias_labels=None, weights=None):
-        """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F]."""
-        return self._evaluate(_views((features,), type(self).__name__), labels, bias_labels, weights)
+    def forward(self, features, labels=None, bias_labels=None, weights=None, *, ids=None, keys=None, key_labels=None, key_ids=None):
+        """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F].
+
+        keys [K, D] with key_labels [K], such as a queue: what the features are compared with, in place of each other. ids [B] and key_ids
+        [K] (negative: of no sample) name the samples.
+        """
+        return self._evaluate(_views((features,), type(self).__name__), labels, bias_labels, weights, ids=ids, keys=keys,
+                              key_labels=key_labels, key_ids=key_ids)
 
 
 class _OnLogits(Objective):

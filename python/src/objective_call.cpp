@@ -8,6 +8,8 @@
 #include <limits>
 #include <memory>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -39,13 +41,25 @@ at::Tensor rows_of(const at::Tensor& z, const ObjectiveEntry& entry) {
   return rows.dim() == 2 && entry.kind != InputKind::kLogits ? rows.unsqueeze(1) : rows;
 }
 
-// `rows` are those of `z` in the precision that objectives compute in.
-ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const ObjectiveEntry& entry, const ObjectiveCall& call) {
+at::Tensor unit(const at::Tensor& rows) { return rows / row_norms(rows); }
+
+// Rows to compare with, in the precision of z and divided by their norms as z is.
+at::Tensor compared(const at::Tensor& rows, const at::Tensor& z, bool normalize) {
+  if (!rows.defined() || !rows.is_floating_point()) return rows;
+  const at::Tensor own = rows.to(computed_type(z));
+  return normalize ? unit(own) : own;
+}
+
+// `rows` are those of `z` in the precision that objectives compute in, keys and positives as they are to be compared.
+ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::Tensor& keys, const at::Tensor& positives,
+                         const ObjectiveEntry& entry, const ObjectiveCall& call) {
   if (call.input.engine == Engine::kFused && !has_fused_engine(entry)) {
     throw usage_error("objective '{}' has no fused engine, only the dense composition; give engine dense or auto", entry.name);
   }
   ObjectiveInput input = call.input;
   input.z = rows;
+  input.keys = keys;
+  input.positives = positives;
   input.bfloat16_products = z.scalar_type() == at::kBFloat16;
   return (*made(entry, call.options))(input);
 }
@@ -77,36 +91,57 @@ class OwnGraph {
 
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call) {
   const ObjectiveEntry& entry = entry_of(call.name);
+  const bool normalize = normalizes(entry, call);
   const at::Tensor rows = rows_of(z, entry);
-  return with_evidence(computed(normalizes(entry, call) ? rows / row_norms(rows) : rows, z, entry, call));
+  return with_evidence(computed(normalize ? unit(rows) : rows, z, compared(call.input.keys, z, normalize),
+                                compared(call.input.positives, z, normalize), entry, call));
 }
 
-ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient) {
-  const OwnGraph own(with_gradient);
+ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted) {
+  const OwnGraph own(wanted.any());
   const ObjectiveEntry& entry = entry_of(call.name);
+  const bool normalize = normalizes(entry, call);
   at::Tensor rows = rows_of(z.detach(), entry), norms;
-  if (normalizes(entry, call)) {
+  if (normalize) {
     norms = row_norms(rows);
     rows = rows / norms;
   }
-  if (with_gradient) rows = rows.detach().requires_grad_(true);
+  const auto leaf = [](const at::Tensor& tensor, bool asked) {
+    if (!tensor.defined()) return tensor;
+    return asked ? tensor.detach().requires_grad_(true) : tensor.detach();
+  };
+  rows = leaf(rows, wanted.z);
+  const at::Tensor keys = leaf(call.input.keys, wanted.keys), positives = leaf(call.input.positives, wanted.positives);
   ObjectiveGradient out;
-  out.result = with_evidence(computed(rows, z, entry, call));
-  if (!with_gradient) {
-    out.gradient = at::empty({0}, out.result.value.options());
-    return out;
+  out.result =
+      with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
+  const at::Tensor nothing = at::empty({0}, out.result.value.options().requires_grad(false));
+  out.gradient = out.keys_gradient = out.positives_gradient = nothing;
+  if (!wanted.any()) return out;
+  std::vector<at::Tensor> leaves;
+  for (const auto& [tensor, asked] : {std::pair(rows, wanted.z), std::pair(keys, wanted.keys), std::pair(positives, wanted.positives)}) {
+    if (asked) leaves.push_back(tensor);
   }
-  out.gradient = torch::autograd::grad({out.result.value}, {rows}, {}, false, false, true)[0];
+  auto gradients = torch::autograd::grad({out.result.value}, leaves, {}, false, false, true);
   out.result.value = out.result.value.detach();
   const at::NoGradGuard no_graph;
-  rows = rows.detach();
-  if (!out.gradient.defined()) out.gradient = at::zeros_like(rows);
-  if (norms.defined()) out.gradient = at::addcmul(out.gradient, rows, at::linalg_vecdot(rows, out.gradient).unsqueeze(-1), -1).div_(norms);
-  out.gradient = out.gradient.reshape(z.sizes());
+  size_t next = 0;
+  const auto taken = [&](const at::Tensor& of) {
+    at::Tensor gradient = gradients[next++];
+    return gradient.defined() ? gradient.to(out.result.value.scalar_type()) : at::zeros_like(of, out.result.value.options());
+  };
+  if (wanted.z) {
+    rows = rows.detach();
+    out.gradient = taken(rows);
+    if (norms.defined()) out.gradient = at::addcmul(out.gradient, rows, at::linalg_vecdot(rows, out.gradient).unsqueeze(-1), -1).div_(norms);
+    out.gradient = out.gradient.reshape(z.sizes());
+  }
+  if (wanted.keys) out.keys_gradient = taken(keys);
+  if (wanted.positives) out.positives_gradient = taken(positives);
   return out;
 }
 
-ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient) {
+ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted) {
   const ObjectiveEntry& entry = entry_of(call.name);
   const auto options = z.options().dtype(computed_type(z));
   c10::SymInt anchors = z.sym_size(0);
@@ -114,12 +149,17 @@ ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, bool
     const Config config = made(entry, call.options)->config();
     const Config* aggregation = config.find("aggregation");
     // Under grouping, views beyond the second are positives and not anchors.
-    const bool grouped = aggregation != nullptr && aggregation->text() == "grouping";
+    const bool grouped = aggregation != nullptr && aggregation->text() == "grouping" && !call.input.keys.defined();
     anchors = anchors * (grouped ? c10::SymInt(2) : z.sym_size(1));
   }
   ObjectiveGradient out;
   out.result = {at::empty({}, options), at::empty_symint({anchors}, options), at::empty({6}, options.dtype(at::kDouble))};
-  out.gradient = with_gradient ? at::empty_symint(z.sym_sizes(), options) : at::empty({0}, options);
+  const auto like = [&](const at::Tensor& tensor, bool asked) {
+    return asked ? at::empty_symint(tensor.sym_sizes(), options) : at::empty({0}, options);
+  };
+  out.gradient = like(z, wanted.z);
+  out.keys_gradient = like(call.input.keys, wanted.keys);
+  out.positives_gradient = like(call.input.positives, wanted.positives);
   return out;
 }
 
@@ -134,6 +174,7 @@ std::string objective_table() {
                                    {"min_views", entry.min_views},
                                    {"needs_labels", entry.needs_labels},
                                    {"needs_bias", entry.needs_bias},
+                                   {"takes_keys", entry.takes_keys},
                                    {"fused", has_fused_engine(entry)},
                                    {"options", nlohmann::ordered_json::array()}};
     for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));

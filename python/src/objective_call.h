@@ -15,7 +15,7 @@ namespace debias {
 struct ObjectiveCall : torch::CustomClassHolder {
   std::string name;
   std::string options;   // a JSON object; "inf" is a number
-  ObjectiveInput input;  // z is left out: it is the tensor that is differentiated
+  ObjectiveInput input;  // z is left out: it is the tensor that is differentiated, with keys and positives where they are
   bool normalize = true;
 };
 
@@ -30,16 +30,23 @@ struct ObjectiveValue {
 // products of bfloat16 rows (ObjectiveInput::bfloat16_products).
 ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call);
 
+struct Wanted {  // gradients
+  bool z = true, keys = false, positives = false;
+
+  bool any() const { return z || keys || positives; }
+};
+
 struct ObjectiveGradient {
   ObjectiveValue result;  // outside any graph
-  at::Tensor gradient;    // of the value with respect to z, in the dtype of the value; empty unless asked for
+  // Of the value with respect to z, keys and positives, in the dtype of the value; empty unless asked for.
+  at::Tensor gradient, keys_gradient, positives_gradient;
 };
 
 // The same with the gradient formed at once: a graph is built and consumed inside.
-ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient);
+ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted);
 
 // What evaluated_with_gradient returns, as tensors without data.
-ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient);
+ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted);
 
 // Every objective with its options: a JSON array, for signatures and documentation.
 std::string objective_table();

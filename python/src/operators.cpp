@@ -20,7 +20,7 @@ namespace {
 
 using OptionalTensor = std::optional<at::Tensor>;
 using ThreeTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-using FourTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using SixTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 using CallPointer = c10::intrusive_ptr<ObjectiveCall>;
 
 // Python sees ValueError where the caller's options or data are refused, RuntimeError elsewhere, with the same words.
@@ -35,7 +35,7 @@ auto translated(const Function& function) {
   }
 }
 
-at::Tensor keys(const OptionalTensor& tensor, const char* what) {
+at::Tensor integers(const OptionalTensor& tensor, const char* what) {
   if (!tensor || !tensor->defined()) return {};
   if (!at::isIntegralType(tensor->scalar_type(), true)) {
     throw data_error("{}: expected integers, found {}; give class indices", what, c10::toString(tensor->scalar_type()));
@@ -43,57 +43,76 @@ at::Tensor keys(const OptionalTensor& tensor, const char* what) {
   return tensor->to(at::kLong);
 }
 
-CallPointer call_of(std::string_view name, std::string_view options, const OptionalTensor& labels, const OptionalTensor& bias,
-                    const OptionalTensor& weights, const OptionalTensor& prior, std::string_view engine, int64_t memory_budget,
-                    bool normalize) {
+// What an operator is given beside z and the wanted gradients, in the order of DEBIAS_ARGUMENTS.
+struct Given {
+  std::string_view name, options;
+  const OptionalTensor &labels, &bias, &weights, &prior, &ids, &keys, &key_labels, &key_ids, &positives;
+  std::string_view engine;
+  int64_t memory_budget;
+  bool normalize;
+};
+
+CallPointer call_of(const Given& given) {
   auto call = c10::make_intrusive<ObjectiveCall>();
-  call->name = name;
-  call->options = options;
-  call->input.labels = keys(labels, "labels");
-  call->input.bias = keys(bias, "bias");
-  call->input.weights = weights.value_or(at::Tensor());
-  call->input.prior = prior.value_or(at::Tensor());
-  call->input.engine = options_detail::Field<Engine>::parse(Config::scalar(std::string(engine)), Range::any(), "engine");
-  if (memory_budget < 0) throw usage_error("memory_budget: expected bytes, at least 0, found {}", memory_budget);
-  call->input.memory_budget = memory_budget;
-  call->normalize = normalize;
+  call->name = given.name;
+  call->options = given.options;
+  ObjectiveInput& input = call->input;
+  input.labels = integers(given.labels, "labels");
+  input.bias = integers(given.bias, "bias");
+  input.weights = given.weights.value_or(at::Tensor());
+  input.prior = given.prior.value_or(at::Tensor());
+  input.samples = integers(given.ids, "ids");
+  input.keys = given.keys.value_or(at::Tensor());
+  input.key_labels = integers(given.key_labels, "key_labels");
+  input.key_samples = integers(given.key_ids, "key_ids");
+  input.positives = given.positives.value_or(at::Tensor());
+  input.engine = options_detail::Field<Engine>::parse(Config::scalar(std::string(given.engine)), Range::any(), "engine");
+  if (given.memory_budget < 0) throw usage_error("memory_budget: expected bytes, at least 0, found {}", given.memory_budget);
+  input.memory_budget = given.memory_budget;
+  call->normalize = given.normalize;
   return call;
 }
 
-FourTensors tensors(const ObjectiveGradient& out) { return {out.result.value, out.result.per_anchor, out.result.evidence, out.gradient}; }
-
-FourTensors objective_with_gradient(const at::Tensor& z, std::string_view name, std::string_view options, const OptionalTensor& labels,
-                                    const OptionalTensor& bias, const OptionalTensor& weights, const OptionalTensor& prior,
-                                    std::string_view engine, int64_t memory_budget, bool normalize, bool with_gradient) {
-  return translated([&] {
-    const auto call = call_of(name, options, labels, bias, weights, prior, engine, memory_budget, normalize);
-    return tensors(evaluated_with_gradient(z, *call, with_gradient));
-  });
+SixTensors tensors(const ObjectiveGradient& out) {
+  return {out.result.value, out.result.per_anchor, out.result.evidence, out.gradient, out.keys_gradient, out.positives_gradient};
 }
 
-FourTensors objective_shapes(const at::Tensor& z, std::string_view name, std::string_view options, const OptionalTensor& labels,
-                             const OptionalTensor& bias, const OptionalTensor& weights, const OptionalTensor& prior,
-                             std::string_view engine, int64_t memory_budget, bool normalize, bool with_gradient) {
-  return translated([&] {
-    const auto call = call_of(name, options, labels, bias, weights, prior, engine, memory_budget, normalize);
-    return tensors(shapes_of(z, *call, with_gradient));
-  });
+// Operators want their arguments one by one.
+#define DEBIAS_PARAMETERS                                                                                                            \
+  const at::Tensor &z, std::string_view name, std::string_view options, const OptionalTensor &labels, const OptionalTensor &bias,    \
+      const OptionalTensor &weights, const OptionalTensor &prior, const OptionalTensor &ids, const OptionalTensor &keys,             \
+      const OptionalTensor &key_labels, const OptionalTensor &key_ids, const OptionalTensor &positives, std::string_view engine,     \
+      int64_t memory_budget, bool normalize
+#define DEBIAS_GIVEN \
+  Given { name, options, labels, bias, weights, prior, ids, keys, key_labels, key_ids, positives, engine, memory_budget, normalize }
+
+SixTensors objective_with_gradient(DEBIAS_PARAMETERS, bool with_gradient, bool keys_gradient, bool positives_gradient) {
+  return translated(
+      [&] { return tensors(evaluated_with_gradient(z, *call_of(DEBIAS_GIVEN), {with_gradient, keys_gradient, positives_gradient})); });
 }
 
-FourTensors dispatched(const at::Tensor& z, const ObjectiveCall& call, bool with_gradient) {
+SixTensors objective_shapes(DEBIAS_PARAMETERS, bool with_gradient, bool keys_gradient, bool positives_gradient) {
+  return translated([&] { return tensors(shapes_of(z, *call_of(DEBIAS_GIVEN), {with_gradient, keys_gradient, positives_gradient})); });
+}
+
+SixTensors dispatched(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted) {
   static const auto op =
       c10::Dispatcher::singleton().findSchemaOrThrow("debias::objective_with_gradient", "").typed<decltype(objective_with_gradient)>();
   const auto& input = call.input;
   const auto given = [](const at::Tensor& tensor) { return tensor.defined() ? OptionalTensor(tensor) : std::nullopt; };
   return op.call(z, call.name, call.options, given(input.labels), given(input.bias), given(input.weights), given(input.prior),
-                 enum_name(input.engine), input.memory_budget, call.normalize, with_gradient);
+                 given(input.samples), given(input.keys), given(input.key_labels), given(input.key_samples), given(input.positives),
+                 enum_name(input.engine), input.memory_budget, call.normalize, wanted.z, wanted.keys, wanted.positives);
 }
 
 class DifferentiableObjective : public torch::autograd::Function<DifferentiableObjective> {
  public:
-  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const CallPointer& call) {
-    const auto [value, per_anchor, evidence, gradient] = dispatched(z, *call, true);
-    context->save_for_backward({z, gradient});
+  // Keys and positives are empty where there are none: no tensor may be undefined here.
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& keys,
+                                                const at::Tensor& positives, const CallPointer& call) {
+    const Wanted wanted = {z.requires_grad(), keys.requires_grad(), positives.requires_grad()};
+    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = dispatched(z, *call, wanted);
+    context->save_for_backward({z, keys, positives, gradient, of_keys, of_positives});
     context->saved_data["call"] = at::IValue::make_capsule(call);
     context->mark_non_differentiable({per_anchor, evidence});
     return {value, per_anchor, evidence};
@@ -101,37 +120,51 @@ class DifferentiableObjective : public torch::autograd::Function<DifferentiableO
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& grads) {
     const auto saved = context->get_saved_variables();
-    const at::Tensor& z = saved[0];
+    torch::autograd::variable_list out(4);
     if (at::GradMode::is_enabled()) {  // to be differentiated again: the composition has the graph that a stored gradient lacks
       const auto call = c10::static_intrusive_pointer_cast<ObjectiveCall>(context->saved_data["call"].toCapsule());
-      const at::Tensor value = translated([&] { return evaluated(z, *call).value; });
-      return {torch::autograd::grad({value}, {z}, {grads[0]}, true, true)[0], at::Tensor()};
+      const at::Tensor value = translated([&] { return evaluated(saved[0], *call).value; });
+      torch::autograd::variable_list inputs;
+      for (size_t i = 0; i < 3; ++i) {
+        if (saved[i].requires_grad()) inputs.push_back(saved[i]);
+      }
+      const auto found = torch::autograd::grad({value}, inputs, {grads[0]}, true, true);
+      for (size_t i = 0, next = 0; i < 3; ++i) {
+        if (saved[i].requires_grad()) out[i] = found[next++];
+      }
+      return out;
     }
-    return {(saved[1] * grads[0]).to(z.scalar_type()), at::Tensor()};
+    for (size_t i = 0; i < 3; ++i) {
+      if (saved[i].requires_grad()) out[i] = (saved[3 + i] * grads[0]).to(saved[i].scalar_type());
+    }
+    return out;
   }
 };
 
-ThreeTensors objective(const at::Tensor& z, std::string_view name, std::string_view options, const OptionalTensor& labels,
-                       const OptionalTensor& bias, const OptionalTensor& weights, const OptionalTensor& prior, std::string_view engine,
-                       int64_t memory_budget, bool normalize) {
-  const auto call = translated([&] { return call_of(name, options, labels, bias, weights, prior, engine, memory_budget, normalize); });
-  if (!z.requires_grad() || !at::GradMode::is_enabled()) {
-    const auto [value, per_anchor, evidence, unused] = dispatched(z, *call, false);
+ThreeTensors objective(DEBIAS_PARAMETERS) {
+  const auto call = translated([&] { return call_of(DEBIAS_GIVEN); });
+  const auto& input = call->input;
+  const auto flows = [](const at::Tensor& tensor) { return tensor.defined() && tensor.requires_grad(); };
+  if (!at::GradMode::is_enabled() || !(flows(z) || flows(input.keys) || flows(input.positives))) {
+    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = dispatched(z, *call, {false, false, false});
     return {value, per_anchor, evidence};
   }
-  const auto out = DifferentiableObjective::apply(z, call);
+  const auto defined = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor : at::empty({0}, z.options().requires_grad(false)); };
+  const auto out = DifferentiableObjective::apply(z, defined(input.keys), defined(input.positives), call);
   return {out[0], out[1], out[2]};
 }
 
 #define DEBIAS_ARGUMENTS                                                                                                     \
   "(Tensor z, str name, str options='{}', Tensor? labels=None, Tensor? bias=None, Tensor? weights=None, Tensor? prior=None," \
+  " Tensor? ids=None, Tensor? keys=None, Tensor? key_labels=None, Tensor? key_ids=None, Tensor? positives=None,"             \
   " str engine='auto', int memory_budget=268435456, bool normalize=True"
 static_assert(kDefaultMemoryBudget == 268435456);
 
 TORCH_LIBRARY(debias, m) {
   m.def("objective" DEBIAS_ARGUMENTS ") -> (Tensor value, Tensor per_anchor, Tensor evidence)", objective);
   m.def("objective_with_gradient" DEBIAS_ARGUMENTS
-        ", bool with_gradient=True) -> (Tensor value, Tensor per_anchor, Tensor evidence, Tensor gradient)");
+        ", bool with_gradient=True, bool keys_gradient=False, bool positives_gradient=False) -> (Tensor value, Tensor per_anchor, Tensor "
+        "evidence, Tensor gradient, Tensor keys_gradient, Tensor positives_gradient)");
   m.def("objective_table() -> str", [] { return objective_table(); });
   m.def("resolved_options(str name, str options='{}') -> str",
         [](std::string_view name, std::string_view options) { return translated([&] { return resolved_options(name, options); }); });

@@ -44,6 +44,42 @@ def test_what_is_out_of_range_is_a_value_error_in_the_words_of_the_library(optio
     assert "\n" not in str(caught.value)
 
 
+def test_a_queue_is_what_moco_has():
+    q, k, queue = (torch.nn.functional.normalize(torch.randn(n, 6, dtype=torch.float64), dim=1) for n in (5, 5, 9))
+    for tensor in (q, k, queue):
+        tensor.requires_grad_(True)
+    logits = torch.cat([(q * k).sum(1, keepdim=True), q @ queue.T], 1) / 0.2
+    expected = torch.nn.functional.cross_entropy(logits, torch.zeros(5, dtype=torch.int64))
+    wanted = torch.autograd.grad(expected, (q, k, queue))
+    for engine in ("dense", "blocked"):
+        loss = debias.InfoNCELoss(temperature=0.2, normalize=False, engine=engine)(q, k, keys=queue)
+        assert abs(loss.item() - expected.item()) < 1e-12
+        for got, want in zip(torch.autograd.grad(loss, (q, k, queue)), wanted):
+            assert (got - want).abs().max() < 1e-12
+
+
+def test_gradients_of_keys_pass_the_norms():
+    q, k, queue = (torch.randn(n, 4, dtype=torch.float64, requires_grad=True) for n in (3, 3, 5))
+    loss = debias.DebiasedNegativesLoss(tau_plus=0.05)
+    assert torch.autograd.gradcheck(lambda *rows: loss(rows[0], rows[1], keys=rows[2]), (q, k, queue))
+
+
+def test_keys_of_the_anchors_sample_are_no_negatives_and_labels_find_positives():
+    q, queue = torch.randn(4, 6), torch.randn(8, 6)
+    ids, key_ids = torch.arange(4), torch.tensor([0, 1, 2, 3, -1, -1, 9, 9])
+    assert debias.InfoNCELoss()(q, ids=ids, keys=queue, key_ids=key_ids).isfinite()
+    with pytest.raises(ValueError, match="has no positive"):
+        debias.InfoNCELoss()(q, ids=ids + 50, keys=queue, key_ids=key_ids)
+    labels, key_labels = torch.tensor([0, 1, 0, 1]), torch.tensor([0, 1] * 4)
+    assert debias.SupConLoss()(q, labels, keys=queue, key_labels=key_labels).isfinite()
+    with pytest.raises(ValueError, match="labels of the keys"):
+        debias.SupConLoss()(q, labels, keys=queue)
+    with pytest.raises(ValueError, match="takes no keys"):
+        debias.BiasConLoss()(q, labels, labels, keys=queue)
+    with pytest.raises(ValueError, match="as many dimensions"):
+        debias.InfoNCELoss()(q, q, keys=queue[:, :3])
+
+
 def test_refusals_of_a_call():
     z = torch.randn(4, 3)
     with pytest.raises(ValueError, match="infonce.*2 views"):

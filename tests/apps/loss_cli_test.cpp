@@ -107,6 +107,55 @@ TEST_F(LossCli, EveryObjectiveItsAliasesAndOptions) {
   EXPECT_NEAR(json("debiased_positives", {"--variant", "authors"})["loss"].get<double>(), 0.267143144, 1e-9);
 }
 
+TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
+  const auto rows = rows_at_angles(2);  // sample by sample; keys hold all rows, view by view
+  std::vector<double> keys;
+  for (const int view : {0, 1}) {
+    for (int i = 0; i < 4; ++i) keys.insert(keys.end(), {rows[static_cast<size_t>(4 * i + 2 * view)], rows[static_cast<size_t>(4 * i + 2 * view + 1)]});
+  }
+  write("q.npy", {keys.begin(), keys.begin() + 8}, {4, 2});    // the first views
+  write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});      // the second ones
+  write_integers("ids.npy", {7, 8, 9, 10});
+  write_integers("yk.npy", {0, 0, 1, 1});
+  const auto with_ids = [&](const std::string& objective, std::vector<std::string> more) {
+    more.insert(more.end(), {"--keys", folder_ / "k.npy", "--ids", folder_ / "ids.npy", "--key-ids", folder_ / "ids.npy"});
+    return json(objective, more, "q.npy");
+  };
+  double expected = 0;  // MoCo v3: cross-entropy of q k^T / t against the own key
+  for (size_t i = 0; i < 4; ++i) {
+    double sum = 0, own = 0;
+    for (size_t j = 0; j < 4; ++j) {
+      const double s = (keys[2 * i] * keys[8 + 2 * j] + keys[2 * i + 1] * keys[9 + 2 * j]) / 0.5;
+      sum += std::exp(s);
+      if (i == j) own = s;
+    }
+    expected += (std::log(sum) - own) / 4;
+  }
+  const Json found = with_ids("infonce", {});
+  EXPECT_NEAR(found["loss"].get<double>(), expected, 1e-9);
+  EXPECT_EQ(found["engine"], "dense");
+  const Json blocked = with_ids("infonce", {"--engine", "blocked", "--grad-out", folder_ / "g.npy"});
+  EXPECT_NEAR(blocked["loss"].get<double>(), expected, 1e-9);
+  EXPECT_EQ(blocked["engine"], "blocked");
+  EXPECT_EQ(read_npy(folder_ / "g.npy").shape, (std::vector<int64_t>{4, 2}));
+  EXPECT_TRUE(with_ids("supcon", {"--labels", folder_ / "y.npy", "--key-labels", folder_ / "yk.npy"})["loss"].is_number());
+}
+
+TEST_F(LossCli, KeysThatDoNotFitAreRefused) {
+  write("k.npy", {1, 0, 0, 1, 1, 0}, {3, 2});
+  write("wide.npy", {1, 0, 0}, {1, 3});
+  write_integers("three.npy", {0, 1, 2});
+  write_integers("y2.npy", {0, 1});
+  const std::string keys = folder_ / "k.npy";
+  refused(loss("infonce", {"--keys", folder_ / "wide.npy"}), 3, "as many dimensions as the embeddings");
+  refused(loss("infonce", {"--keys", keys}), 3, "has no positive");
+  refused(loss("infonce", {"--keys", keys, "--key-ids", folder_ / "y2.npy"}), 3, "2 ids for 3 keys");
+  refused(loss("infonce", {"--key-ids", folder_ / "three.npy"}), 2, "add --keys");
+  refused(loss("supcon", {"--labels", folder_ / "y.npy", "--keys", keys}), 2, "labels of the keys");
+  refused(loss("biascon", {"--labels", folder_ / "y.npy", "--bias", folder_ / "y.npy", "--keys", keys}), 2, "takes no keys");
+  refused(loss("infonce", {"--keys", keys, "--engine", "fused", "--precision", "fp32"}), 2, "without keys");
+}
+
 TEST_F(LossCli, ThreeViews) {
   write("three.npy", rows_at_angles(3), {4, 3, 2});
   EXPECT_NEAR(json("debiased_positives", {"--set", "aggregation=pairs"}, "three.npy")["loss"].get<double>(), 0.422150826, 1e-9);

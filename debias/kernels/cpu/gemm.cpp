@@ -3,14 +3,33 @@
 extern "C" void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k, const float* alpha,
                        const float* a, const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
 
+// Of Intel's library, which carries torch's products on x86; weak, since others have none.
+extern "C" int mkl_set_num_threads_local(int threads) __attribute__((weak));
+
 namespace debias::kernels::cpu {
 namespace {
+
+// A product is one thread's work, here. Left to itself, MKL asks whether it is called within a parallel region, and on Intel's processors
+// splits a product otherwise in a team of one than in a team of several: the last digits then depend on the number of threads.
+class OneThread {
+ public:
+  OneThread() : before_(mkl_set_num_threads_local != nullptr ? mkl_set_num_threads_local(1) : 0) {}
+  ~OneThread() {
+    if (mkl_set_num_threads_local != nullptr) mkl_set_num_threads_local(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
 
 // Column-major, as Fortran has it: a row-major panel is its own transpose.
 void gemm(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
           int64_t ldb, float beta, float* c, int64_t ldc) {
   const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
   const int ia = static_cast<int>(lda), ib = static_cast<int>(ldb), ic = static_cast<int>(ldc);
+  const OneThread one_thread;
   sgemm_(&trans_a, &trans_b, &im, &in, &ik, &alpha, a, &ia, b, &ib, &beta, c, &ic);
 }
 
