@@ -21,14 +21,22 @@ std::string checkpoint_of(const std::string& folder, const std::string& which) {
                    which == "best" ? "; `best` exists only with evaluate.select" : "; train it first");
 }
 
-// The first convolution knows how many channels its images have.
-int64_t channels_of(const SafetensorsFile& file) {
-  const TensorEntry* first = file.find("encoder.conv1.weight");
+// The channels that the first convolution under a prefix reads; 0 where there is none.
+int64_t channels_under(const SafetensorsFile& file, const std::string& prefix) {
+  const TensorEntry* first = file.find(prefix + "conv1.weight");
   if (first != nullptr && first->shape.size() == 4) return first->shape[1];
   for (const auto& entry : file.tensors()) {
-    if (entry.name.starts_with("encoder.") && entry.shape.size() == 4) return entry.shape[1];
+    if (entry.name.starts_with(prefix) && entry.shape.size() == 4) return entry.shape[1];
   }
-  throw data_error("opening checkpoint '{}': it holds no convolution of an encoder", file.path());
+  return 0;
+}
+
+// Of the images. Two networks that share them (method cmc) read a part of the channels each.
+int64_t channels_of(const SafetensorsFile& file) {
+  const int64_t second = channels_under(file, "encoder.second.");
+  const int64_t channels = second > 0 ? channels_under(file, "encoder.first.") + second : channels_under(file, "encoder.");
+  if (channels == 0) throw data_error("opening checkpoint '{}': it holds no convolution of an encoder", file.path());
+  return channels;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/device.h"
 #include "debias/losses/objective.h"
+#include "debias/pairs/rows.h"
 
 namespace debias {
 
@@ -88,6 +89,14 @@ void check_dense_memory(const at::Tensor& z, const std::optional<int64_t>& budge
   }
 }
 
+// Whether matrices of pairs will be formed.
+bool is_dense(const ObjectiveInput& input, InputKind kind) {
+  if (kind != InputKind::kPairs) return kind == InputKind::kRegulariser && input.engine == Engine::kDense;
+  const Rows rows = {
+      .anchors = input.z, .group = at::empty({input.z.size(0) * input.z.size(1)}, at::kLong), .keys = input.keys, .engine = input.engine};
+  return engine_of(rows) == Engine::kDense;
+}
+
 void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluation, const std::vector<int64_t>& shape) {
   if (!arguments.gradient_out.empty()) {
     const at::Tensor gradient = evaluation.gradient.cpu().contiguous();
@@ -140,8 +149,9 @@ int run_loss(const LossArguments& arguments) {
   const ObjectiveEntry& entry = find_entry(objective_registry(), arguments.objective, "objective", "loss: ");
   check_flags(entry, arguments);
   const LossFiles& files = arguments.files;
-  refuse_overwriting("loss", {arguments.gradient_out, arguments.per_anchor_out},
-                     {files.embeddings, files.labels, files.bias, files.weights, files.prior, files.ids, files.keys, files.key_labels, files.key_ids});
+  refuse_overwriting(
+      "loss", {arguments.gradient_out, arguments.per_anchor_out},
+      {files.embeddings, files.labels, files.bias, files.weights, files.prior, files.ids, files.keys, files.key_labels, files.key_ids});
   const auto normalize = parsed<Normalize>("--normalize", arguments.normalize);
   std::optional<int64_t> budget;
   if (!arguments.memory_budget.empty()) budget = parse_byte_size(arguments.memory_budget, "loss: --memory-budget");
@@ -170,7 +180,7 @@ int run_loss(const LossArguments& arguments) {
         "blocked or dense",
         enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
-  if (input.engine == Engine::kDense && entry.kind != InputKind::kLogits) check_dense_memory(input.z, budget);
+  if (is_dense(input, entry.kind)) check_dense_memory(input.z, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);

@@ -126,6 +126,7 @@ int main(int argc, char** argv) {
   }
   const std::string reason = debias::unwritten_results();
   if (reason.empty()) return code;
-  return debias::complain("writing to standard output failed: " + reason + "; the results are not whole there, so give them a place that takes them",
-                          code == 0 ? debias::kFailure : code);
+  return debias::complain(
+      "writing to standard output failed: " + reason + "; the results are not whole there, so give them a place that takes them",
+      code == 0 ? debias::kFailure : code);
 }

@@ -23,7 +23,8 @@ enum class RngDomain : uint32_t {
   kNoise = 6,
   kTest = 7,
   kStudy = 8,
-  kBank = 9, kQueue = 10
+  kBank = 9,
+  kQueue = 10
 };
 
 struct RngKey {

@@ -130,7 +130,8 @@ double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const 
     }
     if (after_epoch) after_epoch(epoch + 1);
     progress.advance(epoch + 1, fmt::format("loss {:.4f}", mean_loss));
-    since_lowest = mean_loss < lowest ? 0 : since_lowest + 1;
+    constexpr double kRounding = 1e-6;  // batches in another order give another last digit
+    since_lowest = mean_loss < lowest * (1 - kRounding) ? 0 : since_lowest + 1;
     lowest = std::min(lowest, mean_loss);
     if (training.patience > 0 && since_lowest >= training.patience) break;
   }

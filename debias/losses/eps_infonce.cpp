@@ -35,7 +35,8 @@ ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions
   EpsInfoNceOptions::table().verify(options, kEpsInfonceName);
   const ObjectiveInput input = checked_views(given, kEpsInfonceName);
   return mean_over_view_pairs(input, loss_scale(options), kEpsInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
-    const Rows rows = rows_of(pair, options.temperature(), false, kEpsInfonceName);
+    Rows rows = rows_of(pair, options.temperature(), false, kEpsInfonceName);
+    if (rows.square()) rows.anchors = rows.flat();  // the gradients of sums and positives meet there
     const at::Tensor positive = numerators(pair, rows);
     if (std::isinf(options.epsilon()) && set_sizes(rows, PairSet::kUnequal)[0].item<int64_t>() == 0) return no_negatives(positive);
     const at::Tensor x = log_sums(rows, {{.set = PairSet::kUnequal}})[0] - positive;

@@ -18,7 +18,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kFirstChannels = 1;  // L, or Y
+constexpr int64_t kFirstChannels = 1;                 // L, or Y
 constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks' first weights apart
 constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
 constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
@@ -171,9 +171,10 @@ void require_one_term(const Recipe& recipe, const Dataset& dataset, const CmcOpt
   for (const auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;
     if (!term.takes_keys()) {
-      throw usage_error("{}method 'cmc': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-                        "method simclr",
-                        where, term.label());
+      throw usage_error(
+          "{}method 'cmc': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+          "method simclr",
+          where, term.label());
     }
     if (term.on() != TermInput::kProjection) {
       throw usage_error("{}method 'cmc': objective '{}' must read the projection, which the banks hold; leave its `on` out", where,
@@ -189,16 +190,19 @@ void check_cmc(const Recipe& recipe, const Dataset& dataset) {
   const CmcOptions options = cmc_options(recipe.method);
   const std::string where = recipe.method.prefix();
   if (recipe.views.count() != 1) {
-    throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where, recipe.views.count());
+    throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where,
+                      recipe.views.count());
   }
   if (dataset.info().channels != 3) {
-    throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name, dataset.info().channels);
+    throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name,
+                      dataset.info().channels);
   }
   const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
   if (views.to_yaml().find("rgb_to_") == std::string::npos) {
-    throw usage_error("{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
-                      "the preset cmc_lab or cmc_ycbcr",
-                      where);
+    throw usage_error(
+        "{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
+        "the preset cmc_lab or cmc_ycbcr",
+        where);
   }
   if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
   require_one_term(recipe, dataset, options);
@@ -221,7 +225,8 @@ const OptionTable<CmcOptions>& CmcOptions::table() {
   using Self = CmcOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24), "rows of the bank that an anchor is compared with, drawn with replacement")
+          .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
+               "rows of the bank that an anchor is compared with, drawn with replacement")
           .add("momentum", &Self::momentum_, Range::half_open(0, 1), "what a row of a bank keeps of itself at an update")
           .add("loss", &Self::loss_, "of infonce's scores: cross-entropy, or noise-contrastive estimation");
   return table;

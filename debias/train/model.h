@@ -31,7 +31,8 @@ struct Model {
 // The recipe's encoder on images of so many channels, and its head: what most methods have.
 Model encoder_and_head(const Recipe& recipe, int64_t in_channels);
 
-// The networks of the recipe's method, with the recipe's classifier where `classes` says how many it tells apart; 0: without, as evaluation of an encoder wants it.
+// The networks of the recipe's method, with the recipe's classifier where `classes` says how many it tells apart; 0: without, as evaluation
+// of an encoder wants it.
 Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes = 0);
 
 // What one batch becomes: float32 [B, V, D], rows not yet normalised.

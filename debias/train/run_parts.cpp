@@ -59,12 +59,13 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   std::vector<Term> terms = make_terms(recipe, *dataset);
   for (auto& term : terms) term.load(*dataset, recipe.views.count());
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
-  parts.method = method.make(recipe, *dataset, {.model = parts.model,
-                                      .terms = std::move(terms),
-                                      .optimizers = *parts.optimizers,
-                                      .forward = forward,
-                                      .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
-                                      .loss_precision = recipe.train.loss_precision()});
+  parts.method = method.make(recipe, *dataset,
+                             {.model = parts.model,
+                              .terms = std::move(terms),
+                              .optimizers = *parts.optimizers,
+                              .forward = forward,
+                              .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
+                              .loss_precision = recipe.train.loss_precision()});
   const auto& info = dataset->info();
   parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
                                           std::make_shared<ShuffledSampler>(dataset->size()),

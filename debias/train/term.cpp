@@ -1,5 +1,5 @@
-#include "debias/train/method.h"
 #include "debias/train/term.h"
+#include "debias/train/method.h"
 
 #include <ATen/ATen.h>
 

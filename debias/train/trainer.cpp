@@ -289,7 +289,8 @@ class Run {
       state_.best_epoch = state_.epoch;
       to_disk([&] {
         prepare_to_save();
-        save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+        save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_,
+                        description_);
       });
     }
   }

@@ -113,8 +113,7 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   rows = leaf(rows, wanted.z);
   const at::Tensor keys = leaf(call.input.keys, wanted.keys), positives = leaf(call.input.positives, wanted.positives);
   ObjectiveGradient out;
-  out.result =
-      with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
+  out.result = with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
   const at::Tensor nothing = at::empty({0}, out.result.value.options().requires_grad(false));
   out.gradient = out.keys_gradient = out.positives_gradient = nothing;
   if (!wanted.any()) return out;
@@ -133,7 +132,8 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   if (wanted.z) {
     rows = rows.detach();
     out.gradient = taken(rows);
-    if (norms.defined()) out.gradient = at::addcmul(out.gradient, rows, at::linalg_vecdot(rows, out.gradient).unsqueeze(-1), -1).div_(norms);
+    if (norms.defined())
+      out.gradient = at::addcmul(out.gradient, rows, at::linalg_vecdot(rows, out.gradient).unsqueeze(-1), -1).div_(norms);
     out.gradient = out.gradient.reshape(z.sizes());
   }
   if (wanted.keys) out.keys_gradient = taken(keys);

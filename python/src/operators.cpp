@@ -78,17 +78,18 @@ SixTensors tensors(const ObjectiveGradient& out) {
 }
 
 // Operators want their arguments one by one.
-#define DEBIAS_PARAMETERS                                                                                                            \
-  const at::Tensor &z, std::string_view name, std::string_view options, const OptionalTensor &labels, const OptionalTensor &bias,    \
-      const OptionalTensor &weights, const OptionalTensor &prior, const OptionalTensor &ids, const OptionalTensor &keys,             \
-      const OptionalTensor &key_labels, const OptionalTensor &key_ids, const OptionalTensor &positives, std::string_view engine,     \
+#define DEBIAS_PARAMETERS                                                                                                         \
+  const at::Tensor &z, std::string_view name, std::string_view options, const OptionalTensor &labels, const OptionalTensor &bias, \
+      const OptionalTensor &weights, const OptionalTensor &prior, const OptionalTensor &ids, const OptionalTensor &keys,          \
+      const OptionalTensor &key_labels, const OptionalTensor &key_ids, const OptionalTensor &positives, std::string_view engine,  \
       int64_t memory_budget, bool normalize
 #define DEBIAS_GIVEN \
   Given { name, options, labels, bias, weights, prior, ids, keys, key_labels, key_ids, positives, engine, memory_budget, normalize }
 
 SixTensors objective_with_gradient(DEBIAS_PARAMETERS, bool with_gradient, bool keys_gradient, bool positives_gradient) {
-  return translated(
-      [&] { return tensors(evaluated_with_gradient(z, *call_of(DEBIAS_GIVEN), {with_gradient, keys_gradient, positives_gradient})); });
+  return translated([&] {
+    return tensors(evaluated_with_gradient(z, *call_of(DEBIAS_GIVEN), {with_gradient, keys_gradient, positives_gradient}));
+  });
 }
 
 SixTensors objective_shapes(DEBIAS_PARAMETERS, bool with_gradient, bool keys_gradient, bool positives_gradient) {
@@ -149,7 +150,9 @@ ThreeTensors objective(DEBIAS_PARAMETERS) {
     const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = dispatched(z, *call, {false, false, false});
     return {value, per_anchor, evidence};
   }
-  const auto defined = [&](const at::Tensor& tensor) { return tensor.defined() ? tensor : at::empty({0}, z.options().requires_grad(false)); };
+  const auto defined = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? tensor : at::empty({0}, z.options().requires_grad(false));
+  };
   const auto out = DifferentiableObjective::apply(z, defined(input.keys), defined(input.positives), call);
   return {out[0], out[1], out[2]};
 }

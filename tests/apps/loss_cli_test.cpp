@@ -111,10 +111,11 @@ TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
   const auto rows = rows_at_angles(2);  // sample by sample; keys hold all rows, view by view
   std::vector<double> keys;
   for (const int view : {0, 1}) {
-    for (int i = 0; i < 4; ++i) keys.insert(keys.end(), {rows[static_cast<size_t>(4 * i + 2 * view)], rows[static_cast<size_t>(4 * i + 2 * view + 1)]});
+    for (int i = 0; i < 4; ++i)
+      keys.insert(keys.end(), {rows[static_cast<size_t>(4 * i + 2 * view)], rows[static_cast<size_t>(4 * i + 2 * view + 1)]});
   }
-  write("q.npy", {keys.begin(), keys.begin() + 8}, {4, 2});    // the first views
-  write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});      // the second ones
+  write("q.npy", {keys.begin(), keys.begin() + 8}, {4, 2});  // the first views
+  write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});    // the second ones
   write_integers("ids.npy", {7, 8, 9, 10});
   write_integers("yk.npy", {0, 0, 1, 1});
   const auto with_ids = [&](const std::string& objective, std::vector<std::string> more) {

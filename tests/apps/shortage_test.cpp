@@ -83,8 +83,8 @@ TEST_F(Shortage, OfNumbersIsOneLineThatSaysWhichToLower) {
 }
 
 TEST_F(Shortage, OfRoomForResultsIsExit1) {
-  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing the results to standard output failed");
-  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing the results to standard output failed");
+  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing to standard output failed");
+  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing to standard output failed");
 }
 
 TEST_F(Shortage, OfRoomOnTheDiskEndsTheRunWithNeedAndRoom) {

@@ -103,8 +103,8 @@ TEST(Cmc, DebiasedFallsBackAndSaysHowOften) {
 }
 
 TEST(Cmc, ResumesByteForByteWithEveryLoss) {
-  std::vector<std::pair<std::string, std::string>> losses = {
-      {"{name: infonce, temperature: 0.07}", "nce"}, {"{name: debiased_negatives, tau_plus: 0.1, clamp: fallback}", "softmax"}};
+  std::vector<std::pair<std::string, std::string>> losses = {{"{name: infonce, temperature: 0.07}", "nce"},
+                                                             {"{name: debiased_negatives, tau_plus: 0.1, clamp: fallback}", "softmax"}};
   for (const auto& entry : objective_registry()) {
     if (entry.takes_keys) losses.emplace_back(entry.name, "softmax");
   }

@@ -4,7 +4,7 @@ extern "C" void sgemm_(const char* trans_a, const char* trans_b, const int* m, c
                        const float* a, const int* lda, const float* b, const int* ldb, const float* beta, float* c, const int* ldc);
 
 // Of Intel's library, which carries torch's products on x86; weak, since others have none.
-extern "C" int mkl_set_num_threads_local(int threads) __attribute__((weak));
+extern "C" int MKL_Set_Num_Threads_Local(int threads) __attribute__((weak));
 
 namespace debias::kernels::cpu {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 // splits a product otherwise in a team of one than in a team of several: the last digits then depend on the number of threads.
 class OneThread {
  public:
-  OneThread() : before_(mkl_set_num_threads_local != nullptr ? mkl_set_num_threads_local(1) : 0) {}
+  OneThread() : before_(MKL_Set_Num_Threads_Local != nullptr ? MKL_Set_Num_Threads_Local(1) : 0) {}
   ~OneThread() {
-    if (mkl_set_num_threads_local != nullptr) mkl_set_num_threads_local(before_);
+    if (MKL_Set_Num_Threads_Local != nullptr) MKL_Set_Num_Threads_Local(before_);
   }
   OneThread(const OneThread&) = delete;
   OneThread& operator=(const OneThread&) = delete;
