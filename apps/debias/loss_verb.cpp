@@ -63,6 +63,9 @@ void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
   for (const auto& [flag, path] : {std::pair("--key-labels", files.key_labels), std::pair("--key-ids", files.key_ids)}) {
     if (!path.empty() && files.keys.empty()) throw usage_error("loss: {} belongs to keys, and none are given; add --keys k.npy", flag);
   }
+  if (!files.key_ids.empty() && files.ids.empty()) {
+    throw usage_error("loss: --key-ids are compared with the samples' own ids, and none are given; add --ids i.npy");
+  }
   if (entry.needs_labels && arguments.files.labels.empty()) {
     throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
   }
@@ -75,9 +78,10 @@ c10::Device device_of(const std::string& name) {
 }
 
 // The dense compositions hold three square matrices, and one more for each pair of views, while they go backward.
-void check_dense_memory(const at::Tensor& z, const std::optional<int64_t>& budget) {
+void check_dense_memory(const at::Tensor& z, const at::Tensor& keys, const std::optional<int64_t>& budget) {
   const double rows = 2.0 * static_cast<double>(z.size(0)), views = static_cast<double>(z.dim() == 3 ? z.size(1) : 1);
-  const double needed = (3 + std::max(1.0, views * (views - 1) / 2)) * rows * rows * static_cast<double>(z.element_size());
+  const double needed = (3 + std::max(1.0, views * (views - 1) / 2)) * rows * (keys.defined() ? static_cast<double>(keys.size(0)) : rows) *
+                        static_cast<double>(z.element_size());
   const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > machine) {
     throw resource_error("loss: the dense composition of {} samples needs about {:.3g} GB, this machine has {:.3g} GB; give fewer samples",
@@ -180,7 +184,7 @@ int run_loss(const LossArguments& arguments) {
         "blocked or dense",
         enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
-  if (is_dense(input, entry.kind)) check_dense_memory(input.z, budget);
+  if (is_dense(input, entry.kind)) check_dense_memory(input.z, input.keys, budget);
   if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);

@@ -42,11 +42,16 @@ std::vector<double> for_each_channel(std::vector<double> values, int64_t channel
   return values;
 }
 
+// Of the images: two networks that share them (method cmc) read a part of the channels each.
 int64_t channels_of(const Encoder& encoder) {
+  int64_t first = 0, second = 0;
   for (const auto& [name, tensor] : named_state(encoder)) {
-    if (tensor.dim() == 4) return tensor.size(1);
+    if (tensor.dim() != 4) continue;
+    int64_t& channels = name.starts_with("second.") ? second : first;
+    if (channels == 0) channels = tensor.size(1);
   }
-  throw usage_error("export: the encoder has no convolution");
+  if (first == 0) throw usage_error("export: the encoder has no convolution");
+  return first + second;
 }
 
 std::optional<std::vector<std::string>> recorded_classes(const std::string& folder) {

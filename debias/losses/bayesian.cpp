@@ -4,6 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/losses/importance_weights.h"
+#include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
@@ -73,7 +74,9 @@ const OptionTable<BayesianOptions>& BayesianOptions::table() {
 
 ObjectiveResult bayesian(const ObjectiveInput& given, const BayesianOptions& options) {
   BayesianOptions::table().verify(options, kBayesianName);
-  return mean_over_weighted_rows(checked_views(given, kBayesianName), options.temperature(), loss_scale(options), kBayesianName,
+  const ObjectiveInput input = checked_views(given, kBayesianName);
+  require_one_positive(input, kBayesianName);
+  return mean_over_weighted_rows(input, options.temperature(), loss_scale(options), kBayesianName,
                                  [&](const WeightedRows& rows) { return losses_of(rows, options); });
 }
 

@@ -33,6 +33,12 @@ ClassRows class_rows(const ObjectiveInput& given, double temperature, const char
   rows.positives = set_sizes(rows.pairs, PairSet::kEqual);
   rows.negatives = set_sizes(rows.pairs, PairSet::kUnequal);
   rows.is_attracted = rows.positives.gt(0);
+  if (input.keys.defined() && !rows.is_attracted.any().item<bool>()) {
+    throw data_error(
+        "{}: keys: none is of the sample or the class of any anchor, so nothing has a positive; give positives, or keys with "
+        "their samples or labels",
+        objective);
+  }
   return rows;
 }
 

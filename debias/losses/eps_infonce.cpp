@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "debias/losses/anchor_losses.h"
+#include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
@@ -34,6 +35,7 @@ const OptionTable<EpsInfoNceOptions>& EpsInfoNceOptions::table() {
 ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions& options) {
   EpsInfoNceOptions::table().verify(options, kEpsInfonceName);
   const ObjectiveInput input = checked_views(given, kEpsInfonceName);
+  require_one_positive(input, kEpsInfonceName);
   return mean_over_view_pairs(input, loss_scale(options), kEpsInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
     Rows rows = rows_of(pair, options.temperature(), false, kEpsInfonceName);
     if (rows.square()) rows.anchors = rows.flat();  // the gradients of sums and positives meet there

@@ -1,6 +1,7 @@
 #include "debias/losses/infonce.h"
 
 #include "debias/losses/anchor_losses.h"
+#include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
@@ -23,6 +24,7 @@ const OptionTable<InfoNceOptions>& InfoNceOptions::table() {
 ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& options) {
   InfoNceOptions::table().verify(options, kInfonceName);
   const ObjectiveInput input = checked_views(given, kInfonceName);
+  require_one_positive(input, kInfonceName);
   if (options.drop_false_negatives()) require_labels(input, kInfonceName, "drop_false_negatives");
   return mean_over_view_pairs(input, loss_scale(options), kInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
     const auto sums =

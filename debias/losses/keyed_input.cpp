@@ -51,6 +51,8 @@ void check_keyed(ObjectiveInput& input, const char* objective) {
   const int64_t m = keys.size(0), n = z.size(0) * z.size(1);
   check_integers(input.key_samples, m, "samples of keys", objective);
   check_integers(input.key_labels, m, "labels of keys", objective);
+  if (input.key_samples.defined()) input.key_samples = input.key_samples.to(z.device());
+  if (input.key_labels.defined()) input.key_labels = input.key_labels.to(z.device());
   if (input.self && (*input.self < 0 || *input.self > m - n)) {
     throw data_error("{}: keys: {} anchors from key {} on do not lie within the {} keys", objective, n, *input.self, m);
   }
@@ -85,6 +87,12 @@ void require_positives(const at::Tensor& count, const ObjectiveInput& input, con
       "{}: keys: none is of the sample of anchor {} (sample {}), so it has no positive ({} of {} anchors have none); give positives, "
       "or keys with their samples",
       objective, row, samples_of(input)[sample].item<int64_t>(), none.size(0), count.size(0));
+}
+
+void require_one_positive(const ObjectiveInput& input, const char* objective) {
+  if (!input.positives.defined() || input.positives.size(1) == 1) return;
+  throw usage_error("{}: takes one positive of each sample beside keys, found {}; give one, or the keys with their samples", objective,
+                    input.positives.size(1));
 }
 
 ObjectiveInput with_positives_as_keys(const ObjectiveInput& input) {

@@ -18,6 +18,9 @@ void set_keys(Rows& rows, const ObjectiveInput& input, bool by_class, const char
 // Data error where an anchor has no positive: count [n], of keys of its own sample.
 void require_positives(const at::Tensor& count, const ObjectiveInput& input, const char* objective);
 
+// Usage error for an objective that reads the numerator alone, where several positives of a sample are given.
+void require_one_positive(const ObjectiveInput& input, const char* objective);
+
 // For objectives over classes: the positives as further keys, in front, with the samples and labels of their anchors.
 ObjectiveInput with_positives_as_keys(const ObjectiveInput& input);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "debias/losses/anchor_losses.h"
+#include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
@@ -27,6 +28,7 @@ const OptionTable<UnbiasedOptions>& UnbiasedOptions::table() {
 ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& options) {
   UnbiasedOptions::table().verify(options, kUnbiasedName);
   const ObjectiveInput input = checked_views(given, kUnbiasedName);
+  require_one_positive(input, kUnbiasedName);
   require_labels(input, kUnbiasedName, "the choice of true negatives");
   return mean_over_view_pairs(input, loss_scale(options), kUnbiasedName, [&](const ViewPair& pair) -> AnchorLosses {
     const auto sums = two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = true}, kUnbiasedName);

@@ -10,7 +10,7 @@ namespace debias {
 namespace {
 
 // Scores of a block: few enough to stay in the cache's reach, enough rows for a product to pay.
-constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 512;
+constexpr int64_t kBlockScores = int64_t{1} << 20, kLargestBlock = int64_t{1} << 22, kLeastRows = 64, kMostRows = 512;
 
 }  // namespace
 
@@ -46,7 +46,8 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
 
 void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
   const int64_t n = size(), m = keys().size(0);
-  const int64_t rows = std::clamp(kBlockScores / std::max<int64_t>(m, 1), kLeastRows, kMostRows);
+  const int64_t most = std::max<int64_t>(m, 1);
+  const int64_t rows = std::clamp(kBlockScores / most, std::clamp<int64_t>(kLargestBlock / most, 1, kLeastRows), kMostRows);
   const at::Tensor scaled = anchors_ / temperature_, columns = keys().t();
   const at::Tensor buffer = at::empty({std::min(rows, n), m}, anchors_.options());
   for (int64_t begin = 0; begin < n; begin += rows) {

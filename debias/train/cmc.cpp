@@ -18,12 +18,21 @@
 namespace debias {
 namespace {
 
+constexpr double kLeastTemperature = 2e-3;
 constexpr int64_t kFirstChannels = 1;                 // L, or Y
 constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks' first weights apart
 constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
 constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
 
 CmcOptions cmc_options(const Config& section) { return CmcOptions::table().read(section_map(section), "method 'cmc'", {"name"}); }
+
+// loss_scale() of the objective's options: temperature over base_temperature, where that is set.
+double scale_of(const Config& config) {
+  double base = 0, t = 0;
+  const Config* given = config.find("base_temperature");
+  if (given == nullptr || !parse_number(given->text(), &base) || !parse_number(config.find("temperature")->text(), &t)) return 1;
+  return t / base;
+}
 
 double number_of(const Config& config, const char* option) {
   double value = 0;
@@ -34,6 +43,7 @@ double number_of(const Config& config, const char* option) {
 // Whether scores alone give the term's loss, each anchor having draws of its own.
 bool on_scores(const Term& term) {
   const Config config = term.objective().config();
+  if (number_of(config, "temperature") < kLeastTemperature) return false;  // e^{1/t} is formed as it is
   if (term.name() == "infonce") return config.find("drop_false_negatives")->text() == "false";
   return term.name() == "debiased_negatives" && config.find("clamp")->text() == "fallback" &&
          config.find("drop_false_negatives")->text() == "false";
@@ -43,6 +53,9 @@ class Cmc final : public Method {
  public:
   Cmc(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options, MethodParts parts)
       : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
+    if (!this->parts().forward.device.is_cpu()) {
+      throw usage_error("{}method 'cmc' runs on the CPU, where its banks lie; write train.device: cpu", recipe.method.prefix());
+    }
     const int64_t dim = model().head->output_dim() / 2;
     const BankLossOptions loss = BankLossOptions().loss(options.loss());
     for (uint16_t half = 0; half < 2; ++half) {
@@ -102,15 +115,16 @@ class Cmc final : public Method {
     BankLossOptions options = BankLossOptions().loss(options_.loss()).temperature(t);
     if (term.name() == "debiased_negatives") options.tau_plus(number_of(config, "tau_plus"));
     const at::Tensor ids = draws(own_, step);
+    const double scale = scale_of(config);
     ObjectiveResult result;
     std::vector<at::Tensor> per_anchor;
     for (size_t half = 0; half < 2; ++half) {
       losses_[half].set(options);
       const ScoreLosses found =
           losses_[half](bank_scores(banks_[1 - half].rows(), ids, features_.select(1, static_cast<int64_t>(half)).contiguous(), t));
-      const at::Tensor mean = found.loss.mean();
+      const at::Tensor mean = found.loss.mean() * scale;
       result.value = result.value.defined() ? result.value + mean : mean;
-      per_anchor.push_back(found.loss.detach());
+      per_anchor.push_back(found.loss.detach() * scale);
       result.clamped += found.fallen_back;
       if (found.min_estimate) result.min_estimate = std::min(result.min_estimate.value_or(INFINITY), *found.min_estimate);
     }
@@ -166,10 +180,15 @@ class Cmc final : public Method {
   at::Tensor features_, own_;  // of the step under way
 };
 
-void require_one_term(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options) {
+void require_terms(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options) {
   const std::string where = recipe.method.prefix();
+  int64_t terms = 0;
   for (const auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;
+    if (++terms > 1 && options.loss() == BankLossKind::kNce) {
+      throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
+                        where);
+    }
     if (!term.takes_keys()) {
       throw usage_error(
           "{}method 'cmc': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
@@ -205,7 +224,10 @@ void check_cmc(const Recipe& recipe, const Dataset& dataset) {
         where);
   }
   if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
-  require_one_term(recipe, dataset, options);
+  if (const Config* weights = recipe.encoder.find("weights"); weights != nullptr && !weights->is_null() && weights->text() != "none") {
+    throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, weights->text());
+  }
+  require_terms(recipe, dataset, options);
 }
 
 Model halves_of(const Recipe& recipe, int64_t in_channels) {

@@ -142,9 +142,9 @@ void check(const Recipe& recipe, const Dataset& dataset) {
   }
   const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
   if (size % added != 0) {
-    throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {} or {}", where, size, added,
-                      *options.symmetric() ? " (both views of a batch)" : "", std::max(added, size / added * added),
-                      (size / added + 1) * added);
+    const std::string below = size > added ? fmt::format("{} or ", size / added * added) : "";
+    throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {}{}", where, size, added,
+                      *options.symmetric() ? " (both views of a batch)" : "", below, (size / added + 1) * added);
   }
   for (const auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;

@@ -57,7 +57,7 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset, recipe.views.count());
+  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys);
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,

@@ -116,20 +116,21 @@ void Term::try_estimates() const {
   }
 }
 
-void Term::load(const Dataset& dataset, int64_t views) {
+void Term::load(const Dataset& dataset, int64_t views, bool keyed) {
   if (!options_.bias_features().empty()) bias_features_ = read_bias_features(options_.bias_features(), dataset);
   if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset);
-  if (!on_logits_as_they_are()) try_on_rows(views);
+  if (!on_logits_as_they_are()) try_on_rows(views, keyed);
 }
 
-void Term::try_on_rows(int64_t views) const {
+void Term::try_on_rows(int64_t views, bool keyed) const {
   const at::NoGradGuard no_grad;
   constexpr int64_t kRows = 4, kColumns = 3;
   ObjectiveInput input;
   input.z = unit_rows(at::sin(at::arange(1, kRows * views * kColumns + 1, at::kFloat)).view({kRows, views, kColumns}));
   if (has_labels_) input.labels = at::tensor({0, 0, 1, 1}, at::kLong);
   if (has_bias_) input.bias = at::tensor({0, 1, 0, 1}, at::kLong);
-  if (views < entry_->min_views) {  // a method gives keys
+  if (keyed && entry_->takes_keys) {
+    input.z = input.z.slice(1, 0, 1);
     input.positives = input.z;
     input.keys = input.z.select(1, 0);
     input.key_labels = input.labels;

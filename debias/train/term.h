@@ -50,12 +50,12 @@ class Term {
 
   // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
   // that what it cannot take is refused before a run begins. Data errors as of read_bias_features, usage errors of the objective.
-  void load(const Dataset& dataset, int64_t views);
+  void load(const Dataset& dataset, int64_t views, bool keyed = false);  // keyed: the method gives keys
 
   Config config() const;  // every option written out, schedules as schedules
 
  private:
-  void try_on_rows(int64_t views) const;
+  void try_on_rows(int64_t views, bool keyed) const;
 
   const ObjectiveEntry* entry_;
   TermRecipe recipe_;

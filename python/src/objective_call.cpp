@@ -114,8 +114,9 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   const at::Tensor keys = leaf(call.input.keys, wanted.keys), positives = leaf(call.input.positives, wanted.positives);
   ObjectiveGradient out;
   out.result = with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
-  const at::Tensor nothing = at::empty({0}, out.result.value.options().requires_grad(false));
-  out.gradient = out.keys_gradient = out.positives_gradient = nothing;
+  for (at::Tensor* gradient : {&out.gradient, &out.keys_gradient, &out.positives_gradient}) {  // three: outputs of an operator share nothing
+    *gradient = at::empty({0}, out.result.value.options().requires_grad(false));
+  }
   if (!wanted.any()) return out;
   std::vector<at::Tensor> leaves;
   for (const auto& [tensor, asked] : {std::pair(rows, wanted.z), std::pair(keys, wanted.keys), std::pair(positives, wanted.positives)}) {

@@ -65,6 +65,9 @@ CallPointer call_of(const Given& given) {
   input.keys = given.keys.value_or(at::Tensor());
   input.key_labels = integers(given.key_labels, "key_labels");
   input.key_samples = integers(given.key_ids, "key_ids");
+  if (input.key_samples.defined() && !input.samples.defined()) {
+    throw usage_error("key_ids are compared with the samples' own ids, and none are given; add ids=");
+  }
   input.positives = given.positives.value_or(at::Tensor());
   input.engine = options_detail::Field<Engine>::parse(Config::scalar(std::string(given.engine)), Range::any(), "engine");
   if (given.memory_budget < 0) throw usage_error("memory_budget: expected bytes, at least 0, found {}", given.memory_budget);
@@ -113,7 +116,9 @@ class DifferentiableObjective : public torch::autograd::Function<DifferentiableO
                                                 const at::Tensor& positives, const CallPointer& call) {
     const Wanted wanted = {z.requires_grad(), keys.requires_grad(), positives.requires_grad()};
     const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = dispatched(z, *call, wanted);
-    context->save_for_backward({z, keys, positives, gradient, of_keys, of_positives});
+    // A queue that asks for no gradient may be overwritten before the backward pass.
+    const at::Tensor nothing = at::empty({0}, z.options().requires_grad(false));
+    context->save_for_backward({z, wanted.keys ? keys : nothing, wanted.positives ? positives : nothing, gradient, of_keys, of_positives});
     context->saved_data["call"] = at::IValue::make_capsule(call);
     context->mark_non_differentiable({per_anchor, evidence});
     return {value, per_anchor, evidence};

@@ -150,7 +150,9 @@ TEST_F(LossCli, KeysThatDoNotFitAreRefused) {
   const std::string keys = folder_ / "k.npy";
   refused(loss("infonce", {"--keys", folder_ / "wide.npy"}), 3, "as many dimensions as the embeddings");
   refused(loss("infonce", {"--keys", keys}), 3, "has no positive");
-  refused(loss("infonce", {"--keys", keys, "--key-ids", folder_ / "y2.npy"}), 3, "2 ids for 3 keys");
+  refused(loss("infonce", {"--keys", keys, "--ids", folder_ / "y.npy", "--key-ids", folder_ / "y2.npy"}), 3, "2 ids for 3 keys");
+  refused(loss("infonce", {"--keys", keys, "--key-ids", folder_ / "three.npy"}), 2, "add --ids");
+  refused(loss("supcon", {"--keys", keys}), 3, "nothing has a positive");
   refused(loss("infonce", {"--key-ids", folder_ / "three.npy"}), 2, "add --keys");
   refused(loss("supcon", {"--labels", folder_ / "y.npy", "--keys", keys}), 2, "labels of the keys");
   refused(loss("biascon", {"--labels", folder_ / "y.npy", "--bias", folder_ / "y.npy", "--keys", keys}), 2, "takes no keys");

@@ -243,6 +243,29 @@ TEST(KeyedDebiased, SeveralPositivesShareTheCorrection) {  // M = 2: their expon
               1e-12);
 }
 
+TEST(KeyedPositives, MoreThanTheNumeratorReadsAreRefused) {
+  ObjectiveInput input;
+  input.z = random_embeddings(2, 1, 4, 1);
+  input.positives = random_embeddings(2, 2, 4, 2);
+  input.keys = random_embeddings(6, 1, 4, 3).squeeze(1);
+  for (const char* name : {"infonce", "eps_infonce", "bayesian"}) {
+    const auto& entry = find_entry(objective_registry(), name, "objective");
+    EXPECT_THROW((*entry.make(Config::map(), {}))(input), Error) << name;
+  }
+}
+
+TEST(KeyedClasses, WithoutAnyPositiveAreADataError) {  // a loss of 0 would look perfect
+  ObjectiveInput input;
+  input.z = random_embeddings(2, 1, 4, 1);
+  input.labels = integers({0, 1});
+  input.keys = random_embeddings(4, 1, 4, 3).squeeze(1);
+  input.key_labels = integers({-1, 2, 3, -1});
+  for (const char* name : {"supcon", "eps_supcon", "eps_supinfonce"}) {
+    const auto& entry = find_entry(objective_registry(), name, "objective");
+    EXPECT_THROW((*entry.make(Config::map(), {}))(input), Error) << name;
+  }
+}
+
 TEST(KeyedEpsSupInfoNce, FormDNeedsTheSquare) {
   ObjectiveInput input;
   input.z = random_embeddings(2, 1, 4, 1);

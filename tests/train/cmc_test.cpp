@@ -122,6 +122,16 @@ TEST(Cmc, ResumesByteForByteWithEveryLoss) {
   }
 }
 
+TEST(Cmc, BaseTemperatureScalesTheLossOfScores) {
+  Parts plain(cmc_config("x")), scaled(cmc_config("x", "{name: infonce, temperature: 0.07, base_temperature: 0.14}"));
+  EXPECT_NEAR(scaled.parts.method->run(scaled.batch, 1).loss, plain.parts.method->run(plain.batch, 1).loss / 2, 1e-5);
+}
+
+TEST(Cmc, SupconFindsItsPositivesWithoutLabels) {
+  Config root = cmc_config("x", "supcon");
+  EXPECT_NO_THROW(Parts{root});
+}
+
 TEST(Cmc, ABankOfOtherDataIsRefused) {
   const TemporaryFolder folder;
   Config root = cmc_config(folder.path() + "/run");
@@ -155,6 +165,14 @@ TEST(Cmc, WhatItCannotUseIsRefusedInOneLine) {
   root.assign("data.train.correlation=0.9");
   root.assign("objective=biascon");
   expect_refused(root, "'biascon' compares rows of a batch");
+  root = cmc_config("x", "[{name: infonce, temperature: 0.1}, {name: infonce, temperature: 0.5}]");
+  root.assign("method.loss=nce");
+  expect_refused(root, "several terms");
+  root = cmc_config("x");
+  root.assign("encoder.weights=w.safetensors");
+  expect_refused(root, "encoder.weights is w.safetensors");
+  root = cmc_config("x", "{name: eps_supinfonce, form: d}");
+  expect_refused(root, "form d");
   root = cmc_config("x");
   root.assign("method.negatives=0");
   expect_refused(root, "negatives");

@@ -164,7 +164,11 @@ TEST(Moco, WhatItCannotUseIsRefusedInOneLine) {
   message_is(moco_config("x", "{name: moco, queue: 48, symmetric: true}"), "not a multiple of the 32 keys");
   message_is(moco_config("x", "{name: moco, momentum: 1.5}"), "momentum");
   message_is(moco_config("x", "{name: mocko}"), "did you mean 'moco'");
+  message_is(moco_config("x", "{name: moco, queue: 8}"), "choose 16");
   Config root = moco_config("x");
+  root.assign("objective={name: eps_supinfonce, form: d}");  // before a folder is touched
+  message_is(root, "form d");
+  root = moco_config("x");
   root.assign("views.count=3");
   message_is(root, "views.count is 3");
   root = moco_config("x");
