@@ -21,7 +21,7 @@
 namespace debias {
 namespace {
 
-constexpr int kFailure = 1, kUsage = 2;
+constexpr int kUnwritten = 1, kUsage = 2;
 
 std::string one_line(std::string text) {
   if (const size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
@@ -118,7 +118,7 @@ int run_and_complain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   debias::open_standard_streams();
-  int code = debias::kFailure;
+  int code = debias::kUnwritten;
   try {
     code = debias::with_stack_room(argv, [&] { return debias::run_and_complain(argc, argv); });
   } catch (const std::exception&) {
@@ -128,5 +128,5 @@ int main(int argc, char** argv) {
   if (reason.empty()) return code;
   return debias::complain(
       "writing to standard output failed: " + reason + "; the results are not whole there, so give them a place that takes them",
-      code == 0 ? debias::kFailure : code);
+      code == 0 ? debias::kUnwritten : code);
 }

@@ -114,7 +114,8 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   const at::Tensor keys = leaf(call.input.keys, wanted.keys), positives = leaf(call.input.positives, wanted.positives);
   ObjectiveGradient out;
   out.result = with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
-  for (at::Tensor* gradient : {&out.gradient, &out.keys_gradient, &out.positives_gradient}) {  // three: outputs of an operator share nothing
+  for (at::Tensor* gradient :
+       {&out.gradient, &out.keys_gradient, &out.positives_gradient}) {  // three: outputs of an operator share nothing
     *gradient = at::empty({0}, out.result.value.options().requires_grad(false));
   }
   if (!wanted.any()) return out;
