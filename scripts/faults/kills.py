@@ -70,7 +70,7 @@ def killed(moment, variant):
 
 def cases(long):
     variants = ("judged", "queue", "labelled")
-    for i in range(200 if long else 15):
+    for i in range(200 if long else 10):
         moment = MOMENTS[i % len(MOMENTS)]
         variant = variants[(i // len(MOMENTS)) % len(variants)]
         yield f"{moment}, {variant} {i + 1}", killed(moment, variant)

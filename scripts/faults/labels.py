@@ -3,11 +3,11 @@
 import os
 
 from .command import DATA, require
-from .runs import pictures, write
+from .runs import pictures, read, write
 
 TITLE = "labels"
 GROUPS = tuple(f"g{i:02}" for i in range(4))
-AMONG_INTEGERS = ("11.0", "-2", "1.5", "18446744073709551616", "2147483648", "4294967296", "1000001", "cat", "1e3", "0x1", "+1", "nan", "inf",
+AMONG_INTEGERS = ("11.0", "-2", "1.5", "18446744073709551616", "2147483648", "4294967296", "1000001", "cat", "1e3", "0x1", "nan", "inf",
                   "--1", "1 2", "1_000", "\u0661", "9" * 400)
 AMONG_NAMES = ("7", "-1", "0", "11.0", "1e3", "nan", "-2")
 
@@ -23,6 +23,17 @@ def table(place, random, column, bad, integers):
     cells[at] = (path, bad, bias) if column == "label" else (path, label, bad)
     write("path,label,bias\n" + "".join(",".join(map(str, row)) + "\n" for row in cells), place / "labels.csv")
     return root, at + 2
+
+
+def plus_one(place, random):
+    """A sign is no fault: +1 is the integer 1."""
+    root, line = table(place, random, "label", "+1", True)
+    labels = place / "labels.csv"
+    place.run("data", "export", "image_folder", "--root", root, f"labels={labels}", "--out", place / "x.npy", "--labels", place / "y.npy").expect(0)
+    path = read(labels).decode().splitlines()[line - 1].split(",")[0]
+    at = 5 * GROUPS.index(path.split("/")[0]) + int(path.split("/")[1][0])  # in the order of the files
+    values = read(place / "y.npy")[-8 * 20:]
+    require(int.from_bytes(values[8 * at:8 * at + 8], "little") == 1, "+1 is not read as 1")
 
 
 def refused(column, bad, integers):
@@ -56,11 +67,11 @@ def unknown_in_test(integers):
 
 
 def cases(long):
-    columns = ("label", "bias")
-    for column in columns:
-        for bad in AMONG_INTEGERS if long or column == "label" else AMONG_INTEGERS[:4]:
+    for column in ("label", "bias"):
+        for bad in AMONG_INTEGERS if long else AMONG_INTEGERS[:8] if column == "label" else AMONG_INTEGERS[:2]:
             yield f"{column}: {bad[:24]} among integers", refused(column, bad, True)
         for bad in AMONG_NAMES if long else AMONG_NAMES[:2]:
             yield f"{column}: {bad} among names", refused(column, bad, False)
+    yield "label: +1 among integers is 1", plus_one
     yield "test: unknown name", unknown_in_test(False)
     yield "test: unknown integer", unknown_in_test(True)

@@ -180,6 +180,8 @@ class Place:
         path = self / "run"
         shutil.copytree(self.whole(variant), path)
         os.replace(checkpoint(path, "previous"), checkpoint(path))
+        config = read(path, "config.yaml").decode()
+        write(config.replace("output: " + self.whole(variant), "output: " + path), path, "config.yaml")
         return path
 
     def require_finishes(self, run, variant="plain", whole=None, more=()):
