@@ -72,10 +72,11 @@ def memory(megabytes):
 
 
 def stack(kilobytes, threads):
+    """Without `kilobytes`, the stack as it is: whether another stack makes the difference."""
     def body(place, random):
         run = place / "run"
         words = place.training(run, f"train.threads={threads}", "train.workers=2")
-        place.run(*words, limits={resource.RLIMIT_STACK: kilobytes << 10}).expect(0)
+        place.run(*words, limits={resource.RLIMIT_STACK: kilobytes << 10} if kilobytes else {}).expect(0)
         require_nothing_half_written(run)
     return body
 
@@ -150,6 +151,7 @@ def cases(long):
     for i in range(1, 21 if long else 3):
         for kilobytes, threads in ((64, 1), (64, 3)) if not long else ((64, 1), (64, 3), (256, 1), (512, 2)):
             yield f"stack of {kilobytes} KB, {threads} threads {i}", stack(kilobytes, threads)
+    yield "stack as it is, 3 threads", stack(None, 3)
     for kilobytes in (4, 64, 256, 1024, 2100, 2200, 2400, 3000, 4096, 4300, 4400, 5000, 6000, 6600) if long else (64, 1024, 2400, 4300):
         yield f"disk of {kilobytes} KB", full_disk(kilobytes << 10)
     yield "full disk, waited for, stopped", full_disk_waited_for("stop")
