@@ -78,6 +78,13 @@ int complain_of_system(const std::system_error& error) {
 
 int complain_of_other(const std::string& text) {
   if (is_of_memory(text)) return complain(fmt::format("{}: {}", kOutOfMemory, text), kOutOfResources);
+  if (has(text, "could not create a primitive")) {
+    return complain(
+        "the library of convolutions could not set itself up, most often for want of memory; raise its limit (ulimit -v) or lower "
+        "batch_size: " +
+            text,
+        kOutOfResources);
+  }
   if (has(text, "without overflow")) {
     return complain(
         "a number does not fit into 32 bits; look for a very large one among the options (learning rates, decays, weights): " + text,

@@ -122,6 +122,7 @@ class Run {
                        folder_.path(), checkpoint.file.path(), terms, parts_.method->terms().labels().size());
     }
     saved_step_ = state_.step;
+    set_damaged_aside(checkpoint.file.path());
     if (forgets_best && state_.best_value) {
       log_.warn("what `best` is chosen by has changed: it is chosen among the epochs from now on");
       state_.best_value.reset();
@@ -131,6 +132,13 @@ class Run {
                             state_.instruction_set, at::get_num_threads(), instruction_set()));
     }
     log_.info(fmt::format("resuming '{}' at epoch {}, batch {} (step {})", folder_.path(), state_.epoch + 1, state_.batch, state_.step));
+  }
+
+  // A `last` that could not be read must not take the place of the `previous` that the run goes on from.
+  void set_damaged_aside(const std::string& opened) const {
+    const std::string last = folder_.checkpoints() + "/last.safetensors";
+    if (opened == last || !std::filesystem::exists(last)) return;
+    rename_durably(last, folder_.checkpoints() + "/damaged.safetensors");
   }
 
   std::vector<std::pair<std::string, double>> epoch() {

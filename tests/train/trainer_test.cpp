@@ -186,6 +186,8 @@ TEST(Trainer, ADamagedLastCheckpointFallsBackToThePreviousOne) {
   EXPECT_FALSE(train(input).already_finished);
   EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
   EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
+  EXPECT_TRUE(fs::exists(path + "/checkpoints/damaged.safetensors"));  // and `previous` was not lost to it
+  EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
   fs::remove(path + "/checkpoints/previous.safetensors");
   std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
   try {
