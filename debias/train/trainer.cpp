@@ -138,7 +138,7 @@ class Run {
   void set_damaged_aside(const std::string& opened) const {
     const std::string last = folder_.checkpoints() + "/last.safetensors";
     if (opened == last || !std::filesystem::exists(last)) return;
-    rename_durably(last, folder_.checkpoints() + "/damaged.safetensors");
+    rename_durably(last, last + ".damaged");
   }
 
   std::vector<std::pair<std::string, double>> epoch() {

@@ -186,7 +186,7 @@ TEST(Trainer, ADamagedLastCheckpointFallsBackToThePreviousOne) {
   EXPECT_FALSE(train(input).already_finished);
   EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
   EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
-  EXPECT_TRUE(fs::exists(path + "/checkpoints/damaged.safetensors"));  // and `previous` was not lost to it
+  EXPECT_TRUE(fs::exists(path + "/checkpoints/last.safetensors.damaged"));  // and `previous` was not lost to it
   EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
   fs::remove(path + "/checkpoints/previous.safetensors");
   std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
