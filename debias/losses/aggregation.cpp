@@ -10,9 +10,8 @@ AggregatedViews::AggregatedViews(const ObjectiveInput& input, const Request& req
   TwoViewRequest two = {
       .temperature = request.temperature, .drop_false_negatives = request.drop_false_negatives, .with_self = request.with_self};
   if (input.keys.defined()) {
-    for (const auto& part : keyed_parts(input, objective)) {
-      sums_.emplace(std::pair(static_cast<int64_t>(sums_.size()), int64_t{0}), two_view_sums(part, two, objective));
-    }
+    parts_ = keyed_parts(input, objective);
+    for (const auto& part : parts_) sums_.emplace(std::pair(part.first, part.second), two_view_sums(part, two, objective));
     return;
   }
   const bool grouping = aggregation_ == Aggregation::kGrouping;
@@ -20,19 +19,15 @@ AggregatedViews::AggregatedViews(const ObjectiveInput& input, const Request& req
   two.group_positives = grouping && views > 2;
   for (int64_t first = 0; first < last_first; ++first) {
     for (int64_t second = first + 1; second < (grouping ? 2 : views); ++second) {
-      sums_.emplace(std::pair(first, second), two_view_sums({input, first, second, {}}, two, objective));
+      sums_.emplace(std::pair(first, second), two_view_sums(view_pair(input, first, second), two, objective));
     }
   }
 }
 
 ObjectiveResult AggregatedViews::mean(double scale, const std::function<AnchorLosses(const TwoViewSums&)>& losses) const {
-  int64_t part = 0;  // mean_over_view_pairs visits parts in their order
-  const auto pair_losses = [&](const ViewPair& pair) {
-    return losses(input_.keys.defined() ? sums_.at({part++, 0}) : sums_.at({pair.first, pair.second}));
-  };
-  if (input_.keys.defined() || aggregation_ != Aggregation::kGrouping) {
-    return mean_over_view_pairs(input_, scale, objective_, pair_losses);
-  }
+  const auto pair_losses = [&](const ViewPair& pair) { return losses(sums_.at({pair.first, pair.second})); };
+  if (input_.keys.defined()) return mean_over_parts(parts_, scale, pair_losses);
+  if (aggregation_ != Aggregation::kGrouping) return mean_over_view_pairs(input_, scale, objective_, pair_losses);
   return mean_over_anchors(losses(sums_.at({0, 1})), scale, input_.engines);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "debias/core/options.h"
 #include "debias/losses/anchor_losses.h"
@@ -45,7 +46,8 @@ class AggregatedViews {
  private:
   ObjectiveInput input_;
   const char* objective_;
-  std::map<std::pair<int64_t, int64_t>, TwoViewSums> sums_;  // by first and second view; with keys by part and 0
+  std::vector<ViewPair> parts_;                              // with keys
+  std::map<std::pair<int64_t, int64_t>, TwoViewSums> sums_;  // by first and second (ViewPair)
   Aggregation aggregation_;
 };
 

@@ -60,18 +60,23 @@ AnchorLosses joined(const std::vector<ViewPair>& parts, const std::function<Anch
 
 }  // namespace
 
+ObjectiveResult mean_over_parts(const std::vector<ViewPair>& parts, double scale,
+                                const std::function<AnchorLosses(const ViewPair&)>& part_losses) {
+  return mean_over_anchors(joined(parts, part_losses), scale, parts.front().input.engines);
+}
+
 ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, const char* objective,
                                      const std::function<AnchorLosses(const ViewPair&)>& pair_losses) {
-  if (input.keys.defined()) return mean_over_anchors(joined(keyed_parts(input, objective), pair_losses), scale, input.engines);
+  if (input.keys.defined()) return mean_over_parts(keyed_parts(input, objective), scale, pair_losses);
   const int64_t samples = input.z.size(0), views = input.z.size(1);
-  if (views == 2) return mean_over_anchors(pair_losses({input, 0, 1, {}}), scale, input.engines);
+  if (views == 2) return mean_over_anchors(pair_losses(view_pair(input, 0, 1)), scale, input.engines);
   ObjectiveResult result;
   result.anchors = samples * views;
   at::Tensor sums = at::zeros({views, samples}, input.z.options()), counts = at::zeros_like(sums);
   int64_t pairs_used = 0;
   for (int64_t first = 0; first < views; ++first) {
     for (int64_t second = first + 1; second < views; ++second) {
-      const ObjectiveResult pair = mean_over_anchors(pair_losses({input, first, second, {}}), scale, input.engines);
+      const ObjectiveResult pair = mean_over_anchors(pair_losses(view_pair(input, first, second)), scale, input.engines);
       result.clamped += pair.clamped;
       keep_smallest(result.min_estimate, pair.min_estimate);
       result.value = result.value.defined() ? result.value + pair.value : pair.value;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "debias/losses/objective.h"
 #include "debias/losses/two_view.h"
@@ -28,6 +29,10 @@ ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale, cons
 // value is its mean over the pairs in which it was used; clamped anchors are summed over pairs. With keys: of all rows against them.
 ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, const char* objective,
                                      const std::function<AnchorLosses(const ViewPair&)>& pair_losses);
+
+// The same of parts that keyed_parts has made.
+ObjectiveResult mean_over_parts(const std::vector<ViewPair>& parts, double scale,
+                                const std::function<AnchorLosses(const ViewPair&)>& part_losses);
 
 // A loss of 0 for every row: what an anchor without negatives (one sample) costs. It stays part of the graph.
 AnchorLosses no_negatives(const at::Tensor& positive);

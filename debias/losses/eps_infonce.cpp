@@ -40,7 +40,7 @@ ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions
     Rows rows = rows_of(pair, options.temperature(), false, kEpsInfonceName);
     if (rows.square()) rows.anchors = rows.flat();  // the gradients of sums and positives meet there
     const at::Tensor positive = numerators(pair, rows);
-    if (std::isinf(options.epsilon()) && set_sizes(rows, PairSet::kUnequal)[0].item<int64_t>() == 0) return no_negatives(positive);
+    if (std::isinf(options.epsilon()) && pair.negatives == 0) return no_negatives(positive);
     const at::Tensor x = log_sums(rows, {{.set = PairSet::kUnequal}})[0] - positive;
     return {.loss = log_add(x, options.epsilon()), .used = {}, .clamped = 0, .min_estimate = {}};
   });

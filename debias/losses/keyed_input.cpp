@@ -117,7 +117,7 @@ std::vector<ViewPair> keyed_parts(const ObjectiveInput& input, const char* objec
   if (!input.positives.defined()) require_positives(set_sizes(rows, PairSet::kEqual), input, objective);
   const at::Tensor counts = set_sizes(rows, PairSet::kUnequal).to(at::kLong);
   const at::Tensor distinct = std::get<0>(at::_unique(counts));
-  if (distinct.size(0) == 1) return {{input, 0, 0, {}}};
+  if (distinct.size(0) == 1) return {{input, 0, 0, distinct[0].item<int64_t>()}};
   if (input.self) {
     throw usage_error("{}: keys: anchors that are keys themselves must have one number of negatives each, found {} to {}", objective,
                       distinct[0].item<int64_t>(), distinct[-1].item<int64_t>());
@@ -127,7 +127,7 @@ std::vector<ViewPair> keyed_parts(const ObjectiveInput& input, const char* objec
   std::vector<ViewPair> parts;
   for (int64_t i = 0; i < distinct.size(0); ++i) {
     const at::Tensor index = counts.eq(distinct[i]).nonzero().squeeze(1);
-    ViewPair part = {input, 0, 0, index};
+    ViewPair part = {input, i, 0, distinct[i].item<int64_t>(), index};
     part.input.z = flat.index_select(0, index);
     part.input.samples = samples.index_select(0, index);
     if (input.labels.defined()) part.input.labels = input.labels.repeat({views}).index_select(0, index);

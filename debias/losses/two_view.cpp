@@ -33,11 +33,6 @@ at::Tensor log_mean_of_views(const ViewPair& pair, const Rows& rows, const at::T
   return at::logsumexp(at::stack(all), 0) - std::log(static_cast<double>(all.size()));
 }
 
-int64_t negatives_of(const ViewPair& pair, const Rows& by_sample) {
-  if (by_sample.square()) return 2 * pair.input.z.size(0) - 2;
-  return by_sample.size() == 0 ? 0 : set_sizes(by_sample, PairSet::kUnequal)[0].to(at::kLong).item<int64_t>();
-}
-
 }  // namespace
 
 ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective) {
@@ -63,6 +58,10 @@ void require_labels(const ObjectiveInput& input, const char* objective, const ch
   if (input.keys.defined() && !input.key_labels.defined()) {
     throw usage_error("{}: {} needs labels of the keys too; none were given", objective, reason);
   }
+}
+
+ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second) {
+  return {input, first, second, 2 * input.z.size(0) - 2};
 }
 
 Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char* objective) {
@@ -101,7 +100,7 @@ Positives positives_of(const ViewPair& pair, const Rows& by_sample) {
 TwoViewSums two_view_sums(const ViewPair& pair, const TwoViewRequest& request, const char* objective) {
   const Rows rows = rows_of(pair, request.temperature, false, objective);
   TwoViewSums sums;
-  sums.negatives = negatives_of(pair, rows);
+  sums.negatives = pair.negatives;
   if (rows.square()) {
     const auto both = log_sums(rows, {{PairSet::kUnequal, 1}, {PairSet::kEqual, 1}});
     sums.log_negatives = both[0];

@@ -27,9 +27,12 @@ void require_labels(const ObjectiveInput& input, const char* objective, const ch
 // What a two-view loss is taken over: two views of the input, or, with keys, rows that have one number of negatives.
 struct ViewPair {
   ObjectiveInput input;
-  int64_t first = 0, second = 1;  // views; without meaning where there are keys
-  at::Tensor rows;                // int64: with keys, which rows of the whole input these are; undefined: all
+  int64_t first = 0, second = 1;  // views; with keys the number of the part, and 0
+  int64_t negatives = 0;          // N of each anchor
+  at::Tensor rows{};              // int64: with keys, which rows of the whole input these are; undefined: all
 };
+
+ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second);
 
 // All rows with keys, in one part or, where the number of negatives differs, several.
 std::vector<ViewPair> keyed_parts(const ObjectiveInput& input, const char* objective);
