@@ -20,7 +20,7 @@ using Block = RowBlocks::Block;
 constexpr char kEngineName[] = "blocked";
 
 RowBlocks blocks_of(const at::Tensor& anchors, const at::Tensor& keys, const Rows& rows) {
-  return {anchors, rows.square() ? at::Tensor() : keys, rows.group, rows.key_group, rows.self, rows.temperature};
+  return {anchors, rows.square() ? at::Tensor() : keys, rows.group, rows.key_group, rows.self, rows.temperature, rows.memory_budget};
 }
 
 // What apply takes for keys: no tensor may be undefined there.

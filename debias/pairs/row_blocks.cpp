@@ -9,14 +9,15 @@
 namespace debias {
 namespace {
 
-// Scores of a block: few enough to stay in the cache's reach, enough rows for a product to pay.
-constexpr int64_t kBlockScores = int64_t{1} << 20, kLargestBlock = int64_t{1} << 22, kLeastRows = 64, kMostRows = 512;
+// Scores of a block: few enough to stay in the cache's reach, enough rows for a product to pay. Masks and weights of its size come to four
+// times as much.
+constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 512, kCopies = 5;
 
 }  // namespace
 
 RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-                     std::optional<int64_t> self, double temperature)
-    : anchors_(anchors.detach()), keys_(keys), group_(group), key_group_(key_group), self_(self), temperature_(temperature) {
+                     std::optional<int64_t> self, double temperature, int64_t memory_budget)
+    : anchors_(anchors.detach()), keys_(keys), group_(group), key_group_(key_group), self_(self), temperature_(temperature), memory_budget_(memory_budget) {
   if (!square()) keys_ = keys_.detach();
   if (square()) {
     key_group_ = group_;
@@ -30,6 +31,7 @@ void RowBlocks::remember(torch::autograd::AutogradContext* context, const Rows& 
   if (!rows.square()) context->saved_data["key_group"] = rows.key_group;
   context->saved_data["self"] = rows.self.value_or(-1);
   context->saved_data["temperature"] = rows.temperature;
+  context->saved_data["memory_budget"] = rows.memory_budget;
 }
 
 RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& saved) {
@@ -41,13 +43,13 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
           context->saved_data["group"].toTensor(),
           key_group,
           self < 0 ? std::nullopt : std::optional<int64_t>(self),
-          context->saved_data["temperature"].toDouble()};
+          context->saved_data["temperature"].toDouble(), context->saved_data["memory_budget"].toInt()};
 }
 
 void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
   const int64_t n = size(), m = keys().size(0);
-  const int64_t most = std::max<int64_t>(m, 1);
-  const int64_t rows = std::clamp(kBlockScores / most, std::clamp<int64_t>(kLargestBlock / most, 1, kLeastRows), kMostRows);
+  const int64_t row = std::max<int64_t>(m, 1), affordable = memory_budget_ / (kCopies * row * anchors_.element_size());
+  const int64_t rows = std::max<int64_t>(1, std::min(std::clamp(kBlockScores / row, kLeastRows, kMostRows), affordable));
   const at::Tensor scaled = anchors_ / temperature_, columns = keys().t();
   const at::Tensor buffer = at::empty({std::min(rows, n), m}, anchors_.options());
   for (int64_t begin = 0; begin < n; begin += rows) {

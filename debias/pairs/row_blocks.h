@@ -15,8 +15,9 @@ namespace debias {
 class RowBlocks {
  public:
   // What is compared, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
+  // A block and what is made of it take no more than the budget, one row at least.
   RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-            std::optional<int64_t> self, double temperature);
+            std::optional<int64_t> self, double temperature, int64_t memory_budget);
 
   // The same, kept by a forward pass for its backward pass. Anchors and keys are its first two saved tensors.
   static void remember(torch::autograd::AutogradContext* context, const Rows& rows);
@@ -43,6 +44,7 @@ class RowBlocks {
   at::Tensor anchors_, keys_, group_, key_group_;
   std::optional<int64_t> self_;
   double temperature_;
+  int64_t memory_budget_;
 };
 
 // Gradients of anchors and keys, gathered block by block.

@@ -4,6 +4,7 @@
 
 #include "debias/core/error.h"
 #include "debias/pairs/pair_sums.h"
+#include "debias/pairs/row_blocks.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/pair_shape.h"
@@ -141,6 +142,20 @@ TEST(BlockedSumsKeys, WithoutGradientGetNone) {
   log_sums(rows, {{PairSet::kUnequal, 1}})[0].sum().backward();
   EXPECT_TRUE(rows.anchors.grad().defined());
   EXPECT_FALSE(rows.keys.grad().defined());
+}
+
+TEST(BlockedSumsMemory, ASmallBudgetMeansSmallBlocksAndTheSameSums) {
+  Rows rows = {.anchors = random_embeddings(90, 1, 4, 1), .group = at::arange(90) % 7, .temperature = 0.5, .engine = Engine::kBlocked};
+  const at::Tensor sums = log_sums(rows, {{PairSet::kUnequal, 1}})[0];
+  rows.memory_budget = 10 * 90 * 5 * 8;  // ten rows of scores, five times
+  EXPECT_LT(largest_difference(log_sums(rows, {{PairSet::kUnequal, 1}})[0], sums), 1e-13);
+  for (const auto& [budget, expected] : {std::pair<int64_t, int64_t>{10 * 90 * 5 * 8, 10}, {1, 1}, {kDefaultMemoryBudget, 90}}) {
+    int64_t largest = 0;
+    RowBlocks(rows.flat(), {}, rows.group, {}, std::nullopt, 0.5, budget).each([&](const RowBlocks::Block& block) {
+      largest = std::max(largest, block.end - block.begin);
+    });
+    EXPECT_EQ(largest, expected);
+  }
 }
 
 TEST(BlockedSumsErrors, NotANumberStaysOneAndTwiceIsRefused) {
