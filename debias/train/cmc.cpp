@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <array>
 
 #include "debias/augment/view_pipeline.h"
@@ -12,6 +11,7 @@
 #include "debias/encoders/channel_halves.h"
 #include "debias/loader/loader.h"
 #include "debias/scores/bank_scores.h"
+#include "debias/train/keyed_terms.h"
 #include "debias/train/memory_bank.h"
 #include "debias/train/unit_rows.h"
 
@@ -87,12 +87,13 @@ class Cmc final : public Method {
     const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
     features_ = unit_rows(halves);  // [B, 2, D]
     own_ = at::tensor(batch.indices, at::kLong);
+    shared_ = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
       const ObjectiveInput input = input_of(term, batch, output, logits);
       if (term.kind() != InputKind::kPairs) return term.objective()(input);
-      return on_scores(term) ? by_scores(term, step) : by_keys(term, input, step);
+      return on_scores(term) ? by_scores(term, step) : by_keys(term, input);
     });
-    count_false_negatives(batch, step, evaluated.report.evidence);
+    count_false_negatives(batch, evaluated.report.evidence);
     check_finite(output, batch, evaluated);
     backward(evaluated.total);
     return evaluated.report;
@@ -116,58 +117,43 @@ class Cmc final : public Method {
     if (term.name() == "debiased_negatives") options.tau_plus(number_of(config, "tau_plus"));
     const at::Tensor ids = draws(own_, step);
     const double scale = scale_of(config);
-    ObjectiveResult result;
-    std::vector<at::Tensor> per_anchor;
+    std::vector<ObjectiveResult> parts;
     for (size_t half = 0; half < 2; ++half) {
       losses_[half].set(options);
       const ScoreLosses found =
           losses_[half](bank_scores(banks_[1 - half].rows(), ids, features_.select(1, static_cast<int64_t>(half)).contiguous(), t));
-      const at::Tensor mean = found.loss.mean() * scale;
-      result.value = result.value.defined() ? result.value + mean : mean;
-      per_anchor.push_back(found.loss.detach() * scale);
-      result.clamped += found.fallen_back;
-      if (found.min_estimate) result.min_estimate = std::min(result.min_estimate.value_or(INFINITY), *found.min_estimate);
+      ObjectiveResult part;
+      part.value = found.loss.mean().to(at::kFloat);
+      part.per_anchor = found.loss.detach() * scale;
+      part.anchors = part.anchors_used = found.loss.size(0);
+      part.clamped = found.fallen_back;
+      part.min_estimate = found.min_estimate;
+      parts.push_back(std::move(part));
     }
-    result.value = result.value.to(at::kFloat);
-    result.per_anchor = at::cat(per_anchor);
-    result.anchors = result.anchors_used = result.per_anchor.size(0);
-    return result;
+    return joined(parts, scale);
   }
 
   // The same draws for all anchors, so that keys are rows that they share.
-  ObjectiveResult by_keys(const Term& term, const ObjectiveInput& all, int64_t step) const {
-    const at::Tensor ids = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
-    ObjectiveResult sum;
+  ObjectiveResult by_keys(const Term& term, const ObjectiveInput& all) const {
+    std::vector<ObjectiveResult> found;
     for (int64_t half = 0; half < 2; ++half) {
       const at::Tensor& bank = banks_[static_cast<size_t>(1 - half)].rows();
       ObjectiveInput input = all;
       input.z = features_.slice(1, half, half + 1);
       input.samples = own_;
       input.positives = bank.index_select(0, own_).unsqueeze(1);
-      input.keys = bank.index_select(0, ids);
-      input.key_samples = ids;
-      input.key_labels = labels_.index_select(0, ids);
-      const ObjectiveResult found = term.objective()(input);
-      if (half == 0) {
-        sum = found;
-        continue;
-      }
-      sum.value = sum.value + found.value;
-      sum.per_anchor = at::cat({sum.per_anchor, found.per_anchor});
-      sum.anchors += found.anchors;
-      sum.anchors_used += found.anchors_used;
-      sum.clamped += found.clamped;
-      if (found.min_estimate) sum.min_estimate = std::min(sum.min_estimate.value_or(INFINITY), *found.min_estimate);
-      if (found.effective_sample_size) sum.effective_sample_size = (*sum.effective_sample_size + *found.effective_sample_size) / 2;
+      input.keys = bank.index_select(0, shared_);
+      input.key_samples = shared_;
+      input.key_labels = labels_.index_select(0, shared_);
+      found.push_back(term.objective()(input));
     }
-    return sum;
+    return joined(found, 1);
   }
 
   // Of a batch's anchors and its draws: what tau_plus is an estimate of. A sample of the draws is enough.
-  void count_false_negatives(const Batch& batch, int64_t step, Evidence& evidence) const {
-    const at::Tensor ids = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
-    const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, ids);
-    const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(ids));
+  void count_false_negatives(const Batch& batch, Evidence& evidence) const {
+    const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, shared_);
+    const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(shared_));
     evidence.labelled_negatives = known.sum().item<int64_t>();
     evidence.false_negatives = known.logical_and(label.eq(drawn)).sum().item<int64_t>();
   }
@@ -177,31 +163,20 @@ class Cmc final : public Method {
   at::Tensor labels_;  // of all samples
   std::vector<MemoryBank> banks_;
   std::vector<BankLoss> losses_;
-  at::Tensor features_, own_;  // of the step under way
+  at::Tensor features_, own_, shared_;  // of the step under way; shared: the draws of its first anchor, which may stand for all
 };
 
 void require_terms(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options) {
+  const auto terms = require_keyed_terms(recipe, dataset, "cmc");
+  if (options.loss() != BankLossKind::kNce) return;
   const std::string where = recipe.method.prefix();
-  int64_t terms = 0;
-  for (const auto& term : make_terms(recipe, dataset)) {
-    if (term.kind() != InputKind::kPairs) continue;
-    if (++terms > 1 && options.loss() == BankLossKind::kNce) {
-      throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
-                        where);
-    }
-    if (!term.takes_keys()) {
-      throw usage_error(
-          "{}method 'cmc': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-          "method simclr",
-          where, term.label());
-    }
-    if (term.on() != TermInput::kProjection) {
-      throw usage_error("{}method 'cmc': objective '{}' must read the projection, which the banks hold; leave its `on` out", where,
-                        term.label());
-    }
-    if (options.loss() == BankLossKind::kNce && term.name() != "infonce") {
-      throw usage_error("{}method 'cmc': loss: nce goes with infonce, the objective is '{}'; write loss: softmax", where, term.label());
-    }
+  if (terms.size() > 1) {
+    throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
+                      where);
+  }
+  for (const auto& term : terms) {
+    if (on_scores(term) && term.name() == "infonce") continue;
+    throw usage_error("{}method 'cmc': loss: nce goes with infonce, the objective is '{}'; write loss: softmax", where, term.label());
   }
 }
 

@@ -24,12 +24,8 @@ KeyQueue::KeyQueue(int64_t size, int64_t dim, uint64_t seed, c10::Device device)
 
 void KeyQueue::add(const at::Tensor& rows, const at::Tensor& samples, const at::Tensor& labels) {
   const int64_t end = next_ + rows.size(0);
-  // A backward pass may still hold the rows: they are replaced, not written over.
-  rows_ = rows_.clone();
   rows_.slice(0, next_, end).copy_(rows);
-  samples_ = samples_.clone();
   samples_.slice(0, next_, end).copy_(samples);
-  labels_ = labels_.clone();
   labels_.slice(0, next_, end).copy_(labels);
   next_ = end % rows_.size(0);
 }

@@ -17,7 +17,7 @@ class KeyQueue {
   // `size` random rows of unit norm, a function of `seed`, of no sample and no class (-1).
   KeyQueue(int64_t size, int64_t dim, uint64_t seed, c10::Device device);
 
-  // Rows [n, D] take the place of the oldest; n divides the size.
+  // Rows [n, D] take the place of the oldest, in place: after the backward pass that reads them. n divides the size.
   void add(const at::Tensor& rows, const at::Tensor& samples, const at::Tensor& labels);
 
   const at::Tensor& rows() const { return rows_; }        // float32 [K, D]

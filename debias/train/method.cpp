@@ -136,7 +136,8 @@ void Method::train_classifier(const torch::Tensor& labels, Evaluated& evaluated)
   evaluated.add(loss);
 }
 
-void Method::check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated) const {
+void Method::check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated,
+                          const std::pair<const char*, at::Tensor>& more) const {
   const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
   if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
   const int64_t V = output.features.size(1);
@@ -144,6 +145,7 @@ void Method::check_finite(const ModelOutput& output, const Batch& batch, const E
        {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
         {"features", output.features},
         {"projection", output.projection},
+        more,
         {"logits", evaluated.logits.defined() ? evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1) : at::Tensor()}}) {
     if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
     throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));

@@ -80,7 +80,9 @@ class Method {
   Evaluated evaluate(const ModelOutput& output, const Batch& batch,
                      const std::function<ObjectiveResult(const Term&, const at::Tensor& logits)>& loss_of) const;
   static void backward(const at::Tensor& loss);  // a batch without a pair to compare can leave a constant
-  void check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated) const;
+  // `more`: a tensor [B, ...] of the method's own that the losses read.
+  void check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated,
+                    const std::pair<const char*, at::Tensor>& more = {"", {}}) const;
 
   const Model& model() const { return parts_.model; }
   const MethodParts& parts() const { return parts_; }

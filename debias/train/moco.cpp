@@ -7,9 +7,10 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/heads.h"
-#include "debias/encoders/state.h"
+#include "debias/data/dataset.h"
 #include "debias/loader/loader.h"
 #include "debias/train/key_queue.h"
+#include "debias/train/keyed_terms.h"
 #include "debias/train/momentum_copy.h"
 #include "debias/train/unit_rows.h"
 
@@ -20,31 +21,10 @@ MocoOptions options_of(const Recipe& recipe) {
   return MocoOptions::table().read(section_map(recipe.method), "method 'moco'", {"name"}).resolved();
 }
 
-// Several results of one term, one for each direction, as one.
-ObjectiveResult averaged(const std::vector<ObjectiveResult>& parts) {
-  ObjectiveResult all = parts.front();
-  std::vector<at::Tensor> per_anchor = {all.per_anchor};
-  for (size_t i = 1; i < parts.size(); ++i) {
-    const ObjectiveResult& part = parts[i];
-    all.value = all.value + part.value;
-    per_anchor.push_back(part.per_anchor);
-    all.anchors += part.anchors;
-    all.anchors_used += part.anchors_used;
-    all.clamped += part.clamped;
-    if (part.min_estimate) all.min_estimate = std::min(all.min_estimate.value_or(INFINITY), *part.min_estimate);
-    if (part.effective_sample_size) all.effective_sample_size = *all.effective_sample_size + *part.effective_sample_size;
-  }
-  const auto count = static_cast<double>(parts.size());
-  all.value = all.value / count;
-  all.per_anchor = at::cat(per_anchor);
-  if (all.effective_sample_size) *all.effective_sample_size /= count;
-  return all;
-}
-
 class Moco final : public Method {
  public:
-  Moco(const Recipe& recipe, const MocoOptions& options, MethodParts parts)
-      : Method(std::move(parts)), options_(options), copy_(model(), recipe) {
+  Moco(const Recipe& recipe, int64_t channels, const MocoOptions& options, MethodParts parts)
+      : Method(std::move(parts)), options_(options), copy_(model(), recipe, channels) {
     if (*options_.queue() > 0) {
       queue_ = std::make_unique<KeyQueue>(*options_.queue(), model().head->output_dim(), recipe.seed, this->parts().forward.device);
     }
@@ -82,12 +62,12 @@ class Moco final : public Method {
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
       ObjectiveInput input = input_of(term, batch, output, logits);
       if (term.kind() != InputKind::kPairs) return term.objective()(input);
-      std::vector<ObjectiveResult> parts;
-      for (int64_t d = 0; d < directions; ++d) parts.push_back(term.objective()(keyed(input, d, ids, labels)));
-      return averaged(parts);
+      std::vector<ObjectiveResult> found;
+      for (int64_t d = 0; d < directions; ++d) found.push_back(term.objective()(keyed(input, d, ids, labels)));
+      return joined(found, 1.0 / static_cast<double>(directions));
     });
     count_false_negatives(ids, labels, directions, evaluated.report.evidence);
-    check_finite(output, batch, evaluated);
+    check_finite(output, batch, evaluated, {"keys", keys_});
     backward(evaluated.total);
     return evaluated.report;
   }
@@ -146,19 +126,7 @@ void check(const Recipe& recipe, const Dataset& dataset) {
     throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {}{}", where, size, added,
                       *options.symmetric() ? " (both views of a batch)" : "", below, (size / added + 1) * added);
   }
-  for (const auto& term : make_terms(recipe, dataset)) {
-    if (term.kind() != InputKind::kPairs) continue;
-    if (!term.takes_keys()) {
-      throw usage_error(
-          "{}method 'moco': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-          "method simclr",
-          where, term.label());
-    }
-    if (term.on() != TermInput::kProjection) {
-      throw usage_error("{}method 'moco': objective '{}' must read the projection, whose keys there are; leave its `on` out", where,
-                        term.label());
-    }
-  }
+  require_keyed_terms(recipe, dataset, "moco");
 }
 
 }  // namespace
@@ -176,8 +144,8 @@ MethodEntry moco_entry() {
     if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
     return model;
   };
-  entry.make = [](const Recipe& recipe, const Dataset&, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Moco>(recipe, options_of(recipe), std::move(parts));
+  entry.make = [](const Recipe& recipe, const Dataset& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Moco>(recipe, dataset.info().channels, options_of(recipe), std::move(parts));
   };
   entry.resolved = [](const Config& section) {
     Config config = Config::map({{"name", Config::string("moco")}});

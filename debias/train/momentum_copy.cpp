@@ -7,13 +7,6 @@
 namespace debias {
 namespace {
 
-int64_t channels_of(const torch::nn::Module& encoder) {  // of the images: the first convolution says
-  for (const auto& parameter : encoder.parameters()) {
-    if (parameter.dim() == 4) return parameter.size(1);
-  }
-  return 3;
-}
-
 void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
   const at::NoGradGuard no_grad;
   const auto source = named_state(from), target = named_state(to);
@@ -22,9 +15,10 @@ void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
 
 }  // namespace
 
-MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe) {
-  copy_.encoder = make_encoder(of.encoder->config(), channels_of(*of.encoder), recipe.seed);
-  copy_.head = make_head(of.head->config(), of.encoder->feature_dim(), recipe.seed);
+MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels) {
+  Recipe without_weights = recipe;  // they would be read once more, only to be written over
+  without_weights.encoder.set("weights", Config());
+  copy_ = encoder_and_head(without_weights, channels);
   copy_.to(of.encoder->parameters().front().device());
   copy_all(*of.encoder, *copy_.encoder);
   copy_all(*of.head, *copy_.head);

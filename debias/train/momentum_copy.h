@@ -12,7 +12,7 @@ namespace debias {
 
 class MomentumCopy {
  public:
-  MomentumCopy(const Model& of, const Recipe& recipe);  // equal to it at first
+  MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels);  // equal to it at first; channels of the images
 
   void follow(const Model& model, double momentum);  // parameters; running statistics are the copy's own, of what passes it
   ModelOutput forward(const torch::Tensor& images, const ForwardOptions& options) const { return debias::forward(copy_, images, options); }

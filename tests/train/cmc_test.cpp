@@ -5,15 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
-#include "debias/loader/loader.h"
 #include "debias/train/memory_bank.h"
-#include "debias/train/run_parts.h"
 #include "debias/train/unit_rows.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/train/method_parts.h"
 #include "tests/train/small_recipe.h"
-#include "tests/train/training.h"
 
 namespace debias {
 namespace {
@@ -27,36 +24,8 @@ Config cmc_config(const std::string& output, const std::string& objective = "{na
   return root;
 }
 
-struct Parts {
-  explicit Parts(const Config& root) : input(input_for(root)), parts(make_run_parts(input.recipe, input.dataset)) {
-    parts.model.train(true);
-    parts.loader->start(0);
-    batch = *parts.loader->next();
-    batch.images = batch.images.clone();
-  }
-  std::map<std::string, at::Tensor> state() const {
-    std::map<std::string, at::Tensor> all;
-    for (const auto& [name, tensor] : parts.method->state()) all[name] = tensor.detach().clone();
-    return all;
-  }
-  TrainInput input;
-  RunParts parts;
-  Batch batch;
-};
-
-void expect_refused(const Config& root, const std::string& part) {
-  try {
-    const TrainInput input = input_for(root);
-    make_run_parts(input.recipe, input.dataset);
-    ADD_FAILURE() << "nothing was refused where '" << part << "' was expected";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
-
 TEST(Cmc, TheFirstStepScoresEachHalfAgainstTheOthersBank) {
-  Parts made(cmc_config("x"));
+  MethodWithBatch made(cmc_config("x"));
   const auto before = made.state();
   const at::Tensor own = at::tensor(made.batch.indices, at::kLong);
   at::Tensor features;
@@ -85,7 +54,7 @@ TEST(Cmc, TheFirstStepScoresEachHalfAgainstTheOthersBank) {
 }
 
 TEST(Cmc, TheTwoNetworksBeginWithOtherWeights) {
-  Parts made(cmc_config("x"));
+  MethodWithBatch made(cmc_config("x"));
   const auto named = made.parts.model.encoder->named_parameters();
   EXPECT_EQ(named["first.conv1.weight"].size(1), 1);
   EXPECT_EQ(named["second.conv1.weight"].size(1), 2);
@@ -93,7 +62,7 @@ TEST(Cmc, TheTwoNetworksBeginWithOtherWeights) {
 }
 
 TEST(Cmc, DebiasedFallsBackAndSaysHowOften) {
-  Parts biased(cmc_config("x")), debiased(cmc_config("x", "{name: debiased_negatives, temperature: 0.07, tau_plus: 0.3, clamp: fallback}"));
+  MethodWithBatch biased(cmc_config("x")), debiased(cmc_config("x", "{name: debiased_negatives, temperature: 0.07, tau_plus: 0.3, clamp: fallback}"));
   const StepReport a = biased.parts.method->run(biased.batch, 1), b = debiased.parts.method->run(debiased.batch, 1);
   EXPECT_NE(a.loss, b.loss);
   EXPECT_EQ(b.evidence.terms[0].anchors, 32);
@@ -123,13 +92,13 @@ TEST(Cmc, ResumesByteForByteWithEveryLoss) {
 }
 
 TEST(Cmc, BaseTemperatureScalesTheLossOfScores) {
-  Parts plain(cmc_config("x")), scaled(cmc_config("x", "{name: infonce, temperature: 0.07, base_temperature: 0.14}"));
+  MethodWithBatch plain(cmc_config("x")), scaled(cmc_config("x", "{name: infonce, temperature: 0.07, base_temperature: 0.14}"));
   EXPECT_NEAR(scaled.parts.method->run(scaled.batch, 1).loss, plain.parts.method->run(plain.batch, 1).loss / 2, 1e-5);
 }
 
 TEST(Cmc, SupconFindsItsPositivesWithoutLabels) {
   Config root = cmc_config("x", "supcon");
-  EXPECT_NO_THROW(Parts{root});
+  EXPECT_NO_THROW(MethodWithBatch{root});
 }
 
 TEST(Cmc, ABankOfOtherDataIsRefused) {
@@ -138,7 +107,7 @@ TEST(Cmc, ABankOfOtherDataIsRefused) {
   root.assign("train.epochs=1");
   train(input_for(root));
   root.assign("data.train.train_count=64");
-  Parts other(root);
+  MethodWithBatch other(root);
   try {
     other.parts.method->load(SafetensorsFile::open(folder.path() + "/run/checkpoints/last.safetensors"));
     FAIL() << "a bank of 96 rows was taken for 64 images";

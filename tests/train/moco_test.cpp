@@ -5,15 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
-#include "debias/loader/loader.h"
 #include "debias/train/key_queue.h"
-#include "debias/train/run_parts.h"
 #include "debias/train/unit_rows.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/train/method_parts.h"
 #include "tests/train/small_recipe.h"
-#include "tests/train/training.h"
 
 namespace debias {
 namespace {
@@ -24,41 +21,11 @@ Config moco_config(const std::string& output, const std::string& method = "{name
   return root;
 }
 
-std::map<std::string, at::Tensor> named(const std::vector<std::pair<std::string, at::Tensor>>& state) {
-  std::map<std::string, at::Tensor> all;
-  for (const auto& [name, tensor] : state) all[name] = tensor.detach().clone();
-  return all;
-}
-
-struct Parts {
-  explicit Parts(const Config& root) : input(input_for(root)), parts(make_run_parts(input.recipe, input.dataset)) {
-    parts.model.train(true);
-    parts.loader->start(0);
-    batch = *parts.loader->next();
-    batch.images = batch.images.clone();
-  }
-  TrainInput input;
-  RunParts parts;
-  Batch batch;
-};
-
-void message_is(const Config& root, const std::string& part) {
-  try {
-    const TrainInput input = input_for(root);
-    make_run_parts(input.recipe, input.dataset);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    return;
-  }
-  ADD_FAILURE() << "nothing was refused where '" << part << "' was expected";
-}
-
 TEST(Moco, TheFirstStepIsAlgorithmOne) {
   Config root = moco_config("x");
   root.assign("objective={name: infonce, temperature: 0.2}");
-  Parts made(root);
-  const auto before = named(made.parts.method->state());
+  MethodWithBatch made(root);
+  const auto before = made.state();
   // The copy equals the network at first, so that its keys are the network's projections of the second view.
   at::Tensor q, k;
   {
@@ -73,12 +40,12 @@ TEST(Moco, TheFirstStepIsAlgorithmOne) {
 }
 
 TEST(Moco, TheCopyFollowsAndTheQueueTakesTheKeys) {
-  Parts made(moco_config("x"));
-  const auto before = named(made.parts.method->state());
+  MethodWithBatch made(moco_config("x"));
+  const auto before = made.state();
   std::vector<at::Tensor> old;
   for (const auto& parameter : made.parts.model.encoder->parameters()) old.push_back(parameter.detach().clone());
   made.parts.method->run(made.batch, 1);
-  const auto after = named(made.parts.method->state());
+  const auto after = made.state();
   const at::Tensor first = made.parts.model.encoder->parameters().front().detach();
   EXPECT_GT((first - old.front()).abs().max().item<double>(), 1e-4);
   EXPECT_TRUE(at::allclose(after.at("momentum.encoder.conv1.weight"), old.front() * 0.9 + first * 0.1, 0, 1e-7));
@@ -89,11 +56,11 @@ TEST(Moco, TheCopyFollowsAndTheQueueTakesTheKeys) {
   EXPECT_TRUE(before.at("queue.samples").eq(-1).all().item<bool>());
   EXPECT_EQ(after.at("queue.next").item<int64_t>(), 16);
   for (int64_t step = 2; step <= 4; ++step) made.parts.method->run(made.batch, step);
-  EXPECT_EQ(named(made.parts.method->state()).at("queue.next").item<int64_t>(), 16);  // 64 keys into 48 rows
+  EXPECT_EQ(made.state().at("queue.next").item<int64_t>(), 16);  // 64 keys into 48 rows
 }
 
 TEST(Moco, FalseNegativesAreCountedByLabel) {
-  Parts made(moco_config("x"));
+  MethodWithBatch made(moco_config("x"));
   EXPECT_EQ(made.parts.method->run(made.batch, 1).evidence.labelled_negatives, 0);  // the queue's first rows are of no class
   const Evidence evidence = made.parts.method->run(made.batch, 2).evidence;
   int64_t pairs = 0, same = 0;
@@ -111,9 +78,9 @@ TEST(Moco, FalseNegativesAreCountedByLabel) {
 TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {
   Config root = moco_config("x", "{name: moco, version: v3, predictor: 12}");
   root.assign("objective={name: infonce, temperature: 0.2}");
-  Parts made(root);
+  MethodWithBatch made(root);
   ASSERT_NE(made.parts.model.predictor, nullptr);
-  EXPECT_FALSE(named(made.parts.method->state()).contains("queue.rows"));
+  EXPECT_FALSE(made.state().contains("queue.rows"));
   at::Tensor q, k;
   {
     const at::NoGradGuard no_grad;
@@ -160,27 +127,27 @@ TEST(Moco, RegularisersReadTheQueries) {
 }
 
 TEST(Moco, WhatItCannotUseIsRefusedInOneLine) {
-  message_is(moco_config("x", "{name: moco, queue: 50}"), "queue 50 is not a multiple of the 16 keys");
-  message_is(moco_config("x", "{name: moco, queue: 48, symmetric: true}"), "not a multiple of the 32 keys");
-  message_is(moco_config("x", "{name: moco, momentum: 1.5}"), "momentum");
-  message_is(moco_config("x", "{name: mocko}"), "did you mean 'moco'");
-  message_is(moco_config("x", "{name: moco, queue: 8}"), "choose 16");
+  expect_refused(moco_config("x", "{name: moco, queue: 50}"), "queue 50 is not a multiple of the 16 keys");
+  expect_refused(moco_config("x", "{name: moco, queue: 48, symmetric: true}"), "not a multiple of the 32 keys");
+  expect_refused(moco_config("x", "{name: moco, momentum: 1.5}"), "momentum");
+  expect_refused(moco_config("x", "{name: mocko}"), "did you mean 'moco'");
+  expect_refused(moco_config("x", "{name: moco, queue: 8}"), "choose 16");
   Config root = moco_config("x");
   root.assign("objective={name: eps_supinfonce, form: d}");  // before a folder is touched
-  message_is(root, "form d");
+  expect_refused(root, "form d");
   root = moco_config("x");
   root.assign("views.count=3");
-  message_is(root, "views.count is 3");
+  expect_refused(root, "views.count is 3");
   root = moco_config("x");
   root.assign("train.drop_last=false");
-  message_is(root, "drop_last");
+  expect_refused(root, "drop_last");
   root = moco_config("x");
   root.assign("train.micro_batch=8");
-  message_is(root, "micro_batch");
+  expect_refused(root, "micro_batch");
   root = moco_config("x");
   root.assign("data.train.correlation=0.9");
   root.assign("objective=biascon");
-  message_is(root, "'biascon' compares rows of a batch");
+  expect_refused(root, "'biascon' compares rows of a batch");
 }
 
 TEST(KeyQueue, OfAnotherSizeIsADataError) {

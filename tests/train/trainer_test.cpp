@@ -20,30 +20,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class CollectingLog : public Log {
- public:
-  void info(const std::string& line) override { text += line + "\n"; }
-  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
-  std::string text;
-};
-
 class EpochNumber : public TrainObserver {  // a metric that peaks in the second epoch
  public:
   std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
     return {{"valid.peak", end.epoch == 2 ? 1.0 : 0.5}};
   }
 };
-
-TEST(Trainer, StoppedAnywhereAndResumedGivesTheSameBytes) {
-  const TemporaryFolder folder;
-  const std::string whole = folder.path() + "/whole";
-  train(input_for(small_config(whole)));
-  for (const int64_t steps : {1, 6, 7, 11, 18}) {  // 6 steps an epoch: first step, an epoch's end, its start, its middle, the very end
-    const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
-    train_in_two(small_config(path), path, steps);
-    expect_same_run(whole, path);
-  }
-}
 
 class PriorOfEpoch : public TrainObserver {  // 0.2, 1.5, 0.4
  public:
@@ -143,61 +125,6 @@ TEST(Trainer, WorkersDoNotChangeTheResult) {
   }
 }
 
-TEST(Trainer, ResumingAFinishedRunChangesNothing) {
-  const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
-  train(input_for(root));
-  const auto before = fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors");
-  const std::string log = content(folder.path() + "/run/train.log");
-  TrainInput input = input_for(root);
-  input.existing = ExistingFolder::kResume;
-  EXPECT_TRUE(train(input).already_finished);
-  EXPECT_EQ(fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors"), before);
-  EXPECT_EQ(content(folder.path() + "/run/train.log"), log);
-}
-
-TEST(Trainer, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
-  const TemporaryFolder folder;
-  Config root = small_config(folder.path() + "/run");
-  root.assign("train.epochs=1");
-  CollectingLog log;
-  TrainInput input = input_for(root);
-  input.existing = ExistingFolder::kResume;
-  input.log = &log;
-  EXPECT_FALSE(train(input).already_finished);
-  EXPECT_NE(log.text.find("starting from the beginning"), std::string::npos) << log.text;
-}
-
-TEST(Trainer, ADamagedLastCheckpointFallsBackToThePreviousOne) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/run";
-  train(input_for(small_config(path)));
-  const std::string metrics = content(path + "/metrics.jsonl");
-  {
-    std::fstream file(path + "/checkpoints/last.safetensors", std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(-3, std::ios::end);
-    file.put('\x55');
-  }
-  CollectingLog log;
-  TrainInput input = input_for(small_config(path));
-  input.existing = ExistingFolder::kResume;
-  input.log = &log;
-  EXPECT_FALSE(train(input).already_finished);
-  EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
-  EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
-  EXPECT_TRUE(fs::exists(path + "/checkpoints/last.safetensors.damaged"));  // and `previous` was not lost to it
-  EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
-  fs::remove(path + "/checkpoints/previous.safetensors");
-  std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
-  try {
-    train(input);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
-  }
-}
-
 TEST(Trainer, BestIsTheEpochThatSelectNames) {
   const TemporaryFolder folder;
   TrainInput input = input_for(small_config(folder.path() + "/run"));
@@ -289,92 +216,6 @@ TEST(Trainer, AnObserverThatFeedsTrainingAlwaysEndsTheRun) {
   input.all_saved = &all_saved;
   input.observers.push_back(std::make_shared<Feeding>(path, all_saved));
   EXPECT_THROW(train(input), Error);
-}
-
-TEST(Trainer, ResumingAnEditedRecipeIsRefusedWithTheKey) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/run";
-  train(input_for(small_config(path)));
-  fs::rename(path + "/checkpoints/previous.safetensors", path + "/checkpoints/last.safetensors");
-  Config edited = read_yaml_file(path + "/config.yaml");
-  edited.assign("optimizer.learning_rate=0.5");
-  std::ofstream(path + "/config.yaml") << edited.to_yaml();
-  TrainInput input = input_for(edited);
-  input.existing = ExistingFolder::kResume;
-  try {
-    train(input);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find("config.yaml was edited at 'optimizer.learning_rate'"), std::string::npos) << error.what();
-  }
-}
-
-// The same tensors under another training state, and a checksum that holds.
-void alter_state(const std::string& path, const std::string& key, const nlohmann::ordered_json& value) {
-  const auto file = SafetensorsFile::open(path);
-  auto metadata = file.metadata();
-  auto state = nlohmann::ordered_json::parse(metadata["debias.state"]);
-  state[key] = value;
-  metadata["debias.state"] = state.dump();
-  const auto bytes = tensors_of(path);
-  std::vector<TensorBytes> tensors;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    tensors.push_back({bytes[i].first, file.tensors()[i].dtype, file.tensors()[i].shape, bytes[i].second.data()});
-  }
-  write_safetensors(path, tensors, metadata);
-}
-
-TEST(Trainer, ATrainingStateThatNoRunCanHaveIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder.path() + "/run", last = path + "/checkpoints/last.safetensors";
-  train(input_for(small_config(path)));
-  fs::remove(path + "/checkpoints/previous.safetensors");
-  TrainInput input = input_for(small_config(path));
-  input.existing = ExistingFolder::kResume;
-  const auto expect_refusal = [&](const std::string& key, const nlohmann::ordered_json& value) {
-    alter_state(last, key, value);
-    try {
-      train(input);
-      ADD_FAILURE() << key << " " << value;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
-    }
-  };
-  expect_refusal("epoch", 7);
-  expect_refusal("epoch", -1);
-  expect_refusal("epoch", 1e300);
-  expect_refusal("epoch", 2);  // and finished
-  alter_state(last, "finished", false);
-  expect_refusal("metrics_bytes", int64_t{1} << 62);
-  expect_refusal("metrics_bytes", int64_t{1} << 50);
-  alter_state(last, "metrics_bytes", 0);
-  expect_refusal("batch", 7);
-  alter_state(last, "batch", 0);
-  expect_refusal("substituted", -1);
-  alter_state(last, "substituted", 0);
-  const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
-  const nlohmann::ordered_json term = {{"steps", 1},          {"loss_sum", 1.5},        {"anchors", 8},          {"clamped", 9},
-                                       {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
-  const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
-    nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
-    (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
-    return evidence;
-  };
-  for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
-    expect_refusal("evidence", with("terms", key, "many"));
-  }
-  for (const char* key : {"steps", "anchors", "clamped", "sample_size_steps"}) {
-    for (const nlohmann::ordered_json& bad : {nlohmann::ordered_json(-1), nlohmann::ordered_json(1e300), nlohmann::ordered_json()}) {
-      expect_refusal("evidence", with("terms", key, bad));
-    }
-  }
-  for (const char* key : {"loss_sum", "sample_size_sum"}) expect_refusal("evidence", with("terms", key, nullptr));  // NaN
-  for (const char* key : {"rows", "correct", "loss_steps"}) expect_refusal("evidence", with("classifier", key, -1));
-  expect_refusal("evidence", with("classifier", "correct", 1));  // of no rows
-  expect_refusal("evidence", {{"terms", {term, term}}, {"classifier", right.at("classifier")}});
-  alter_state(last, "evidence", right);
-  EXPECT_FALSE(train(input).already_finished);
 }
 
 TEST(Trainer, WhatDoesNotFitInto32BitsEndsAsANumericErrorThatSaysWhere) {

@@ -28,6 +28,13 @@ inline TrainInput input_for(const Config& root) {
   return input;
 }
 
+class CollectingLog : public Log {
+ public:
+  void info(const std::string& line) override { text += line + "\n"; }
+  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
+  std::string text;
+};
+
 class StopAfter : public Progress {  // raises the stop flag once, after so many steps
  public:
   StopAfter(std::atomic<int>& flag, int64_t steps) : flag_(flag), left_(steps) {}

@@ -1,0 +1,47 @@
+// A method with its first batch, and its refusals.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "debias/core/error.h"
+#include "debias/loader/loader.h"
+#include "debias/train/run_parts.h"
+#include "tests/train/training.h"
+
+namespace debias {
+
+struct MethodWithBatch {
+  explicit MethodWithBatch(const Config& root) : input(input_for(root)), parts(make_run_parts(input.recipe, input.dataset)) {
+    parts.model.train(true);
+    parts.loader->start(0);
+    batch = *parts.loader->next();
+    batch.images = batch.images.clone();
+  }
+  std::map<std::string, at::Tensor> state() const {
+    std::map<std::string, at::Tensor> all;
+    for (const auto& [name, tensor] : parts.method->state()) all[name] = tensor.detach().clone();
+    return all;
+  }
+
+  TrainInput input;
+  RunParts parts;
+  Batch batch;
+};
+
+// Before a run has a folder: a usage error with this part in its line.
+inline void expect_refused(const Config& root, const std::string& part) {
+  try {
+    const TrainInput input = input_for(root);
+    make_run_parts(input.recipe, input.dataset);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    return;
+  }
+  ADD_FAILURE() << "nothing was refused where '" << part << "' was expected";
+}
+
+}  // namespace debias
