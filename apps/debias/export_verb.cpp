@@ -42,9 +42,9 @@ std::string folder_of(const ExportArguments& arguments, const LoadedRun& run) {
 std::vector<std::string> files_of(const std::string& format, const Encoder& encoder) {
   const bool has_onnx = dynamic_cast<const ResNet*>(&encoder) != nullptr;
   if (format == "onnx" && !has_onnx) {
-    const bool halves = named_state(encoder).front().first.starts_with("first.");
-    throw usage_error("export: {} no ONNX form here, resnet18, resnet34 and resnet50 have; give --format safetensors",
-                      halves ? "two encoders (method cmc) have" : fmt::format("encoder '{}' has", encoder.config().find("name")->text()));
+    throw usage_error("export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
+                      "form here; give --format safetensors",
+                      encoder.config().find("name")->text());
   }
   if (format == "onnx") return {kOnnx, kPreprocess};
   if (format == "safetensors" || !has_onnx) return {kSafetensors, kPreprocess};

@@ -63,7 +63,8 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   recipe.encoder.set("weights", Config());  // they come from the checkpoint
   run.seed = recipe.seed;
   const TensorEntry* classifier = checkpoint.file.find("classifier.weight");
-  const Model model = make_model(recipe, channels_of(checkpoint.file), classifier == nullptr ? 0 : classifier->shape.at(0));
+  run.channels = channels_of(checkpoint.file);
+  const Model model = make_model(recipe, run.channels, classifier == nullptr ? 0 : classifier->shape.at(0));
   load_state(*model.encoder, checkpoint.file, "encoder.");
   load_state(*model.head, checkpoint.file, "head.");
   model.train(false);

@@ -42,18 +42,6 @@ std::vector<double> for_each_channel(std::vector<double> values, int64_t channel
   return values;
 }
 
-// Of the images: two networks that share them (method cmc) read a part of the channels each.
-int64_t channels_of(const Encoder& encoder) {
-  int64_t first = 0, second = 0;
-  for (const auto& [name, tensor] : named_state(encoder)) {
-    if (tensor.dim() != 4) continue;
-    int64_t& channels = name.starts_with("second.") ? second : first;
-    if (channels == 0) channels = tensor.size(1);
-  }
-  if (first == 0) throw usage_error("export: the encoder has no convolution");
-  return first + second;
-}
-
 std::optional<std::vector<std::string>> recorded_classes(const std::string& folder) {
   const std::string path = folder + "/classes.json";
   if (folder.empty() || !std::filesystem::exists(path)) return std::nullopt;
@@ -91,12 +79,11 @@ Preprocess preprocess(const LoadedRun& run) {
       if (!classes) classes = info.class_names;
     }
   }
-  const int64_t channels = channels_of(*run.encoder);
   const Config resolved = views.config();
   result.json["size"] = size ? Json({size->first, size->second}) : Json();
   result.json["resize"] = resize_of(resolved);
-  result.json["mean"] = for_each_channel(views.mean(), channels);
-  result.json["std"] = for_each_channel(views.std(), channels);
+  result.json["mean"] = for_each_channel(views.mean(), run.channels);
+  result.json["std"] = for_each_channel(views.std(), run.channels);
   if (classes) result.json["classes"] = *classes;
   result.json["steps"] = resolved.find("steps")->to_json();
   return result;
