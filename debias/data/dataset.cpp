@@ -5,14 +5,14 @@
 #include <stdexcept>
 
 #include "debias/core/registry.h"
-#include "debias/data/bffhq.h"
-#include "debias/data/biased_mnist.h"
-#include "debias/data/cifar.h"
-#include "debias/data/corrupted_cifar10.h"
-#include "debias/data/glyphs.h"
-#include "debias/data/image_folder.h"
-#include "debias/data/mnist.h"
-#include "debias/data/stl10.h"
+#include "debias/data/builders/biased_mnist.h"
+#include "debias/data/builders/corrupted_cifar10.h"
+#include "debias/data/builders/glyphs.h"
+#include "debias/data/readers/bffhq.h"
+#include "debias/data/readers/cifar.h"
+#include "debias/data/readers/image_folder.h"
+#include "debias/data/readers/mnist.h"
+#include "debias/data/readers/stl10.h"
 
 namespace debias {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/core/image.h"
 #include "debias/core/options.h"
-#include "debias/data/partial_image.h"
+#include "debias/image/image.h"
+#include "debias/image/partial_image.h"
 
 namespace debias {
 

@@ -7,13 +7,13 @@
 #include "debias/core/registry.h"
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/evaluate/geometry.h"
-#include "debias/evaluate/groups.h"
-#include "debias/evaluate/knn_protocol.h"
-#include "debias/evaluate/linear_probe.h"
-#include "debias/evaluate/macro_auc.h"
-#include "debias/evaluate/mean_classifier.h"
-#include "debias/evaluate/tsne.h"
+#include "debias/evaluate/protocols/geometry.h"
+#include "debias/evaluate/protocols/groups.h"
+#include "debias/evaluate/protocols/knn_protocol.h"
+#include "debias/evaluate/protocols/linear_probe.h"
+#include "debias/evaluate/protocols/macro_auc.h"
+#include "debias/evaluate/protocols/mean_classifier.h"
+#include "debias/evaluate/protocols/tsne.h"
 
 namespace debias {
 namespace {
