@@ -16,7 +16,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/builders/data_make.h"
 #include "debias/data/data_check.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 namespace {

@@ -13,7 +13,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/data_make.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/png_encode.h"
 

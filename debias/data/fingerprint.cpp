@@ -10,6 +10,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/registry.h"
 #include "debias/core/sha256.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/image_records.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/label_columns.h"

@@ -1,5 +1,7 @@
 #include "debias/data/readers/packed_dataset.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace debias {
