@@ -8,7 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/data/name_table.h"
 #include "debias/evaluate/accuracy.h"
-#include "debias/evaluate/macro_auc.h"
+#include "debias/evaluate/protocols/macro_auc.h"
 
 namespace debias {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "debias/evaluate/chosen_images.h"
-#include "debias/evaluate/view_pairs.h"
+#include "debias/evaluate/protocols/chosen_images.h"
+#include "debias/evaluate/protocols/view_pairs.h"
 
 namespace debias {
 

@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "debias/core/config.h"
-#include "debias/core/image.h"
-#include "debias/core/options.h"
-#include "debias/data/partial_image.h"
+#include "debias/image/image.h"
+#include "debias/image/partial_image.h"
 
 namespace debias {
 
@@ -52,19 +49,5 @@ class Dataset {
 
 // Throws std::out_of_range unless 0 <= index < size(): a mistake of the program, not of a user.
 void require_index(const Dataset& dataset, int64_t index);
-
-struct DatasetEntry {
-  std::string name;
-  std::vector<std::string> aliases;
-  std::string summary;
-  std::vector<OptionSpec> options;
-  std::function<std::unique_ptr<Dataset>(const Config& section)> make;
-};
-
-const std::vector<DatasetEntry>& dataset_registry();
-
-// The data set that a recipe's `data.train` (or valid, test) asks for: {name: mnist, root: ..., split: train, hold_out: 5000, ...}.
-// `hold_out: N` and `split: held_out` work for every labelled set with a train split (see hold_out.h).
-std::unique_ptr<Dataset> make_dataset(const Config& section);
 
 }  // namespace debias

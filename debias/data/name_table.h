@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/options.h"
 #include "debias/data/dataset.h"
 
 namespace debias {

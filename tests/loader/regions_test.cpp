@@ -7,7 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
-#include "debias/data/image_files.h"
+#include "debias/data/readers/image_files.h"
 #include "tests/data/fixture_files.h"
 #include "tests/loader/fake_dataset.h"
 

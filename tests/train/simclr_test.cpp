@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
 #include "tests/train/small_recipe.h"
