@@ -5,6 +5,7 @@
 #include <torch/nn/modules/container/sequential.h>
 
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/strided_convolution.h"
 
 namespace debias {
 namespace {
@@ -41,7 +42,9 @@ class ResidualBlock : public torch::nn::Module {
       add(channels, out, 3, 1);
     }
     if (stride != 1 || in != out) {
-      downsample_ = register_module("downsample", torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out)));
+      shortcut_ = convolution(in, out, 1, stride);
+      shortcut_norm_ = torch::nn::BatchNorm2d(out);
+      register_module("downsample", torch::nn::Sequential(shortcut_, shortcut_norm_));
     }
   }
 
@@ -51,7 +54,7 @@ class ResidualBlock : public torch::nn::Module {
       y = norms_[i](convs_[i](y));
       if (i + 1 < convs_.size()) activate_(y, activation_);
     }
-    y.add_(downsample_ ? downsample_->forward(x) : x);
+    y.add_(shortcut_ ? shortcut_norm_(convolve(shortcut_, x)) : x);
     activate_(y, activation_);
     return y;
   }
@@ -66,7 +69,8 @@ class ResidualBlock : public torch::nn::Module {
   Activation activation_;
   std::vector<torch::nn::Conv2d> convs_;
   std::vector<torch::nn::BatchNorm2d> norms_;
-  torch::nn::Sequential downsample_{nullptr};
+  torch::nn::Conv2d shortcut_{nullptr};
+  torch::nn::BatchNorm2d shortcut_norm_{nullptr};
 };
 
 const OptionTable<ResNetOptions>& ResNetOptions::table() {

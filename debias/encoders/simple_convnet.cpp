@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/strided_convolution.h"
 
 namespace debias {
 namespace {
@@ -32,7 +33,7 @@ class SimpleConvNet final : public Encoder {
   torch::Tensor forward(const torch::Tensor& images) override {
     torch::Tensor x = images;
     for (size_t i = 0; i < convs_.size(); ++i) {
-      x = norms_[i](convs_[i](x));
+      x = norms_[i](convolve(convs_[i], x));
       activate_(x, i + 1 == convs_.size() ? options_.activation() : Activation::kRelu);
     }
     return x.mean({2, 3});

@@ -65,12 +65,13 @@ class Run {
     std::optional<OpenCheckpoint> checkpoint;
     if (folder_.resumed()) checkpoint = open_newest(folder_.checkpoints(), log_);
     if (checkpoint) require_possible(*checkpoint, recipe_.train.epochs());
+    ResumeCheck check;
+    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
     if (checkpoint && checkpoint->state.finished) {
+      require_metrics(folder_.path() + "/metrics.jsonl", checkpoint->state.metrics);
       result.already_finished = true;
       return result;
     }
-    ResumeCheck check;
-    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
     description_.data.accepted = check.accepted;
     if (!parts_.method) parts_ = checked_parts();
     folder_.put_in_force(parse_yaml(description_.recipe_yaml, "recipe"));
