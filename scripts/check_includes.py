@@ -18,7 +18,7 @@ EDGES = {
     "pairs": {"kernels"},
     "losses": {"kernels", "pairs"},
     "scores": {"kernels"},
-    "encoders": set(),
+    "encoders": {"kernels"},
     "optim": set(),
     "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
     "evaluate": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
