@@ -22,7 +22,7 @@ EDGES = {
     "pairs": {"kernels"},
     "losses": {"kernels", "pairs"},
     "scores": {"kernels"},
-    "encoders": set(),
+    "encoders": {"kernels"},
     "optim": set(),
     "train": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
     "evaluate": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},

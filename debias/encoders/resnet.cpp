@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <torch/nn/modules/container/sequential.h>
 
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
 
@@ -50,16 +51,15 @@ class ResidualBlock : public torch::nn::Module {
 
   torch::Tensor forward(const torch::Tensor& x) {
     torch::Tensor y = x;
-    for (size_t i = 0; i < convs_.size(); ++i) {
-      y = norms_[i](convs_[i](y));
-      if (i + 1 < convs_.size()) activate_(y, activation_);
-    }
-    y.add_(shortcut_ ? shortcut_norm_(convolve(shortcut_, x)) : x);
-    activate_(y, activation_);
-    return y;
+    for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised(*norms_[i], convs_[i](y), {.activation = activation_});
+    return normalised(*norms_.back(), convs_.back()(y), {.residual = shortcut(x), .activation = activation_});
   }
 
  private:
+  torch::Tensor shortcut(const torch::Tensor& x) {
+    return shortcut_ ? normalised(*shortcut_norm_, convolve(shortcut_, x)) : x;
+  }
+
   void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const size_t number = convs_.size() + 1;
     convs_.push_back(register_module(fmt::format("conv{}", number), convolution(in, out, kernel, stride)));
@@ -120,7 +120,7 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  torch::Tensor x = bn1_(conv1_(images)).relu_();
+  torch::Tensor x = normalised(*bn1_, conv1_(images), {.activation = Activation::kRelu});
   if (stage > 0 && options_.stem() == Stem::kImageNet) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);
