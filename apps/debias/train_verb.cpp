@@ -99,6 +99,7 @@ void print_result(const TrainResult& result, bool json) {
 }
 
 int run_train(const TrainArguments& arguments) {
+  print_groups(plan);
   if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
   TrainInput input;
   if (!arguments.dry_run) {
@@ -112,16 +113,17 @@ int run_train(const TrainArguments& arguments) {
   const auto progress = terminal_progress();
   const auto log = terminal_log();
   DataWatch watch(input.recipe.verify, *progress, *log);
-  input.dataset = watch.open("train", input.recipe.train_data);
+  const std::shared_ptr<const Dataset> dataset = watch.open("train", input.recipe.train_data);
+  input.dataset = dataset;
   if (input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, dataset->info());
   }
   input.progress = progress.get();
   input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  const Config resolved = resolve_recipe(input.recipe, *dataset);
   const auto evaluation =
-      make_training_evaluation(input.recipe, resolved, input.dataset, watch, *progress, *log);  // refuses bad options before anything runs
-  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, input.dataset, *progress, *log)}) {
+      make_training_evaluation(input.recipe, resolved, dataset, watch, *progress, *log);  // refuses bad options before anything runs
+  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *progress, *log)}) {
     if (observer != nullptr) input.observers.push_back(observer);
   }
   if (arguments.dry_run) {

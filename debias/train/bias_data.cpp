@@ -10,7 +10,7 @@
 
 namespace debias {
 
-at::Tensor read_bias_features(const std::string& path, const Dataset& dataset) {
+at::Tensor read_bias_features(const std::string& path, const SampleTable& dataset) {
   const NpyArray array = read_npy(path);
   if (array.dtype != DType::kFloat32 && array.dtype != DType::kFloat64) {
     throw data_error("{}: bias features must be float32 or float64, found {}; convert them", path, name_of(array.dtype));
@@ -44,7 +44,8 @@ at::Tensor label_given_bias(const Dataset& dataset) {
     }
     table[label][bias] += 1;
   }
-  return counts / counts.sum(0).clamp_min(1);
+  const at::Tensor of_bias = counts.sum(0);
+  return counts / of_bias.where(of_bias.gt(0), 1);
 }
 
 }  // namespace debias

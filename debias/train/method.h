@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "debias/core/safetensors.h"
+#include "debias/data/sample_table.h"
 #include "debias/train/evidence.h"
+#include "debias/train/image_batches.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
 #include "debias/train/term_set.h"
@@ -115,7 +117,10 @@ struct MethodEntry {
   std::string summary;
   std::vector<OptionSpec> options;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
-  std::function<void(const Recipe& recipe, const Dataset& dataset)> check;
+  // What it is trained on, of samples that `check` has let pass.
+  std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples)> batches =
+      views_of_images;
+  std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
   // The networks of the judged model and those that the optimizers train beside it.
   std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
   bool gives_keys = false;  // so that one view of an image is enough for objectives that take them

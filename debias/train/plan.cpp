@@ -37,6 +37,7 @@ int64_t state_bytes(const RunParts& parts) {
   for (const auto& [name, tensor] : parts.model.state()) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const auto& [name, tensor] : parts.optimizers->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const auto& [name, tensor] : parts.method->state()) bytes += static_cast<int64_t>(tensor.nbytes());
+  for (const auto& [name, tensor] : parts.source->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   return bytes;
 }
 
@@ -47,7 +48,7 @@ TrainPlan plan_training(const TrainInput& input) {
   for (const auto& observer : input.observers) observer->before_training(parts.model);
   TrainPlan plan;
   plan.images = input.dataset->size();
-  plan.steps_per_epoch = parts.loader->batches_per_epoch();
+  plan.steps_per_epoch = parts.source->batches_per_epoch();
   plan.epochs = input.recipe.train.epochs();
   for (const auto& parameter : parts.model.parameters()) plan.parameters += parameter.numel();
   if (parts.model.classifier != nullptr) {
@@ -56,14 +57,14 @@ TrainPlan plan_training(const TrainInput& input) {
 
   parts.model.train(true);
   int64_t epoch = 0, step = 0;
-  parts.loader->start(epoch);
+  parts.source->start(epoch);
   const auto next = [&]() -> const Batch& {
-    if (const Batch* batch = parts.loader->next()) return *batch;
-    parts.loader->start(++epoch);
-    return *parts.loader->next();
+    if (const Batch* batch = parts.source->next()) return *batch;
+    parts.source->start(++epoch);
+    return *parts.source->next();
   };
   Batch cached = next();
-  cached.images = cached.images.clone();
+  for (auto& [name, tensor] : cached.inputs) tensor = tensor.clone();
   const auto cached_step = [&] { parts.method->run(cached, ++step); };
   const auto fresh_step = [&] { parts.method->run(next(), ++step); };
 

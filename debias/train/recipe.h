@@ -141,6 +141,8 @@ class ClassifierOptions {
   static const OptionTable<ClassifierOptions>& table();
 };
 
+struct MethodEntry;
+
 struct Recipe {
   std::string name;
   uint64_t seed = 1;

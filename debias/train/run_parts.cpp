@@ -4,46 +4,28 @@
 
 #include <algorithm>
 
+#include "debias/augment/view_pipeline.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/core/thread_check.h"
+#include "debias/data/dataset.h"
 #include "debias/encoders/device.h"
 #include "debias/optim/optimizer.h"
 
 namespace debias {
 namespace {
 
-int64_t worker_count(const Recipe& recipe) {
-  if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(available_cpus() / 2, 1, 16);
-}
-
-int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
+int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   if (!recipe.classifier) return 0;
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
   if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
   return classes;
 }
 
-// Batch normalisation in training mode has nothing to normalise one row over.
-void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
-  const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
-  const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
-  const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
-  int64_t pass = std::min(batch, last);
-  if (recipe.train.micro_batch()) {
-    pass = std::min(smallest_part(batch, *recipe.train.micro_batch()), smallest_part(last, *recipe.train.micro_batch()));
-  }
-  if (pass * views >= 2) return;
-  throw usage_error("train: batch_size {}{}{} makes the network see one image alone, which batch normalisation cannot take; change one",
-                    batch, recipe.train.micro_batch() ? fmt::format(" with micro_batch {}", *recipe.train.micro_batch()) : "",
-                    last < batch ? fmt::format(" and drop_last: false ({} images)", images) : "");
-}
-
 }  // namespace
 
-RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
   const int threads =
       recipe.train.threads() ? static_cast<int>(*recipe.train.threads()) : std::min(at::get_num_threads(), available_cpus());
@@ -87,7 +69,7 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   return parts;
 }
 
-Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
+Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   const auto resolved_data = [](const Config& section) {
     const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
     return with_defaults(section, entry.options);

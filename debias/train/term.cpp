@@ -150,7 +150,7 @@ Config Term::config() const {
   return term;
 }
 
-std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset) {
+std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset) {
   std::vector<Term> terms;
   std::map<std::string, int> uses;
   for (const auto& written : recipe.objective) {

@@ -70,6 +70,6 @@ class Term {
 
 // Usage errors: an objective that cannot use the recipe's views, or needs labels, bias values or bias features that are not there (the data
 // set is named); an option, or a scheduled value at any epoch of the run, that is out of place. No file is read.
-std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset);
+std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
 
 }  // namespace debias

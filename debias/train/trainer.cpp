@@ -106,16 +106,18 @@ class Run {
   }
 
   void say_saved(bool all) const {
+  Trained trained() const { return {parts_.model, *parts_.optimizers, *parts_.method, *parts_.source}; }
+
     if (input_.all_saved != nullptr) input_.all_saved->store(all);
   }
 
   void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
-    restore(checkpoint, parts_.model, *parts_.optimizers, *parts_.method);
+    restore(checkpoint, trained());
     state_ = checkpoint.state;
     parts_.method->terms().restore_estimates(state_.estimates);
-    if (state_.batch > parts_.loader->batches_per_epoch()) {
+    if (state_.batch > parts_.source->batches_per_epoch()) {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
-                       checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
+                       checkpoint.file.path(), state_.batch, parts_.source->batches_per_epoch());
     }
     if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
       throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
@@ -148,8 +150,8 @@ class Run {
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
     parts_.method->terms().begin_epoch(state_.epoch);
-    parts_.loader->start(state_.epoch, first);
-    while (const Batch* batch = parts_.loader->next()) {
+    parts_.source->start(state_.epoch, state_.batch);
+    while (const Batch* batch = parts_.source->next()) {
       say_saved(false);
       one_step(*batch, batches);
       input_.progress->advance(state_.batch, fmt::format("loss {:.4f}", state_.loss_sum / static_cast<double>(state_.batch)));
@@ -297,8 +299,7 @@ class Run {
       state_.best_epoch = state_.epoch;
       to_disk([&] {
         prepare_to_save();
-        save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_,
-                        description_);
+        save_checkpoint(folder_.checkpoints() + "/best.safetensors", trained(), state_, description_);
       });
     }
   }
@@ -321,7 +322,7 @@ class Run {
   void save() {
     to_disk([&] {
       prepare_to_save();
-      save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+      save_generation(folder_.checkpoints(), trained(), state_, description_);
     });
     last_checkpoint_ = Clock::now();
     saved_step_ = state_.step;
