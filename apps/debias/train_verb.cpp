@@ -46,23 +46,45 @@ std::string duration(double seconds) {
 
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
+constexpr size_t kShownGroups = 40;
+
+nlohmann::ordered_json groups_json(const std::vector<DrawnGroup>& groups) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& group : groups) {
+    all.push_back({{"group", group.name}, {"images", group.samples}, {"share", group.share}, {"times_an_epoch", group.times}});
+  }
+  return all;
+}
+
+void print_groups(const TrainPlan& plan) {
+  const auto& groups = plan.groups;
+  if (!groups.empty()) fmt::print("# sampler            of each group: images, share of the draws, times an epoch draws each image\n");
+  for (size_t i = 0; i < std::min(groups.size(), kShownGroups); ++i) {
+    print_lines(fmt::format("#   {:<24} {:>7} {:>8.4f} {:>9.3f}\n", without_control_characters(groups[i].name), groups[i].samples,
+                            groups[i].share, groups[i].times));
+  }
+  if (groups.size() > kShownGroups) fmt::print("#   and {} more (--json has all)\n", groups.size() - kShownGroups);
+  for (const auto& line : plan.undrawn) print_lines(fmt::format("# {}\n", without_control_characters(line)));
+}
+
 void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config& resolved, bool json) {
   const double ratio = plan.seconds_per_step / plan.seconds_per_cached_step;
   if (json) {
-    const nlohmann::ordered_json out = {{"config", resolved.to_json()},
-                                        {"images", plan.images},
-                                        {"epochs", plan.epochs},
-                                        {"steps_per_epoch", plan.steps_per_epoch},
-                                        {"parameters", plan.parameters},
-                                        {"precision", rounding(options)},
-                                        {"seconds_per_step", plan.seconds_per_step},
-                                        {"seconds_per_cached_step", plan.seconds_per_cached_step},
-                                        {"step_ratio", ratio},
-                                        {"trial_steps", plan.trial_steps},
-                                        {"seconds_per_epoch", plan.seconds_per_epoch},
-                                        {"seconds_total", plan.seconds_total},
-                                        {"peak_bytes", plan.peak_bytes},
-                                        {"checkpoint_bytes", plan.checkpoint_bytes}};
+    nlohmann::ordered_json out = {{"config", resolved.to_json()},
+                                  {"images", plan.images},
+                                  {"epochs", plan.epochs},
+                                  {"steps_per_epoch", plan.steps_per_epoch},
+                                  {"parameters", plan.parameters},
+                                  {"precision", rounding(options)},
+                                  {"seconds_per_step", plan.seconds_per_step},
+                                  {"seconds_per_cached_step", plan.seconds_per_cached_step},
+                                  {"step_ratio", ratio},
+                                  {"trial_steps", plan.trial_steps},
+                                  {"seconds_per_epoch", plan.seconds_per_epoch},
+                                  {"seconds_total", plan.seconds_total},
+                                  {"peak_bytes", plan.peak_bytes},
+                                  {"checkpoint_bytes", plan.checkpoint_bytes}};
+    if (!plan.groups.empty()) out["drawn"] = groups_json(plan.groups);
     print_json(out);
     return;
   }
@@ -77,6 +99,7 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
              duration(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
   fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
+  print_groups(plan);
 }
 
 void print_result(const TrainResult& result, bool json) {
@@ -99,7 +122,6 @@ void print_result(const TrainResult& result, bool json) {
 }
 
 int run_train(const TrainArguments& arguments) {
-  print_groups(plan);
   if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
   TrainInput input;
   if (!arguments.dry_run) {

@@ -29,7 +29,7 @@ at::Tensor read_bias_features(const std::string& path, const SampleTable& datase
   return features;
 }
 
-at::Tensor label_given_bias(const Dataset& dataset) {
+at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double>& weights) {
   const auto C = static_cast<int64_t>(dataset.info().class_names.size());
   const auto G = static_cast<int64_t>(dataset.info().bias_names.size());
   at::Tensor counts = at::zeros({C, G}, at::kDouble);
@@ -42,7 +42,7 @@ at::Tensor label_given_bias(const Dataset& dataset) {
           "counting labels by bias: {} of data set '{}' has label {} and bias value {}, there are {} classes and {} bias values",
           dataset.source(i), dataset.info().name, label, bias, C, G);
     }
-    table[label][bias] += 1;
+    table[label][bias] += weights.empty() ? 1 : weights[i];
   }
   const at::Tensor of_bias = counts.sum(0);
   return counts / of_bias.where(of_bias.gt(0), 1);

@@ -15,7 +15,8 @@ namespace debias {
 at::Tensor read_bias_features(const std::string& path, const SampleTable& dataset);
 
 // P(label | bias) as double [C, G], counted from the data set: column b is the distribution of labels among the samples of bias value b,
-// zero where there are none. Samples of unknown label or bias are left out.
-at::Tensor label_given_bias(const Dataset& dataset);
+// zero where there are none. Samples of unknown label or bias are left out. weights: of each sample, as a sampler draws it; none: all
+// alike.
+at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double>& weights = {});
 
 }  // namespace debias

@@ -238,7 +238,8 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
-  entry.make = [](const Recipe& recipe, const Dataset& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+  entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));
   };
   entry.resolved = [](const Config& section) {

@@ -139,6 +139,7 @@ MethodEntry moco_entry() {
   entry.options = MocoOptions::table().specs();
   entry.check = check;
   entry.gives_keys = true;
+  entry.negatives = [](const Recipe& recipe) { return *options_of(recipe).queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch; };
   entry.networks = [](const Recipe& recipe, int64_t in_channels) {
     Model model = encoder_and_head(recipe, in_channels);
     const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();

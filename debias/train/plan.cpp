@@ -82,6 +82,8 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.seconds_total = plan.seconds_per_epoch * static_cast<double>(plan.epochs);
   plan.peak_bytes = peak_resident_bytes();
   plan.checkpoint_bytes = state_bytes(parts);
+  plan.groups = drawn_groups(input.recipe, *input.dataset);
+  plan.undrawn = undrawn_groups(input.recipe, *input.dataset);
   return plan;
 }
 

@@ -39,7 +39,8 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys);
+  const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
+  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,
@@ -48,24 +49,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .forward = forward,
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
                               .loss_precision = recipe.train.loss_precision()});
-  const auto& info = dataset->info();
-  parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
-                                          std::make_shared<ShuffledSampler>(dataset->size()),
-                                          LoaderOptions()
-                                              .batch_size(recipe.train.batch_size())
-                                              .views(recipe.views.count())
-                                              .drop_last(recipe.train.drop_last())
-                                              .workers(worker_count(recipe))
-                                              .prefetch(recipe.train.prefetch())
-                                              .seed(recipe.seed)
-                                              .noise(recipe.views.noise())
-                                              .on_error(recipe.on_error)
-                                              .decode(recipe.decode));
-  if (parts.loader->batches_per_epoch() == 0) {
-    throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
-                      recipe.train.batch_size(), dataset->size());
-  }
-  require_two_rows_a_pass(recipe, dataset->size());
+  parts.source = method.batches(recipe, dataset);
   return parts;
 }
 
@@ -105,6 +89,7 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
     root.set("classifier", std::move(classifier));
   }
   if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
+  if (!recipe.sampler.is_null()) root.set("sampler", sampler_of(recipe).resolved(recipe.sampler));
   root.set("optimizer", resolved_optimizer(recipe.optimizer));
   root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
   root.set("train", TrainOptions::table().write(recipe.train));

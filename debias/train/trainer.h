@@ -18,6 +18,7 @@
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_folder.h"
+#include "debias/train/sampling.h"
 
 namespace debias {
 
@@ -82,6 +83,8 @@ struct TrainPlan {
   double seconds_per_epoch = 0, seconds_total = 0;
   int64_t peak_bytes = 0;  // of the process, after the trial steps
   int64_t checkpoint_bytes = 0;
+  std::vector<DrawnGroup> groups;    // where the recipe has a sampler
+  std::vector<std::string> undrawn;  // undrawn_groups()
 };
 TrainPlan plan_training(const TrainInput& input);
 
