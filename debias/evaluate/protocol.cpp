@@ -13,6 +13,7 @@
 #include "debias/evaluate/linear_probe.h"
 #include "debias/evaluate/macro_auc.h"
 #include "debias/evaluate/mean_classifier.h"
+#include "debias/evaluate/protocols/clusterings.h"
 #include "debias/evaluate/tsne.h"
 
 namespace debias {
@@ -122,6 +123,8 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                                    run_mean_classifier),
       entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
+      entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, mean over clusterings of a CSV (ReBias)",
+                                run_clusterings),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
       entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne),
   };
