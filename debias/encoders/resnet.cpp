@@ -80,6 +80,8 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU")
           .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
                "channels of the first layers, a multiple of 8; auto: width")
+          .add("stem_weights", &ResNetOptions::stem_weights_,
+               "how the first convolution begins: as the others, or as the code of DCL leaves it")
           .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
           .add("weights", &ResNetOptions::weights_, "safetensors file to start from")
           .check([](const ResNetOptions& options, const std::string& what) {
@@ -117,6 +119,7 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
   }
   feature_dim_ = in;
   initialise(*this, seed, InitStream::kEncoder);
+  if (options.stem_weights() == StemWeights::kUniform) initialise(*conv1_, seed, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
@@ -134,7 +137,9 @@ Config ResNet::config() const {
   Config config;
   config.set("name", Config::string(fmt::format("resnet{}", depth_)));
   config.overlay(ResNetOptions::table().write(options_));
-  if (!options_.stem_width()) config.erase("stem_width");  // as runs of before this option have it, which else could not be resumed
+  // As runs of before these options have it, which else could not be resumed.
+  if (!options_.stem_width()) config.erase("stem_width");
+  if (options_.stem_weights() == StemWeights::kNormal) config.erase("stem_weights");
   return config;
 }
 

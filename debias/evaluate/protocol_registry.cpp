@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "debias/evaluate/protocols/clusterings.h"
 #include "debias/evaluate/protocols/geometry.h"
 #include "debias/evaluate/protocols/groups.h"
 #include "debias/evaluate/protocols/knn_protocol.h"
@@ -34,6 +35,8 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                                    run_mean_classifier),
       entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
+      entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, mean over clusterings of a CSV (ReBias)",
+                                run_clusterings),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
       entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne),
   };

@@ -119,6 +119,8 @@ TwoViewSums two_view_sums(const ViewPair& pair, const TwoViewRequest& request, c
     by_class.anchors = rows.anchors;
     sums.log_kept = log_sums(by_class, {{PairSet::kUnequal, 1}})[0];
     sums.kept = set_sizes(by_class, PairSet::kUnequal);
+    const at::Tensor& labels = pair.input.labels;
+    sums.labelled = labels.ge(0).repeat({rows.size() / labels.size(0)});
   } else if (request.with_self) {
     sums.kept = at::full({rows.size()}, sums.negatives, rows.anchors.options().requires_grad(false));
   }

@@ -13,11 +13,11 @@ namespace debias {
 
 std::string instruction_set() { return at::get_cpu_capability(); }
 
-void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const Method& method,
-                     const TrainingState& state, const RunDescription& run) {
-  std::vector<std::pair<std::string, torch::Tensor>> named = model.state();
-  for (auto& entry : optimizers.state()) named.push_back(std::move(entry));
-  for (auto& entry : method.state()) named.push_back(std::move(entry));
+void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run) {
+  std::vector<std::pair<std::string, torch::Tensor>> named = trained.model.state();
+  for (auto& entry : trained.optimizers.state()) named.push_back(std::move(entry));
+  for (auto& entry : trained.method.state()) named.push_back(std::move(entry));
+  for (auto& entry : trained.source.state()) named.push_back(std::move(entry));
   std::vector<TensorBytes> tensors;
   for (auto& [name, tensor] : named) {
     tensor = tensor.detach().cpu().contiguous();
@@ -28,10 +28,9 @@ void save_checkpoint(const std::string& path, const Model& model, const Optimize
   write_safetensors(path, tensors, std::move(metadata));
 }
 
-void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const Method& method,
-                     const TrainingState& state, const RunDescription& run) {
+void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run) {
   const std::string last = folder + "/last.safetensors", next = folder + "/next.safetensors";
-  save_checkpoint(next, model, optimizers, method, state, run);
+  save_checkpoint(next, trained, state, run);
   if (std::filesystem::exists(last)) rename_durably(last, folder + "/previous.safetensors");
   rename_durably(next, last);
 }
@@ -71,13 +70,15 @@ std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log) {
   return std::nullopt;
 }
 
-void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers, Method& method) {
+void restore(const OpenCheckpoint& checkpoint, const Trained& trained) {
+  const Model& model = trained.model;
   load_state(*model.encoder, checkpoint.file, "encoder.");
   load_state(*model.head, checkpoint.file, "head.");
   if (model.predictor != nullptr) load_state(*model.predictor, checkpoint.file, "predictor.");
   if (model.classifier != nullptr) load_state(*model.classifier->linear(), checkpoint.file, "classifier.");
-  optimizers.load(checkpoint.file);
-  method.load(checkpoint.file);
+  trained.optimizers.load(checkpoint.file);
+  trained.method.load(checkpoint.file);
+  trained.source.load(checkpoint.file);
 }
 
 }  // namespace debias

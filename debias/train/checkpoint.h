@@ -9,6 +9,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/core/safetensors.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/method.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
@@ -16,12 +17,18 @@
 
 namespace debias {
 
-void save_checkpoint(const std::string& path, const Model& model, const Optimizers& optimizers, const Method& method,
-                     const TrainingState& state, const RunDescription& run);
+// All that a checkpoint holds the tensors of.
+struct Trained {
+  const Model& model;
+  const Optimizers& optimizers;
+  Method& method;
+  BatchSource& source;
+};
+
+void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
 // Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
-void save_generation(const std::string& folder, const Model& model, const Optimizers& optimizers, const Method& method,
-                     const TrainingState& state, const RunDescription& run);
+void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
 struct OpenCheckpoint : StoredState {
   SafetensorsFile file;
@@ -35,7 +42,7 @@ OpenCheckpoint open_checkpoint(const std::string& path);
 // exists is damaged.
 std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log);
 
-void restore(const OpenCheckpoint& checkpoint, const Model& model, const Optimizers& optimizers, Method& method);
+void restore(const OpenCheckpoint& checkpoint, const Trained& trained);
 
 std::string instruction_set();  // what the tensor library dispatches to on this machine
 
