@@ -306,7 +306,7 @@ def evaluated(name, options, z, labels=None, bias=None, prior=None, temperature=
         return _result(_LOGITS[name](z, labels, bias, prior, options), 1.0, z)
     t = options["temperature"] if temperature is None else temperature
     base = options["base_temperature"]
-    scale = 1.0 if base in (None, "none") else t / base
+    scale = 1.0 if base == "none" else t / base
     if name in _CLASSES:
         return _result(_CLASSES[name](_Classes(z, t, labels), options, bias), scale, z)
     views, dropping = z.shape[1], options.get("drop_false_negatives", name == "unbiased")

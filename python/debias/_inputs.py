@@ -64,10 +64,10 @@ def views(name, given):
             raise ValueError(f"{name}: expected views of shape [B, D], or one tensor [B, V, D], found {_described(given[0])}")
         return given[0]
     shapes = [tuple(view.shape) for view in given]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 2:
+    if len(shapes[0]) != 2 or any(shape != shapes[0] for shape in shapes[1:]):
         raise ValueError(f"{name}: expected views of one shape [B, D], found {', '.join(map(str, shapes))}; labels go by keyword")
-    if len({view.device for view in given}) != 1:
+    if any(view.device != given[0].device for view in given[1:]):
         raise ValueError(f"{name}: views on different devices: {', '.join(str(view.device) for view in given)}")
-    if len({view.dtype for view in given}) != 1:
+    if any(view.dtype != given[0].dtype for view in given[1:]):
         raise ValueError(f"{name}: views of different types: {', '.join(str(view.dtype).removeprefix('torch.') for view in given)}")
     return torch.stack(given).transpose(0, 1)

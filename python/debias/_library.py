@@ -5,6 +5,7 @@ Where none fits the torch that is installed, `AVAILABLE` is false: the losses th
 
 import functools
 import json
+import math
 import pathlib
 import warnings
 
@@ -79,6 +80,7 @@ def warn_once(composed):
 def resolved_options(entry, options):
     """The options in force for `options`; ValueError, in the words of the library, where one is refused."""
     if AVAILABLE:
-        return json.loads(torch.ops.debias.resolved_options(entry["name"], options))
+        found = json.loads(torch.ops.debias.resolved_options(entry["name"], options))
+        return {name: math.inf if value == ".inf" else value for name, value in found.items()}
     from ._options import resolved
     return resolved(entry, json.loads(options))

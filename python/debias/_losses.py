@@ -173,7 +173,7 @@ class Objective(torch.nn.Module):
             root = torch.as_tensor(temperature, device=z.device).sqrt()
             z, keys, positives = (rows if rows is None else self._unit(rows) / root for rows in (z, given["keys"], given["positives"]))
             given = {**given, "keys": keys, "positives": positives}
-            if self.options["base_temperature"] != "none" and self.options["base_temperature"] is not None:
+            if self.options["base_temperature"] != "none":
                 scale = root.square() / self.options["base_temperature"]
         arguments = (z, self._entry["name"], options, given["labels"], given["bias_labels"], given["weights"], given["prior"], given["ids"],
                      given["keys"], given["key_labels"], given["key_ids"], given["positives"], self.engine, self.memory_budget, normalize)
