@@ -84,3 +84,7 @@ def resolved_options(entry, options):
         return {name: math.inf if value == ".inf" else value for name, value in found.items()}
     from ._options import resolved
     return resolved(entry, json.loads(options))
+
+
+if __name__ == "__main__":  # after the options of an objective have changed
+    (_FOLDER / "objectives.json").write_text(json.dumps(json.loads(torch.ops.debias.objective_table()), indent=1) + "\n")
