@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# scripts/build_wheel.sh [TORCH...]: the wheel of the Python package in dist/, with a library for each version of torch (default: all that it
-# is made for). Works without an installed torch.
+# scripts/build_wheel.sh TORCH...: the wheel of the Python package in dist/, with a library for each of these versions of torch (or folders
+# of one). Works without an installed torch.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- 2.9.1 2.10.0 2.11.0
+[ $# -gt 0 ] || { echo "usage: scripts/build_wheel.sh TORCH..." >&2; exit 2; }
 tools=build/wheel/tools
 [ -x "$tools/bin/pip" ] || python3 -m venv "$tools" ||
   { echo "build-wheel: python3 -m venv failed; scripts/bootstrap.sh --python installs what it needs" >&2; exit 1; }

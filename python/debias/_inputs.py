@@ -28,6 +28,7 @@ def integers(name, value, what, like):
     if not isinstance(value, torch.Tensor):
         try:
             value = torch.as_tensor(value)
+            value = value if value.numel() else value.to(torch.int64)  # torch takes an empty list for numbers
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(f"{name}: {what}: expected integers, one for each sample, found {_described(value)}") from None
     if value.is_floating_point() or value.is_complex():
@@ -35,6 +36,23 @@ def integers(name, value, what, like):
     if value.dim() != 1:
         raise ValueError(f"{name}: {what}: expected one integer for each sample, found {_described(value)}")
     return value.to(device=like.device, dtype=torch.int64)
+
+
+def needed_integers(name, value, what, like):
+    if value is None:
+        raise TypeError(f"{name}: {what}: none were given")
+    return integers(name, value, what, like)
+
+
+def temperature(name, value):
+    """One number, or a tensor of one, whose range is its owner's care."""
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1 or not value.is_floating_point():
+            raise ValueError(f"{name}: temperature: expected one number, found {_described(value)}")
+        return value.reshape(())
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ValueError(f"{name}: temperature: expected a number above 0, found {_described(value)}")
+    return value
 
 
 def numbers(name, value, what, like):

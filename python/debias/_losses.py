@@ -97,7 +97,9 @@ class Objective(torch.nn.Module):
         self.gather_distributed = bool(options.pop("gather_distributed", False))
         self.normalize = bool(options.pop("normalize", True))
         self.engine = _choice(name, "engine", options.pop("engine", "auto"), _ENGINES[:-1])
-        self.memory_budget = int(options.pop("memory_budget", 256 << 20))
+        self.memory_budget = options.pop("memory_budget", 256 << 20)
+        if not isinstance(self.memory_budget, int) or self.memory_budget < 0:
+            raise ValueError(f"{name}: memory_budget: expected bytes, at least 0, found {self.memory_budget!r}")
         if options.get("variant") is None:
             options.pop("variant", None)
         self.temperature = options["temperature"] if _is_learnt(options.get("temperature")) else None
@@ -106,9 +108,8 @@ class Objective(torch.nn.Module):
         self._evidence = self._per_anchor = None
 
     def _accept(self, given):
-        if any(_is_learnt(value) and value.numel() != 1 for value in given.values()):
-            raise ValueError(f"{type(self).__name__}: temperature: expected one number, found a tensor of shape "
-                             f"{list(given['temperature'].shape)}")
+        if _is_learnt(given.get("temperature")):
+            _inputs.temperature(type(self).__name__, given["temperature"])
         self.options = resolved_options(self._entry, _as_json(given))
         self._options = _as_json(self.options)
         # Where rows are divided by the root of a temperature that is learnt: the temperature is 1 for whoever is given them.
@@ -148,6 +149,7 @@ class Objective(torch.nn.Module):
         if self.gather_distributed:
             z, given = batch_of_all(name, z, given)
         temperature = self.temperature if temperature is None else temperature
+        temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         if not AVAILABLE or (temperature is not None and self._moves_a_floor()):
             value, per_anchor, evidence = self._composed(z, given, temperature)
         else:

@@ -31,7 +31,7 @@ def knn(gallery, gallery_labels, queries, k=None, temperature=0.1):
     """
     require("debias.metrics.knn")
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
-    labels = _inputs.integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
+    labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
     k = min(200, _known(labels)) if k is None else _whole("knn: k", k, 1)
     return torch.ops.debias.knn(gallery, labels, queries, k, float(temperature)).to(queries.device)
 
@@ -39,7 +39,7 @@ def knn(gallery, gallery_labels, queries, k=None, temperature=0.1):
 def knn_accuracy(gallery, gallery_labels, queries, labels, k=None, temperature=0.1):
     """The share of the labelled queries that knn() puts into their class."""
     predicted = knn(gallery, gallery_labels, queries, k, temperature)
-    labels = _inputs.integers("knn_accuracy", labels, "labels", predicted)
+    labels = _inputs.needed_integers("knn_accuracy", labels, "labels", predicted)
     if labels.shape != predicted.shape:
         raise ValueError(f"knn_accuracy: {len(predicted)} queries and {len(labels)} labels; give one label for each")
     known = labels >= 0
@@ -53,6 +53,8 @@ def _alignment(aligned, labels):
         if aligned != "same":
             raise ValueError(f"group_metrics: aligned: unknown value '{aligned}'; give 'same', or for each class its bias values")
         return [[label] for label in range(int(labels.max()) + 1)] if len(labels) else []
+    if isinstance(aligned, dict):
+        aligned = [aligned.get(label, []) for label in range(max(aligned, default=-1) + 1)]
     return [[int(value) for value in (values if isinstance(values, (list, tuple)) else [values])] for values in aligned]
 
 
@@ -65,13 +67,13 @@ def group_metrics(predictions, labels, bias, *, aligned=None, min_count=1, empty
 
     acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and equalized_odds_difference (the
     differences as fairlearn has them), with `aligned` also aligned_acc and conflicting_acc. aligned: "same" where class c goes with bias
-    value c, or for each class its bias values. min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
+    value c, or for each class its bias values (a list, or a dict by class). min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
     With replicates > 0, "intervals" holds for each metric the bootstrap interval of that level.
     """
     require("debias.metrics.group_metrics")
     like = torch.empty(0)
-    labels = _inputs.integers("group_metrics", labels, "labels", like)
-    predictions, bias = (_inputs.integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
+    labels = _inputs.needed_integers("group_metrics", labels, "labels", like)
+    predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
                "replicates": _whole("group_metrics: replicates", replicates, 0), "level": float(level),
                "seed": _whole("group_metrics: seed", seed, 0)}

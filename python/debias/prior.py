@@ -33,7 +33,7 @@ def _prior(text):
 def from_labels(labels):
     """From labels [N] of a random sample; -1 is left out."""
     require("debias.prior")
-    return _prior(torch.ops.debias.class_prior(_inputs.integers("prior", labels, "labels", torch.empty(0))))
+    return _prior(torch.ops.debias.class_prior(_inputs.needed_integers("prior", labels, "labels", torch.empty(0))))
 
 
 def from_views(*views):

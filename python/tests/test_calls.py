@@ -137,6 +137,13 @@ def test_a_temperature_that_is_a_parameter_is_the_modules():
         debias.InfoNCELoss(torch.nn.Parameter(torch.ones(2)))
 
 
+def test_a_temperature_may_have_one_dimension_of_one():
+    z0, z1 = torch.randn(6, 4), torch.randn(6, 4)
+    for loss in (debias.InfoNCELoss, debias.DebiasedNegativesLoss):
+        value = loss(torch.nn.Parameter(torch.tensor([0.5])), base_temperature=0.2)(z0, z1)
+        assert value.shape == () and value.item() == pytest.approx(loss(0.5, base_temperature=0.2)(z0, z1).item(), rel=1e-5)
+
+
 def test_a_temperature_may_come_with_each_call_and_reaches_a_queue():
     q, k, queue = torch.randn(4, 6), torch.randn(4, 6), torch.randn(9, 6)
     log_t = torch.tensor(math.log(0.2), requires_grad=True)
@@ -177,6 +184,12 @@ def test_labels_may_be_of_any_integral_kind():
     (lambda z: debias.InfoNCELoss()(z, z, keys=torch.ones(3, 3, dtype=torch.int32)), ValueError, "keys: expected floating-point"),
     (lambda z: debias.SoftConLoss()(z, [0, 1, 0, 1], weights="b"), TypeError, "weights: expected numbers"),
     (lambda z: debias.InfoNCELoss()(None, z), TypeError, "found NoneType"),
+    (lambda z: debias.SupConLoss()(z[:0], []), ValueError, "non-empty"),
+    (lambda z: debias.InfoNCELoss()(z, z, temperature=-0.1), ValueError, "temperature: expected a number above 0"),
+    (lambda z: debias.InfoNCELoss()(z, z, temperature=torch.ones(3)), ValueError, "temperature: expected one number"),
+    (lambda z: debias.InfoNCELoss(memory_budget="1GB"), ValueError, "memory_budget: expected bytes"),
+    (lambda z: debias.metrics.group_metrics(None, [0], [0]), TypeError, "predictions: none were given"),
+    (lambda z: debias.metrics.knn(z, [], z), ValueError, "4 rows and 0 labels"),
 ])
 def test_what_is_wrong_is_said_in_one_line(call, error, words):
     with pytest.raises(error, match=words) as caught:
@@ -283,6 +296,7 @@ def test_group_metrics_by_hand():
     assert found["demographic_parity_difference"] == pytest.approx(3 / 4)
     low, high = found["intervals"]["acc1"]
     assert 0 <= low <= 4 / 6 <= high <= 1
+    assert debias.metrics.group_metrics(predictions, labels, bias, aligned={0: [0], 1: 1})["aligned_acc"] == found["aligned_acc"]
     assert "aligned_acc" not in debias.metrics.group_metrics(predictions, labels, bias)
     for mistaken, words in (({"empty": "skp"}, "did you mean 'skip'"), ({"aligned": "other"}, "aligned"), ({"min_count": 0}, "at least 1")):
         with pytest.raises(ValueError, match=words):
