@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 try:
@@ -78,4 +78,9 @@ class ForEveryPython(bdist_wheel):
         return "py3", "none", platform_tag(pathlib.Path(self.bdist_dir).glob("**/debias/lib/*.so*"))
 
 
-setup(cmdclass={"build_py": WithLibraries, "bdist_wheel": ForEveryPython})
+class WithoutExtensions(Distribution):
+    def has_ext_modules(self):  # into the folder for platforms all the same
+        return True
+
+
+setup(distclass=WithoutExtensions, cmdclass={"build_py": WithLibraries, "bdist_wheel": ForEveryPython})
