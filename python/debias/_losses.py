@@ -199,7 +199,8 @@ class Objective(torch.nn.Module):
         logits = self._entry["kind"] == "logits"
         rows = (z if z.dtype == torch.float64 else z.float()) if logits else self._unit(z if z.dim() == 3 else z.unsqueeze(1))
         self._check_composed(rows, given, logits)
-        result = _dense.evaluated(self._entry["name"], self.options, rows, given["labels"], given["bias_labels"], given["prior"], temperature)
+        with torch.autocast(z.device.type, enabled=False):
+            result = _dense.evaluated(self._entry["name"], self.options, rows, given["labels"], given["bias_labels"], given["prior"], temperature)
         if self.reduction == "none":
             losses = result.per_anchor.where(~result.per_anchor.isnan(), torch.zeros_like(result.per_anchor))
             return losses, losses, result.evidence

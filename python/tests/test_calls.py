@@ -137,6 +137,15 @@ def test_a_temperature_that_is_a_parameter_is_the_modules():
         debias.InfoNCELoss(torch.nn.Parameter(torch.ones(2)))
 
 
+def test_autocast_changes_nothing_where_a_temperature_is_learnt():
+    z0, z1 = torch.randn(6, 4), torch.randn(6, 4)
+    for loss in (debias.InfoNCELoss, debias.DebiasedNegativesLoss):
+        learnt = loss(torch.nn.Parameter(torch.tensor(0.5)))
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            inside = learnt(z0, z1)
+        assert inside.dtype == torch.float32 and inside.item() == learnt(z0, z1).item()
+
+
 def test_a_temperature_may_have_one_dimension_of_one():
     z0, z1 = torch.randn(6, 4), torch.randn(6, 4)
     for loss in (debias.InfoNCELoss, debias.DebiasedNegativesLoss):

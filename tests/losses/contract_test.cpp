@@ -1,5 +1,6 @@
 // What every registered objective must keep, by being registered.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
