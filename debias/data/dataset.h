@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "debias/data/sample_table.h"
 #include "debias/image/image.h"
 #include "debias/image/partial_image.h"
-#include "debias/data/sample_table.h"
 
 namespace debias {
 

@@ -13,6 +13,7 @@
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
+#include "debias/evaluate/unit_rows.h"  // IWYU pragma: export
 
 namespace debias {
 
@@ -44,10 +45,5 @@ at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std
 
 // A numeric error naming the first of the rows that is not finite: `who`, and the sample's place and source in `dataset`.
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who);
-
-// Rows divided by their norms (a zero row stays zero). Numeric error, with `who` before it, when a row is not finite; the form with labels:
-// data error when their lengths differ.
-at::Tensor unit_rows(const at::Tensor& rows, const std::string& who);
-at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
 
 }  // namespace debias
