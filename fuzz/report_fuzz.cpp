@@ -24,7 +24,6 @@ void hold_parts(fuzz::MemoryFolder& folder, std::string_view text) {
   folder.hold(kWithout.size(), bytes_of(kRecipe));
 }
 
-
 void require_reports(const std::vector<RunRecord>& runs) {
   const std::string page = run_report_html(runs, "1.0");
   fuzz::require(!run_report_text(runs).empty(), "there is something to say");

@@ -56,9 +56,7 @@ class ResidualBlock : public torch::nn::Module {
   }
 
  private:
-  torch::Tensor shortcut(const torch::Tensor& x) {
-    return shortcut_ ? normalised(*shortcut_norm_, convolve(shortcut_, x)) : x;
-  }
+  torch::Tensor shortcut(const torch::Tensor& x) { return shortcut_ ? normalised(*shortcut_norm_, convolve(shortcut_, x)) : x; }
 
   void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const size_t number = convs_.size() + 1;

@@ -60,9 +60,7 @@ void require_labels(const ObjectiveInput& input, const char* objective, const ch
   }
 }
 
-ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second) {
-  return {input, first, second, 2 * input.z.size(0) - 2};
-}
+ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second) { return {input, first, second, 2 * input.z.size(0) - 2}; }
 
 Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char* objective) {
   const ObjectiveInput& input = pair.input;

@@ -9,8 +9,8 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/core/thread_check.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/device.h"
 #include "debias/optim/optimizer.h"
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "debias/core/options.h"
-#include "debias/evaluate/protocols/groups.h"
 #include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocols/groups.h"
 
 namespace debias {
 
