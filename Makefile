@@ -1,6 +1,6 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
-.PHONY: build test test-python demo bench asan fuzz lint format docs install-check bootstrap clean
+.PHONY: build test test-python demo bench asan tsan fuzz lint format docs install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -28,6 +28,9 @@ asan: bootstrap
 	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
 	@scripts/run_tests.sh asan -R '^(core_test|data_test|FuzzCorpus)[.]'
 
+tsan: bootstrap
+	@JOBS=$(JOBS) scripts/run_thread_sanitizer.sh
+
 fuzz: bootstrap
 	@fuzz/run.sh
 
@@ -50,4 +53,4 @@ bootstrap:
 	@scripts/bootstrap.sh
 
 clean:
-	rm -rf build/release build/asan build/fuzz build/lint
+	rm -rf build/release build/asan build/tsan build/fuzz build/lint
