@@ -13,18 +13,19 @@ import sys
 
 EDGES = {
     "core": set(),
+    "runtime": set(),
     "image": set(),
     "data": {"image"},
     "augment": {"image"},
     "loader": {"image", "data", "augment"},
     "kernels": set(),
     "pairs": {"kernels"},
-    "losses": {"kernels", "pairs"},
+    "losses": {"runtime", "kernels", "pairs"},
     "scores": {"kernels"},
     "encoders": set(),
     "optim": set(),
-    "train": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
-    "evaluate": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
+    "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
+    "evaluate": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
     "report": set(),
 }

@@ -12,10 +12,10 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/device.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/prediction_file.h"
 #include "debias/evaluate/protocol_registry.h"
+#include "debias/runtime/device.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {

@@ -19,6 +19,7 @@
 #include "debias/evaluate/alignment.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
+#include "debias/runtime/precision.h"
 
 namespace debias {
 
@@ -29,8 +30,8 @@ struct EvaluationInput {
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
   int64_t workers = 1;
-  std::string precision = "fp32";     // of the encoder: fp32 | bf16
-  OnError on_error = OnError::kStop;  // of the training images: kSubstitute leaves those out of the features that cannot be read
+  Precision precision = Precision::kFp32;  // of the encoder
+  OnError on_error = OnError::kStop;       // of the training images: kSubstitute leaves those out of the features that cannot be read
   // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
   std::function<at::Tensor(const at::Tensor& features)> classifier;
 };

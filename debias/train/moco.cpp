@@ -6,13 +6,13 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/heads.h"
 #include "debias/data/dataset.h"
+#include "debias/encoders/heads.h"
 #include "debias/loader/loader.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/momentum_copy.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {

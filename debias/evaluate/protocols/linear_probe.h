@@ -90,7 +90,7 @@ ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64
 // The same from views made anew each epoch and passed through the encoder in the mode it is in. Numeric error naming the first sample whose
 // feature is not finite; `on_error` is that of the loader (loader.h). The encoder must outlive the result.
 ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
-                             int64_t workers, const std::string& precision, uint64_t seed, OnError on_error = OnError::kStop);
+                             int64_t workers, Precision precision, uint64_t seed, OnError on_error = OnError::kStop);
 
 struct ProbeTraining {
   std::string name;            // of the protocol, for messages and progress
