@@ -18,6 +18,7 @@ EDGES = {
     "data": {"image"},
     "augment": {"image"},
     "loader": {"image", "data", "augment"},
+    "results": set(),
     "kernels": set(),
     "pairs": {"kernels"},
     "losses": {"runtime", "kernels", "pairs"},
@@ -25,9 +26,9 @@ EDGES = {
     "encoders": set(),
     "optim": set(),
     "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
-    "evaluate": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
+    "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
-    "report": set(),
+    "report": {"results"},
 }
 ROOMS = {
     "data/readers": set(),
@@ -37,7 +38,7 @@ ROOMS = {
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
 }
-WITHOUT_TORCH = {"core", "image", "data", "augment", "kernels", "report"}
+WITHOUT_TORCH = {"core", "image", "data", "augment", "results", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -63,7 +64,7 @@ int run_report(const ReportArguments& arguments) {
   if (arguments.text && arguments.json) throw usage_error("report: --text and --json exclude each other; give one");
   const std::string path = page_path(arguments);
   if (!path.empty()) check_out(path);
-  const std::vector<RunRecord> runs = read_runs(arguments.runs, DEBIAS_VERSION);
+  const std::vector<RunRecord> runs = read_runs(arguments.runs, {DEBIAS_VERSION, metric_titles()});
   if (!path.empty()) write_page(path, runs);
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);

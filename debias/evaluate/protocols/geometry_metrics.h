@@ -22,6 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "debias/results/evaluation_record.h"
+
 namespace debias {
 
 // rows float32 [N, D]; N >= 2. Numeric errors on rows that are not finite; data errors on fewer rows than needed.
@@ -29,15 +31,10 @@ double alignment(const at::Tensor& first_views, const at::Tensor& second_views);
 double rankme(const at::Tensor& rows);
 double std_of_l2_normalized(const at::Tensor& rows);
 
-struct CosineDistribution {
-  std::vector<int64_t> histogram;  // equal bins over [-1, 1]; cosine 1 is in the last
-  int64_t pairs = 0;
-  double mean = 0, std = 0;  // NaN without pairs; std by the number of pairs
-};
-
 struct PairGeometry {
   double uniformity = 0;
-  std::map<std::string, CosineDistribution> distributions;  // positive_aligned, ...; or positive, negative
+  // positive_aligned, ...; or positive, negative. Cosine 1 is in the last bin; std by the number of pairs.
+  std::map<std::string, SimilarityHistogram> distributions;
 };
 
 // One pass over all pairs, in blocks. Data errors: lists and rows of different lengths.

@@ -5,7 +5,7 @@
 // during the probe, and is tested with the altered ones: `bn: train` does that, `bn: eval` (default) leaves the encoder alone.
 // linear_supcon: SGD with momentum, learning rate x 0.2 after 60, 75 and 90 % of the epochs, crops and flips; reported is the best epoch.
 // Source: Khosla et al. 2020, main_linear.py. The best epoch is chosen on the valid set where there is one, else, as in their script, on
-// the test set itself: an optimistic figure, said so by `selected_on` in the details.
+// the test set itself: an optimistic figure, said so by `selected_on` in the record.
 //
 // linear_features: Adam with weight decay 1e-4 on stored training features under the evaluation views, batch 2048 without the last partial
 // one (a smaller set is one batch), at most 500 epochs, until the training loss has not fallen for 50; reported is the last epoch. Source:
@@ -104,6 +104,9 @@ struct ProbeTraining {
 double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const ProbeTraining& training,
                    const std::function<void(int64_t epoch)>& after_epoch, Progress& progress);
 
+std::vector<Metric> linear_dcl_metrics();
+std::vector<Metric> linear_features_metrics();
+std::vector<Metric> linear_supcon_metrics();
 EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
