@@ -65,8 +65,8 @@ struct BiasProbeFit {
 // How a linear probe was trained.
 struct TrainedProbe {
   double loss = 0;
-  std::optional<int64_t> epochs, best_epoch;  // trained until the loss stalled; chosen among all
-  std::string selected_on;                    // the split that chose the epoch
+  std::optional<int64_t> epochs = {}, best_epoch = {};  // trained until the loss stalled; chosen among all
+  std::string selected_on = {};                         // the split that chose the epoch
 };
 
 struct EvaluationRecord {
