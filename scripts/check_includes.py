@@ -14,6 +14,7 @@ import sys
 EDGES = {
     "core": set(),
     "runtime": set(),
+    "sweep": set(),
     "image": set(),
     "data": {"image"},
     "augment": {"image"},
@@ -28,7 +29,7 @@ EDGES = {
     "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
     "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
-    "report": {"results"},
+    "report": {"sweep", "results"},
 }
 ROOMS = {
     "data/readers": set(),
@@ -38,7 +39,7 @@ ROOMS = {
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
 }
-WITHOUT_TORCH = {"core", "image", "data", "augment", "results", "kernels", "report"}
+WITHOUT_TORCH = {"core", "sweep", "image", "data", "augment", "results", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone
