@@ -24,7 +24,7 @@ EDGES = {
     "pairs": {"kernels"},
     "losses": {"runtime", "kernels", "pairs"},
     "scores": {"kernels"},
-    "encoders": set(),
+    "encoders": {"kernels"},
     "optim": set(),
     "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
     "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},

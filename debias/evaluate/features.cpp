@@ -36,13 +36,6 @@ void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices,
   }
 }
 
-at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who) {
-  if (rows.size(0) != static_cast<int64_t>(labels.size())) {
-    throw data_error("{}: {} rows and {} labels; give one label per row", who, rows.size(0), labels.size());
-  }
-  return unit_rows(rows, who);
-}
-
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress) {
   const std::string what = fmt::format("features of {} {}", dataset->info().name, dataset->info().split);
@@ -61,7 +54,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   loader.start(0);
   int64_t visited = 0;
   while (const Batch* batch = loader.next()) {
-    at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
+    at::Tensor rows = pooled_features(encoder, batch->images().select(0, 0), options.precision());
     require_finite(rows, batch->indices, *dataset, what);
     const int64_t done = std::ssize(features.indices);
     std::vector<int64_t> read;

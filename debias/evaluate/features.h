@@ -13,8 +13,8 @@
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
+#include "debias/evaluate/unit_rows.h"  // IWYU pragma: export
 #include "debias/runtime/precision.h"
-#include "debias/runtime/unit_rows.h"
 
 namespace debias {
 
@@ -45,8 +45,5 @@ at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision
 
 // A numeric error naming the first of the rows that is not finite: `who`, and the sample's place and source in `dataset`.
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who);
-
-// As unit_rows.h has it; a data error where rows and labels differ in number.
-at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
 
 }  // namespace debias

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "debias/evaluate/protocols/clusterings.h"
 #include "debias/evaluate/protocols/geometry.h"
 #include "debias/evaluate/protocols/groups.h"
 #include "debias/evaluate/protocols/knn_protocol.h"
@@ -38,6 +39,8 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                              macro_auc_metrics()),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups,
                            groups_metrics()),
+      entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, mean over clusterings of a CSV (ReBias)",
+                                run_clusterings, clusterings_metrics()),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry,
                              geometry_metrics()),
       entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne, tsne_metrics()),

@@ -15,6 +15,7 @@ std::vector<Metric> training_metrics() {
   };
   return {metric("train_loss", "training loss"),
           metric("training_seconds", "training time in seconds"),
+          metric("minutes_per_epoch", "minutes of training an epoch"),
           metric("images_per_second", "images a second"),
           metric("classifier_loss", "classifier loss"),
           metric("grad_norm", "gradient norm"),

@@ -9,6 +9,7 @@
 
 #include "debias/core/config.h"
 #include "debias/report/metric_title.h"
+#include "debias/report/similarity_history.h"
 #include "debias/report/training_speed.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/json_file.h"
@@ -41,6 +42,7 @@ struct RunRecord {
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
+  std::vector<SimilarityEpoch> similarities;   // while training
   std::vector<std::string> notes;              // what was found amiss and is no error
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 

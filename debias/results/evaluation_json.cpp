@@ -71,6 +71,11 @@ void add_predictions(const EvaluationRecord& record, Json& json) {
   for_each_split(record.groups, [&](const std::string& split, const GroupTable& table) {
     json["groups"][split] = group_table_json(table, record.classes.at(split));
   });
+  for_each_split(record.clusterings, [&](const std::string& split, const auto& clusterings) {
+    for (const auto& [name, one] : clusterings) {
+      json["clusterings"][split][name] = {{"accuracy", number_or_null(one.accuracy)}, {"cells", one.cells}};
+    }
+  });
 }
 
 void add_features(const EvaluationRecord& record, Json& json) {

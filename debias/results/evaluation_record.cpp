@@ -124,6 +124,11 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
     record.classes[split] = read_class_table(value, path);
   });
   for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
+  for_each_split(json, "clusterings", [&](const auto& split, const Json& value) {
+    for (const auto& [name, one] : value.template get_ref<const Json::object_t&>()) {
+      record.clusterings[split].emplace_back(name, ClusteringAccuracy{number_or_nan(one.at("accuracy")), count_number(one.at("cells"))});
+    }
+  });
   for_each_split(json, "similarity", [&](const auto& split, const Json& sets) {
     for (const auto& [name, value] : sets.template get_ref<const Json::object_t&>()) {
       record.similarity[split][name] = similarity_histogram(value);
@@ -169,11 +174,13 @@ std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {
   }
   std::sort(paths.begin(), paths.end());
   std::vector<EvaluationRecord> records;
-  for (const auto& path : paths) {
-    const Json json = read_json_object(path, kLargestEvaluation);
-    records.push_back(read_fields(path, [&] { return evaluation_record(path, json); }));
-  }
+  for (const auto& path : paths) records.push_back(read_evaluation(path));
   return records;
+}
+
+EvaluationRecord read_evaluation(const std::string& path) {
+  const Json json = read_json_object(path, kLargestEvaluation);
+  return read_fields(path, [&] { return evaluation_record(path, json); });
 }
 
 }  // namespace debias

@@ -55,6 +55,12 @@ struct AlignedValues {
   std::vector<std::string> notes = {};  // one line each, without the protocol's name; read back among the record's
 };
 
+// Of one clustering: the mean over cells of class and cluster, and how many of them counted.
+struct ClusteringAccuracy {
+  double accuracy = 0;
+  int64_t cells = 0;
+};
+
 struct BiasProbeFit {
   int64_t values = 0;  // of the bias
   bool converged = true;
@@ -84,6 +90,7 @@ struct EvaluationRecord {
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // then by set of pairs
   std::map<std::string, FeatureMap> maps;
   std::map<std::string, std::vector<NeighbourQuery>> neighbours;
+  std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> clusterings;  // then by clustering, in the order asked for
   std::optional<BiasProbeFit> bias_probe;
   std::optional<TrainedProbe> trained_probe;
   std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)
@@ -110,5 +117,7 @@ Json to_json(const EvaluationRecord& record);
 // Every *.json of FOLDER, by file name; empty where there is no such folder. Keys that are absent stay empty, unknown ones are passed over:
 // other versions wrote them. Data errors name the file.
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder);
+
+EvaluationRecord read_evaluation(const std::string& path);  // one file
 
 }  // namespace debias

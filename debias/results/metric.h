@@ -9,7 +9,7 @@ enum class Unit { kNumber, kShare };  // a share of one is shown in percent
 enum class Better { kHigher, kLower, kNeither };
 
 // Where a metric stands in a table, first to last; within one of these by protocol, in the order of the registry.
-enum class Standing { kAccuracy, kProtocol, kGroups, kFeatures, kDetail, kTraining };
+enum class Standing { kAccuracy, kProtocol, kGroups, kFairness, kFeatures, kDetail, kTraining };
 
 struct Metric {
   std::string name;   // without its split: "knn_acc1"

@@ -39,6 +39,14 @@ class EveryRegisteredProtocol : public testing::TestWithParam<std::string> {
                                                              {"linear_features", "{epochs: 2}"},
                                                              {"groups", "{bootstrap: 5}"},
                                                              {"tsne", "{iterations: 3}"}};
+    if (GetParam() == "clusterings") {
+      const TemporaryFolder folder;
+      std::ofstream rows(folder / "clusters.csv");
+      rows << "path,tone\n";
+      for (int i = 0; i < 30; ++i) rows << "toy/" << i << ".png," << i % 2 << "\n";
+      rows.close();
+      return judged(input_with_biases(), GetParam(), "{columns: [tone], min_count: 1, file: " + (folder / "clusters.csv") + "}");
+    }
     const auto options = quick.find(GetParam());
     return judged(input_with_biases(), GetParam(), options == quick.end() ? "{}" : options->second);
   }

@@ -31,7 +31,7 @@ TEST(Cmc, TheFirstStepScoresEachHalfAgainstTheOthersBank) {
   at::Tensor features;
   {
     const at::NoGradGuard no_grad;
-    const ModelOutput output = forward(made.parts.model, made.batch.images, ForwardOptions{});
+    const ModelOutput output = forward(made.parts.model, made.batch.images(), ForwardOptions{});
     EXPECT_EQ(output.features.size(2), 2 * 64);
     features = unit_rows(output.projection.select(1, 0).unflatten(1, {2, -1}));
   }

@@ -95,12 +95,14 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
       class_table(split.samples.labels, split.samples.predictions, counts.classes, split.dataset->info().class_names);
 }
 
-PredictionSource chosen(const EvaluationInput& input, const GroupsOptions& options) {
-  if (options.predictions() == PredictionSource::kAuto) return input.classifier ? PredictionSource::kClassifier : PredictionSource::kKnn;
-  if (options.predictions() == PredictionSource::kClassifier && !input.classifier) {
-    throw usage_error("groups: predictions: the run has no classifier; give knn or linear, or train with a `classifier`");
+}  // namespace
+
+PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who) {
+  if (asked == PredictionSource::kAuto) return input.classifier ? PredictionSource::kClassifier : PredictionSource::kKnn;
+  if (asked == PredictionSource::kClassifier && !input.classifier) {
+    throw usage_error("{}: predictions: the run has no classifier; give knn or linear, or train with a `classifier`", who);
   }
-  return options.predictions();
+  return asked;
 }
 
 std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
@@ -110,8 +112,6 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
   }
   return predicted_classes(input.classifier(cache.split(split).values));
 }
-
-}  // namespace
 
 [[gnu::noinline]] GroupsOptions::GroupsOptions() = default;
 
@@ -136,9 +136,9 @@ std::vector<Metric> groups_metrics() {
   const std::vector<Metric> of_groups = {
       {"worst_group_acc", "accuracy of the worst group", Unit::kShare, Better::kHigher, Standing::kGroups},
       {"unbiased_acc", "unbiased accuracy, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups},
-      {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kGroups},
-      {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kGroups},
-      {"equalized_odds_difference", "equalized odds difference", Unit::kShare, Better::kLower, Standing::kGroups}};
+      {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equalized_odds_difference", "equalized odds difference", Unit::kShare, Better::kLower, Standing::kFairness}};
   metrics.insert(metrics.end(), of_groups.begin(), of_groups.end());
   return metrics;
 }
@@ -146,7 +146,7 @@ std::vector<Metric> groups_metrics() {
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   GroupsOptions options = GroupsOptions::table().read(section, "groups");
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
-  options.predictions(chosen(input, options));
+  options.predictions(chosen_predictions(input, options.predictions(), "groups"));
   const int64_t classes = count_classes(*input.train, "groups");
   const Alignment& alignment = cache.alignment(options.aligned());
   const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown

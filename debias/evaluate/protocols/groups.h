@@ -10,8 +10,10 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "debias/core/options.h"
 #include "debias/evaluate/alignment.h"
@@ -41,6 +43,12 @@ class GroupsOptions {
   DEBIAS_OPTION(GroupsOptions, Auto<int64_t>, seed, {})
   static const OptionTable<GroupsOptions>& table();
 };
+
+// `auto` decided; a usage error that begins with `who` where the run has no classifier and one is asked for.
+PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who);
+// The predicted class of each image of a split, by a source that chosen_predictions() has given.
+std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
+                                    const std::string& split);
 
 std::vector<Metric> groups_metrics();
 

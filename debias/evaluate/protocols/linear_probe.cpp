@@ -99,7 +99,7 @@ ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> tr
   return [=, &encoder](int64_t epoch, const ProbeStep& step) {
     loader->start(epoch);
     while (const Batch* batch = loader->next()) {
-      const at::Tensor x = pooled_features(encoder, batch->images.select(0, 0), precision);
+      const at::Tensor x = pooled_features(encoder, batch->images().select(0, 0), precision);
       require_finite(x, batch->indices, *labelled, "linear probe");
       step(x, integers(batch->labels));
     }

@@ -22,8 +22,8 @@ at::Tensor view_pair_features(const EvaluationInput& input, std::shared_ptr<cons
   progress.begin("two views of " + name, loader.batches_per_epoch());
   loader.start(0);
   while (const Batch* batch = loader.next()) {
-    first.push_back(pooled_features(*input.encoder, batch->images.select(0, 0), input.precision));
-    second.push_back(pooled_features(*input.encoder, batch->images.select(0, 1), input.precision));
+    first.push_back(pooled_features(*input.encoder, batch->images().select(0, 0), input.precision));
+    second.push_back(pooled_features(*input.encoder, batch->images().select(0, 1), input.precision));
     require_finite(first.back(), batch->indices, *subset, "two views of " + name);
     require_finite(second.back(), batch->indices, *subset, "two views of " + name);
     progress.advance(batch->number + 1, "");
