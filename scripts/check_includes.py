@@ -13,21 +13,23 @@ import sys
 
 EDGES = {
     "core": set(),
+    "runtime": set(),
     "sweep": set(),
     "image": set(),
     "data": {"image"},
     "augment": {"image"},
     "loader": {"image", "data", "augment"},
+    "results": set(),
     "kernels": set(),
     "pairs": {"kernels"},
-    "losses": {"kernels", "pairs"},
+    "losses": {"runtime", "kernels", "pairs"},
     "scores": {"kernels"},
     "encoders": {"kernels"},
     "optim": set(),
-    "train": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
-    "evaluate": {"loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
+    "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
+    "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
-    "report": {"sweep"},
+    "report": {"sweep", "results"},
 }
 ROOMS = {
     "data/readers": set(),
@@ -37,7 +39,7 @@ ROOMS = {
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
 }
-WITHOUT_TORCH = {"core", "sweep", "image", "data", "augment", "kernels", "report"}
+WITHOUT_TORCH = {"core", "sweep", "image", "data", "augment", "results", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

@@ -18,9 +18,9 @@
 namespace debias {
 namespace {
 
-using Metric = std::pair<std::string, double>;
+using MetricValue = std::pair<std::string, double>;
 
-Metric measured_prior(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+MetricValue measured_prior(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   if (const auto by_labels = prior_by_labels(*input.train, recipe)) return {source.metric(), by_labels->tau_plus};
   return {source.bound_metric(), prior_by_views(input, kPriorImages, progress).tau_plus};
 }
@@ -50,7 +50,7 @@ double view_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress
   return macro_auc(views.select(1, 1), own, first).value;
 }
 
-Metric measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+MetricValue measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   switch (source.measure) {
     case SourceMeasure::kPrior:
       return measured_prior(source, input, recipe, progress);

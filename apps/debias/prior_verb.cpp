@@ -9,7 +9,7 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/encoders/device.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {

@@ -35,7 +35,7 @@ const EvaluationResult& EvaluationCache::judge(const std::string& protocol, cons
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
   EvaluationResult result = entry.run(input_, *this, options, progress_);
   if (const auto train = features_.find("train"); train != features_.end() && train->second.unreadable > 0) {
-    result.details["counts"]["train"] = train->second.indices.size();
+    result.record.counts.front().second = std::ssize(train->second.indices);
     result.notes.push_back(fmt::format("{}: {} of {} training images cannot be read and are left out; debias data check names them",
                                        entry.name, train->second.unreadable, input_.train->size()));
   }
@@ -76,25 +76,24 @@ std::vector<std::string> EvaluationCache::unsaid(const std::vector<std::string>&
   return left;
 }
 
-nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
-                                const Config& resolved_options, int64_t classes) {
-  nlohmann::ordered_json json;
-  json["protocol"] = protocol;
-  for (const auto& [name, value] : metrics) json["metrics"][name] = value;
-  json["options"] = resolved_options.to_json();
-  json["classes"] = classes;
-  json["counts"]["train"] = input.train->size();
-  for (const auto& judged : judged_splits(input)) json["counts"][judged.name] = judged.dataset->size();
-  return json;
+EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
+                          const Config& resolved_options, int64_t classes) {
+  EvaluationRecord record;
+  record.protocol = protocol;
+  record.metrics.assign(metrics.begin(), metrics.end());
+  record.options = resolved_options.to_json();
+  record.class_count = classes;
+  record.counts.emplace_back("train", input.train->size());
+  for (const auto& judged : judged_splits(input)) record.counts.emplace_back(judged.name, judged.dataset->size());
+  return record;
 }
 
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result) {
-  result.details["predictions"] = whose;
+  result.record.predictions = whose;
   for (const auto& judged : judged_splits(input)) {
     std::vector<int64_t> labels;
     for (int64_t i = 0; i < judged.dataset->size(); ++i) labels.push_back(judged.dataset->label(i));
-    auto& table = result.details["by_class"][judged.name];
-    add_confusion(labels, result.predictions.at(judged.name), classes, input.train->info().class_names, table);
+    result.record.classes[judged.name] = class_table(labels, result.predictions.at(judged.name), classes, input.train->info().class_names);
   }
 }
 

@@ -1,4 +1,4 @@
-// Rows divided by their norms.
+// Rows divided by their norms, one label each.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "debias/runtime/unit_rows.h"  // IWYU pragma: export
+
 namespace debias {
 
-// A zero row stays zero. Numeric error, with `who` before it, when a row is not finite; the form with labels: data error when their lengths
-// differ.
-at::Tensor unit_rows(const at::Tensor& rows, const std::string& who);
+// As unit_rows.h has it; a data error where rows and labels differ in number.
 at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
 
 }  // namespace debias

@@ -67,8 +67,9 @@ DebiasedPositivesOptions CombinedDebiasedOptions::positives_part() const {
       .drop_false_negatives(drop_false_negatives_);
 }
 
-ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
-  CombinedDebiasedOptions::table().verify(options, kCombinedDebiasedName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
   const AggregatedViews views(checked_views(input, kCombinedDebiasedName),
                               {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kCombinedDebiasedName);
   const auto negatives = [&] {
@@ -84,6 +85,12 @@ ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDeb
   return mixed(negatives(), positives(), options.mix());
 }
 
+}  // namespace
+
+ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
+  return computed(input, verified(options, kCombinedDebiasedName));
+}
+
 ObjectiveResult combined_debiased(const at::Tensor& z, const CombinedDebiasedOptions& options, const at::Tensor& labels) {
   return combined_debiased(ObjectiveInput{.z = z, .labels = labels}, options);
 }
@@ -94,7 +101,7 @@ ObjectiveEntry combined_debiased_entry() {
   entry.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<CombinedDebiasedOptions>(std::move(entry), combined_debiased);
+  return with_options<CombinedDebiasedOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -82,11 +82,18 @@ AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPo
   return losses;
 }
 
-ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
-  DebiasedPositivesOptions::table().verify(options, kDebiasedPositivesName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
   const AggregatedViews views(checked_views(input, kDebiasedPositivesName),
                               {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kDebiasedPositivesName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, options); });
+}
+
+}  // namespace
+
+ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
+  return computed(input, verified(options, kDebiasedPositivesName));
 }
 
 ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesOptions& options, const at::Tensor& labels) {
@@ -100,7 +107,7 @@ ObjectiveEntry debiased_positives_entry() {
   entry.summary = "the positive pair corrected by tau_plus and the negatives' mean (Mitigating Biases in Contrastive Learning eq. 12)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<DebiasedPositivesOptions>(std::move(entry), debiased_positives);
+  return with_options<DebiasedPositivesOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

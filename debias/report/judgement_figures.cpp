@@ -49,7 +49,7 @@ Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector
     const NumberRow* row = find_row(rows, set.data, split_prefix(set) + std::string(metric), source);
     const auto has_value = [](const auto& number) { return number && !std::isnan(number->value); };
     if (row == nullptr || std::ranges::none_of(row->by_column, has_value)) continue;
-    chart.categories.push_back(metric_title(std::string(metric)).title);
+    chart.categories.push_back(columns.front().titles().of(std::string(metric)).title);
     for (size_t i = 0; i < columns.size(); ++i) {
       const KeyNumber number = row->by_column[i].value_or(KeyNumber{.value = kNoNumber});
       const bool known = number.kind != IntervalKind::kNone;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/report/evaluation_record.h"
+#include "debias/results/evaluation_record.h"
 
 namespace debias {
 

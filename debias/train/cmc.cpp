@@ -10,10 +10,10 @@
 #include "debias/data/dataset.h"
 #include "debias/encoders/channel_halves.h"
 #include "debias/loader/batch.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/scores/bank_scores.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/memory_bank.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {

@@ -12,10 +12,10 @@
 #include "debias/core/registry.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/cross_entropy.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
 #include "debias/train/simclr.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {

@@ -9,10 +9,10 @@
 #include "debias/data/dataset.h"
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/momentum_copy.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {

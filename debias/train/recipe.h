@@ -17,16 +17,10 @@
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/optim/value_schedule.h"
+#include "debias/runtime/precision.h"
 #include "debias/train/option_source.h"
 
 namespace debias {
-
-enum class Precision { kFp32, kBf16 };
-template <>
-struct EnumNames<Precision> {
-  static constexpr std::array<std::pair<std::string_view, Precision>, 2> values = {
-      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
-};
 
 // Whether all views of a batch pass the network together (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.

@@ -1,18 +1,15 @@
 #include "debias/train/run_parts.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
 #include "debias/augment/view_pipeline.h"
-#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/core/thread_check.h"
 #include "debias/data/dataset.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/encoders/device.h"
 #include "debias/optim/optimizer.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
@@ -28,10 +25,7 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
-  const int threads =
-      recipe.train.threads() ? static_cast<int>(*recipe.train.threads()) : std::min(at::get_num_threads(), available_cpus());
-  require_threads(threads);  // torch would wait for ever for one that cannot be started
-  at::set_num_threads(threads);
+  use_threads(recipe.train.threads());
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;

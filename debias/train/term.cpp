@@ -8,8 +8,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/bias_data.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {

@@ -64,10 +64,10 @@ TEST_F(Clusterings, EachCellCountsAlikeAndEachClusteringToo) {
   const EvaluationResult result = run(", min_count: 3");
   const auto texture = cells(texture_of, 3), tone = cells(tone_of, 3);
   EXPECT_NEAR(result.metrics.at("test.clusterings_acc"), (texture.first + tone.first) / 2, 1e-12);
-  EXPECT_EQ(result.details["clusterings"]["test"]["tone"]["cells"], tone.second);
+  EXPECT_EQ(details(result)["clusterings"]["test"]["tone"]["cells"], tone.second);
   EXPECT_LT(tone.second, 6) << "a cell is too small";
-  EXPECT_NEAR(result.details["clusterings"]["test"]["texture"]["accuracy"].get<double>(), texture.first, 1e-12);
-  EXPECT_EQ(result.details["predictions"], "knn");
+  EXPECT_NEAR(details(result)["clusterings"]["test"]["texture"]["accuracy"].get<double>(), texture.first, 1e-12);
+  EXPECT_EQ(details(result)["predictions"], "knn");
 }
 
 TEST_F(Clusterings, WhatTheFileLacksIsSaid) {

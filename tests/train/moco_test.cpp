@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
-#include "debias/train/unit_rows.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"
 #include "tests/train/small_recipe.h"

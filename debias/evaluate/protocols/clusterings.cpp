@@ -89,13 +89,8 @@ std::vector<std::vector<int64_t>> clusters_of(const ClusterFile& file, const std
   return clusters;
 }
 
-struct CellMean {
-  double accuracy = 0;
-  int64_t cells = 0;
-};
-
-CellMean mean_over_cells(const GroupCounts& counts, int64_t min_count, const std::string& what) {
-  CellMean mean;
+ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count, const std::string& what) {
+  ClusteringAccuracy mean;
   for (size_t cell = 0; cell < counts.count.size(); ++cell) {
     if (counts.count[cell] < min_count) continue;
     mean.accuracy += static_cast<double>(counts.correct[cell]) / static_cast<double>(counts.count[cell]);
@@ -125,6 +120,10 @@ const OptionTable<ClusteringsOptions>& ClusteringsOptions::table() {
   return table;
 }
 
+std::vector<Metric> clusterings_metrics() {
+  return {{"clusterings_acc", "accuracy over clusterings, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups}};
+}
+
 EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   ClusteringsOptions options = ClusteringsOptions::table().read(section, kClusteringsName);
   if (options.file().empty()) throw usage_error("clusterings: no file is given; write clusterings: {{file: FILE.csv}}");
@@ -132,7 +131,7 @@ EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& 
   const int64_t classes = count_classes(*input.train, kClusteringsName);
   const ClusterFile file(options);
   EvaluationResult result;
-  nlohmann::ordered_json found;
+  std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> found;
   for (const auto& judged : judged_splits(input)) {
     require_labels(*judged.dataset, classes, kClusteringsName);
     const auto clusters = clusters_of(file, options.file(), *judged.dataset, options.columns().size());
@@ -148,18 +147,19 @@ EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& 
     for (size_t c = 0; c < clusters.size(); ++c) {
       samples.biases = clusters[c];
       samples.groups = file.cluster_count(c);
-      const CellMean mean = mean_over_cells(count_groups(samples), options.min_count(), judged.name + ": " + options.columns()[c]);
-      found[judged.name][options.columns()[c]] = {{"accuracy", mean.accuracy}, {"cells", mean.cells}};
+      const ClusteringAccuracy mean =
+          mean_over_cells(count_groups(samples), options.min_count(), judged.name + ": " + options.columns()[c]);
+      found[judged.name].emplace_back(options.columns()[c], mean);
       sum += mean.accuracy;
     }
     result.metrics[judged.name + ".clusterings_acc"] = sum / static_cast<double>(clusters.size());
     result.predictions[judged.name] = std::move(samples.predictions);
   }
   if (result.metrics.empty()) throw FileError(options.file(), "no row is of a judged image; its paths must end as theirs do");
-  result.details = describe(kClusteringsName, input, result.metrics, ClusteringsOptions::table().write(options), classes);
-  result.details["predictions"] = enum_name(options.predictions());
-  result.details["clusterings"] = found;
-  result.details["notes"] = result.notes;
+  result.record = describe(kClusteringsName, input, result.metrics, ClusteringsOptions::table().write(options), classes);
+  result.record.predictions = enum_name(options.predictions());
+  result.record.clusterings = std::move(found);
+  result.record.notes = result.notes;
   return result;
 }
 

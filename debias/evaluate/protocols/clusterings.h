@@ -29,7 +29,9 @@ class ClusteringsOptions {
   static const OptionTable<ClusteringsOptions>& table();
 };
 
-// Metric clusterings_acc. Details: per split and column the accuracy and the number of cells that counted. Usage errors: no file, no
+std::vector<Metric> clusterings_metrics();
+
+// Metric clusterings_acc. The record has per split and column the accuracy and the number of cells that counted. Usage errors: no file, no
 // columns; as of run_groups for predictions. Data errors: of the CSV, naming it; no judged image in it; no cell of min_count images.
 EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 

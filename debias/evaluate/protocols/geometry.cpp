@@ -15,28 +15,6 @@
 namespace debias {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json described(const PairGeometry& geometry) {
-  const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
-  Json json;
-  for (const auto& [name, distribution] : geometry.distributions) {
-    json[name] = {{"pairs", distribution.pairs},
-                  {"mean", number(distribution.mean)},
-                  {"std", number(distribution.std)},
-                  {"histogram", distribution.histogram}};
-  }
-  return json;
-}
-
-Json described(const BiasProbe& probe) {
-  return {{"values", probe.values.size()},
-          {"converged", probe.fit.converged},
-          {"iterations", probe.fit.iterations},
-          {"gradient", probe.fit.gradient},
-          {"objective", probe.fit.objective}};
-}
-
 void judge_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
   const BiasReading reading = read_bias(probe, features);
   if (reading.known == 0) {
@@ -63,6 +41,16 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
   return table;
 }
 
+std::vector<Metric> geometry_metrics() {
+  return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_majority_rate", "most frequent bias value", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_uniform_rate", "one over the number of bias values", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"uniformity", "uniformity", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"rankme", "RankMe", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"std_of_l2_normalized", "std of normalised features", Unit::kNumber, Better::kNeither, Standing::kFeatures}};
+}
+
 EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
   GeometryOptions options = GeometryOptions::table().read(section, "geometry");
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
@@ -80,7 +68,7 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     }
     if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias values, so no bias_probe_acc1");
   }
-  Json similarity;
+  std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;
   for (const auto& judged : judged_splits(input)) {
     const Features& features = cache.split(judged.name);
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
@@ -92,13 +80,16 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     result.metrics[judged.name + ".rankme"] = rankme(rows);
     result.metrics[judged.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);
     if (probe) judge_bias(*probe, judged.name, features, result);
-    similarity[judged.name] = described(pairs);
+    similarity[judged.name] = pairs.distributions;
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
-  result.details = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);
-  result.details["similarity"] = similarity;
-  if (probe) result.details["bias_probe"] = described(*probe);
-  result.details["notes"] = result.notes;
+  result.record = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);
+  result.record.similarity = std::move(similarity);
+  if (probe) {
+    const LogisticFit& fit = probe->fit;
+    result.record.bias_probe = {std::ssize(probe->values), fit.converged, fit.iterations, fit.gradient, fit.objective};
+  }
+  result.record.notes = result.notes;
   return result;
 }
 

@@ -25,9 +25,11 @@ class GeometryOptions {
   static const OptionTable<GeometryOptions>& table();
 };
 
+std::vector<Metric> geometry_metrics();
+
 // Metrics alignment, uniformity, rankme, std_of_l2_normalized, and bias_probe_acc1 with bias_majority_rate and bias_uniform_rate where
-// training and judged split have bias values (a note says where not). Details: per split `similarity`, by set: pairs, mean, std, histogram;
-// `bias_probe`: values, converged, iterations, gradient (its largest entry), objective. Labels are not needed.
+// training and judged split have bias values (a note says where not). The record has the similarities of each split by set of pairs, and
+// how the probe was fitted. Labels are not needed.
 EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

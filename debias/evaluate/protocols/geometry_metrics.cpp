@@ -106,8 +106,7 @@ PairGeometry pair_geometry(const at::Tensor& rows, const std::vector<int64_t>& l
   result.uniformity = std::log(total.potential / pairs);
   for (int s = 0; s < kSets; ++s) {
     if (!biased && s % 2 == 1) continue;  // unknown bias values are all alike
-    CosineDistribution distribution{total.histogram[s], 0, std::numeric_limits<double>::quiet_NaN(),
-                                    std::numeric_limits<double>::quiet_NaN()};
+    SimilarityHistogram distribution{0, kNotKnown, kNotKnown, total.histogram[s]};
     for (const int64_t count : distribution.histogram) distribution.pairs += count;
     if (distribution.pairs > 0) {
       const auto n = static_cast<double>(distribution.pairs);

@@ -7,12 +7,11 @@
 #include "debias/core/error.h"
 #include "debias/data/value_name.h"
 #include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/confusion.h"
 #include "debias/evaluate/protocols/group_tables.h"
 
 namespace debias {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kNamedCells = 5;  // of a note
 
@@ -75,12 +74,12 @@ std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& cou
                      lack, named, small > kNamedCells ? ", ..." : "");
 }
 
-void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, Json& undefined) {
+void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, std::vector<std::string>& undefined) {
   const GroupCounts counts = count_groups(split.samples);
   for (const auto& [name, value] : group_metrics(counts, split.options)) {
     const std::string full = split.name + "." + name;
     if (std::isnan(value)) {
-      undefined[full] = nullptr;
+      undefined.push_back(full);
       result.notes.push_back(fmt::format("groups: {} is undefined: no groups to compute it from", full));
     } else {
       result.metrics[full] = value;
@@ -88,10 +87,12 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
   }
   const Bootstrap bootstrap{options.bootstrap(), options.level(), static_cast<uint64_t>(*options.seed())};
   for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
-    if (result.metrics.contains(split.name + "." + name)) result.intervals[split.name + "." + name] = interval;
+    if (result.metrics.contains(split.name + "." + name)) result.record.intervals[split.name + "." + name] = interval;
   }
   if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
-  result.details["groups"][split.name] = group_tables(split.dataset->info(), split.samples, counts);
+  result.record.groups[split.name] = group_table(split.dataset->info(), counts);
+  result.record.classes[split.name] =
+      class_table(split.samples.labels, split.samples.predictions, counts.classes, split.dataset->info().class_names);
 }
 
 }  // namespace
@@ -129,6 +130,19 @@ const OptionTable<GroupsOptions>& GroupsOptions::table() {
   return table;
 }
 
+std::vector<Metric> groups_metrics() {
+  std::vector<Metric> metrics = {{"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy}};
+  for (const auto& metric : side_metrics()) metrics.push_back(metric);
+  const std::vector<Metric> of_groups = {
+      {"worst_group_acc", "accuracy of the worst group", Unit::kShare, Better::kHigher, Standing::kGroups},
+      {"unbiased_acc", "unbiased accuracy, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups},
+      {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equalized_odds_difference", "equalized odds difference", Unit::kShare, Better::kLower, Standing::kFairness}};
+  metrics.insert(metrics.end(), of_groups.begin(), of_groups.end());
+  return metrics;
+}
+
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   GroupsOptions options = GroupsOptions::table().read(section, "groups");
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
@@ -142,21 +156,22 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
     splits.push_back(read_split(judged, *input.train, classes, alignment.judged[splits.size()], options));
   }
   EvaluationResult result;
-  Json undefined = Json::object();
+  std::vector<std::string> undefined;
   for (BiasedSplit& split : splits) {
     split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
     add_split(split, options, result, undefined);
     result.predictions[split.name] = std::move(split.samples.predictions);
   }
-  Json details = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
-  details["metrics"].update(undefined);
-  details["predictions"] = enum_name(options.predictions());
-  describe_alignment(alignment, details);
-  for (const auto& [name, interval] : result.intervals) details["intervals"][name] = {interval.first, interval.second};
-  details["groups"] = std::move(result.details["groups"]);
-  for (const auto& note : result.notes) details["notes"].push_back(note);
+  EvaluationRecord record = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
+  for (const auto& name : undefined) record.metrics.emplace_back(name, kNotKnown);
+  record.predictions = enum_name(options.predictions());
+  record.aligned = alignment;
+  record.intervals = std::move(result.record.intervals);
+  record.groups = std::move(result.record.groups);
+  record.classes = std::move(result.record.classes);
+  if (!result.notes.empty()) record.notes = result.notes;
+  result.record = std::move(record);
   result.notes.insert(result.notes.begin(), unsaid.begin(), unsaid.end());
-  result.details = std::move(details);
   return result;
 }
 

@@ -5,8 +5,8 @@
 //
 // Which bias values are aligned with a class: alignment.h.
 //
-// The details hold "predictions" (knn, linear or classifier: whose were judged), "aligned", "aligned_by" and "aligned_share" (alignment.h),
-// the intervals, null for metrics that are undefined and, per split, the tables of group_tables.h; `notes` says what was left out.
+// The record has whose predictions were judged (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
+// metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
 #pragma once
 
 #include <array>
@@ -49,6 +49,8 @@ PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSour
 // The predicted class of each image of a split, by a source that chosen_predictions() has given.
 std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
                                     const std::string& split);
+
+std::vector<Metric> groups_metrics();
 
 // Usage error: a judged set without bias values; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
 // Data errors as of count_classes and require_labels (accuracy.h).

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "debias/core/philox.h"
 #include "debias/evaluate/accuracy.h"
@@ -11,16 +12,12 @@
 namespace debias {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint16_t kExampleStep = 10;  // its own stream among those of evaluation
 constexpr int64_t kShownNeighbours = 8;
 constexpr uint64_t kSeedOfAllRuns = 0;
 
-Json described(const Dataset& dataset, int64_t index, const char* id_name) {
-  Json json = {{id_name, dataset.id(index)}, {"label", dataset.label(index)}};
-  if (dataset.bias(index) != kUnknown) json["bias"] = dataset.bias(index);
-  return json;
+NeighbourImage described(const Dataset& dataset, int64_t index) {
+  return {.id = dataset.id(index), .label = dataset.label(index), .bias = dataset.bias(index)};
 }
 
 // Adds the image to those to be shown.
@@ -28,26 +25,24 @@ void show(const std::string& split, const std::shared_ptr<const Dataset>& datase
   result.images[fmt::format("{}_{}", split, dataset->id(index))] = {dataset, index};
 }
 
-Json examples_of(const JudgedSplit& judged, const std::vector<int64_t>& chosen, const KnnGallery& gallery, const EvaluationInput& input,
-                 EvaluationCache& cache, EvaluationResult& result) {
+std::vector<NeighbourQuery> examples_of(const JudgedSplit& judged, const std::vector<int64_t>& chosen, const KnnGallery& gallery,
+                                        const EvaluationInput& input, EvaluationCache& cache, EvaluationResult& result) {
   const Features &train = cache.train(), &queries = cache.split(judged.name);
   const auto nearest = nearest_voters(gallery, queries.values.index_select(0, at::tensor(chosen, at::kLong)), kShownNeighbours);
-  Json list = Json::array();
+  std::vector<NeighbourQuery> examples;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const int64_t query = queries.indices[chosen[i]];
     show(judged.name, judged.dataset, query, result);
-    Json example = described(*judged.dataset, query, "query");
-    example["predicted"] = result.predictions[judged.name][chosen[i]];
+    NeighbourQuery example{described(*judged.dataset, query), result.predictions[judged.name][chosen[i]], {}};
     for (const Neighbour& neighbour : nearest[i]) {
       const int64_t index = train.indices[neighbour.row];
       show("train", input.train, index, result);
-      Json shown = described(*input.train, index, "id");
-      shown["cosine"] = std::round(neighbour.cosine * 1e6) / 1e6;
-      example["nearest"].push_back(shown);
+      example.nearest.push_back(described(*input.train, index));
+      example.nearest.back().cosine = std::round(neighbour.cosine * 1e6) / 1e6;
     }
-    list.push_back(example);
+    examples.push_back(std::move(example));
   }
-  return list;
+  return examples;
 }
 
 }  // namespace
@@ -71,6 +66,13 @@ std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, con
   return chosen;
 }
 
+std::vector<Metric> knn_metrics() {
+  std::vector<Metric> metrics = {{"knn_acc1", "kNN accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol},
+                                 {"knn_acc5", "kNN accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail}};
+  for (const auto& metric : side_metrics()) metrics.push_back(metric);
+  return metrics;
+}
+
 EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   KnnOptions options = KnnOptions::table().read(section, "knn");
   const int64_t classes = count_classes(*input.train, "knn");
@@ -83,7 +85,8 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   const Alignment& alignment = cache.alignment();
   EvaluationResult result;
   result.notes = cache.unsaid(alignment.notes);
-  Json examples, sides;
+  std::map<std::string, std::vector<NeighbourQuery>> examples;
+  std::vector<std::pair<std::string, double>> sides;
   size_t place = 0;
   for (const auto& judged : judged_splits(input)) {
     const Features& queries = cache.split(judged.name);
@@ -94,7 +97,7 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
     std::map<std::string, double> own;
     add_side_accuracy(judged.name, found.ranks, queries.labels, queries.biases, alignment.judged[place++], own);
     if (input.classifier) {
-      for (const auto& [name, value] : own) sides[name] = value;
+      sides.insert(sides.end(), own.begin(), own.end());
     } else {
       result.metrics.merge(own);
     }
@@ -102,11 +105,11 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
     const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples(), input.seed);
     examples[judged.name] = examples_of(judged, chosen, gallery, input, cache, result);
   }
-  result.details = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
+  result.record = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
   describe_predictions("knn", input, classes, result);
-  if (!alignment.map.empty() || !alignment.notes.empty()) describe_alignment(alignment, result.details);
-  if (!sides.is_null()) result.details["sides"] = sides;
-  if (!examples.is_null()) result.details["neighbours"] = examples;
+  if (!alignment.map.empty() || !alignment.notes.empty()) result.record.aligned = alignment;
+  result.record.side_metrics = std::move(sides);
+  result.record.neighbours = std::move(examples);
   return result;
 }
 

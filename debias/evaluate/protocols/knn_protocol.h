@@ -14,13 +14,14 @@ namespace debias {
 std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, const std::vector<int64_t>& labels, int64_t count,
                                     uint64_t seed);
 
+std::vector<Metric> knn_metrics();
+
 // Metrics knn_acc1, knn_acc5 and, where bias values are known and the run has no classifier, aligned_acc and conflicting_acc of each judged
 // split, by the map that `groups` takes (EvaluationCache::alignment). Where the run has a classifier, these names are the classifier's, and
-// kNN's stand in the details alone, as "sides": {"SPLIT.aligned_acc", "SPLIT.conflicting_acc"}.
+// kNN's stand in the record's side_metrics alone.
 //
-// Details: those of describe_alignment and describe_predictions, and "neighbours": {SPLIT:
-// [{"query": id, "label", "bias", "predicted", "nearest": 8 x {"id", "label", "bias", "cosine"}}]}, nearest first; ids are Dataset::id();
-// "bias" is absent where unknown. `images` of the result holds all of them, as SPLIT_ID and train_ID.
+// The record has the aligned values, the predictions by class, and neighbours: 8 training images each, nearest first; ids are
+// Dataset::id(). `images` of the result holds all of them, as SPLIT_ID and train_ID.
 EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

@@ -5,7 +5,7 @@
 // during the probe, and is tested with the altered ones: `bn: train` does that, `bn: eval` (default) leaves the encoder alone.
 // linear_supcon: SGD with momentum, learning rate x 0.2 after 60, 75 and 90 % of the epochs, crops and flips; reported is the best epoch.
 // Source: Khosla et al. 2020, main_linear.py. The best epoch is chosen on the valid set where there is one, else, as in their script, on
-// the test set itself: an optimistic figure, said so by `selected_on` in the details.
+// the test set itself: an optimistic figure, said so by `selected_on` in the record.
 //
 // linear_features: Adam with weight decay 1e-4 on stored training features under the evaluation views, batch 2048 without the last partial
 // one (a smaller set is one batch), at most 500 epochs, until the training loss has not fallen for 50; reported is the last epoch. Source:
@@ -90,7 +90,7 @@ ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64
 // The same from views made anew each epoch and passed through the encoder in the mode it is in. Numeric error naming the first sample whose
 // feature is not finite; `on_error` is that of the loader (loader.h). The encoder must outlive the result.
 ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
-                             int64_t workers, const std::string& precision, uint64_t seed, OnError on_error = OnError::kStop);
+                             int64_t workers, Precision precision, uint64_t seed, OnError on_error = OnError::kStop);
 
 struct ProbeTraining {
   std::string name;            // of the protocol, for messages and progress
@@ -104,6 +104,9 @@ struct ProbeTraining {
 double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const ProbeTraining& training,
                    const std::function<void(int64_t epoch)>& after_epoch, Progress& progress);
 
+std::vector<Metric> linear_dcl_metrics();
+std::vector<Metric> linear_features_metrics();
+std::vector<Metric> linear_supcon_metrics();
 EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);
 EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& options, Progress& progress);

@@ -74,6 +74,11 @@ Config step_schedule(int64_t epochs, double gamma) {
 
 }  // namespace
 
+std::vector<Metric> linear_dcl_metrics() {
+  return {{"linear_acc1", "linear probe accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"linear_acc5", "linear probe accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail}};
+}
+
 EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
   const std::string name = "linear_dcl";
   LinearDclOptions options = LinearDclOptions::table().read(section, name);
@@ -98,10 +103,15 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
     report(judged.name + ".linear", judge(model, judged_features), result.metrics);
     result.predictions[judged.name] = predicted_classes(model.logits(judged_features.values));
   }
-  result.details = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);
-  result.details["train_loss"] = loss;
+  result.record.trained_probe = TrainedProbe{.loss = loss};
   return result;
+}
+
+std::vector<Metric> linear_features_metrics() {
+  return {{"linear_features_acc1", "linear probe accuracy, stored features", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"linear_features_acc5", "linear probe accuracy, top 5, stored features", Unit::kShare, Better::kHigher, Standing::kDetail}};
 }
 
 EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
@@ -130,11 +140,17 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
     report(judged.name + ".linear_features", judge(model, features), result.metrics);
     result.predictions[judged.name] = predicted_classes(model.logits(features.values));
   }
-  result.details = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);
-  result.details["train_loss"] = loss;
-  result.details["epochs"] = epochs;
+  result.record.trained_probe = TrainedProbe{.loss = loss, .epochs = epochs};
   return result;
+}
+
+std::vector<Metric> linear_supcon_metrics() {
+  std::vector<Metric> metrics = linear_dcl_metrics();
+  metrics.push_back({"linear_last_acc1", "linear probe accuracy, last epoch", Unit::kShare, Better::kHigher, Standing::kProtocol});
+  metrics.push_back({"linear_last_acc5", "linear probe accuracy, top 5, last epoch", Unit::kShare, Better::kHigher, Standing::kDetail});
+  return metrics;
 }
 
 EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
@@ -174,11 +190,9 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
     report(judged.name + ".linear", best[judged.name], result.metrics);
     report(judged.name + ".linear_last", last[judged.name], result.metrics);
   }
-  result.details = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
   describe_predictions("linear", input, classes, result);
-  result.details["train_loss"] = loss;
-  result.details["best_epoch"] = best_epoch;
-  result.details["selected_on"] = selector;
+  result.record.trained_probe = TrainedProbe{.loss = loss, .best_epoch = best_epoch, .selected_on = selector};
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
@@ -102,6 +103,8 @@ MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& option
   return macro_auc(train.values, train.labels, draw_anchors(train, options.anchors(), seed, true));
 }
 
+std::vector<Metric> macro_auc_metrics() { return {{"macro_auc", "macro-AUC", Unit::kShare, Better::kHigher, Standing::kProtocol}}; }
+
 EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   const std::string name = "macro_auc";
   MacroAucOptions options = MacroAucOptions::table().read(section, name);
@@ -111,20 +114,20 @@ EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& ca
   EvaluationResult result;
   std::vector<std::string> splits = {"train"};
   for (const auto& judged : judged_splits(input)) splits.push_back(judged.name);
-  nlohmann::ordered_json used;
+  std::vector<std::pair<std::string, int64_t>> used;
   for (const std::string& split : splits) {
     const auto seed = static_cast<uint64_t>(*options.seed());
     const AucAnchors anchors = draw_anchors(cache.split(split), options.anchors(), seed, split == "train");
     const MacroAuc found = macro_auc(cache.train().values, cache.train().labels, anchors);
-    used[split] = found.anchors;
+    used.emplace_back(split, found.anchors);
     if (found.anchors > 0) {
       result.metrics[split + ".macro_auc"] = found.value;
     } else {
       result.notes.push_back(fmt::format("macro_auc: {}: no anchor has rows of its class and of others", split));
     }
   }
-  result.details = describe(name, input, result.metrics, MacroAucOptions::table().write(options), classes);
-  result.details["anchors"] = used;
+  result.record = describe(name, input, result.metrics, MacroAucOptions::table().write(options), classes);
+  result.record.anchors = std::move(used);
   return result;
 }
 

@@ -45,6 +45,8 @@ MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels
 // Of the training images, anchors drawn from them by `options`; a seed of auto is `seed`.
 MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& options, uint64_t seed);
 
+std::vector<Metric> macro_auc_metrics();
+
 EvaluationResult run_macro_auc(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

@@ -43,6 +43,12 @@ at::Tensor class_means(const at::Tensor& features, const std::vector<int64_t>& l
   return (sums / counts.clamp_min(1).unsqueeze(1)).to(at::kFloat);
 }
 
+std::vector<Metric> mean_classifier_metrics() {
+  return {{"mean_classifier_acc1", "mean classifier accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"mean_classifier_acc5", "mean classifier accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail},
+          {"mean_classifier_loss", "mean classifier loss", Unit::kNumber, Better::kLower, Standing::kDetail}};
+}
+
 EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
   const std::string name = "mean_classifier";
   const MeanClassifierOptions options = MeanClassifierOptions::table().read(section, name);
@@ -59,7 +65,7 @@ EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCac
     result.metrics[judged.name + ".mean_classifier_loss"] = mean_loss(logits, features.labels);
     result.predictions[judged.name] = predicted_classes(logits);
   }
-  result.details = describe(name, input, result.metrics, MeanClassifierOptions::table().write(options), classes);
+  result.record = describe(name, input, result.metrics, MeanClassifierOptions::table().write(options), classes);
   describe_predictions(name, input, classes, result);
   return result;
 }

@@ -23,6 +23,8 @@ class MeanClassifierOptions {
 // error on a row that is not finite.
 at::Tensor class_means(const at::Tensor& features, const std::vector<int64_t>& labels, int64_t classes);
 
+std::vector<Metric> mean_classifier_metrics();
+
 // Metrics mean_classifier_acc1, mean_classifier_acc5 and mean_classifier_loss (nats) of each judged split.
 EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "debias/core/error.h"
 #include "debias/evaluate/maps/neighbour_map.h"
@@ -11,8 +12,6 @@
 
 namespace debias {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kUsualPerplexity = 30;
 constexpr int64_t kFewestImages = 4;
@@ -39,17 +38,17 @@ SplitMap map_of(const at::Tensor& features, double perplexity, const TsneOptions
   return map;
 }
 
-Json described(const SplitMap& map, const Features& features, const std::vector<int64_t>& images, const Dataset& dataset,
-               double perplexity) {
-  Json json = {{"ids", Json::array()}, {"points", Json::array()}};
-  for (const int64_t image : images) json["ids"].push_back(dataset.id(features.indices[image]));
-  for (const Point& point : map.points) json["points"].push_back({shortened(point.x), shortened(point.y)});
-  json["labels"] = at_places(features.labels, images);
-  const std::vector<int64_t> biases = at_places(features.biases, images);
-  if (std::any_of(biases.begin(), biases.end(), [](int64_t bias) { return bias != kUnknown; })) json["bias"] = biases;
-  json["kl"] = map.divergence;
-  json["perplexity"] = perplexity;
-  return json;
+FeatureMap described(const SplitMap& map, const Features& features, const std::vector<int64_t>& images, const Dataset& dataset,
+                     double perplexity) {
+  FeatureMap shown;
+  for (const int64_t image : images) shown.ids.push_back(dataset.id(features.indices[image]));
+  for (const Point& point : map.points) shown.points.emplace_back(shortened(point.x), shortened(point.y));
+  shown.labels = at_places(features.labels, images);
+  std::vector<int64_t> biases = at_places(features.biases, images);
+  if (std::any_of(biases.begin(), biases.end(), [](int64_t bias) { return bias != kUnknown; })) shown.biases = std::move(biases);
+  shown.kl = map.divergence;
+  shown.perplexity = perplexity;
+  return shown;
 }
 
 }  // namespace
@@ -76,6 +75,8 @@ double resolve_perplexity(const TsneOptions& options, int64_t images, const std:
   return *options.perplexity();
 }
 
+std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
+
 EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
   TsneOptions options = TsneOptions::table().read(section, "tsne");
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
@@ -88,7 +89,7 @@ EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, 
     resolve_perplexity(options, shown(judged), judged.name);
   }
   EvaluationResult result;
-  Json maps;
+  std::map<std::string, FeatureMap> maps;
   for (const auto& judged : judged_splits(input)) {
     const Features& features = cache.split(judged.name);
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), static_cast<uint64_t>(*options.seed()));
@@ -99,8 +100,8 @@ EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, 
     maps[judged.name] = described(map, features, images, *judged.dataset, perplexity);
   }
   const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
-  result.details = describe("tsne", input, result.metrics, TsneOptions::table().write(options), classes);
-  result.details["map"] = maps;
+  result.record = describe("tsne", input, result.metrics, TsneOptions::table().write(options), classes);
+  result.record.maps = std::move(maps);
   return result;
 }
 

@@ -26,6 +26,8 @@ class TsneOptions {
 // below `images` - 1.
 double resolve_perplexity(const TsneOptions& options, int64_t images, const std::string& split);
 
+std::vector<Metric> tsne_metrics();
+
 // Details: "map": {SPLIT: {"ids", "points": [[x, y], ...], "labels", "bias" (where any is known), "kl", "perplexity"}}. Labels are not
 // needed. Data error on a split of fewer than 4 images.
 EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);

@@ -74,7 +74,7 @@ TEST(Geometry, PairsEqualANaiveDoubleLoop) {
   EXPECT_NEAR(found.uniformity, std::log(potential / (N * (N - 1) / 2.0)), 1e-6);
   ASSERT_EQ(found.distributions.size(), 4u);
   for (const auto& [name, list] : cosines) {
-    const CosineDistribution& distribution = found.distributions.at(name);
+    const SimilarityHistogram& distribution = found.distributions.at(name);
     EXPECT_EQ(distribution.pairs, static_cast<int64_t>(list.size())) << name;
     double mean = 0, squares = 0;
     for (const double c : list) mean += c / static_cast<double>(list.size());
@@ -135,9 +135,9 @@ TEST(GeometryProtocol, ReportsEveryMetricAndTheProbeReadsTheBias) {
   EXPECT_EQ(result.metrics.at("test.bias_probe_acc1"), 1);
   EXPECT_NEAR(result.metrics.at("test.bias_majority_rate"), 11.0 / 31, 1e-12);
   EXPECT_NEAR(result.metrics.at("test.bias_uniform_rate"), 1.0 / 3, 1e-12);
-  EXPECT_EQ(result.details["bias_probe"]["converged"], true);
+  EXPECT_EQ(details(result)["bias_probe"]["converged"], true);
   EXPECT_TRUE(result.notes.empty());
-  const auto& similarity = result.details["similarity"]["test"];
+  const auto similarity = details(result)["similarity"]["test"];
   EXPECT_EQ(similarity["positive_aligned"]["histogram"].size(), 10u);
   EXPECT_EQ(similarity["positive_conflicting"]["pairs"], 0);
   EXPECT_TRUE(similarity["positive_conflicting"]["mean"].is_null());
@@ -174,7 +174,7 @@ TEST(GeometryProtocol, SaysThatTheBiasProbeHasNotConverged) {
   input.train = biased(60, "train", 0);
   input.test = biased(31, "test", 0);
   const EvaluationResult result = judged(input, "geometry", "{probe_iterations: 1}");
-  EXPECT_EQ(result.details["bias_probe"]["converged"], false);
+  EXPECT_EQ(details(result)["bias_probe"]["converged"], false);
   ASSERT_EQ(result.notes.size(), 1u);
   EXPECT_TRUE(result.notes[0].starts_with("geometry: the bias probe has not converged in 1 iterations (largest gradient "))
       << result.notes[0];

@@ -36,24 +36,24 @@ TEST(Groups, JudgesKnnWithoutAClassifier) {
   EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 19.0 / 20);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 9.0 / 10);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.worst_group_acc"), 0);  // label 1, bias 0: one image
-  EXPECT_EQ(result.details["options"]["predictions"], "knn");
-  EXPECT_EQ(result.details["groups"]["test"]["count"][1][0], 1);
-  EXPECT_EQ(result.details["groups"]["test"]["accuracy"][1][0], 0.0);
-  EXPECT_TRUE(result.details["groups"]["test"]["accuracy"][1][1].is_number());
-  EXPECT_EQ(result.details["groups"]["test"]["biases"][2], "blue");
-  const auto& [low, high] = result.intervals.at("test.acc1");
+  EXPECT_EQ(details(result)["options"]["predictions"], "knn");
+  EXPECT_EQ(details(result)["groups"]["test"]["count"][1][0], 1);
+  EXPECT_EQ(details(result)["groups"]["test"]["accuracy"][1][0], 0.0);
+  EXPECT_TRUE(details(result)["groups"]["test"]["accuracy"][1][1].is_number());
+  EXPECT_EQ(details(result)["groups"]["test"]["biases"][2], "blue");
+  const auto& [low, high] = result.record.intervals.at("test.acc1");
   EXPECT_LE(low, 28.0 / 30);
   EXPECT_GE(high, 28.0 / 30);
-  EXPECT_EQ(result.details["intervals"]["test.acc1"][0], low);
+  EXPECT_EQ(details(result)["intervals"]["test.acc1"][0], low);
 }
 
 TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
   const EvaluationResult result = judged(biased_input(), "groups");
-  EXPECT_TRUE(result.details["groups"]["test"]["accuracy"][0][2].is_null());
+  EXPECT_TRUE(details(result)["groups"]["test"]["accuracy"][0][2].is_null());
   ASSERT_FALSE(result.notes.empty());
   EXPECT_EQ(result.notes.back(),
             "groups: test: 2 of 9 groups have no members (class0 x blue, class2 x green): left out of worst_group_acc and unbiased_acc");
-  EXPECT_EQ(result.details["notes"].size(), result.notes.size());
+  EXPECT_EQ(details(result)["notes"].size(), result.notes.size());
 }
 
 TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
@@ -63,7 +63,7 @@ TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
   input.test = test;
   const EvaluationResult result = judged(input, "groups");
   EXPECT_FALSE(result.metrics.contains("test.aligned_acc"));
-  EXPECT_TRUE(result.details["metrics"]["test.aligned_acc"].is_null());
+  EXPECT_TRUE(details(result)["metrics"]["test.aligned_acc"].is_null());
   EXPECT_EQ(result.notes.front(), "groups: test.aligned_acc is undefined: no groups to compute it from");
 }
 
@@ -77,7 +77,7 @@ TEST(Groups, TakesTheClassifierWhereTheRunHasOneOrWhatIsAskedFor) {
     return logits;
   };
   const EvaluationResult own = judged(input, "groups");
-  EXPECT_EQ(own.details["options"]["predictions"], "classifier");
+  EXPECT_EQ(details(own)["options"]["predictions"], "classifier");
   EXPECT_DOUBLE_EQ(own.metrics.at("test.acc1"), 11.0 / 30);
   EXPECT_DOUBLE_EQ(judged(input, "groups", "{predictions: knn}").metrics.at("test.acc1"), 28.0 / 30);
 }
@@ -112,12 +112,12 @@ TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverIt
   const EvaluationResult result = judged(rotated_input(), "groups");
   EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 20.0 / 21);
   EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 1);
-  EXPECT_EQ(result.details["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
-  EXPECT_EQ(result.details["aligned_by"], "majority");
-  EXPECT_DOUBLE_EQ(result.details["aligned_share"], 20.0 / 30);
-  EXPECT_NEAR(result.details["aligned_share_by_chance"], 1.0 / 3, 0.01);
-  EXPECT_EQ(result.details["options"]["aligned"], "auto");
-  EXPECT_EQ(result.details["predictions"], "knn");
+  EXPECT_EQ(details(result)["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
+  EXPECT_EQ(details(result)["aligned_by"], "majority");
+  EXPECT_DOUBLE_EQ(details(result)["aligned_share"], 20.0 / 30);
+  EXPECT_NEAR(details(result)["aligned_share_by_chance"], 1.0 / 3, 0.01);
+  EXPECT_EQ(details(result)["options"]["aligned"], "auto");
+  EXPECT_EQ(details(result)["predictions"], "knn");
 }
 
 TEST(Groups, KnnTakesTheSameMap) {
@@ -131,10 +131,10 @@ TEST(Groups, KnnTakesTheSameMap) {
       const auto of = [&](const EvaluationResult& result) { return result.metrics.contains(name) ? result.metrics.at(name) : -1; };
       EXPECT_EQ(of(knn), of(groups)) << aligned;
     }
-    EXPECT_EQ(knn.details["predictions"], "knn");
+    EXPECT_EQ(details(knn)["predictions"], "knn");
     if (std::string(aligned) == "none") continue;
-    EXPECT_EQ(knn.details["aligned"], groups.details["aligned"]);
-    EXPECT_EQ(knn.details["aligned_by"], groups.details["aligned_by"]);
+    EXPECT_EQ(details(knn)["aligned"], details(groups)["aligned"]);
+    EXPECT_EQ(details(knn)["aligned_by"], details(groups)["aligned_by"]);
   }
 }
 
@@ -166,7 +166,7 @@ TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
       const EvaluationResult& result = cache.judge(protocol);
       times += std::count(result.notes.begin(), result.notes.end(),
                           "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
-      EXPECT_EQ(result.details["notes"][0].get<std::string>().find("the training set has no bias values"), 0u) << protocol;
+      EXPECT_EQ(details(result)["notes"][0].get<std::string>().find("the training set has no bias values"), 0u) << protocol;
     }
     return times;
   };
@@ -199,18 +199,18 @@ TEST(Groups, ClassesAndBiasValuesThatNoImageHasMakeNoGroups) {
 TEST(Groups, KnnLeavesTheSidesToTheClassifierWhereTheRunHasOne) {
   EvaluationInput input = biased_input();
   const EvaluationResult alone = judged(input, "knn");
-  EXPECT_FALSE(alone.details.contains("sides"));
+  EXPECT_FALSE(details(alone).contains("sides"));
   input.classifier = [](const at::Tensor& features) { return at::zeros({features.size(0), 3}); };
   const EvaluationResult beside = judged(input, "knn");
   for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
     EXPECT_FALSE(beside.metrics.contains(name));
-    EXPECT_FALSE(beside.details["metrics"].contains(name));
-    EXPECT_EQ(beside.details["sides"][name], alone.metrics.at(name));
+    EXPECT_FALSE(details(beside)["metrics"].contains(name));
+    EXPECT_EQ(details(beside)["sides"][name], alone.metrics.at(name));
   }
 }
 
 TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
-  const auto table = judged(biased_input(), "groups", "{bootstrap: 0}").details["groups"]["test"];
+  const auto table = details(judged(biased_input(), "groups", "{bootstrap: 0}"))["groups"]["test"];
   EXPECT_EQ(table["confusion"].dump(), "[[9,0,1],[1,10,0],[0,0,9]]");
   EXPECT_EQ(table["per_class"]["class1"].dump(), R"({"count":11,"predicted":10,"accuracy":0.9090909090909091})");
   const auto& red = table["by_bias"]["red"];

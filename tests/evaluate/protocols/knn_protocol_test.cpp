@@ -74,7 +74,7 @@ EvaluationInput biased_input() {
 TEST(KnnExamples, SayWhatWasAskedPredictedAndFound) {
   const EvaluationInput input = biased_input();
   const EvaluationResult result = judged(input, "knn", "{examples: 4}");
-  const auto& list = result.details["neighbours"]["test"];
+  const auto list = details(result)["neighbours"]["test"];
   ASSERT_EQ(list.size(), 4u);
   for (size_t i = 0; i < list.size(); ++i) {
     const auto& example = list[i];
@@ -102,13 +102,13 @@ TEST(KnnExamples, SayWhatWasAskedPredictedAndFound) {
 
 TEST(KnnExamples, AreLeftOutWhenNoneAreAskedForAndNeverMoreThanImages) {
   const EvaluationResult none = judged(biased_input(), "knn", "{examples: 0}");
-  EXPECT_FALSE(none.details.contains("neighbours"));
+  EXPECT_FALSE(details(none).contains("neighbours"));
   EXPECT_TRUE(none.images.empty());
-  EXPECT_EQ(judged(biased_input(), "knn").details["neighbours"]["test"].size(), 24u);
-  EXPECT_EQ(judged(biased_input(), "knn", "{examples: 100}").details["neighbours"]["test"].size(), 31u);
+  EXPECT_EQ(details(judged(biased_input(), "knn"))["neighbours"]["test"].size(), 24u);
+  EXPECT_EQ(details(judged(biased_input(), "knn", "{examples: 100}"))["neighbours"]["test"].size(), 31u);
   EvaluationInput few = toy_input();
   few.train = std::make_shared<ToyDataset>(5, 3);
-  EXPECT_EQ(judged(few, "knn").details["neighbours"]["test"][0]["nearest"].size(), 5u);
+  EXPECT_EQ(details(judged(few, "knn"))["neighbours"]["test"][0]["nearest"].size(), 5u);
 }
 
 TEST(Thumbnail, ShrinksTheLongerSideAndKeepsTheShape) {

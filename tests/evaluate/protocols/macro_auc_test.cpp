@@ -88,8 +88,8 @@ TEST(MacroAucProtocol, IsOneOnASeparableToyAndFollowsItsOptions) {
   const EvaluationResult result = judged(input, "macro_auc", "{anchors: 20}");
   EXPECT_EQ(result.metrics.at("train.macro_auc"), 1);
   EXPECT_EQ(result.metrics.at("test.macro_auc"), 1);
-  EXPECT_EQ(result.details["anchors"]["train"], 20);
-  EXPECT_EQ(judged(input, "macro_auc").details["anchors"]["test"], 31);
+  EXPECT_EQ(details(result)["anchors"]["train"], 20);
+  EXPECT_EQ(details(judged(input, "macro_auc"))["anchors"]["test"], 31);
   EvaluationInput noisy = toy_input();
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int64_t i = 0; i < 60; i += 2) train->set_label(i, (i / 2) % 3);

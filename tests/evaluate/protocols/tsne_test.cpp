@@ -340,9 +340,9 @@ TEST(TsneProtocol, GivesAPlaceToEachImageOfEachJudgedSplit) {
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
   const EvaluationResult result = judged(input, "tsne", "{iterations: 60}");
   EXPECT_TRUE(result.metrics.contains("valid.tsne_kl"));
-  EXPECT_EQ(result.details["protocol"], "tsne");
-  EXPECT_EQ(result.details["counts"]["test"], 31);
-  const auto& map = result.details["map"]["test"];
+  EXPECT_EQ(details(result)["protocol"], "tsne");
+  EXPECT_EQ(details(result)["counts"]["test"], 31);
+  const auto map = details(result)["map"]["test"];
   EXPECT_EQ(map["kl"], result.metrics.at("test.tsne_kl"));
   EXPECT_GT(map["kl"], 0);
   EXPECT_DOUBLE_EQ(map["perplexity"], 31.0 / 3);
@@ -352,7 +352,7 @@ TEST(TsneProtocol, GivesAPlaceToEachImageOfEachJudgedSplit) {
   EXPECT_EQ(map["ids"][30], 30);
   EXPECT_EQ(map["labels"][30], 0);
   EXPECT_FALSE(map.contains("bias"));
-  EXPECT_EQ(result.details["map"]["valid"]["points"].size(), 20u);
+  EXPECT_EQ(details(result)["map"]["valid"]["points"].size(), 20u);
 }
 
 TEST(TsneProtocol, ShowsAChoiceOfImagesByTheSeedWithTheirBias) {
@@ -360,8 +360,8 @@ TEST(TsneProtocol, ShowsAChoiceOfImagesByTheSeedWithTheirBias) {
   const auto test = std::make_shared<ToyDataset>(31, 3, "test");
   for (int i = 0; i < 31; ++i) test->set_bias(i, i % 2);
   input.test = test;
-  const auto ids = [&](const std::string& yaml) { return judged(input, "tsne", yaml).details["map"]["test"]["ids"]; };
-  const auto map = judged(input, "tsne", "{samples: 10, iterations: 5}").details["map"]["test"];
+  const auto ids = [&](const std::string& yaml) { return details(judged(input, "tsne", yaml))["map"]["test"]["ids"]; };
+  const auto map = details(judged(input, "tsne", "{samples: 10, iterations: 5}"))["map"]["test"];
   ASSERT_EQ(map["ids"].size(), 10u);
   for (size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(map["bias"][i], map["ids"][i].get<int>() % 2);
@@ -373,10 +373,10 @@ TEST(TsneProtocol, ShowsAChoiceOfImagesByTheSeedWithTheirBias) {
 
 TEST(TsneProtocol, GivesTheSameAgainOnTwoThreadsAndWorkers) {
   EvaluationInput input = toy_input();
-  const auto first = judged(input, "tsne", "{iterations: 100}").details;
+  const auto first = details(judged(input, "tsne", "{iterations: 100}"));
   at::set_num_threads(2);
   input.workers = 2;
-  EXPECT_EQ(judged(input, "tsne", "{iterations: 100}").details, first);
+  EXPECT_EQ(details(judged(input, "tsne", "{iterations: 100}")), first);
   at::set_num_threads(1);
 }
 
@@ -413,7 +413,8 @@ TEST(TsneProtocol, OfFeaturesThatAreAllTheSameIsFinite) {
     input.encoder = std::make_shared<ConstantEncoder>(value);
     const auto result = judged(input, "tsne");
     EXPECT_TRUE(std::isfinite(result.metrics.at("test.tsne_kl")));
-    for (const auto& point : result.details["map"]["test"]["points"]) {
+    const auto record = details(result);
+    for (const auto& point : record["map"]["test"]["points"]) {
       EXPECT_TRUE(point[0].is_number() && point[1].is_number());
       EXPECT_LT(std::abs(point[0].get<double>()), 1e3);
     }

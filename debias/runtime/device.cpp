@@ -1,4 +1,4 @@
-#include "debias/encoders/device.h"
+#include "debias/runtime/device.h"
 
 #include <ATen/Context.h>
 #include <dlfcn.h>

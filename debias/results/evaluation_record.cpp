@@ -1,4 +1,4 @@
-#include "debias/report/evaluation_record.h"
+#include "debias/results/evaluation_record.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,12 +29,35 @@ std::string predictions_of(const EvaluationRecord& record, const Json& json) {
   return record.protocol.starts_with("linear") ? "linear" : "";
 }
 
-std::map<std::string, std::vector<std::string>> aligned_map(const Json& json) {
-  std::map<std::string, std::vector<std::string>> aligned;
-  for (const auto& [label, biases] : json.get_ref<const Json::object_t&>()) {
-    aligned[label] = biases.is_array() ? biases.template get<std::vector<std::string>>() : std::vector{biases.template get<std::string>()};
+std::optional<AlignedValues> aligned_values(const Json& json) {
+  const auto found = json.find("aligned");
+  if (found == json.end() || !found->is_object()) return std::nullopt;
+  AlignedValues aligned;
+  for (const auto& [label, biases] : found->get_ref<const Json::object_t&>()) {
+    aligned.biases_of_class.emplace_back(
+        label, biases.is_array() ? biases.template get<std::vector<std::string>>() : std::vector{biases.template get<std::string>()});
   }
+  aligned.by = value_or(json, "aligned_by", std::string());
+  aligned.share = number_or_nan(json.value("aligned_share", Json()));
+  aligned.share_by_chance = number_or_nan(json.value("aligned_share_by_chance", Json()));
   return aligned;
+}
+
+std::optional<BiasProbeFit> bias_probe_fit(const Json& json) {
+  const auto found = json.find("bias_probe");
+  if (found == json.end() || !found->is_object()) return std::nullopt;
+  return BiasProbeFit{value_or(*found, "values", int64_t{0}), value_or(*found, "converged", true),
+                      value_or(*found, "iterations", int64_t{0}), number_or_nan(found->value("gradient", Json())),
+                      number_or_nan(found->value("objective", Json()))};
+}
+
+std::optional<TrainedProbe> trained_probe(const Json& json) {
+  const auto loss = json.find("train_loss");
+  if (loss == json.end()) return std::nullopt;
+  TrainedProbe training{number_or_nan(*loss), {}, {}, value_or(json, "selected_on", std::string())};
+  if (json.contains("epochs")) training.epochs = whole_number(json.at("epochs"));
+  if (json.contains("best_epoch")) training.best_epoch = whole_number(json.at("best_epoch"));
+  return training;
 }
 
 SimilarityHistogram similarity_histogram(const Json& json) {
@@ -44,6 +67,7 @@ SimilarityHistogram similarity_histogram(const Json& json) {
 
 FeatureMap feature_map(const Json& json, const std::string& path) {
   FeatureMap map;
+  if (json.contains("ids")) map.ids = whole_numbers(json.at("ids"));
   for (const auto& point : json.at("points")) map.points.emplace_back(number_or_nan(point.at(0)), number_or_nan(point.at(1)));
   map.labels = whole_numbers(json.at("labels"));
   if (json.contains("bias")) map.biases = whole_numbers(json.at("bias"));
@@ -65,7 +89,7 @@ std::vector<NeighbourQuery> neighbour_queries(const Json& list) {
   std::vector<NeighbourQuery> queries;
   for (const auto& json : list) {
     NeighbourQuery query{neighbour_image(json, "query"), value_or(json, "predicted", kUnknownValue), {}};
-    for (const auto& near : json.at("nearest")) query.nearest.push_back(neighbour_image(near, "id"));
+    for (const auto& near : value_or(json, "nearest", Json::array())) query.nearest.push_back(neighbour_image(near, "id"));
     queries.push_back(std::move(query));
   }
   return queries;
@@ -81,21 +105,30 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   record.epoch = value_or(json, "epoch", int64_t{-1});
   record.judged = value_or(json, "data", Json::object());
   record.options = value_or(json, "options", Json::object());
+  record.class_count = value_or(json, "classes", int64_t{0});
   record.predictions = predictions_of(record, json);
-  if (const auto aligned = json.find("aligned"); aligned != json.end() && aligned->is_object()) record.aligned = aligned_map(*aligned);
-  if (const auto probe = json.find("bias_probe"); probe != json.end() && probe->is_object()) {
-    record.probe_has_converged = value_or(*probe, "converged", true);
-  }
+  record.aligned = aligned_values(json);
+  record.bias_probe = bias_probe_fit(json);
+  record.trained_probe = trained_probe(json);
+  if (json.contains("notes")) record.notes = value_or(json, "notes", std::vector<std::string>());
+  record.accepted_changes = value_or(json, "accepted_data_changes", std::vector<std::string>());
+  for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
+  for_each_split(json, "anchors", [&](const auto& split, const Json& value) { record.anchors.emplace_back(split, count_number(value)); });
   for_each_split(json, "metrics", [&](const auto& name, const Json& value) { record.metrics.emplace_back(name, number_or_nan(value)); });
+  for_each_split(json, "sides", [&](const auto& name, const Json& value) { record.side_metrics.emplace_back(name, number_or_nan(value)); });
   for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
     record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};
   });
-  record.notes = value_or(json, "notes", std::vector<std::string>());
   for_each_split(json, "groups", [&](const auto& split, const Json& value) {
     record.groups[split] = read_group_table(value, path);
     record.classes[split] = read_class_table(value, path);
   });
   for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
+  for_each_split(json, "clusterings", [&](const auto& split, const Json& value) {
+    for (const auto& [name, one] : value.template get_ref<const Json::object_t&>()) {
+      record.clusterings[split].emplace_back(name, ClusteringAccuracy{number_or_nan(one.at("accuracy")), count_number(one.at("cells"))});
+    }
+  });
   for_each_split(json, "similarity", [&](const auto& split, const Json& sets) {
     for (const auto& [name, value] : sets.template get_ref<const Json::object_t&>()) {
       record.similarity[split][name] = similarity_histogram(value);
@@ -115,22 +148,22 @@ const double* EvaluationRecord::metric(const std::string& name) const {
 
 std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
   if (!aligned) return label == bias;
-  const auto found = aligned->find(table.labels[label]);
-  if (found == aligned->end() || found->second.empty()) return std::nullopt;
+  const auto found = std::ranges::find(aligned->biases_of_class, table.labels[label], &BiasesOfClass::value_type::first);
+  if (found == aligned->biases_of_class.end() || found->second.empty()) return std::nullopt;
   return std::ranges::find(found->second, table.biases[bias]) != found->second.end();
 }
 
 std::optional<AlignedCounts> EvaluationRecord::aligned_counts(const std::string& split) const {
   const auto table = groups.find(split);
   if (table == groups.end()) return std::nullopt;
-  AlignedCounts counts;
+  AlignedCounts found;
   for (size_t y = 0; y < table->second.labels.size(); ++y) {
     for (size_t b = 0; b < table->second.biases.size(); ++b) {
       const auto goes_with = is_aligned(table->second, y, b);
-      if (goes_with) (*goes_with ? counts.aligned : counts.conflicting) += table->second.count[y][b];
+      if (goes_with) (*goes_with ? found.aligned : found.conflicting) += table->second.count[y][b];
     }
   }
-  return counts;
+  return found;
 }
 
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {

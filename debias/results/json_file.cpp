@@ -1,5 +1,6 @@
-#include "debias/report/json_file.h"
+#include "debias/results/json_file.h"
 
+#include <cmath>
 #include <limits>
 
 #include "debias/core/input_file.h"
@@ -44,6 +45,14 @@ Json read_json_object(const std::string& path, int64_t limit) {
     throw data_error("reading '{}': it has a number that is too large for any use; write it again, or remove it", path);
   }
   throw data_error("reading '{}': expected a JSON object, found something else; write it again, or remove it", path);
+}
+
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+Json numbers_or_null(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number_or_null(value));
+  return list;
 }
 
 double number_or_nan(const Json& value) { return value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>(); }

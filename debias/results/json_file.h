@@ -1,10 +1,11 @@
-// JSON from a run folder, whose faults are data errors that name the file.
+// JSON of a run folder: values as they are written, and read with faults as data errors that name the file.
 #pragma once
 
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -31,6 +32,12 @@ auto read_fields(const std::string& path, Read&& read) {
     throw data_error("reading '{}': not of the expected form ({}); write it again, or remove it", path, error.what());
   }
 }
+
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();  // a number that is null in a file
+
+// Null of a number that is not finite, as JSON has none.
+Json number_or_null(double value);
+Json numbers_or_null(const std::vector<double>& values);
 
 // The number, or NaN of null; a json::exception otherwise.
 double number_or_nan(const Json& value);
