@@ -11,6 +11,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/device.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"

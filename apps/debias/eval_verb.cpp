@@ -15,6 +15,7 @@
 #include "debias/encoders/device.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/prediction_file.h"
+#include "debias/evaluate/protocol_registry.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {

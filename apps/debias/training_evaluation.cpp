@@ -14,7 +14,7 @@
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/first_images.h"
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
 
 namespace debias {
 namespace {

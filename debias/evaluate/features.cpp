@@ -76,7 +76,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   loader.start(0);
   int64_t visited = 0;
   while (const Batch* batch = loader.next()) {
-    at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
+    at::Tensor rows = pooled_features(encoder, batch->images().select(0, 0), options.precision());
     require_finite(rows, batch->indices, *dataset, what);
     const int64_t done = std::ssize(features.indices);
     std::vector<int64_t> read;

@@ -7,26 +7,14 @@
 #include "debias/core/registry.h"
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/evaluate/geometry.h"
-#include "debias/evaluate/groups.h"
-#include "debias/evaluate/knn_protocol.h"
-#include "debias/evaluate/linear_probe.h"
-#include "debias/evaluate/macro_auc.h"
-#include "debias/evaluate/mean_classifier.h"
-#include "debias/evaluate/tsne.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/evaluate/protocols/groups.h"
 
 namespace debias {
 namespace {
 
 constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
 constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it judges
-
-template <class Options>
-ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
-                    EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Config&, Progress&)) {
-  const auto check = [name](const Config& section) { Options::table().read(section, name); };
-  return {name, std::move(aliases), summary, Options::table().specs(), run, check};
-}
 
 }  // namespace
 
@@ -108,24 +96,6 @@ void describe_predictions(const std::string& whose, const EvaluationInput& input
     auto& table = result.details["by_class"][judged.name];
     add_confusion(labels, result.predictions.at(judged.name), classes, input.train->info().class_names, table);
   }
-}
-
-const std::vector<ProtocolEntry>& protocol_registry() {
-  static const std::vector<ProtocolEntry> registry = {
-      entry<KnnOptions>("knn", {}, "weighted k-nearest neighbours by cosine among the training images", run_knn),
-      entry<LinearDclOptions>("linear_dcl", {"linear"}, "linear classifier on the frozen encoder, Adam, last epoch (DCL)", run_linear_dcl),
-      entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
-                                 run_linear_supcon),
-      entry<LinearFeaturesOptions>("linear_features", {}, "linear classifier on stored features, Adam until the loss stalls (USC)",
-                                   run_linear_features),
-      entry<MeanClassifierOptions>("mean_classifier", {}, "each class by the mean of its normalised training features",
-                                   run_mean_classifier),
-      entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
-      entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
-      entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
-      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne),
-  };
-  return registry;
 }
 
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all) {

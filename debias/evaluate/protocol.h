@@ -1,4 +1,4 @@
-// Evaluation protocols by name (`debias eval knn,linear_dcl RUN`): a frozen encoder, data, options in; metrics out.
+// Evaluation protocols: a frozen encoder, data, options in; metrics out.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/config.h"
-#include "debias/core/options.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
@@ -98,16 +97,6 @@ nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInp
 // What a protocol that classifies adds to its details: "predictions", whose they are (knn, linear, mean_classifier), and, per split in
 // "by_class", what confusion.h says of the result's predictions.
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
-
-struct ProtocolEntry {
-  std::string name;  // knn, linear_dcl, linear_supcon, ...
-  std::vector<std::string> aliases;
-  std::string summary;
-  std::vector<OptionSpec> options;
-  std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
-  std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
-};
-const std::vector<ProtocolEntry>& protocol_registry();
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has judged, aligned_acc and conflicting_acc are those of
 // `groups` or, where these are undefined, absent, in whichever order the protocols come. kNN's never stand beside a classifier's figures:

@@ -34,7 +34,8 @@ const OptionTable<CombinedDebiasedOptions>& CombinedDebiasedOptions::table() {
           .add("mix", &Self::mix_, Range::closed(0, 1), "share of debiased_negatives; the rest is debiased_positives")
           .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
           .add("clamp", &Self::clamp_, "of debiased_negatives: what becomes of an estimate below its floor e^{-1/t}")
-          .add("form", &Self::form_, "of debiased_positives: means as in eq. 12, or sums as behind the paper's figures")
+          .add("form", &Self::form_,
+               "of debiased_positives: means as in eq. 12, sums as behind the paper's figures, or the last version of its code")
           .add("guard", &Self::guard_, "of debiased_positives: what becomes of a numerator below tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
           .add("drop_false_negatives", &Self::drop_false_negatives_, "leave out negatives of the anchor's class (needs labels)")

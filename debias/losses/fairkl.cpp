@@ -167,6 +167,8 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
                "least variance of squared distances in kl, jeffreys, lognormal")
           .add("normaliser", &Self::normaliser_, "with a continuous bias, moments divided by the weights or by the number of rows")
           .with_variants()
+          .variant("paper", "pooling", "anchor")
+          .variant("paper", "normaliser", "batch")
           .variant("authors", "mode", "authors")
           .check([](const Self& options, const std::string& what) {
             if (options.mode() == FairKlMode::kAuthors && options.pooling() == FairKlPooling::kAnchor) {

@@ -30,7 +30,8 @@
 // Throws: usage error on options out of range, missing labels or bias; data error on shapes and dtypes.
 //
 // Sources: Barbano et al. 2023 (ICLR), eq. 10 and 11, appendix B.2.4 for weights; authors is the released code, which holds no KL
-// divergence. The paper divides by the batch size (normaliser batch) and takes moments by anchor; its code pools over the batch.
+// divergence. The paper divides by the batch size (normaliser batch) and takes moments by anchor, which variant: paper is; its code pools
+// over the batch.
 #pragma once
 
 #include "debias/core/options.h"

@@ -141,11 +141,13 @@ std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {
   }
   std::sort(paths.begin(), paths.end());
   std::vector<EvaluationRecord> records;
-  for (const auto& path : paths) {
-    const Json json = read_json_object(path, kLargestEvaluation);
-    records.push_back(read_fields(path, [&] { return evaluation_record(path, json); }));
-  }
+  for (const auto& path : paths) records.push_back(read_evaluation(path));
   return records;
+}
+
+EvaluationRecord read_evaluation(const std::string& path) {
+  const Json json = read_json_object(path, kLargestEvaluation);
+  return read_fields(path, [&] { return evaluation_record(path, json); });
 }
 
 }  // namespace debias

@@ -73,4 +73,6 @@ struct EvaluationRecord {
 // other versions wrote them. Data errors name the file.
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder);
 
+EvaluationRecord read_evaluation(const std::string& path);  // one file
+
 }  // namespace debias

@@ -101,6 +101,20 @@ Series density(const std::string& name, const SimilarityHistogram& distribution,
   return series;
 }
 
+Series quantiles_over_epochs(const std::vector<SimilarityEpoch>& history, const std::string& split, const char* pairs) {
+  Series series{.name = pair_kind(pairs), .x = {}, .y = {}, .low = {}, .high = {}};
+  for (const auto& at : history) {
+    const auto* sets = entry_of(at.similarity, split);
+    const SimilarityHistogram* found = sets == nullptr ? nullptr : entry_of(*sets, std::string(pairs));
+    if (found == nullptr || found->pairs == 0) continue;
+    series.x.push_back(static_cast<double>(at.epoch));
+    series.y.push_back(cosine_quantile(*found, 0.5));
+    series.low.push_back(cosine_quantile(*found, 0.1));
+    series.high.push_back(cosine_quantile(*found, 0.9));
+  }
+  return series;
+}
+
 // A chart of the points whose place in the map is one of `shown`, a series for each value.
 template <class Name>
 Chart map_chart(const FeatureMap& map, const std::vector<size_t>& shown, const std::vector<int64_t>& values, const std::string& title,
@@ -202,6 +216,27 @@ Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& 
     figures.emplace_back(std::move(chart), Html{});
   }
   for (auto& figure : figures) figure.first.y.high = highest;
+  return figures;
+}
+
+Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  Figures figures;
+  for (const auto& run : runs) {
+    if (!set.data.empty()) continue;  // another data set is not judged while training
+    for (const std::string sign : {"positive", "negative"}) {
+      Chart chart;
+      chart.title = fmt::format("{}Cosines of {} pairs over the epochs, {}", runs.size() > 1 ? run.label + ", " : "", sign, set.title());
+      chart.x.label = "epoch";
+      chart.x.whole = true;
+      chart.y.label = "cosine: median, 10th to 90th percentile";
+      for (const char* name : kPairKinds) {
+        if (!std::string_view(name).starts_with(sign)) continue;
+        Series series = quantiles_over_epochs(run.similarities, set.split, name);
+        if (series.x.size() > 1) chart.series.push_back(std::move(series));
+      }
+      if (!chart.series.empty()) figures.emplace_back(std::move(chart), Html{});
+    }
+  }
   return figures;
 }
 

@@ -206,6 +206,7 @@ RunRecord read_run(const std::string& path, const std::string& debias_version) {
   run.epochs = planned_epochs(run.config);
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
+  run.similarities = read_similarity_history(path + "/evaluation");
   leave_out_invented_alignment(run);
   note_judgements(run);
   run.label = last_parts(path, 1);

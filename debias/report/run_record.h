@@ -9,6 +9,7 @@
 #include "debias/core/config.h"
 #include "debias/report/evaluation_record.h"
 #include "debias/report/json_file.h"
+#include "debias/report/similarity_history.h"
 #include "debias/report/training_speed.h"
 
 namespace debias {
@@ -39,7 +40,8 @@ struct RunRecord {
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
-  std::vector<std::string> notes;  // what was found amiss and is no error
+  std::vector<SimilarityEpoch> similarities;  // while training
+  std::vector<std::string> notes;             // what was found amiss and is no error
 
   bool finished() const { return epochs > 0 && epochs_done >= epochs; }
   std::string seed() const;                           // "1", or "" where the recipe has none

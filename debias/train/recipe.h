@@ -141,6 +141,8 @@ class ClassifierOptions {
   static const OptionTable<ClassifierOptions>& table();
 };
 
+struct MethodEntry;
+
 struct Recipe {
   std::string name;
   uint64_t seed = 1;
@@ -153,8 +155,10 @@ struct Recipe {
   Config eval_views;     // `views.eval`, null where absent
   Config encoder, head;
   std::vector<TermRecipe> objective;
-  Config method;                                // null where absent: simclr
-  std::optional<ClassifierOptions> classifier;  // with `auto` resolved where it is not the recipe's optimizer
+  Config method;                                  // null where absent: simclr
+  Config sampler;                                 // null where absent: shuffled
+  std::shared_ptr<const MethodEntry> own_method;  // of a program that brings one of its own, in place of those with a name
+  std::optional<ClassifierOptions> classifier;    // with `auto` resolved where it is not the recipe's optimizer
   Config optimizer, schedule;
   TrainOptions train;
   EvaluateOptions evaluate;

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "debias/evaluate/groups.h"
+#include "debias/evaluate/protocols/groups.h"
 #include "tests/evaluate/toy.h"
 
 namespace debias {

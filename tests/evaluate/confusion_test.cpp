@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "debias/evaluate/group_tables.h"
+#include "debias/evaluate/protocols/group_tables.h"
 #include "tests/evaluate/toy.h"
 
 namespace debias {

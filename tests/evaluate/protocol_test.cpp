@@ -1,5 +1,5 @@
 // The registered protocols on a toy data set, end to end.
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ TEST(Moco, TheFirstStepIsAlgorithmOne) {
   at::Tensor q, k;
   {
     const at::NoGradGuard no_grad;
-    const ModelOutput both = forward(made.parts.model, made.batch.images, ForwardOptions{});
+    const ModelOutput both = forward(made.parts.model, made.batch.images(), ForwardOptions{});
     q = unit_rows(both.projection).select(1, 0);
     k = unit_rows(both.projection).select(1, 1);
   }
@@ -84,10 +84,10 @@ TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {
   at::Tensor q, k;
   {
     const at::NoGradGuard no_grad;
-    q = unit_rows(forward(made.parts.model, made.batch.images, ForwardOptions{}).projection);
+    q = unit_rows(forward(made.parts.model, made.batch.images(), ForwardOptions{}).projection);
     Model copy = made.parts.model;
     copy.predictor = nullptr;
-    k = unit_rows(forward(copy, made.batch.images, ForwardOptions{}).projection);
+    k = unit_rows(forward(copy, made.batch.images(), ForwardOptions{}).projection);
   }
   double expected = 0;
   for (int64_t d = 0; d < 2; ++d) {
