@@ -12,8 +12,8 @@
 
 #include "debias/data/dataset.h"
 #include "debias/evaluate/class_prior.h"
-#include "debias/evaluate/group_metrics.h"
-#include "debias/evaluate/knn.h"
+#include "debias/evaluate/protocols/group_metrics.h"
+#include "debias/evaluate/protocols/knn.h"
 #include "python/src/translated.h"
 
 namespace debias {
