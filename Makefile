@@ -1,7 +1,7 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
 TORCHES ?= 2.9.1 2.10.0 2.11.0
-.PHONY: build test test-python wheel check-wheel demo bench asan fuzz lint format docs install-check bootstrap clean
+.PHONY: build test test-python wheel check-wheel demo bench asan tsan fuzz lint format docs install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -39,6 +39,9 @@ asan: bootstrap
 	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
 	@scripts/run_tests.sh asan -R '^(core_test|data_test|FuzzCorpus)[.]'
 
+tsan: bootstrap
+	@JOBS=$(JOBS) scripts/run_thread_sanitizer.sh
+
 fuzz: bootstrap
 	@fuzz/run.sh
 
@@ -61,4 +64,4 @@ bootstrap:
 	@scripts/bootstrap.sh
 
 clean:
-	rm -rf build/release build/asan build/fuzz build/lint
+	rm -rf build/release build/asan build/tsan build/fuzz build/lint

@@ -14,6 +14,11 @@ if(DEBIAS_SANITIZE)
   add_link_options(-fsanitize=address,undefined)
 endif()
 
+if(DEBIAS_SANITIZE_THREADS)
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -g1)
+  add_link_options(-fsanitize=thread)
+endif()
+
 if(DEBIAS_PCH)
   file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
   add_library(debias_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)

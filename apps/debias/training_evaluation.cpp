@@ -15,6 +15,7 @@
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/first_images.h"
 #include "debias/evaluate/protocol_registry.h"
+#include "debias/report/metric_title.h"
 
 namespace debias {
 namespace {
@@ -132,6 +133,10 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
     throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
   }
   if (has_protocols && !has_test) throw usage_error("evaluate: protocols need data.test; add it, or leave evaluate out");
+  if (!recipe.evaluate.select().empty() && !recipe.evaluate.select().starts_with("valid.")) {
+    throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
+                      split_of(recipe.evaluate.select()).name);
+  }
   if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }

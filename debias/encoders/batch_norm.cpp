@@ -1,6 +1,7 @@
 #include "debias/encoders/batch_norm.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
@@ -48,9 +49,9 @@ struct SavedNorm {
 class NormReluSum : public Function<NormReluSum> {
  public:
   // `deviation`: the root of variance + eps; `batch`: mean and deviation are those of x, and depend on it.
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                            const std::optional<at::Tensor>& residual, const at::Tensor& mean, const at::Tensor& deviation, bool relu,
-                            bool batch) {
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const std::optional<at::Tensor>& residual, const at::Tensor& mean, const at::Tensor& deviation, bool relu,
+                               bool batch) {
     const at::Tensor y = at::empty_like(x), scale = scale_of(weight, deviation), shift = bias.detach();
     kernels::normalise(map_shape(x), x.const_data_ptr(),
                        {mean.const_data_ptr<float>(), scale.const_data_ptr<float>(), shift.const_data_ptr<float>()},
@@ -61,35 +62,45 @@ class NormReluSum : public Function<NormReluSum> {
                                                          : by_output ? kernels::Passed::kByOutput
                                                                      : kernels::Passed::kByInput);
     context->saved_data["batch"] = batch;
+    context->set_materialize_grads(false);
     context->saved_data["summed"] = residual.has_value();
-    return y;
+    return {y, y.variable_data()};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& grads) {
     if (at::GradMode::is_enabled()) throw usage_error("batch normalisation of an encoder has no second derivative; compute in double");
+    const at::Tensor &given = grads[0].defined() ? grads[0] : grads[1], &second = grads[0].defined() ? grads[1] : grads[0];
+    if (!given.defined()) return variable_list(kInputs);
     const SavedNorm saved(context);
     const auto passed = static_cast<kernels::Passed>(context->saved_data["passed"].toInt());
     const bool summed = context->saved_data["summed"].toBool();
     const kernels::MapShape shape = map_shape(saved.x());
-    const at::Tensor dy = channels_last(grads[0]), sum = at::empty_like(saved.deviation()), dot = at::empty_like(sum);
-    // The gradient of what passed is the residual's; it is kept for the second walk, in place of dy where nobody else holds that.
-    const bool keeps = summed && passed != kernels::Passed::kAll;
-    const at::Tensor kept = keeps && !may_be_overwritten(dy, grads[0]) ? at::empty_like(dy) : dy;
-    kernels::norm_gradient_sums(shape, passed, dy.const_data_ptr(), saved.y(), saved.x().const_data_ptr(), saved.factors,
-                                keeps ? kept.mutable_data_ptr() : nullptr, sum.mutable_data_ptr<float>(), dot.mutable_data_ptr<float>());
+    const at::Tensor dy = channels_last(given), other = second.defined() ? channels_last(second) : second;
+    const at::Tensor sum = at::empty_like(saved.deviation()), dot = at::empty_like(sum);
+    kernels::GradientMaps maps{dy.const_data_ptr(), other.defined() ? other.const_data_ptr() : nullptr, saved.y(),
+                               saved.x().const_data_ptr()};
+    // What passed is the residual's gradient, too; it is kept for the second walk, in place of dy where nobody else holds that.
+    const bool keeps = other.defined() || (summed && passed != kernels::Passed::kAll), may_overwrite = is_ours(dy, given);
+    const at::Tensor kept = keeps && !may_overwrite ? at::empty_like(dy) : dy;
+    kernels::norm_gradient_sums(shape, passed, maps, saved.factors, keeps ? kept.mutable_data_ptr() : nullptr,
+                                sum.mutable_data_ptr<float>(), dot.mutable_data_ptr<float>());
     at::Tensor dx;
     if (context->needs_input_grad(0)) {
-      dx = !summed && may_be_overwritten(dy, grads[0]) ? dy : at::empty_like(dy);
+      dx = !summed && (keeps || may_overwrite) ? kept : at::empty_like(dy);
       const auto factors = gradient_factors(saved, sum, dot, context->saved_data["batch"].toBool() ? shape.rows : 0);
-      kernels::norm_gradient(shape, keeps ? kernels::Passed::kAll : passed, kept.const_data_ptr(), saved.y(), saved.x().const_data_ptr(),
-                             saved.factors, {factors[0].data(), factors[1].data(), factors[2].data()}, dx.mutable_data_ptr());
+      maps.dy = kept.const_data_ptr();
+      maps.other = nullptr;
+      kernels::norm_gradient(shape, keeps ? kernels::Passed::kAll : passed, maps, saved.factors,
+                             {factors[0].data(), factors[1].data(), factors[2].data()}, dx.mutable_data_ptr());
     }
     return {dx, dot.div_(saved.deviation()), sum, summed ? kept : at::Tensor(), {}, {}, {}, {}};
   }
 
  private:
-  // A copy in the right layout is ours alone; the gradient itself where only the caller holds it.
-  static bool may_be_overwritten(const at::Tensor& dy, const at::Tensor& given) {
+  static constexpr size_t kInputs = 8;
+
+  // A copy in the right layout is; the gradient itself where only the caller holds it.
+  static bool is_ours(const at::Tensor& dy, const at::Tensor& given) {
     if (!dy.is_same(given)) return is_sole_owner(dy);
     return given.use_count() == 2 && given.storage().use_count() == 1;  // `dy` and `given`
   }
@@ -142,7 +153,8 @@ bool has_fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm
          (residual.sizes() == x.sizes() && residual.scalar_type() == x.scalar_type() && residual.is_cpu() && lies_channels_last(residual));
 }
 
-at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+  RECORD_FUNCTION("debias::fused_norm", c10::ArrayRef<const c10::IValue>());
   const double eps = layer.options.eps();
   at::Tensor mean = layer.running_mean, deviation;
   {
@@ -156,11 +168,18 @@ at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNo
       deviation = (layer.running_var + eps).sqrt_();
     }
   }
-  const bool relu = after.activation == Activation::kRelu;
   const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
-  at::Tensor y = NormReluSum::apply(x, layer.weight, layer.bias, residual, mean, deviation, relu, layer.training);
-  if (after.activation == Activation::kTanh) y.tanh_();
-  return y;
+  const variable_list y =
+      NormReluSum::apply(x, layer.weight, layer.bias, residual, mean, deviation, after.activation == Activation::kRelu, layer.training);
+  if (after.activation == Activation::kTanh) {
+    const at::Tensor bounded = y[0].tanh();
+    return {bounded, bounded};
+  }
+  return {y[0], y[1]};
+}
+
+at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+  return fused_norm_branches(layer, x, after).first;
 }
 
 }  // namespace debias

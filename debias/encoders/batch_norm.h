@@ -39,16 +39,34 @@ struct NormLayer {
 bool has_fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
 at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
 
+// The same output for two readers, whose gradients are summed in the walk that reads them anyway.
+struct Branches {
+  at::Tensor first, second;
+};
+Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
+
+template <class Norm>
+NormLayer layer_of(const Norm& norm) {
+  return {norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.num_batches_tracked, norm.options, norm.is_training()};
+}
+
 template <class Norm>
 at::Tensor normalised(Norm& norm, const at::Tensor& x, const AfterNorm& after = {}) {
-  const NormLayer layer{norm.weight,  norm.bias,         norm.running_mean, norm.running_var, norm.num_batches_tracked,
-                        norm.options, norm.is_training()};
+  const NormLayer layer = layer_of(norm);
   if (has_fused_norm(layer, x, after)) return fused_norm(layer, x, after);
   at::Tensor y = norm.forward(x);
   if (after.residual.defined()) y.add_(after.residual);
   if (after.activation == Activation::kRelu) y.relu_();
   if (after.activation == Activation::kTanh) y.tanh_();
   return y;
+}
+
+template <class Norm>
+Branches normalised_branches(Norm& norm, const at::Tensor& x, const AfterNorm& after) {
+  const NormLayer layer = layer_of(norm);
+  if (has_fused_norm(layer, x, after)) return fused_norm_branches(layer, x, after);
+  const at::Tensor y = normalised(norm, x, after);
+  return {y, y};
 }
 
 }  // namespace debias

@@ -49,10 +49,10 @@ class ResidualBlock : public torch::nn::Module {
     }
   }
 
-  torch::Tensor forward(const torch::Tensor& x) {
-    torch::Tensor y = x;
+  Branches forward(const Branches& x) {
+    torch::Tensor y = x.first;
     for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised(*norms_[i], convs_[i](y), {.activation = activation_});
-    return normalised(*norms_.back(), convs_.back()(y), {.residual = shortcut(x), .activation = activation_});
+    return normalised_branches(*norms_.back(), convs_.back()(y), {.residual = shortcut(x.second), .activation = activation_});
   }
 
  private:
@@ -121,12 +121,12 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  torch::Tensor x = normalised(*bn1_, conv1_(images), {.activation = Activation::kRelu});
-  if (stage > 0 && options_.stem() == Stem::kImageNet) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+  Branches x = normalised_branches(*bn1_, conv1_(images), {.activation = Activation::kRelu});
+  if (stage > 0 && options_.stem() == Stem::kImageNet) x.first = x.second = at::max_pool2d(x.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);
   }
-  return x;
+  return x.first;
 }
 
 torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }

@@ -32,16 +32,21 @@ void normalise(const MapShape& shape, const void* x, const NormFactors& factors,
 // What an output let pass: everything, what was above 0 in the output, or in the output as it follows from x (no residual).
 enum class Passed { kAll, kByOutput, kByInput };
 
-// g = dy where it passed, else 0; per channel the sums of g and of g (x - mean). `kept`: takes g, or null; it may be dy. `y`: the output,
-// read for kByOutput alone.
-void norm_gradient_sums(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
-                        void* kept, float* sum, float* dot);
+// What arrives at an output that is read twice is `dy` and `other`; else `other` is null. `y`: the output, read for kByOutput alone.
+struct GradientMaps {
+  const void *dy = nullptr, *other = nullptr, *y = nullptr, *x = nullptr;
+};
 
-// dx = a g + b (x - mean) + c, with a, b, c per channel; `dx` may be dy.
+// g = dy + other where it passed, else 0; per channel the sums of g and of g (x - mean). `kept`: takes g, or null where there is no
+// `other`; it may be dy.
+void norm_gradient_sums(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors, void* kept, float* sum,
+                        float* dot);
+
+// dx = a g + b (x - mean) + c, with a, b, c per channel; `dx` may be dy, and there is no `other`.
 struct GradientFactors {
   const float *a = nullptr, *b = nullptr, *c = nullptr;
 };
-void norm_gradient(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
+void norm_gradient(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors,
                    const GradientFactors& gradient, void* dx);
 
 }  // namespace debias::kernels

@@ -3,13 +3,15 @@
 #include <limits>
 
 #include "debias/core/input_file.h"
+#include "debias/core/printable.h"
 
 namespace debias {
 namespace {
 
 [[noreturn]] void refuse_number(const Json& value, const char* expected) {
   constexpr size_t kShown = 40;
-  throw Json::type_error::create(302, fmt::format("{} was expected, found {}", expected, value.dump().substr(0, kShown)), &value);
+  throw Json::type_error::create(
+      302, fmt::format("{} was expected, found {}", expected, without_control_characters(value.dump().substr(0, kShown))), &value);
 }
 
 template <class T, class Read>

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/train/tensorboard.h"
 
@@ -32,6 +33,8 @@ class MetricFiles {
   // A line of metrics.jsonl, and its numbers to TensorBoard at `step`. Lines with a key "step" are step lines, others epoch lines.
   void write(const nlohmann::ordered_json& line, int64_t step);
   void timing(const std::string& tag, int64_t step, double value) { tensorboard_.scalar(tag, step, value); }
+  void begin(const Config& resolved);  // the run's options, for TensorBoard
+  void finish();
 
   // Flushes to disk and rewrites metrics.csv. A metrics.jsonl that somebody cut or removed meanwhile is written anew, which `log` hears.
   // Throws DiskFull, having added nothing, where there is no room: to be called again later.

@@ -85,6 +85,7 @@ class Run {
       write_file_atomically(folder_.path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
       metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics, log_);
     });
+    metrics_->begin(parse_yaml(description_.recipe_yaml, "recipe"));
     if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
       log_.warn(
           fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
@@ -95,6 +96,7 @@ class Run {
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
+    metrics_->finish();
     result.failed_evaluations = state_.failed_evaluations;
     result.seconds = seconds_since(start);
     return result;

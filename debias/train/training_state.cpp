@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 #include "debias/train/state_numbers.h"
 
 namespace debias {
@@ -106,7 +107,9 @@ StoredState read_stored_state(const Metadata& metadata) {
   try {
     return stored_state(metadata);
   } catch (const nlohmann::json::exception& error) {
-    throw data_error("its training state cannot be read ({})", error.what());
+    throw data_error("its training state cannot be read ({})", without_control_characters(error.what()));
+  } catch (const Error& error) {  // which quote what they found
+    throw data_error("{}", without_control_characters(error.what()));
   }
 }
 

@@ -34,7 +34,7 @@ class BorderedAllocator final : public c10::Allocator {
   void copy_data(void* to, const void* from, size_t bytes) const override { default_copy_data(to, from, bytes); }
 
  private:
-  static constexpr size_t kHead = 64, kBorder = 8192;
+  static constexpr size_t kHead = 64, kBorder = size_t{256} << 10;
   static constexpr char kMark = 0x5a;
 
   static void release(void* data) {

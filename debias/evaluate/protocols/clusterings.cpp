@@ -4,9 +4,9 @@
 #include <map>
 
 #include "debias/core/error.h"
+#include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/data/csv_file.h"
-#include "debias/data/file_error.h"
+#include "debias/data/readers/csv_file.h"
 #include "debias/evaluate/accuracy.h"
 
 namespace debias {

@@ -37,6 +37,10 @@ class Blocks {
     return map == nullptr ? nullptr : static_cast<Byte*>(map) + bytes;
   }
 
+  GradientMaps part(const GradientMaps& maps, int64_t block) const {
+    return {part(maps.dy, block), part(maps.other, block), part(maps.y, block), part(maps.x, block)};
+  }
+
   // Values of the channels, once for each of the packed rows.
   std::vector<float> repeated(const float* values) const {
     std::vector<float> all;
@@ -134,15 +138,15 @@ void normalise(const MapShape& shape, const void* x, const NormFactors& factors,
   });
 }
 
-void norm_gradient_sums(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
-                        void* kept, float* sum, float* dot) {
+void norm_gradient_sums(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors, void* kept, float* sum,
+                        float* dot) {
   const Blocks blocks(shape);
   const RepeatedFactors repeated(blocks, factors);
   const int64_t C = shape.channels;
   Partial parts(blocks, C);
   blocks.each([&](int64_t b) {
-    cpu::gradient_sums_of_rows(blocks.shape(b), passed, blocks.part(dy, b), blocks.part(y, b), blocks.part(x, b), repeated.pointers(),
-                               blocks.part(kept, b), parts.first(b), parts.second(b));
+    cpu::gradient_sums_of_rows(blocks.shape(b), passed, blocks.part(maps, b), repeated.pointers(), blocks.part(kept, b), parts.first(b),
+                               parts.second(b));
     fold_sums(blocks.pack(b), C, parts.first(b));
     fold_sums(blocks.pack(b), C, parts.second(b));
   });
@@ -157,14 +161,14 @@ void norm_gradient_sums(const MapShape& shape, Passed passed, const void* dy, co
   std::copy(dots.begin(), dots.end(), dot);
 }
 
-void norm_gradient(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
+void norm_gradient(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors,
                    const GradientFactors& gradient, void* dx) {
   const Blocks blocks(shape);
   const RepeatedFactors repeated(blocks, factors);
   const auto a = blocks.repeated(gradient.a), b = blocks.repeated(gradient.b), c = blocks.repeated(gradient.c);
   blocks.each([&](int64_t block) {
-    cpu::gradient_of_rows(blocks.shape(block), passed, blocks.part(dy, block), blocks.part(y, block), blocks.part(x, block),
-                          repeated.pointers(), {a.data(), b.data(), c.data()}, blocks.part(dx, block));
+    cpu::gradient_of_rows(blocks.shape(block), passed, blocks.part(maps, block), repeated.pointers(), {a.data(), b.data(), c.data()},
+                          blocks.part(dx, block));
   });
 }
 

@@ -134,18 +134,19 @@ struct Normalise {
 };
 
 // The gradient of what passed, of `count` values at `at`, where x lies `deviation` from its mean.
-template <class T, Passed kPassed>
-HWY_INLINE V passed_gradient(const T* dy, const T* y, int64_t at, int64_t count, V deviation, V scale, V shift) {
-  const V gradient = load(dy + at, count);
+template <class T, Passed kPassed, bool kJoins = false>
+HWY_INLINE V passed_gradient(const T* dy, const T* other, const T* y, int64_t at, int64_t count, V deviation, V scale, V shift) {
+  V gradient = load(dy + at, count);
+  if (kJoins) gradient = hn::Add(gradient, load(other + at, count));
   if (kPassed == Passed::kAll) return gradient;
   const V output = kPassed == Passed::kByOutput ? load(y + at, count) : hn::MulAdd(deviation, scale, shift);
   return hn::IfThenZeroElse(hn::Le(output, hn::Zero(D())), gradient);
 }
 
-template <class T, Passed kPassed, bool kKeeps>
+template <class T, Passed kPassed, bool kKeeps, bool kJoins>
 struct GradientSums {
   int64_t rows, stride;
-  const T *dy, *y, *x;
+  const T *dy, *other, *y, *x;
   NormFactors factors;
   T* kept;
   float *sum, *dot;
@@ -162,7 +163,7 @@ struct GradientSums {
       for (int v = 0; v < N; ++v) {
         const int64_t at = row + channels.at(v);
         const V deviation = hn::Sub(load(x + at, channels.count), mean[v]);
-        const V gradient = passed_gradient<T, kPassed>(dy, y, at, channels.count, deviation, scale[v], shift[v]);
+        const V gradient = passed_gradient<T, kPassed, kJoins>(dy, other, y, at, channels.count, deviation, scale[v], shift[v]);
         sums[v] = hn::Add(sums[v], gradient);
         dots[v] = hn::MulAdd(gradient, deviation, dots[v]);
         if (kKeeps) store(gradient, kept + at, channels.count);
@@ -194,7 +195,7 @@ struct Gradient {
       for (int v = 0; v < N; ++v) {
         const int64_t at = row + channels.at(v);
         const V deviation = hn::Sub(load(x + at, channels.count), mean[v]);
-        const V g = passed_gradient<T, kPassed>(dy, y, at, channels.count, deviation, scale[v], shift[v]);
+        const V g = passed_gradient<T, kPassed>(dy, dy, y, at, channels.count, deviation, scale[v], shift[v]);
         store(hn::MulAdd(a[v], g, hn::MulAdd(b[v], deviation, c[v])), dx + at, channels.count);
       }
     }
@@ -230,18 +231,18 @@ void NormaliseRows(const MapShape& shape, const void* x, const NormFactors& fact
                  : normalise_typed<float>(shape, x, factors, residual, relu, y);
 }
 
-struct GradientMaps {
-  const void *dy, *y, *x;
-};
-
 template <class T, Passed kPassed>
 void sums_as(const MapShape& shape, const GradientMaps& maps, const NormFactors& factors, void* kept, float* sum, float* dot) {
-  const auto *dy = static_cast<const T*>(maps.dy), *y = static_cast<const T*>(maps.y), *x = static_cast<const T*>(maps.x);
+  const auto *dy = static_cast<const T*>(maps.dy), *other = static_cast<const T*>(maps.other), *y = static_cast<const T*>(maps.y);
+  const auto* x = static_cast<const T*>(maps.x);
   auto* to = static_cast<T*>(kept);
-  if (to != nullptr) {
-    each_channels(shape.channels, GradientSums<T, kPassed, true>{shape.rows, shape.channels, dy, y, x, factors, to, sum, dot});
+  const int64_t rows = shape.rows, C = shape.channels;
+  if (other != nullptr) {
+    each_channels(C, GradientSums<T, kPassed, true, true>{rows, C, dy, other, y, x, factors, to, sum, dot});
+  } else if (to != nullptr) {
+    each_channels(C, GradientSums<T, kPassed, true, false>{rows, C, dy, other, y, x, factors, to, sum, dot});
   } else {
-    each_channels(shape.channels, GradientSums<T, kPassed, false>{shape.rows, shape.channels, dy, y, x, factors, to, sum, dot});
+    each_channels(C, GradientSums<T, kPassed, false, false>{rows, C, dy, other, y, x, factors, to, sum, dot});
   }
 }
 
@@ -258,10 +259,10 @@ void sums_typed(const MapShape& shape, Passed passed, const GradientMaps& maps, 
   }
 }
 
-void GradientSumsOfRows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
-                        void* kept, float* sum, float* dot) {
-  shape.bfloat16 ? sums_typed<uint16_t>(shape, passed, {dy, y, x}, factors, kept, sum, dot)
-                 : sums_typed<float>(shape, passed, {dy, y, x}, factors, kept, sum, dot);
+void GradientSumsOfRows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors, void* kept, float* sum,
+                        float* dot) {
+  shape.bfloat16 ? sums_typed<uint16_t>(shape, passed, maps, factors, kept, sum, dot)
+                 : sums_typed<float>(shape, passed, maps, factors, kept, sum, dot);
 }
 
 template <class T, Passed kPassed>
@@ -284,10 +285,10 @@ void gradient_typed(const MapShape& shape, Passed passed, const GradientMaps& ma
   }
 }
 
-void GradientOfRows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
+void GradientOfRows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors,
                     const GradientFactors& gradient, void* dx) {
-  shape.bfloat16 ? gradient_typed<uint16_t>(shape, passed, {dy, y, x}, factors, gradient, dx)
-                 : gradient_typed<float>(shape, passed, {dy, y, x}, factors, gradient, dx);
+  shape.bfloat16 ? gradient_typed<uint16_t>(shape, passed, maps, factors, gradient, dx)
+                 : gradient_typed<float>(shape, passed, maps, factors, gradient, dx);
 }
 
 }  // namespace
@@ -308,13 +309,13 @@ void moments_of_rows(const MapShape& shape, const void* x, float* mean, float* m
 void normalise_rows(const MapShape& shape, const void* x, const NormFactors& factors, const void* residual, bool relu, void* y) {
   HWY_DYNAMIC_DISPATCH(NormaliseRows)(shape, x, factors, residual, relu, y);
 }
-void gradient_sums_of_rows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
-                           void* kept, float* sum, float* dot) {
-  HWY_DYNAMIC_DISPATCH(GradientSumsOfRows)(shape, passed, dy, y, x, factors, kept, sum, dot);
+void gradient_sums_of_rows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors, void* kept,
+                           float* sum, float* dot) {
+  HWY_DYNAMIC_DISPATCH(GradientSumsOfRows)(shape, passed, maps, factors, kept, sum, dot);
 }
-void gradient_of_rows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
+void gradient_of_rows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors,
                       const GradientFactors& gradient, void* dx) {
-  HWY_DYNAMIC_DISPATCH(GradientOfRows)(shape, passed, dy, y, x, factors, gradient, dx);
+  HWY_DYNAMIC_DISPATCH(GradientOfRows)(shape, passed, maps, factors, gradient, dx);
 }
 
 }  // namespace debias::kernels::cpu

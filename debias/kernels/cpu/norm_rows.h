@@ -8,9 +8,9 @@ namespace debias::kernels::cpu {
 
 void moments_of_rows(const MapShape& shape, const void* x, float* mean, float* m2);
 void normalise_rows(const MapShape& shape, const void* x, const NormFactors& factors, const void* residual, bool relu, void* y);
-void gradient_sums_of_rows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
-                           void* kept, float* sum, float* dot);
-void gradient_of_rows(const MapShape& shape, Passed passed, const void* dy, const void* y, const void* x, const NormFactors& factors,
+void gradient_sums_of_rows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors, void* kept,
+                           float* sum, float* dot);
+void gradient_of_rows(const MapShape& shape, Passed passed, const GradientMaps& maps, const NormFactors& factors,
                       const GradientFactors& gradient, void* dx);
 
 }  // namespace debias::kernels::cpu
