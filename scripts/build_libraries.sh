@@ -65,7 +65,7 @@ for library in "$folder"/*.so; do
   needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
     grep -vE '^(libtorch_cpu|libc10|libstdc\+\+|libm|libgcc_s|libc|ld-linux.*)\.so')
   for name in $needed; do
-    file=$(ldconfig -p | awk -v name="$name" '$1 == name {print $NF; exit}')
+    file=$(ldconfig -p | awk -v name="$name" '$1 == name && !found {print $NF; found = 1}')
     [ -n "$file" ] || stop "$library needs $name, which is not installed"
     [ -e "$folder/$name" ] || cp -L "$file" "$folder/$name"
   done

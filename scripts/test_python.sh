@@ -9,7 +9,7 @@ python=$environment/bin/python
 export DEBIAS_BINARY=${DEBIAS_BINARY:-$PWD/build/release/bin/debias}
 pip() { "$python" -m pip --disable-pip-version-check install -q "$@"; }
 
-if ! "$python" -c 'import numpy, pytest, torch' 2>/dev/null; then
+if ! "$python" -c 'import numpy, pytest, torch; assert torch.__version__.startswith("2.11.0")' 2>/dev/null; then
   echo "test-python: making $environment; torch 2.11.0 is 4.5 GB unpacked"
   python3 -m venv "$environment" || { echo "test-python: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
   pip torch==2.11.0 numpy pytest

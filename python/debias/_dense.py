@@ -55,9 +55,10 @@ class _TwoViews:
             further = [z[:, view].repeat(2, 1) for view in range(z.shape[1]) if view not in (first, second)]
             own = torch.stack([self.positive, *((rows * other).sum(1) / t for other in further)])
             self.mean_positive = own.logsumexp(0) - math.log(len(own))
-        kept = self.is_negative
+        kept, self.labelled = self.is_negative, None
         if dropping:
             known = labels.repeat(2)
+            self.labelled = known >= 0
             kept = kept & ~((known[:, None] == known) & (known >= 0)[:, None])
         self.log_negatives = _log_sum(self.s, self.is_negative)
         self.log_kept = _log_sum(self.s, kept)
@@ -112,13 +113,17 @@ def _hard_negatives(v, options):
 
 
 def _debiased_positives(v, options):
-    t, count, tau_plus, means = v.t, v.negatives, options["tau_plus"], options["form"] == "eq12"
+    t, count, tau_plus, means = v.t, v.negatives, options["tau_plus"], options["form"] != "sum"
     shift = torch.maximum(torch.maximum(v.log_negatives, v.mean_positive), v.self).detach()
     own, everything = (v.mean_positive - shift).exp() + (v.self - shift).exp(), (v.log_negatives - shift).exp()
     share, kept = 1 / (count + 2) if means else 1.0, v.kept.clamp_min(1)
     if not options["drop_false_negatives"]:
         raw = everything * (share - (1 - tau_plus) / count if means else tau_plus) + own * share
         log_n_mean = v.log_negatives if means else v.log_negatives + math.log(count)
+    elif options["form"] == "final":
+        true, itself = (v.log_kept - shift).exp(), (v.self - shift).exp().masked_fill(v.labelled, 0)
+        raw = (true + (v.mean_positive - shift).exp() + itself) * share - (1 - tau_plus) * true / count
+        log_n_mean = v.log_kept
     else:
         true = (v.log_kept - shift).exp()
         raw = (everything + own) * share - (1 - tau_plus) * (true / kept if means else true)

@@ -223,9 +223,10 @@ def test_rows_and_labels_of_a_device_stay_there():
         for reduction in ("mean", "none"):
             assert debias.SupConLoss(reduction=reduction)(z, labels).device.type == "cuda"
         loss = debias.InfoNCELoss()
-        assert loss(z[:, 0], z[:, 1]).shape == () and loss.per_anchor.device.type == "cuda" and loss.per_anchor.shape == (12,)
+        z0, z1 = torch.empty(2, 6, 4, device="cuda").unbind()
+        assert loss(z0, z1).shape == () and loss.per_anchor.device.type == "cuda" and loss.per_anchor.shape == (12,)
         with pytest.raises(ValueError, match="different devices"):
-            loss(z[:, 0], torch.empty(6, 4))
+            loss(z0, torch.empty(6, 4))
         with pytest.raises(ValueError, match="weights: on cpu"):
             debias.SoftConLoss()(z, labels, weights=torch.ones(6, 2))
 

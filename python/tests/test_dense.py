@@ -20,7 +20,7 @@ SETTINGS = {
     "hard_negatives": [{"clamp": clamp, "beta": beta, "detach_weights": detach}
                        for clamp, beta, detach in itertools.product(("floor", "none"), (0, 0.7), (False, True))] + [{"tau_plus": 0.5}],
     "debiased_positives": [{"form": form, "guard": guard, "drop_false_negatives": drop, "tau_plus": tau_plus}
-                           for form, guard, drop, tau_plus in itertools.product(("eq12", "sum"), ("floor", "fallback", "none"),
+                           for form, guard, drop, tau_plus in itertools.product(("eq12", "sum", "final"), ("floor", "fallback", "none"),
                                                                                 (False, True), (0.1, 0.6))],
     "combined_debiased": [{"mix": mix, "guard": guard} for mix in (0, 0.3, 1) for guard in ("floor", "none")],
     "eps_infonce": [{}, {"epsilon": 0}, {"epsilon": math.inf}],
