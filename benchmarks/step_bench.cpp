@@ -44,8 +44,9 @@ Recipe recipe_of(const std::string& width, const std::string& precision, const s
 
 Batch batch_of(const NpyArray& images) {
   Batch batch;
-  batch.images = at::empty(images.shape, at::kFloat);
-  std::copy_n(images.as<float>().data(), images.count(), batch.images.mutable_data_ptr<float>());
+  const at::Tensor views = at::empty(images.shape, at::kFloat);
+  std::copy_n(images.as<float>().data(), images.count(), views.mutable_data_ptr<float>());
+  batch.inputs = {{"images", views}};
   const auto B = static_cast<size_t>(images.shape.at(1));
   batch.ids.resize(B);
   std::iota(batch.ids.begin(), batch.ids.end(), 0);
@@ -129,7 +130,7 @@ void print_profile(const RunParts& parts, const Batch& batch, int64_t step) {
 
 int serve(char** words) {
   const Batch batch = batch_of(read_npy(words[2]));
-  const Recipe recipe = recipe_of(words[3], words[4], words[5], batch.images.size(1));
+  const Recipe recipe = recipe_of(words[3], words[4], words[5], batch.images().size(1));
   const RunParts parts = make_run_parts(recipe, make_dataset(recipe.train_data));
   write_weights(parts.model, words[1]);
   parts.model.train(true);
