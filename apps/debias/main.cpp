@@ -1,5 +1,4 @@
 // The command: parse, run one verb, map what goes wrong to an exit code and one line.
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -8,15 +7,15 @@
 #include <exception>
 
 #include "apps/debias/complaint.h"
+#include "apps/debias/large_blocks.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/stack_room.h"
 #include "apps/debias/standard_streams.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
-#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/thread_check.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
@@ -57,7 +56,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
                      argc > 1 ? fmt::format("{} ", argv[1]) : "");
 }
 
-// Verbs that are worth a second start.
+// Verbs that are worth a second start and a process of their own shape.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
@@ -72,9 +71,7 @@ void let_outputs_begin_at_home(CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-  const int threads = std::min(at::get_num_threads(), available_cpus());
-  require_threads(threads);
-  at::set_num_threads(threads);
+  use_threads();
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);
@@ -108,7 +105,10 @@ int run(int argc, char** argv) {
 
 int run_and_complain(int argc, char** argv) {
   try {
-    if (computes_for_long(argc, argv)) give_way_while_waiting(argv);
+    if (computes_for_long(argc, argv)) {
+      give_way_while_waiting(argv);
+      keep_large_blocks();
+    }
     return run(argc, argv);
   } catch (const std::exception&) {
     return complain_of_exception();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -58,7 +59,7 @@ std::vector<SeedTable> tables_of(const std::vector<std::string>& paths) {
   std::vector<SeedTable> tables;
   for (const auto& path : paths) {
     if (run_folders({path}) == std::vector<std::string>{path}) continue;
-    const ComparedRuns compared = read_compared_runs({path}, DEBIAS_VERSION);
+    const ComparedRuns compared = read_compared_runs({path}, {DEBIAS_VERSION, metric_titles()});
     if (!compared.metric.empty()) tables.push_back(seed_table(compared, {}));
   }
   return tables;
@@ -77,7 +78,7 @@ int run_report(const ReportArguments& arguments) {
   if (arguments.text && arguments.json) throw usage_error("report: --text and --json exclude each other; give one");
   const std::string path = page_path(arguments);
   if (!path.empty()) check_out(path);
-  const std::vector<RunRecord> runs = read_runs(run_folders(arguments.runs), DEBIAS_VERSION);
+  const std::vector<RunRecord> runs = read_runs(run_folders(arguments.runs), {DEBIAS_VERSION, metric_titles()});
   if (!path.empty()) write_page(path, runs, tables_of(arguments.runs));
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);

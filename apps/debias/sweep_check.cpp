@@ -54,16 +54,17 @@ class SweepCheck {
     input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
     DataWatch watch(input.recipe.verify, progress_, log_);
-    input.dataset = dataset(input.recipe, watch);
+    const std::shared_ptr<const Dataset> train = dataset(input.recipe, watch);
+    input.dataset = train;
     if (input.recipe.eval_views.is_null()) {
-      input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+      input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());
     }
     Recipe written = input.recipe;
     written.train.threads(read_recipe(config).train.threads());
-    const Config resolved = resolve_recipe(written, *input.dataset);
+    const Config resolved = resolve_recipe(written, *train);
     for (size_t i = 0; i < seeds; ++i) require_same_training(plan_.runs[number * seeds + i], resolved);
-    check_evaluation(input, resolved, watch);
-    make_option_estimates(input.recipe, input.dataset, progress_, log_);
+    check_evaluation(input.recipe, train, resolved, watch);
+    make_option_estimates(input.recipe, train, progress_, log_);
     CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
     checked.recipe = resolved;
     return checked;
@@ -77,10 +78,10 @@ class SweepCheck {
   }
 
   // Opens the judged data: once for all points that are judged alike.
-  void check_evaluation(const TrainInput& input, const Config& resolved, DataWatch& watch) {
+  void check_evaluation(const Recipe& recipe, const std::shared_ptr<const Dataset>& train, const Config& resolved, DataWatch& watch) {
     const std::string judged = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
     if (!evaluations_.insert(judged).second) return;
-    make_training_evaluation(input.recipe, resolved, input.dataset, watch, progress_, log_);
+    make_training_evaluation(recipe, resolved, train, watch, progress_, log_);
   }
 
   CheckedPoint built(const TrainInput& input, const Config& resolved) {
@@ -93,7 +94,7 @@ class SweepCheck {
     const auto known = built_.find(parts);
     if (known != built_.end()) return known->second;
     const RunParts made = make_run_parts(input.recipe, input.dataset);
-    return built_[parts] = {{}, input.recipe.train.epochs(), made.loader->batches_per_epoch(), 0};
+    return built_[parts] = {{}, input.recipe.train.epochs(), made.source->batches_per_epoch(), 0};
   }
 
   static CheckedPoint timed(const TrainInput& input) {

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -86,7 +87,7 @@ int run_table(const TableArguments& arguments) {
   SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
   std::vector<Condition> conditions;
   for (const auto& text : arguments.fail_if) conditions.push_back(parse_condition(text));
-  const SeedTable table = seed_table(read_compared_runs(arguments.paths, DEBIAS_VERSION), options);
+  const SeedTable table = seed_table(read_compared_runs(arguments.paths, {DEBIAS_VERSION, metric_titles()}), options);
   if (arguments.json) {
     print_json(to_json(table));
   } else {

@@ -41,23 +41,45 @@ Config read_config(const TrainArguments& arguments) {
 
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
+constexpr size_t kShownGroups = 40;
+
+nlohmann::ordered_json groups_json(const std::vector<DrawnGroup>& groups) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& group : groups) {
+    all.push_back({{"group", group.name}, {"images", group.samples}, {"share", group.share}, {"times_an_epoch", group.times}});
+  }
+  return all;
+}
+
+void print_groups(const TrainPlan& plan) {
+  const auto& groups = plan.groups;
+  if (!groups.empty()) fmt::print("# sampler            of each group: images, share of the draws, times an epoch draws each image\n");
+  for (size_t i = 0; i < std::min(groups.size(), kShownGroups); ++i) {
+    print_lines(fmt::format("#   {:<24} {:>7} {:>8.4f} {:>9.3f}\n", without_control_characters(groups[i].name), groups[i].samples,
+                            groups[i].share, groups[i].times));
+  }
+  if (groups.size() > kShownGroups) fmt::print("#   and {} more (--json has all)\n", groups.size() - kShownGroups);
+  for (const auto& line : plan.undrawn) print_lines(fmt::format("# {}\n", without_control_characters(line)));
+}
+
 void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config& resolved, bool json) {
   const double ratio = plan.seconds_per_step / plan.seconds_per_cached_step;
   if (json) {
-    const nlohmann::ordered_json out = {{"config", resolved.to_json()},
-                                        {"images", plan.images},
-                                        {"epochs", plan.epochs},
-                                        {"steps_per_epoch", plan.steps_per_epoch},
-                                        {"parameters", plan.parameters},
-                                        {"precision", rounding(options)},
-                                        {"seconds_per_step", plan.seconds_per_step},
-                                        {"seconds_per_cached_step", plan.seconds_per_cached_step},
-                                        {"step_ratio", ratio},
-                                        {"trial_steps", plan.trial_steps},
-                                        {"seconds_per_epoch", plan.seconds_per_epoch},
-                                        {"seconds_total", plan.seconds_total},
-                                        {"peak_bytes", plan.peak_bytes},
-                                        {"checkpoint_bytes", plan.checkpoint_bytes}};
+    nlohmann::ordered_json out = {{"config", resolved.to_json()},
+                                  {"images", plan.images},
+                                  {"epochs", plan.epochs},
+                                  {"steps_per_epoch", plan.steps_per_epoch},
+                                  {"parameters", plan.parameters},
+                                  {"precision", rounding(options)},
+                                  {"seconds_per_step", plan.seconds_per_step},
+                                  {"seconds_per_cached_step", plan.seconds_per_cached_step},
+                                  {"step_ratio", ratio},
+                                  {"trial_steps", plan.trial_steps},
+                                  {"seconds_per_epoch", plan.seconds_per_epoch},
+                                  {"seconds_total", plan.seconds_total},
+                                  {"peak_bytes", plan.peak_bytes},
+                                  {"checkpoint_bytes", plan.checkpoint_bytes}};
+    if (!plan.groups.empty()) out["drawn"] = groups_json(plan.groups);
     print_json(out);
     return;
   }
@@ -72,6 +94,7 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
              duration_text(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
   fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
+  print_groups(plan);
 }
 
 void print_result(const TrainResult& result, bool json) {
@@ -107,16 +130,17 @@ int run_train(const TrainArguments& arguments) {
   const auto progress = terminal_progress();
   const auto log = terminal_log();
   DataWatch watch(input.recipe.verify, *progress, *log);
-  input.dataset = watch.open("train", input.recipe.train_data);
+  const std::shared_ptr<const Dataset> dataset = watch.open("train", input.recipe.train_data);
+  input.dataset = dataset;
   if (input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, dataset->info());
   }
   input.progress = progress.get();
   input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  const Config resolved = resolve_recipe(input.recipe, *dataset);
   const auto evaluation =
-      make_training_evaluation(input.recipe, resolved, input.dataset, watch, *progress, *log);  // refuses bad options before anything runs
-  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, input.dataset, *progress, *log)}) {
+      make_training_evaluation(input.recipe, resolved, dataset, watch, *progress, *log);  // refuses bad options before anything runs
+  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *progress, *log)}) {
     if (observer != nullptr) input.observers.push_back(observer);
   }
   if (arguments.dry_run) {

@@ -14,7 +14,7 @@
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/first_images.h"
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
 
 namespace debias {
@@ -75,7 +75,7 @@ class TrainingEvaluation : public TrainObserver {
 
  private:
   void keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end) {
-    const auto record = evaluation_record(result, "last.safetensors", end.epoch, data_);
+    const EvaluationRecord record = with_judged(result.record, "last.safetensors", end.epoch, data_);
     files_.write_history(protocol, record, end.epoch);
     files_.write(protocol, result, record, end.epoch == end.epochs ? Thumbnails::kReplace : Thumbnails::kKeep);
     for (const auto& note : result.notes) {

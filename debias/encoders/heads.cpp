@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "debias/core/registry.h"
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -21,7 +22,9 @@ class SimclrHead final : public Head {
     fc2_ = register_module("fc2", torch::nn::Linear(hidden, options.output_dim()));
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc2_(bn1_(fc1_(features)).relu_()); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    return fc2_(normalised(*bn1_, fc1_(features), {.activation = Activation::kRelu}));
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;
@@ -63,9 +66,15 @@ class LinearHead final : public Head {
   LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
     LinearHeadOptions::table().verify(options, "head 'linear'");
     fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim()));
+    if (options.batch_norm()) {
+      bn_ = register_module("bn", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(options.output_dim()).affine(false)));
+    }
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc_(features); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    const torch::Tensor rows = fc_(features);
+    return options_.batch_norm() ? bn_(rows) : rows;
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;
@@ -77,6 +86,7 @@ class LinearHead final : public Head {
  private:
   LinearHeadOptions options_;
   torch::nn::Linear fc_{nullptr};
+  torch::nn::BatchNorm1d bn_{nullptr};
 };
 
 class AlexNetHead final : public Head {
@@ -91,7 +101,10 @@ class AlexNetHead final : public Head {
     fc8_ = register_module("fc8", torch::nn::Linear(hidden, options.output_dim()));
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc8_(bn7_(fc7_(bn6_(fc6_(features)).relu_())).relu_()); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    const torch::Tensor x = normalised(*bn6_, fc6_(features), {.activation = Activation::kRelu});
+    return fc8_(normalised(*bn7_, fc7_(x), {.activation = Activation::kRelu}));
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;
@@ -138,8 +151,11 @@ const OptionTable<MlpHeadOptions>& MlpHeadOptions::table() {
 }
 
 const OptionTable<LinearHeadOptions>& LinearHeadOptions::table() {
-  static const auto table = OptionTable<LinearHeadOptions>().add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim),
-                                                                 "dimensions of the projection");
+  static const auto table =
+      OptionTable<LinearHeadOptions>()
+          .add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection")
+          .add("batch_norm", &LinearHeadOptions::batch_norm_,
+               "batch norm without weights after the layer: the rows' common direction goes");
   return table;
 }
 

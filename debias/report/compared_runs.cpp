@@ -107,8 +107,9 @@ void require_alike(const RunRecord& first, const RunRecord& run, const std::stri
 
 }  // namespace
 
-ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const std::string& debias_version) {
+ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program) {
   ComparedRuns compared;
+  compared.titles = program.titles;
   std::vector<std::string> folders, plain;
   bool first = true;
   for (const auto& path : paths) {
@@ -121,7 +122,7 @@ ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const std
   }
   const size_t of_sweeps = folders.size();
   folders.insert(folders.end(), plain.begin(), plain.end());
-  compared.runs = read_runs(folders, debias_version);
+  compared.runs = read_runs(folders, program);
   add_columns(of_sweeps, compared);
   leave_out_unfinished(compared);
   return compared;

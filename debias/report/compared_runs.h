@@ -1,6 +1,7 @@
 // The runs of a table: those of sweeps, by setting, or any run folders, those that differ in their seed alone as one row.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +23,12 @@ struct ComparedRuns {
   std::vector<ComparedRow> rows;  // a row without a finished run stays, so that it is seen to be missing
   std::string metric;             // that the sweeps name; "" where they name none, or several
   std::vector<std::string> notes;
+  std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 };
 
 // `paths`: outputs of sweeps, sweep files (whose `output` is meant), or run folders. Runs that have not come to their end are left out,
 // which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
-ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const std::string& debias_version);
+ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // The run folders that these stand for, those of sweeps that have begun.
 std::vector<std::string> run_folders(const std::vector<std::string>& paths);

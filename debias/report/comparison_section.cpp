@@ -10,9 +10,9 @@
 namespace debias {
 namespace {
 
-std::string interval_text(const std::string& metric, double mean, double half_width) {
+std::string mean_text(Unit unit, double mean, double half_width) {
   if (std::isnan(mean)) return "–";
-  return metric_number(metric, mean) + (std::isnan(half_width) ? "" : " ± " + metric_number(metric, half_width));
+  return metric_number(unit, mean) + (std::isnan(half_width) ? "" : " ± " + metric_number(unit, half_width));
 }
 
 Table settings_table(const SeedTable& table) {
@@ -21,12 +21,11 @@ Table settings_table(const SeedTable& table) {
   for (const char* head : {"setting", "seeds", "mean", "published", "source"}) found.head.push_back({plain(head), "", ""});
   for (size_t i = 1; i < 4; ++i) found.head[i].css_class = "n";
   for (const auto& row : table.rows) {
-    const std::string metric = split_of(row.metric.empty() ? table.metric : row.metric).name;
     const std::string published =
-        row.published ? interval_text(metric, row.published->value, row.published->spread.value_or(NAN)) : std::string();
+        row.published ? mean_text(table.unit, row.published->value, row.published->spread.value_or(NAN)) : std::string();
     found.rows.push_back({{{plain(row.label), "", ""},
                            {plain(fmt::format("{}", row.values.size())), "n", ""},
-                           {plain(interval_text(metric, row.interval.mean, row.interval.half_width)), "n", ""},
+                           {plain(mean_text(table.unit, row.interval.mean, row.interval.half_width)), "n", ""},
                            {plain(published), "n", ""},
                            {plain(row.published ? row.published->source : ""), "text", ""}},
                           false});

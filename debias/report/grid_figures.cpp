@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "debias/report/metric_title.h"
 #include "debias/sweep/sweep_plan.h"
 
 namespace debias {
@@ -82,7 +81,7 @@ Chart empty_grid_chart(const SeedTable& table, const std::string& title) {
   Chart chart;
   chart.title = title;
   chart.y.label = table.metric;
-  chart.y.percent = shown_in_percent(split_of(table.metric.substr(0, table.metric.find(','))).name);
+  chart.y.percent = table.unit == Unit::kShare;
   return chart;
 }
 

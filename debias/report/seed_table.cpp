@@ -253,6 +253,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
     table.metric += (table.metric.empty() ? "" : ", ") + metric;
     require_same_data(compared, split_of(metric).split);
   }
+  table.unit = compared.titles->unit(metrics.front());
   table.selected = chooses_epochs(compared, options.epoch);
   table.epoch = epoch_words(compared, table.selected);
   for (const auto& row : compared.rows) table.rows.push_back(table_row(compared, row, metrics, table.selected));

@@ -62,7 +62,8 @@ struct TableOrdering {
 };
 
 struct SeedTable {
-  std::string metric;  // as asked for
+  std::string metric;         // as asked for
+  Unit unit = Unit::kNumber;  // of the first that was asked for
   bool selected = false;
   std::string epoch;  // in words: "last epoch", "epoch chosen by valid.knn_acc1"
   std::vector<TableRow> rows;

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "debias/report/metric_title.h"
-
 namespace debias {
 namespace {
 
@@ -20,7 +18,7 @@ struct Grid {
   bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }
 };
 
-bool in_percent(const SeedTable& table) { return shown_in_percent(split_of(table.metric.substr(0, table.metric.find(','))).name); }
+bool in_percent(const SeedTable& table) { return table.unit == Unit::kShare; }
 
 std::string shown(double value, bool percent, bool sign = false) {
   if (std::isnan(value)) return "";

@@ -10,12 +10,12 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/loader/loader.h"
+#include "debias/loader/batch.h"
 #include "debias/losses/cross_entropy.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
 #include "debias/train/simclr.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -141,12 +141,11 @@ void Method::check_finite(const ModelOutput& output, const Batch& batch, const E
   const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
   if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
   const int64_t V = output.features.size(1);
-  for (const auto& [name, rows] :
-       {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
-        {"features", output.features},
-        {"projection", output.projection},
-        more,
-        {"logits", evaluated.logits.defined() ? evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1) : at::Tensor()}}) {
+  std::vector<std::pair<std::string, at::Tensor>> suspects;
+  for (const auto& [name, input] : batch.inputs) suspects.emplace_back(name, input.transpose(0, 1));
+  suspects.insert(suspects.end(), {{"features", output.features}, {"projection", output.projection}, more});
+  if (evaluated.logits.defined()) suspects.emplace_back("logits", evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1));
+  for (const auto& [name, rows] : suspects) {
     if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
     throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));
   }
@@ -203,6 +202,7 @@ const std::vector<MethodEntry>& method_registry() {
 }
 
 const MethodEntry& method_of(const Recipe& recipe) {
+  if (recipe.own_method != nullptr) return *recipe.own_method;
   return find_entry(method_registry(), section_name(recipe.method, "method", recipe.method.is_null() ? "simclr" : ""), "method",
                     recipe.method.prefix());
 }

@@ -61,6 +61,8 @@ std::string read_prefix(const std::string& path, const MetricMark& keep) {
 
 }  // namespace
 
+void require_metrics(const std::string& path, const MetricMark& mark) { read_prefix(path, mark); }
+
 MetricFiles::MetricFiles(const std::string& folder, const MetricMark& keep, Log& log)
     : folder_(folder), log_(log), text_(read_prefix(folder + "/metrics.jsonl", keep)), tensorboard_(folder) {
   write_file_atomically(folder_ + "/metrics.jsonl", text_);

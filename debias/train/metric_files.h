@@ -22,6 +22,9 @@ struct MetricMark {
   std::string sha256;  // of these bytes; empty: not known
 };
 
+// A data error where metrics.jsonl, at `path`, is shorter than `mark` knows or begins otherwise.
+void require_metrics(const std::string& path, const MetricMark& mark);
+
 class MetricFiles {
  public:
   // Opens or creates the files in `folder`, metrics.jsonl cut back to what `keep` knows. A data error where it is shorter or other.

@@ -1,54 +1,31 @@
 #include "debias/train/run_parts.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 
-#include "debias/core/cpu_share.h"
+#include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/core/thread_check.h"
-#include "debias/encoders/device.h"
+#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/optim/optimizer.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
 
-int64_t worker_count(const Recipe& recipe) {
-  if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(available_cpus() / 2, 1, 16);
-}
-
-int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
+int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   if (!recipe.classifier) return 0;
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
   if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
   return classes;
 }
 
-// Batch normalisation in training mode has nothing to normalise one row over.
-void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
-  const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
-  const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
-  const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
-  int64_t pass = std::min(batch, last);
-  if (recipe.train.micro_batch()) {
-    pass = std::min(smallest_part(batch, *recipe.train.micro_batch()), smallest_part(last, *recipe.train.micro_batch()));
-  }
-  if (pass * views >= 2) return;
-  throw usage_error("train: batch_size {}{}{} makes the network see one image alone, which batch normalisation cannot take; change one",
-                    batch, recipe.train.micro_batch() ? fmt::format(" with micro_batch {}", *recipe.train.micro_batch()) : "",
-                    last < batch ? fmt::format(" and drop_last: false ({} images)", images) : "");
-}
-
 }  // namespace
 
-RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset) {
   const c10::Device device = resolve_device(recipe.train.device());
-  const int threads =
-      recipe.train.threads() ? static_cast<int>(*recipe.train.threads()) : std::min(at::get_num_threads(), available_cpus());
-  require_threads(threads);  // torch would wait for ever for one that cannot be started
-  at::set_num_threads(threads);
+  use_threads(recipe.train.threads());
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;
@@ -57,7 +34,8 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys);
+  const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
+  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,
@@ -66,28 +44,11 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                               .forward = forward,
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
                               .loss_precision = recipe.train.loss_precision()});
-  const auto& info = dataset->info();
-  parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
-                                          std::make_shared<ShuffledSampler>(dataset->size()),
-                                          LoaderOptions()
-                                              .batch_size(recipe.train.batch_size())
-                                              .views(recipe.views.count())
-                                              .drop_last(recipe.train.drop_last())
-                                              .workers(worker_count(recipe))
-                                              .prefetch(recipe.train.prefetch())
-                                              .seed(recipe.seed)
-                                              .noise(recipe.views.noise())
-                                              .on_error(recipe.on_error)
-                                              .decode(recipe.decode));
-  if (parts.loader->batches_per_epoch() == 0) {
-    throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
-                      recipe.train.batch_size(), dataset->size());
-  }
-  require_two_rows_a_pass(recipe, dataset->size());
+  parts.source = method.batches(recipe, dataset);
   return parts;
 }
 
-Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
+Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   const auto resolved_data = [](const Config& section) {
     const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
     return with_defaults(section, entry.options);
@@ -123,6 +84,7 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
     root.set("classifier", std::move(classifier));
   }
   if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
+  if (!recipe.sampler.is_null()) root.set("sampler", sampler_of(recipe).resolved(recipe.sampler));
   root.set("optimizer", resolved_optimizer(recipe.optimizer));
   root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
   root.set("train", TrainOptions::table().write(recipe.train));

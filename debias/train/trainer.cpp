@@ -65,12 +65,13 @@ class Run {
     std::optional<OpenCheckpoint> checkpoint;
     if (folder_.resumed()) checkpoint = open_newest(folder_.checkpoints(), log_);
     if (checkpoint) require_possible(*checkpoint, recipe_.train.epochs());
+    ResumeCheck check;
+    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
     if (checkpoint && checkpoint->state.finished) {
+      require_metrics(folder_.path() + "/metrics.jsonl", checkpoint->state.metrics);
       result.already_finished = true;
       return result;
     }
-    ResumeCheck check;
-    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
     description_.data.accepted = check.accepted;
     if (!parts_.method) parts_ = checked_parts();
     folder_.put_in_force(parse_yaml(description_.recipe_yaml, "recipe"));
@@ -91,6 +92,7 @@ class Run {
                       "differ from one large pass",
                       *recipe_.train.micro_batch(), recipe_.train.batch_size()));
     }
+    for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log_.warn(line);
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
@@ -107,17 +109,19 @@ class Run {
     return parts;
   }
 
+  Trained trained() const { return {parts_.model, *parts_.optimizers, *parts_.method, *parts_.source}; }
+
   void say_saved(bool all) const {
     if (input_.all_saved != nullptr) input_.all_saved->store(all);
   }
 
   void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
-    restore(checkpoint, parts_.model, *parts_.optimizers, *parts_.method);
+    restore(checkpoint, trained());
     state_ = checkpoint.state;
     parts_.method->terms().restore_estimates(state_.estimates);
-    if (state_.batch > parts_.loader->batches_per_epoch()) {
+    if (state_.batch > parts_.source->batches_per_epoch()) {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
-                       checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
+                       checkpoint.file.path(), state_.batch, parts_.source->batches_per_epoch());
     }
     if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
       throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
@@ -144,26 +148,30 @@ class Run {
   }
 
   std::vector<std::pair<std::string, double>> epoch() {
-    const auto start = Clock::now();
-    const double waited = parts_.loader->seconds_waited();
-    const int64_t batches = parts_.loader->batches_per_epoch(), first = state_.batch;
+    const int64_t batches = parts_.source->batches_per_epoch();
+    begun_ = {Clock::now(), parts_.source->seconds_waited(), state_.batch};
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
     parts_.method->terms().begin_epoch(state_.epoch);
-    parts_.loader->start(state_.epoch, first);
-    while (const Batch* batch = parts_.loader->next()) {
+    parts_.source->start(state_.epoch, state_.batch);
+    while (const Batch* batch = parts_.source->next()) {
       say_saved(false);
       one_step(*batch, batches);
       input_.progress->advance(state_.batch, fmt::format("loss {:.4f}", state_.loss_sum / static_cast<double>(state_.batch)));
       after_step();
     }
     input_.progress->end();
-    const double seconds = seconds_since(start);
-    const double images = static_cast<double>((state_.batch - first) * recipe_.train.batch_size());
-    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for views", state_.epoch + 1, seconds, images / seconds,
-                          parts_.loader->seconds_waited() - waited));
-    metrics_->timing("time/images_per_second", state_.step, images / seconds);
+    if (state_.batch > begun_.batch) metrics_->timing("time/images_per_second", state_.step, note_speed(""));
     return end_epoch();
+  }
+
+  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h). Returns images a second.
+  double note_speed(const std::string& remark) {
+    const double seconds = seconds_since(begun_.at);
+    const double images = static_cast<double>((state_.batch - begun_.batch) * recipe_.train.batch_size());
+    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for {}{}", state_.epoch + 1, seconds, images / seconds,
+                          parts_.source->seconds_waited() - begun_.waited, parts_.source->what(), remark));
+    return images / seconds;
   }
 
   void one_step(const Batch& batch, int64_t batches) {
@@ -209,6 +217,7 @@ class Run {
     const double every = recipe_.train.checkpoint_every();
     if (stop_signal() == 0 && !(every > 0 && seconds_since(last_checkpoint_) >= every)) return;
     save();
+    if (stop_signal() != 0) note_speed(fmt::format("; stopped after batch {}", state_.batch));
     stop_if_asked();
   }
 
@@ -299,8 +308,7 @@ class Run {
       state_.best_epoch = state_.epoch;
       to_disk([&] {
         prepare_to_save();
-        save_checkpoint(folder_.checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_,
-                        description_);
+        save_checkpoint(folder_.checkpoints() + "/best.safetensors", trained(), state_, description_);
       });
     }
   }
@@ -323,7 +331,7 @@ class Run {
   void save() {
     to_disk([&] {
       prepare_to_save();
-      save_generation(folder_.checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+      save_generation(folder_.checkpoints(), trained(), state_, description_);
     });
     last_checkpoint_ = Clock::now();
     saved_step_ = state_.step;
@@ -341,6 +349,11 @@ class Run {
   TrainingState state_;
   int64_t saved_step_ = -1;  // of the last checkpoint
   std::set<int64_t> named_;  // unreadable images
+  struct {
+    Clock::time_point at;
+    double waited = 0;
+    int64_t batch = 0;
+  } begun_;  // with the epoch, or with what was left of it
   Clock::time_point last_checkpoint_;
 };
 

@@ -11,6 +11,7 @@
 #include "debias/report/run_report.h"
 #include "debias/report/seed_table_text.h"
 #include "debias/sweep/sweep_record.h"
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 #include "tests/report/well_formed.h"
 
@@ -82,7 +83,7 @@ class SeedTables : public testing::Test {
     plan_.metric = "test.acc1";
     std::filesystem::create_directories(folder_ / "sweep");
     if (!has_sweep_record(output())) open_sweep_record(plan_);
-    return read_compared_runs({output()}, "0.1.0");
+    return read_compared_runs({output()}, reading_program());
   }
   SeedTable table(const SeedTableOptions& options = {}) { return seed_table(compared(), options); }
   std::string refusal(const SeedTableOptions& options = {}) {
@@ -202,7 +203,7 @@ TEST_F(SeedTables, OfRunsWithoutASweepTakeThoseOfOneRecipeAsARow) {
   }
   std::vector<std::string> paths;
   for (const char* name : {"plain-1", "other-1", "plain-2", "other-2", "plain-3", "other-3"}) paths.push_back(folder_ / name);
-  const SeedTable found = seed_table(read_compared_runs(paths, "0.1.0"), {});
+  const SeedTable found = seed_table(read_compared_runs(paths, reading_program()), {});
   EXPECT_EQ(found.metric, "test.knn_acc1");  // that the recipes expect
   ASSERT_EQ(found.rows.size(), 2u);
   EXPECT_EQ(found.rows[0].label, "plain");
