@@ -11,6 +11,7 @@ import sys
 
 EDGES = {
     "core": set(),
+    "ranks": set(),
     "data": set(),
     "augment": set(),
     "loader": {"data", "augment"},
@@ -20,7 +21,7 @@ EDGES = {
     "scores": {"kernels"},
     "encoders": set(),
     "optim": set(),
-    "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores"},
+    "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
     "evaluate": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
     "report": set(),
