@@ -89,6 +89,7 @@ int run(int argc, char** argv) {
   add_report_verb(root, action);
   add_list_verb(root, action);
   add_prior_verb(root, action);
+  add_certify_verb(root, action);
   add_checkpoint_verb(root, action);
   let_outputs_begin_at_home(root);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);

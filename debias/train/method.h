@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "debias/core/safetensors.h"
+#include "debias/ranks/ranks.h"
 #include "debias/train/evidence.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
@@ -41,6 +42,8 @@ struct MethodParts {
   std::optional<int64_t> micro_batch{};
   // Of inner products inside the losses (ObjectiveInput::bfloat16_products); `forward` has the network's.
   Precision loss_precision = Precision::kFp32;
+  // Of the processes that train together each sees the images of its rows; the objective sees the rows of all. Must outlive the method.
+  const Ranks* ranks = &Ranks::alone();
 };
 
 class Method {
@@ -68,10 +71,15 @@ class Method {
     void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
   };
 
-  // Forward, losses and backward of one batch.
+  // Forward, losses and backward of one batch. With several ranks, what depends on parameters beside the classifier's lies before
+  // of_all_ranks(), and losses and classifier behind it: every rank computes them, and only gradients of the former are summed.
   virtual StepReport differentiate(const Batch& batch, int64_t step) = 0;
   virtual void after_update(const Batch& /*batch*/) {}
   virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
+
+  // The outputs [B, V, ...] of all rows, of those of this rank's images; gradients flow back to these.
+  at::Tensor of_all_ranks(const at::Tensor& own, const Batch& batch) const;
+  ModelOutput of_all_ranks(const ModelOutput& own, const Batch& batch) const;
 
   // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples.
   ObjectiveInput input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const;
@@ -102,6 +110,7 @@ class Method {
   };
 
  private:
+  void join_gradients() const;
   void train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const;
   double checked_norm(const StepReport& report, const Batch& batch) const;
 

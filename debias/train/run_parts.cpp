@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
@@ -14,10 +15,22 @@
 namespace debias {
 namespace {
 
-int64_t worker_count(const Recipe& recipe) {
+// Of this process, where several share the machine.
+int cpus_of(const Ranks& ranks) { return std::max(1, available_cpus() / static_cast<int>(ranks.place().local_size)); }
+
+int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
   if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(available_cpus() / 2, 1, 16);
+  return std::clamp<int64_t>(cpus_of(ranks) / 2, 1, 16);
 }
+
+// torchrun sets OMP_NUM_THREADS to 1 where nobody has set it, and says so; what a user means by `auto` are the cores.
+int thread_count(const Recipe& recipe, const Ranks& ranks) {
+  if (recipe.train.threads()) return static_cast<int>(*recipe.train.threads());
+  if (!ranks.is_alone() && getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1) return cpus_of(ranks);
+  return std::min(at::get_num_threads(), cpus_of(ranks));
+}
+
+constexpr int64_t kCacheMegabytes = 1024;  // of decoded images, on a machine
 
 int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
   if (!recipe.classifier) return 0;
@@ -26,9 +39,29 @@ int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
   return classes;
 }
 
+// The same of the share of a batch that each of several ranks has.
+void require_shares(const Recipe& recipe, int64_t images, int64_t views, const Ranks& ranks) {
+  const int64_t batch = recipe.train.batch_size(), W = ranks.size();
+  const int64_t last = recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
+  if (batch < W) throw usage_error("train: {} ranks share batches of {} images; start at most {}, or raise batch_size", W, batch, batch);
+  for (const int64_t share : {batch / W, (batch + W - 1) / W, last / W, (last + W - 1) / W}) {
+    const int64_t part = recipe.train.micro_batch() ? std::min(share, *recipe.train.micro_batch()) : share;
+    const int64_t pass = part > 0 && share % part != 0 ? share % part : part;
+    if (pass * views >= 2) continue;
+    throw usage_error(
+        "train: {} ranks share a batch of {}{}: one sees {} image{} in a pass, which batch normalisation cannot take; start fewer, or "
+        "raise "
+        "batch_size",
+        W, last < batch && share <= (last + W - 1) / W ? last : batch,
+        recipe.train.micro_batch() ? fmt::format(" in parts of {}", *recipe.train.micro_batch()) : "", pass == 0 ? "no" : "one",
+        pass == 0 ? "" : " alone");
+  }
+}
+
 // Batch normalisation in training mode has nothing to normalise one row over.
-void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
+void require_two_rows_a_pass(const Recipe& recipe, int64_t images, const Ranks& ranks) {
   const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
+  if (!ranks.is_alone()) return require_shares(recipe, images, views, ranks);
   const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
   const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
   int64_t pass = std::min(batch, last);
@@ -43,10 +76,9 @@ void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
 
 }  // namespace
 
-RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset) {
+RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset, const Ranks& ranks) {
   const c10::Device device = resolve_device(recipe.train.device());
-  const int threads =
-      recipe.train.threads() ? static_cast<int>(*recipe.train.threads()) : std::min(at::get_num_threads(), available_cpus());
+  const int threads = thread_count(recipe, ranks);
   require_threads(threads);  // torch would wait for ever for one that cannot be started
   at::set_num_threads(threads);
   const MethodEntry& method = method_of(recipe);
@@ -65,7 +97,8 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                               .optimizers = *parts.optimizers,
                               .forward = forward,
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
-                              .loss_precision = recipe.train.loss_precision()});
+                              .loss_precision = recipe.train.loss_precision(),
+                              .ranks = &ranks});
   const auto& info = dataset->info();
   parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
                                           std::make_shared<ShuffledSampler>(dataset->size()),
@@ -73,17 +106,20 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                                               .batch_size(recipe.train.batch_size())
                                               .views(recipe.views.count())
                                               .drop_last(recipe.train.drop_last())
-                                              .workers(worker_count(recipe))
+                                              .workers(worker_count(recipe, ranks))
                                               .prefetch(recipe.train.prefetch())
                                               .seed(recipe.seed)
                                               .noise(recipe.views.noise())
                                               .on_error(recipe.on_error)
-                                              .decode(recipe.decode));
+                                              .decode(recipe.decode)
+                                              .cache_megabytes(kCacheMegabytes / ranks.place().local_size)
+                                              .rank(ranks.rank())
+                                              .ranks(ranks.size()));
   if (parts.loader->batches_per_epoch() == 0) {
     throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
                       recipe.train.batch_size(), dataset->size());
   }
-  require_two_rows_a_pass(recipe, dataset->size());
+  require_two_rows_a_pass(recipe, dataset->size(), ranks);
   return parts;
 }
 
