@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -99,7 +100,7 @@ class RankCertificates {
  public:
   explicit RankCertificates(const RanksArguments& arguments)
       : arguments_(arguments), recipe_(read_words(arguments.recipe, arguments.words)), signals_(watch_stop_signals()) {
-    has_parts_ = recipe_.method.is_null() || section_name(recipe_.method, "method") == "simclr";
+    has_parts_ = method_of(recipe_).name == "simclr";
   }
 
   int run() {
@@ -276,7 +277,7 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   auto asked = std::make_shared<RanksArguments>();
   ranks->add_option("recipe", asked->recipe, "a YAML file, or the name of a recipe (debias list recipes)")->required();
   ranks->add_option("words", asked->words, "key.sub=value: overrides of the recipe");
-  ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',');
+  ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',')->allow_extra_args(false);
   ranks->add_option("--steps", asked->steps, "steps of each trial");
   ranks->add_flag("--json", asked->json, "one JSON object on standard output");
   ranks->callback([asked, &action] { action = [asked] { return certify_ranks(*asked); }; });

@@ -30,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{20};
-constexpr std::chrono::seconds kGrace{15};  // in which the others find out by themselves that one has failed
+constexpr std::chrono::seconds kGrace{10};  // in which the others find out by themselves that one has failed
 constexpr std::chrono::seconds kLastGrace{3};
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {

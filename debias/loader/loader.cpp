@@ -396,7 +396,7 @@ const Batch* Loader::next() {
   Slot& slot = state.slot_of(number);
   const auto begin = std::chrono::steady_clock::now();
   if (state.workers.empty()) {
-    for (int64_t row = 0; row < slot.rows; ++row) state.make_row(number, row, state.own_workspace);
+    for (int64_t row = slot.begin; row < slot.end; ++row) state.make_row(number, row, state.own_workspace);
   } else {
     std::unique_lock lock(state.mutex);
     state.batch_finished.wait(lock, [&slot] { return slot.rows_left.load(std::memory_order_acquire) == 0; });
