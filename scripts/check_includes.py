@@ -12,6 +12,7 @@ import sys
 EDGES = {
     "core": set(),
     "ranks": set(),
+    "sweep": set(),
     "data": set(),
     "augment": set(),
     "loader": {"data", "augment"},
@@ -24,9 +25,9 @@ EDGES = {
     "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
     "evaluate": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
-    "report": set(),
+    "report": {"sweep"},
 }
-WITHOUT_TORCH = {"core", "data", "augment", "kernels", "report"}
+WITHOUT_TORCH = {"core", "sweep", "data", "augment", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

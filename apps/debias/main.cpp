@@ -8,6 +8,7 @@
 #include <exception>
 
 #include "apps/debias/complaint.h"
+#include "apps/debias/large_blocks.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/stack_room.h"
 #include "apps/debias/standard_streams.h"
@@ -57,7 +58,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
                      argc > 1 ? fmt::format("{} ", argv[1]) : "");
 }
 
-// Verbs that are worth a second start.
+// Verbs that are worth a second start and a process of their own shape.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
@@ -90,6 +91,7 @@ int run(int argc, char** argv) {
   add_list_verb(root, action);
   add_prior_verb(root, action);
   add_certify_verb(root, action);
+  add_sweep_verb(root, action);
   add_checkpoint_verb(root, action);
   let_outputs_begin_at_home(root);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);
@@ -107,7 +109,10 @@ int run(int argc, char** argv) {
 
 int run_and_complain(int argc, char** argv) {
   try {
-    if (computes_for_long(argc, argv)) give_way_while_waiting(argv);
+    if (computes_for_long(argc, argv)) {
+      give_way_while_waiting(argv);
+      keep_large_blocks();
+    }
     return run(argc, argv);
   } catch (const std::exception&) {
     return complain_of_exception();

@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/registry.h"
+#include "debias/sweep/sweep_plan.h"
 
 namespace debias {
 namespace {
@@ -81,7 +82,8 @@ ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   ListedRecipe recipe{name, path, first_sentence(comment.substr(0, time)), "", ""};
   if (time != std::string::npos) recipe.time = first_sentence(comment.substr(time + kTime.size()));
   try {
-    recipe.data = data_text(read_yaml_file(path));
+    const Config root = read_yaml_file(path);
+    recipe.data = is_sweep(root) ? "sweep, " + data_text(sweep_base(root, path, find_recipe)) : data_text(root);
   } catch (const Error& error) {  // a file of someone else's in ./recipes
     recipe.summary = fmt::format("cannot be read: {}", error.what());
   }

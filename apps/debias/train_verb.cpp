@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "apps/debias/duration_text.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/option_estimates.h"
@@ -45,12 +46,6 @@ Config read_config(const TrainArguments& arguments) {
   return root;
 }
 
-std::string duration(double seconds) {
-  if (seconds < 120) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
 void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config& resolved, bool json) {
@@ -80,8 +75,8 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   fmt::print("# precision          {}\n", rounding(options));
   fmt::print("# step               {:.4f} s with fresh views, {:.4f} s on a cached batch: ratio {:.3f}\n", plan.seconds_per_step,
              plan.seconds_per_cached_step, ratio);
-  fmt::print("# time               {} an epoch, {} in all, evaluations not counted\n", duration(plan.seconds_per_epoch),
-             duration(plan.seconds_total));
+  fmt::print("# time               {} an epoch, {} in all, evaluations not counted\n", duration_text(plan.seconds_per_epoch),
+             duration_text(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
   fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
 }
@@ -99,7 +94,7 @@ void print_result(const TrainResult& result, bool json) {
     fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
     return;
   }
-  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration(result.seconds));
+  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration_text(result.seconds));
   for (const auto& [name, value] : result.metrics) {
     fmt::print("  {:<24} {}\n", without_control_characters(name), metric_text(name, value));
   }

@@ -63,9 +63,15 @@ class LinearHead final : public Head {
   LinearHead(const LinearHeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
     LinearHeadOptions::table().verify(options, "head 'linear'");
     fc_ = register_module("fc", torch::nn::Linear(feature_dim, options.output_dim()));
+    if (options.batch_norm()) {
+      bn_ = register_module("bn", torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(options.output_dim()).affine(false)));
+    }
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc_(features); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    const torch::Tensor rows = fc_(features);
+    return options_.batch_norm() ? bn_(rows) : rows;
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;
@@ -77,6 +83,7 @@ class LinearHead final : public Head {
  private:
   LinearHeadOptions options_;
   torch::nn::Linear fc_{nullptr};
+  torch::nn::BatchNorm1d bn_{nullptr};
 };
 
 class AlexNetHead final : public Head {
@@ -138,8 +145,11 @@ const OptionTable<MlpHeadOptions>& MlpHeadOptions::table() {
 }
 
 const OptionTable<LinearHeadOptions>& LinearHeadOptions::table() {
-  static const auto table = OptionTable<LinearHeadOptions>().add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim),
-                                                                 "dimensions of the projection");
+  static const auto table =
+      OptionTable<LinearHeadOptions>()
+          .add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection")
+          .add("batch_norm", &LinearHeadOptions::batch_norm_,
+               "batch norm without weights after the layer: the rows' common direction goes");
   return table;
 }
 

@@ -2,9 +2,11 @@
 //
 //   simclr   Linear(D -> hidden_dim, no bias), BatchNorm, ReLU, Linear(hidden_dim -> output_dim)   (the debiased-contrastive family)
 //   mlp      Linear(D -> D), ReLU, Linear(D -> output_dim)                                          (SupContrast)
-//   linear   Linear(D -> output_dim)                                                                (contrastive multiview coding's
-//   ResNets) alexnet  twice Linear(-> hidden_dim), BatchNorm, ReLU, then Linear(hidden_dim -> output_dim)    (its AlexNets, after
-//   alexnet_half) none     the features themselves
+//   linear   Linear(D -> output_dim), with batch_norm: true BatchNorm without weights after it
+//            (contrastive multiview coding's ResNets; the norm is ours: it takes the rows' common direction away)
+//   alexnet  twice Linear(-> hidden_dim), BatchNorm, ReLU, then Linear(hidden_dim -> output_dim)
+//            (contrastive multiview coding's AlexNets, after alexnet_half)
+//   none     the features themselves
 #pragma once
 
 #include <cstdint>
@@ -31,6 +33,7 @@ class MlpHeadOptions {
 class LinearHeadOptions {
  public:
   DEBIAS_OPTION(LinearHeadOptions, int64_t, output_dim, 128)
+  DEBIAS_OPTION(LinearHeadOptions, bool, batch_norm, false)
   static const OptionTable<LinearHeadOptions>& table();
 };
 

@@ -106,14 +106,14 @@ constexpr double kFigure4Temperature = 2;
 
 using ClassPhis = std::array<std::vector<double>, 2>;  // by SampleClass
 
-ClassPhis class_phis(Sampler sampler, double alpha, int64_t samples, uint64_t seed) {
+ClassPhis class_phis(DrawMethod sampler, double alpha, int64_t samples, uint64_t seed) {
   ClassPhis phis;
   for (const auto of : {SampleClass::kTrueNegative, SampleClass::kFalseNegative}) {
     Random random({.domain = RngDomain::kStudy,
                    .seed = seed,
                    .epoch = static_cast<uint64_t>(std::llround(alpha * 1000)),
                    .view = static_cast<uint16_t>(of),
-                   .step = sampler == Sampler::kInversion ? uint16_t{4} : uint16_t{5}});
+                   .step = sampler == DrawMethod::kInversion ? uint16_t{4} : uint16_t{5}});
     for (int64_t i = 0; i < samples; ++i) phis[static_cast<size_t>(of)].push_back(draw_phi(sampler, of, alpha, random));
   }
   return phis;
@@ -211,8 +211,8 @@ std::vector<SamplerCheck> check_samplers(int64_t samples, const StudyRun& run) {
     SamplerCheck& check = out[static_cast<size_t>(piece)];
     const double alpha = check.alpha = alphas[static_cast<size_t>(piece)];
     check.samples = samples;
-    const ClassPhis inverted = class_phis(Sampler::kInversion, alpha, samples, run.seed);
-    const ClassPhis accepted = class_phis(Sampler::kAcceptReject, alpha, samples, run.seed);
+    const ClassPhis inverted = class_phis(DrawMethod::kInversion, alpha, samples, run.seed);
+    const ClassPhis accepted = class_phis(DrawMethod::kAcceptReject, alpha, samples, run.seed);
     const auto law = [&](double phi) { return class_distribution(SampleClass::kTrueNegative, alpha, phi); };
     check.true_negatives = kolmogorov_smirnov(inverted[0], accepted[0]);
     check.false_negatives = kolmogorov_smirnov(inverted[1], accepted[1]);

@@ -63,9 +63,9 @@ double class_density(SampleClass of, double alpha, double phi) {
   return 2 * a * phi + b;
 }
 
-double draw_phi(Sampler sampler, SampleClass of, double alpha, Random& random) {
+double draw_phi(DrawMethod sampler, SampleClass of, double alpha, Random& random) {
   const auto [a, b] = distribution_of(of, alpha);
-  if (sampler == Sampler::kInversion) {
+  if (sampler == DrawMethod::kInversion) {
     const double u = random.uniform();
     return u == 0 ? 0 : 2 * u / (b + std::sqrt(b * b + 4 * a * u));
   }

@@ -30,7 +30,7 @@
 namespace debias {
 
 enum class ProposalReading { kText, kCode };
-enum class Sampler { kInversion, kAcceptReject };
+enum class DrawMethod { kInversion, kAcceptReject };
 enum class SampleClass { kTrueNegative, kFalseNegative };
 
 template <>
@@ -41,7 +41,7 @@ struct EnumNames<ProposalReading> {
 
 struct Population {
   ProposalReading reading = ProposalReading::kText;
-  Sampler sampler = Sampler::kInversion;
+  DrawMethod sampler = DrawMethod::kInversion;
   double alpha = 0.9;        // [0.5, 1]
   double gamma = 0.1;        // text: [0, 0.5), beyond which the interval may be empty; code: [0, 1]
   double tau_plus = 0.1;     // [0, 1)
@@ -58,7 +58,7 @@ Proposal draw_proposal(const Population& population, Random& random);
 
 double class_distribution(SampleClass of, double alpha, double phi);  // at Phi = phi
 double class_density(SampleClass of, double alpha, double phi);       // relative to the proposal's
-double draw_phi(Sampler sampler, SampleClass of, double alpha, Random& random);
+double draw_phi(DrawMethod sampler, SampleClass of, double alpha, Random& random);
 
 // E e^{x/t}: with k = (b - a)/t, I0 = (e^k - 1)/k and I1 = (e^k (k - 1) + 1)/k^2, true negatives have e^{a/t} (2 alpha I0 + (2 - 4 alpha)
 // I1).

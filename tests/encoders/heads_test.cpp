@@ -55,6 +55,17 @@ TEST(Heads, LinearIsItsFormula) {
   EXPECT_TRUE(at::allclose(head->forward(x), x.mm(s.at("fc.weight").t()) + s.at("fc.bias"), 1e-4, 1e-5));
 }
 
+TEST(Heads, LinearWithBatchNormTakesTheCommonDirectionAway) {
+  const auto head = make_linear_head(LinearHeadOptions().output_dim(3).batch_norm(true), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  EXPECT_EQ(count(*head), 4 * 3 + 3);  // the norm has no weights
+  const at::Tensor rows = x.mm(s.at("fc.weight").t()) + s.at("fc.bias");
+  const at::Tensor expected = (rows - rows.mean(0)) / (rows.var(0, /*unbiased=*/false) + 1e-5).sqrt();
+  EXPECT_TRUE(at::allclose(head->forward(x), expected, 1e-4, 1e-5));
+  EXPECT_TRUE(state_of(*head).contains("bn.running_mean"));
+}
+
 TEST(Heads, AlexnetIsItsFormula) {
   EXPECT_EQ(count(*make_alexnet_head({}, 4608, 1)), 13906048);
   const auto head = make_alexnet_head(AlexNetHeadOptions().hidden_dim(5).output_dim(3), 4, 1);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr SampleClass kClasses[] = {SampleClass::kTrueNegative, SampleClass::kFalseNegative};
 
-std::vector<double> drawn(Sampler sampler, SampleClass of, double alpha, int count) {
+std::vector<double> drawn(DrawMethod sampler, SampleClass of, double alpha, int count) {
   Random random({.seed = 3, .step = static_cast<uint16_t>(sampler)});
   std::vector<double> values;
   for (int i = 0; i < count; ++i) values.push_back(draw_phi(sampler, of, alpha, random));
@@ -24,18 +24,19 @@ TEST(Population, SamplersFollowTheClosedForm) {
   for (const double alpha : {0.5, 0.7, 1.0}) {
     for (const auto of : kClasses) {
       const auto law = [&](double phi) { return class_distribution(of, alpha, phi); };
-      for (const auto sampler : {Sampler::kInversion, Sampler::kAcceptReject}) {
+      for (const auto sampler : {DrawMethod::kInversion, DrawMethod::kAcceptReject}) {
         EXPECT_GT(kolmogorov_smirnov(drawn(sampler, of, alpha, 20000), law).p_value, 1e-3) << alpha;
       }
-      const auto both = kolmogorov_smirnov(drawn(Sampler::kInversion, of, alpha, 20000), drawn(Sampler::kAcceptReject, of, alpha, 20000));
+      const auto both =
+          kolmogorov_smirnov(drawn(DrawMethod::kInversion, of, alpha, 20000), drawn(DrawMethod::kAcceptReject, of, alpha, 20000));
       EXPECT_GT(both.p_value, 1e-3) << alpha;
     }
   }
 }
 
 TEST(Population, KolmogorovSmirnovTellsTheClassesApart) {
-  const auto a = drawn(Sampler::kInversion, SampleClass::kTrueNegative, 0.6, 5000);
-  const auto b = drawn(Sampler::kInversion, SampleClass::kFalseNegative, 0.6, 5000);
+  const auto a = drawn(DrawMethod::kInversion, SampleClass::kTrueNegative, 0.6, 5000);
+  const auto b = drawn(DrawMethod::kInversion, SampleClass::kFalseNegative, 0.6, 5000);
   EXPECT_LT(kolmogorov_smirnov(a, b).p_value, 1e-6);
   EXPECT_LT(kolmogorov_smirnov(a, [](double phi) { return phi; }).p_value, 1e-6);
 }
@@ -57,7 +58,7 @@ TEST(Population, ClassMeansAreTheIntegrals) {
 
 TEST(Population, SampledMeansAreTheClosedForms) {
   Population population{
-      .reading = ProposalReading::kCode, .sampler = Sampler::kAcceptReject, .alpha = 0.8, .gamma = 0, .tau_plus = 0.4, .temperature = 1};
+      .reading = ProposalReading::kCode, .sampler = DrawMethod::kAcceptReject, .alpha = 0.8, .gamma = 0, .tau_plus = 0.4, .temperature = 1};
   AnchorSample sample;
   draw_anchor(population, 400000, 400000, {.seed = 1}, sample);
   double sums[2] = {}, counts[2] = {}, positives = 0;

@@ -38,13 +38,13 @@ void expect_known_options(const Config& section, const std::string& where) {
   }
 }
 
-// What another run writes, for a recipe that goes on from it: features of 512 images.
+// What another run writes, for a recipe that goes on from it: features of 1024 images.
 void stand_in_for_bias_features(Config& root, const std::string& path) {
   Config& objective = *root.find("objective");
   if (objective.is_map()) objective = Config::sequence({objective});
   if (!objective.is_sequence()) return;
-  const std::vector<float> rows(512 * 2, 1.0f);
-  write_npy(path, DType::kFloat32, {512, 2}, rows.data());
+  const std::vector<float> rows(1024 * 2, 1.0f);
+  write_npy(path, DType::kFloat32, {1024, 2}, rows.data());
   for (Config& term : objective.items()) {
     if (term.find("bias_features") != nullptr) term.set("bias_features", Config::string(path));
   }
@@ -56,9 +56,10 @@ TEST(WrittenRecipes, CanBeBuilt) {
   ASSERT_GE(paths.size(), 10u);
   for (const auto& path : paths) {
     Config root = read_yaml_file(path);
+    if (root.find("base") != nullptr) continue;  // a sweep: tests/apps/written_sweeps_test.cpp
     const Recipe written = read_recipe(root);
     for (const Config* section : {&written.train_data, &written.valid_data, &written.test_data}) expect_known_options(*section, path);
-    root.assign("data={train: {name: glyphs, size: 32, train_count: 512}}");
+    root.assign("data={train: {name: glyphs, size: 32, train_count: 1024}}");
     root.erase("evaluate");
     stand_in_for_bias_features(root, folder / "bias.npy");
     Recipe recipe = read_recipe(root);

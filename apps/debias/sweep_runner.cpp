@@ -1,0 +1,154 @@
+#include "apps/debias/sweep_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "apps/debias/child_process.h"
+#include "apps/debias/duration_text.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using SweepClock = std::chrono::steady_clock;
+
+constexpr int kResumableExit = 75, kFirstSignalExit = 128;
+
+// What a failed run said: the last line of the program's own, without its name.
+std::string last_complaint(const std::string& log) {
+  constexpr std::string_view kName = "debias: ";
+  std::ifstream file(log);
+  std::string found;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kName)) found = line.substr(kName.size());
+  }
+  return found;
+}
+
+struct RunningJob {
+  ChildProcess process;
+  size_t run;  // number in the plan
+  int slot;
+  SweepClock::time_point started;
+};
+
+class SweepJobs {
+ public:
+  SweepJobs(const SweepPlan& plan, const std::vector<size_t>& to_do, int jobs, StopSignals& signals, Log& log)
+      : plan_(plan), to_do_(to_do), jobs_(jobs), signals_(signals), log_(log) {}
+
+  void run() {
+    constexpr std::chrono::milliseconds kPause(30);
+    while (true) {
+      while (!stopping_ && next_ < to_do_.size() && running_.size() < static_cast<size_t>(jobs_)) start(to_do_[next_++]);
+      if (running_.empty()) return;
+      std::this_thread::sleep_for(kPause);
+      if (signals_.received.load() != 0 && !stopping_) stop();
+      reap();
+    }
+  }
+
+ private:
+  void start(size_t number) {
+    const SweepRun& run = plan_.runs[number];
+    const std::string recipe = write_run_recipe(plan_, run);
+    record(number, RunState::kRunning);
+    log_.info(fmt::format("[{}/{}] {}: started", next_, to_do_.size(), run.name()));
+    const int slot = free_slot();
+    running_.push_back(
+        {ChildProcess::start({"train", recipe, "--resume"}, log_path(run), share_of_cpus(slot, jobs_)), number, slot, SweepClock::now()});
+  }
+
+  int free_slot() const {
+    int slot = 0;
+    while (std::ranges::any_of(running_, [&](const RunningJob& job) { return job.slot == slot; })) ++slot;
+    return slot;
+  }
+
+  void stop() {
+    stopping_ = true;
+    log_.info(fmt::format("stopping: {} in progress {} a checkpoint", running_.size(), running_.size() == 1 ? "writes" : "write"));
+    for (const auto& job : running_) job.process.signal(SIGTERM);
+  }
+
+  void reap() {
+    for (size_t i = running_.size(); i-- > 0;) {
+      const auto exit = running_[i].process.ended();
+      if (!exit) continue;
+      const RunningJob job = running_[i];
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      take(job, *exit);
+    }
+  }
+
+  void take(const RunningJob& job, int exit) {
+    const SweepRun& run = plan_.runs[job.run];
+    const double seconds = std::chrono::duration<double>(SweepClock::now() - job.started).count();
+    if (exit == 0) {
+      record(job.run, RunState::kFinished);
+      log_.info(fmt::format("{}: finished after {}", run.name(), duration_text(seconds)));
+    } else if (exit == kResumableExit || (stopping_ && exit > kFirstSignalExit)) {
+      record(job.run, RunState::kStopped);
+      log_.info(fmt::format("{}: stopped, to go on later", run.name()));
+    } else {
+      std::string message = last_complaint(log_path(run));
+      if (message.empty()) message = exit > kFirstSignalExit ? fmt::format("ended by signal {}", exit - kFirstSignalExit) : "no message";
+      record(job.run, RunState::kFailed, exit, message);
+      log_.warn(fmt::format("{}: failed (exit {}): {}", run.name(), exit, message));
+    }
+  }
+
+  void record(size_t number, RunState state, int exit = 0, const std::string& message = "") const {
+    const SweepRun& run = plan_.runs[number];
+    record_state(plan_.output, {run.point, run.seed, state, exit, message});
+  }
+
+  std::string log_path(const SweepRun& run) const { return plan_.output + "/" + run.name() + ".log"; }
+
+  const SweepPlan& plan_;
+  const std::vector<size_t>& to_do_;
+  int jobs_;
+  StopSignals& signals_;
+  Log& log_;
+  std::vector<RunningJob> running_;
+  size_t next_ = 0;
+  bool stopping_ = false;
+};
+
+}  // namespace
+
+bool is_finished(const std::string& output, const RecordedRun& run) {
+  return run.state == RunState::kFinished && fs::exists(output + "/" + run.name() + "/checkpoints/last.safetensors");
+}
+
+std::vector<size_t> runs_to_do(const SweepPlan& plan, const SweepRecord& record, const Shard& shard) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < plan.runs.size(); ++i) {
+    const RecordedRun* run = record.find(plan.runs[i].name());
+    if (shard.has(i) && (run == nullptr || !is_finished(plan.output, *run))) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+std::string write_run_recipe(const SweepPlan& plan, const SweepRun& run) {
+  const std::string path = plan.output + "/" + run.name() + ".yaml";
+  std::error_code code;
+  fs::create_directories(fs::path(path).parent_path(), code);
+  if (code) throw resource_error("creating '{}': {}; choose another output", fs::path(path).parent_path().string(), code.message());
+  write_file_atomically(path, run.recipe.to_yaml());
+  return path;
+}
+
+void run_sweep(const SweepPlan& plan, const std::vector<size_t>& to_do, int jobs, StopSignals& signals, Log& log) {
+  SweepJobs(plan, to_do, jobs, signals, log).run();
+}
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// A lock on a folder that lasts as long as the object, or the process.
+#pragma once
+
+#include <string>
+
+namespace debias {
+
+class FolderLock {
+ public:
+  // Of the file NAME in the folder, which is made. Waits while another process has it.
+  static FolderLock wait(const std::string& folder, const std::string& name);
+  // The same without waiting: a usage error that ends with `otherwise`.
+  static FolderLock take(const std::string& folder, const std::string& name, const std::string& otherwise);
+
+  ~FolderLock();
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&&) = delete;
+
+ private:
+  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace debias

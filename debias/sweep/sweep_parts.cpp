@@ -1,0 +1,229 @@
+#include "debias/sweep/sweep_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <string_view>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/sweep/sweep_keys.h"
+
+namespace debias {
+namespace {
+
+const std::vector<std::string> kSweepKeys = {"base", "variants", "grid", "overrides", "seeds", "metric", "expected", "output"};
+
+void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what) {
+  if (!map.is_map()) throw usage_error("{}{}: expected a map such as {{{}: ...}}", map.prefix(), what, known.front());
+  for (const auto& [key, value] : map.entries()) {
+    if (std::ranges::find(known, key) == known.end()) {
+      throw usage_error("{}{}: unknown key '{}'{}", value.prefix(), what, key, suggestion(key, known));
+    }
+  }
+}
+
+// Of a folder's name.
+bool is_plain(const std::string& name) {
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("._+-").find(static_cast<char>(c)) != std::string_view::npos;
+  };
+  return !name.empty() && name.front() != '.' && std::ranges::all_of(name, plain);
+}
+
+std::vector<SweepVariant> read_variants(const Config* node) {
+  if (node == nullptr || node->is_null()) return {{"", Config::map()}};
+  if (!node->is_map() || node->entries().empty()) {
+    throw usage_error("{}variants: expected named sets of keys such as {{plain: {{}}, larger: {{encoder.width: 32}}}}", node->prefix());
+  }
+  std::vector<SweepVariant> variants;
+  for (const auto& [name, keys] : node->entries()) {
+    if (!is_plain(name)) {
+      throw usage_error("{}variants: '{}' names a folder, so it may have letters, digits and ._+- only", keys.prefix(), name);
+    }
+    if (!keys.is_map() && !keys.is_null()) throw usage_error("{}variants: {}: expected keys of a recipe", keys.prefix(), name);
+    variants.push_back({name, keys});
+  }
+  return variants;
+}
+
+SweepAxis read_axis(const std::string& key, const Config& values) {
+  if (!values.is_sequence() || values.items().empty()) {
+    throw usage_error("{}grid: {}: expected a list of values such as [0, 0.1]", values.prefix(), key);
+  }
+  std::vector<std::string> seen;
+  for (const auto& value : values.items()) {
+    const std::string text = sweep_word(value, fmt::format("grid: {} (what is no single value can be a variant)", key));
+    if (!is_plain(text)) throw usage_error("{}grid: {}: '{}' cannot name a folder; make it a variant", value.prefix(), key, text);
+    if (std::ranges::find(seen, text) != seen.end())
+      throw usage_error("{}grid: {}: {} is given twice; keep one", value.prefix(), key, text);
+    seen.push_back(text);
+  }
+  return {key, values.items()};
+}
+
+std::vector<SweepAxis> read_grid(const Config* node) {
+  std::vector<SweepAxis> grid;
+  if (node == nullptr || node->is_null()) return grid;
+  if (!node->is_map()) throw usage_error("{}grid: expected keys with lists such as {{objective.0.tau_plus: [0, 0.1]}}", node->prefix());
+  for (const auto& [key, values] : node->entries()) {
+    for (const char* own : {"seed", "output"}) {
+      if (keys_overlap(key, own))
+        throw usage_error("{}grid: '{}' is set by the sweep; write `{}` beside the grid", values.prefix(), key,
+                          key == "seed" ? "seeds" : own);
+    }
+    for (const auto& other : grid) {
+      if (keys_overlap(key, other.key)) throw usage_error("{}grid: '{}' and '{}' set the same; keep one", values.prefix(), other.key, key);
+    }
+    grid.push_back(read_axis(key, values));
+  }
+  return grid;
+}
+
+std::vector<std::string> read_seeds(const Config* node) {
+  if (node == nullptr || node->is_null()) return {"1"};
+  if (!node->is_sequence() || node->items().empty()) throw usage_error("{}seeds: expected a list such as [1, 2, 3]", node->prefix());
+  std::vector<std::string> seeds;
+  for (const auto& item : node->items()) {
+    int64_t value = 0;
+    if (!item.is_scalar() || !parse_integer(item.text(), &value) || value < 0) {
+      throw usage_error("{}seeds: expected whole numbers from 0 on, such as [1, 2, 3]", item.prefix());
+    }
+    const std::string seed = fmt::format("{}", value);
+    if (std::ranges::find(seeds, seed) != seeds.end()) throw usage_error("{}seeds: {} is given twice; keep one", item.prefix(), seed);
+    seeds.push_back(seed);
+  }
+  return seeds;
+}
+
+std::vector<std::string> selected_variants(const Config& node, const std::vector<SweepVariant>& variants, const char* what) {
+  const std::vector<Config> items = node.is_sequence() ? node.items() : std::vector<Config>{node};
+  std::vector<std::string> names, known;
+  for (const auto& variant : variants) known.push_back(variant.name);
+  for (const auto& item : items) {
+    names.push_back(sweep_word(item, what));
+    if (std::ranges::find(known, names.back()) == known.end()) {
+      throw usage_error("{}{}: no variant '{}'{}", item.prefix(), what, names.back(), suggestion(names.back(), known));
+    }
+  }
+  return names;
+}
+
+std::string selected_value(const std::string& key, const Config& value, const std::vector<SweepAxis>& grid, const char* what) {
+  std::vector<std::string> keys, texts;
+  for (const auto& axis : grid) {
+    keys.push_back(axis.key);
+    if (axis.key != key) continue;
+    for (const auto& item : axis.values) texts.push_back(item.text());
+  }
+  if (texts.empty()) throw usage_error("{}{}: '{}' is not in the grid{}", value.prefix(), what, key, suggestion(key, keys));
+  const std::string text = sweep_word(value, what);
+  if (std::ranges::find(texts, text) == texts.end()) {
+    throw usage_error("{}{}: {} has no value {}{}", value.prefix(), what, key, text, suggestion(text, texts));
+  }
+  return text;
+}
+
+SweepSelector read_selector(const Config& entry, const SweepParts& parts, const char* what) {
+  SweepSelector selector;
+  if (const Config* variant = entry.find("variant")) selector.variants = selected_variants(*variant, parts.variants, what);
+  const Config* at = entry.find("at");
+  if (at == nullptr) return selector;
+  if (!at->is_map()) throw usage_error("{}{}: at: expected grid keys with a value each", at->prefix(), what);
+  for (const auto& [key, value] : at->entries()) selector.at.emplace_back(key, selected_value(key, value, parts.grid, what));
+  return selector;
+}
+
+std::vector<Config> entries_of(const Config* node, const char* what) {
+  if (node == nullptr || node->is_null()) return {};
+  if (!node->is_sequence()) throw usage_error("{}{}: expected a list of maps", node->prefix(), what);
+  return node->items();
+}
+
+void read_overrides(const Config* node, SweepParts& parts) {
+  for (const auto& entry : entries_of(node, "overrides")) {
+    require_known_keys(entry, {"variant", "at", "set"}, "overrides");
+    const Config* keys = entry.find("set");
+    if (keys == nullptr || !keys->is_map()) throw usage_error("{}overrides: expected `set` with keys of a recipe", entry.prefix());
+    parts.overrides.emplace_back(read_selector(entry, parts, "overrides"), *keys);
+  }
+}
+
+// An entry with `over: KEY` and a list of `values`, one for each of the key's, as one entry each; any other as it is.
+std::vector<Config> spelt_out(const Config& entry, const std::vector<SweepAxis>& grid) {
+  const Config *over = entry.find("over"), *values = entry.find("values"), *spreads = entry.find("spreads");
+  if (over == nullptr) return {entry};
+  const std::string key = sweep_word(*over, "expected: over");
+  const auto axis = std::ranges::find(grid, key, &SweepAxis::key);
+  if (axis == grid.end()) throw usage_error("{}expected: over: '{}' is not in the grid", over->prefix(), key);
+  for (const Config* list : {values, spreads}) {
+    if (list == nullptr && list != values) continue;
+    if (list != nullptr && list->is_sequence() && list->items().size() == axis->values.size()) continue;
+    throw usage_error("{}expected: over {}: expected a list of {}, one for each of its values", entry.prefix(), key, axis->values.size());
+  }
+  std::vector<Config> entries;
+  for (size_t i = 0; i < axis->values.size(); ++i) {
+    if (values->items()[i].is_null()) continue;  // not published
+    Config one = entry;
+    for (const char* own : {"over", "values", "spreads"}) one.erase(own);
+    if (one.find("at") == nullptr) one.set("at", Config::map());
+    one.find("at")->set(key, axis->values[i]);
+    one.set("value", values->items()[i]);
+    if (spreads != nullptr && !spreads->items()[i].is_null()) one.set("spread", spreads->items()[i]);
+    entries.push_back(std::move(one));
+  }
+  return entries;
+}
+
+void add_expected(const Config& entry, SweepParts& parts) {
+  require_known_keys(entry, {"variant", "at", "metric", "value", "spread", "tolerance", "source", "cost"}, "expected");
+  double number = 0;
+  const Config* value = entry.find("value");
+  if (value == nullptr || !value->is_scalar() || !parse_number(value->text(), &number)) {
+    throw usage_error("{}expected: value: expected the number that is published", entry.prefix());
+  }
+  Config expected = Config::map({{"metric", Config::string(parts.metric)}});
+  for (const auto& [key, given] : entry.entries()) {
+    if (key != "variant" && key != "at") expected.set(key, given);
+  }
+  if (expected.find("metric")->text().empty()) {
+    throw usage_error("{}expected: no metric is given; write it here or beside the grid", entry.prefix());
+  }
+  parts.expected.emplace_back(read_selector(entry, parts, "expected"), std::move(expected));
+}
+
+void read_expected(const Config* node, SweepParts& parts) {
+  for (const auto& entry : entries_of(node, "expected")) {
+    if (!entry.is_map()) throw usage_error("{}expected: expected maps with a value and its source", entry.prefix());
+    for (const auto& one : spelt_out(entry, parts.grid)) add_expected(one, parts);
+  }
+}
+
+}  // namespace
+
+std::string sweep_word(const Config& node, const std::string& what) {
+  if (!node.is_scalar()) throw usage_error("{}{}: expected one word or number", node.prefix(), what);
+  return node.text();
+}
+
+bool SweepSelector::selects(const SweepPoint& point) const {
+  if (!variants.empty() && std::ranges::find(variants, point.variant) == variants.end()) return false;
+  return std::ranges::all_of(at, [&](const auto& entry) { return std::ranges::find(point.grid, entry) != point.grid.end(); });
+}
+
+SweepParts read_sweep_parts(const Config& root) {
+  require_known_keys(root, kSweepKeys, "sweep");
+  SweepParts parts;
+  if (const Config* metric = root.find("metric")) parts.metric = sweep_word(*metric, "metric");
+  if (const Config* output = root.find("output")) parts.output = sweep_word(*output, "output");
+  parts.variants = read_variants(root.find("variants"));
+  parts.grid = read_grid(root.find("grid"));
+  parts.seeds = read_seeds(root.find("seeds"));
+  read_overrides(root.find("overrides"), parts);
+  read_expected(root.find("expected"), parts);
+  return parts;
+}
+
+}  // namespace debias

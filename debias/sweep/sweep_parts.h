@@ -1,0 +1,46 @@
+// The sections of a sweep file, each read and checked.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/sweep/sweep_plan.h"
+
+namespace debias {
+
+struct SweepVariant {
+  std::string name;
+  Config keys;
+};
+
+struct SweepAxis {
+  std::string key;
+  std::vector<Config> values;
+};
+
+// What an entry of `overrides` or `expected` is about.
+struct SweepSelector {
+  std::vector<std::string> variants;                    // empty: all
+  std::vector<std::pair<std::string, std::string>> at;  // grid keys and values
+
+  bool selects(const SweepPoint& point) const;
+};
+
+struct SweepParts {
+  std::string metric, output;
+  std::vector<std::string> seeds;
+  std::vector<SweepVariant> variants;
+  std::vector<SweepAxis> grid;
+  std::vector<std::pair<SweepSelector, Config>> overrides;  // keys of a recipe
+  std::vector<std::pair<SweepSelector, Config>> expected;   // an entry of a recipe's `expected`
+};
+
+// Usage errors as of read_sweep().
+SweepParts read_sweep_parts(const Config& root);
+
+// The text of a scalar; a usage error that begins with `what` for anything else.
+std::string sweep_word(const Config& node, const std::string& what);
+
+}  // namespace debias

@@ -1,0 +1,155 @@
+#include "debias/sweep/sweep_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "debias/core/error.h"
+#include "debias/sweep/sweep_keys.h"
+#include "debias/sweep/sweep_parts.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostRuns = 10000;
+
+void assign_keys(Config& recipe, const Config& keys) {
+  if (!keys.is_map()) return;
+  for (const auto& [key, value] : keys.entries()) assign_key(recipe, key, value);
+}
+
+// All combinations of the grid's values, the last key fastest.
+std::vector<std::vector<Config>> combinations(const std::vector<SweepAxis>& grid) {
+  std::vector<std::vector<Config>> rows = {{}};
+  for (const auto& axis : grid) {
+    std::vector<std::vector<Config>> longer;
+    for (const auto& row : rows) {
+      for (const auto& value : axis.values) {
+        longer.push_back(row);
+        longer.back().push_back(value);
+      }
+    }
+    rows = std::move(longer);
+  }
+  return rows;
+}
+
+std::string beside(const std::string& file, const std::string& name) { return (fs::path(file).parent_path() / name).string(); }
+
+struct Words {
+  std::vector<std::string> own, recipe;  // of the sweep itself, and of its recipes
+};
+
+Words sorted_words(const std::vector<std::string>& words, const Config& root) {
+  Words sorted;
+  const Config* grid = root.find("grid");
+  for (const auto& word : words) {
+    const std::string key = word.substr(0, word.find('='));
+    if (key == "seeds" || key == "output" || key == "metric") {
+      sorted.own.push_back(word);
+      continue;
+    }
+    if (keys_overlap(key, "seed")) throw usage_error("sweep: '{}': the sweep sets the seed; write seeds=[1, 2]", word);
+    if (grid != nullptr && grid->is_map()) {
+      for (const auto& [axis, values] : grid->entries()) {
+        if (keys_overlap(key, axis)) throw usage_error("sweep: '{}' would undo grid: {}; change it in '{}'", word, axis, values.where());
+      }
+    }
+    sorted.recipe.push_back(word);
+  }
+  return sorted;
+}
+
+Config point_recipe(const Config& base, const SweepVariant& variant, const std::vector<SweepAxis>& grid, const std::vector<Config>& values,
+                    const SweepParts& parts, const SweepPoint& point, const std::vector<std::string>& words) {
+  Config recipe = base;
+  assign_keys(recipe, variant.keys);
+  for (size_t i = 0; i < grid.size(); ++i) assign_key(recipe, grid[i].key, values[i]);
+  for (const auto& [selector, keys] : parts.overrides) {
+    if (selector.selects(point)) assign_keys(recipe, keys);
+  }
+  for (const auto& word : words) {
+    const size_t equals = word.find('=');
+    if (equals == std::string::npos) recipe.assign(word);  // which says how a word looks
+    assign_key(recipe, word.substr(0, equals), parse_yaml(word.substr(equals + 1), "command line"));
+  }
+  Config expected = Config::sequence();
+  for (const auto& [selector, entry] : parts.expected) {
+    if (selector.selects(point)) expected.items().push_back(entry);
+  }
+  if (!expected.items().empty()) recipe.set("expected", std::move(expected));
+  if (!variant.name.empty()) recipe.set("name", Config::string(variant.name));
+  return recipe;
+}
+
+void add_point(SweepPlan& plan, const SweepPoint& point, const Config& recipe) {
+  plan.points.push_back(point);
+  for (const auto& seed : plan.seeds) {
+    SweepRun run{point, seed, recipe};
+    run.recipe.set("seed", Config::scalar(seed));
+    run.recipe.set("output", Config::string((fs::path(plan.output) / run.name()).string()));
+    plan.runs.push_back(std::move(run));
+  }
+}
+
+}  // namespace
+
+std::string SweepPoint::folder() const {
+  std::string values;
+  for (const auto& [key, value] : grid) values += fmt::format("{}{}={}", values.empty() ? "" : ",", key, value);
+  return variant.empty() || values.empty() ? variant + values : variant + "/" + values;
+}
+
+std::string SweepPoint::label() const {
+  std::string text = variant;
+  for (const auto& [key, value] : grid) {
+    const std::string last = key.substr(key.rfind('.') + 1);  // npos + 1 is 0
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", last, value);
+  }
+  return text;
+}
+
+std::string SweepRun::name() const { return (fs::path(point.folder()) / ("seed-" + seed)).string(); }
+
+bool is_sweep(const Config& root) { return root.is_map() && root.find("base") != nullptr; }
+
+Config sweep_base(const Config& root, const std::string& file, const FindBase& find_base) {
+  const Config& node = *root.find("base");
+  if (node.is_map()) return node;
+  const std::string name = sweep_word(node, "base");
+  std::error_code ignored;
+  const bool is_here = fs::exists(name, ignored), is_beside = fs::exists(beside(file, name), ignored);
+  Config base = read_yaml_file(is_here ? name : is_beside ? beside(file, name) : find_base(name));
+  if (is_sweep(base)) throw usage_error("{}base: '{}' is a sweep; give a recipe", node.prefix(), name);
+  return base;
+}
+
+SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base) {
+  Config root = read_yaml_file(path);
+  if (!is_sweep(root)) throw usage_error("sweep '{}': no `base` is given; name the recipe that the runs start from", path);
+  const Words sorted = sorted_words(words, root);
+  for (const auto& word : sorted.own) root.assign(word);
+  const SweepParts parts = read_sweep_parts(root);
+  SweepPlan plan{path, parts.output, parts.metric, {}, parts.seeds, {}, {}};
+  if (plan.output.empty()) throw usage_error("sweep '{}': no output folder is given; write `output: runs/sweeps/NAME`", path);
+  for (const auto& axis : parts.grid) plan.grid.push_back(axis.key);
+  double count = static_cast<double>(parts.variants.size() * plan.seeds.size());
+  for (const auto& axis : parts.grid) count *= static_cast<double>(axis.values.size());
+  if (count > kMostRuns)
+    throw usage_error("sweep '{}': {:.0f} runs, and {} are the most; make several sweeps of it", path, count, kMostRuns);
+  const auto rows = combinations(parts.grid);
+  const Config base = sweep_base(root, path, find_base);
+  for (const auto& variant : parts.variants) {
+    for (const auto& values : rows) {
+      SweepPoint point{variant.name, {}};
+      for (size_t i = 0; i < values.size(); ++i) point.grid.emplace_back(parts.grid[i].key, values[i].text());
+      add_point(plan, point, point_recipe(base, variant, parts.grid, values, parts, point, sorted.recipe));
+    }
+  }
+  return plan;
+}
+
+}  // namespace debias

@@ -1,0 +1,67 @@
+// A sweep file read: one base recipe, and the runs that variants, a grid and seeds make of it.
+//
+//   base: recipes/mini/cross_entropy.yaml       # a path or name, or the recipe itself
+//   variants: {ce: {}, end: {objective: [...]}}  # named sets of keys; left out: one without a name
+//   grid: {optimizer.learning_rate: [1e-3, 3e-3]}
+//   overrides: [{variant: end, at: {optimizer.learning_rate: 3e-3}, set: {train.epochs: 8}}]
+//   seeds: [1, 2, 3]
+//   metric: test.conflicting_acc
+//   expected: [{variant: ce, over: optimizer.learning_rate, values: [0.90, 0.91], spreads: [0.01, 0.02], source: "..."}]
+//   output: runs/sweeps/mini
+//
+// A key is what it is on the command line of `debias train`: `objective.0.tau_plus` sets one option, `objective` replaces the section.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+
+namespace debias {
+
+// What the seeds of a sweep have in common.
+struct SweepPoint {
+  std::string variant;                                    // "" where the file names none
+  std::vector<std::pair<std::string, std::string>> grid;  // key and value, in the file's order
+
+  std::string folder() const;  // "end/optimizer.learning_rate=3e-3"; "" where there is one point
+  std::string label() const;   // "end, learning_rate 3e-3"
+  bool operator==(const SweepPoint&) const = default;
+};
+
+struct SweepRun {
+  SweepPoint point;
+  std::string seed;
+  Config recipe;  // whole, with seed and output
+
+  std::string name() const;  // below the output folder: "end/optimizer.learning_rate=3e-3/seed-1"
+};
+
+struct SweepPlan {
+  std::string file;
+  std::string output;
+  std::string metric;             // "" where the file names none
+  std::vector<std::string> grid;  // its keys
+  std::vector<std::string> seeds;
+  std::vector<SweepPoint> points;  // variants, and within each the grid, its last key fastest
+  std::vector<SweepRun> runs;      // points, and within each the seeds
+};
+
+// Path of the recipe that `base` names; throws where there is none.
+using FindBase = std::function<std::string(const std::string&)>;
+
+// `words`: key=value of the command line, over all else; `output`, `seeds` and `metric` are the sweep's own. Usage errors name the file:
+// unknown keys, a seed or value given twice, a variant or grid value that an override or expectation names and the sweep lacks, a word that
+// would undo the grid. Whether the recipes can run is not looked at.
+SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base);
+
+// Whether a YAML file is a sweep and no recipe.
+bool is_sweep(const Config& root);
+
+// The recipe that the runs of a sweep in `file` start from: written in it, or a file by its path from here, from the sweep's folder, or by
+// its name.
+Config sweep_base(const Config& root, const std::string& file, const FindBase& find_base);
+
+}  // namespace debias

@@ -1,0 +1,151 @@
+// Sweep files: what runs they make, and what is refused.
+#include "debias/sweep/sweep_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "debias/core/error.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kBase = R"(
+base:
+  name: tiny
+  objective: {name: debiased_negatives, tau_plus: 0.1}
+  optimizer: {learning_rate: 1e-3}
+  data: {train: {name: glyphs, correlation: 0.5}}
+output: runs/tiny
+)";
+
+class SweepFile : public testing::Test {
+ protected:
+  SweepPlan read(const std::string& more, const std::vector<std::string>& words = {}) {
+    const std::string path = folder_ / "sweep.yaml";
+    std::ofstream(path) << kBase << more;
+    return read_sweep(path, words, [](const std::string& name) -> std::string { throw usage_error("no recipe '{}'", name); });
+  }
+  std::string refusal(const std::string& more, const std::vector<std::string>& words = {}) {
+    try {
+      read(more, words);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  }
+  TemporaryFolder folder_;
+};
+
+std::vector<std::string> names(const SweepPlan& plan) {
+  std::vector<std::string> found;
+  for (const auto& run : plan.runs) found.push_back(run.name());
+  return found;
+}
+
+nlohmann::ordered_json recipe(const SweepPlan& plan, size_t run) { return plan.runs.at(run).recipe.to_json(); }
+
+TEST_F(SweepFile, MakesARunOfEachVariantGridValueAndSeed) {
+  const SweepPlan plan =
+      read("variants: {a: {}, b: {optimizer.learning_rate: 2e-3}}\ngrid: {objective.0.tau_plus: [0, 0.1]}\nseeds: [3, 1]\n");
+  EXPECT_THAT(names(plan),
+              ElementsAre("a/objective.0.tau_plus=0/seed-3", "a/objective.0.tau_plus=0/seed-1", "a/objective.0.tau_plus=0.1/seed-3",
+                          "a/objective.0.tau_plus=0.1/seed-1", "b/objective.0.tau_plus=0/seed-3", "b/objective.0.tau_plus=0/seed-1",
+                          "b/objective.0.tau_plus=0.1/seed-3", "b/objective.0.tau_plus=0.1/seed-1"));
+  EXPECT_EQ(plan.points.size(), 4u);
+  EXPECT_EQ(plan.points[3].label(), "b, tau_plus 0.1");
+  const auto last = recipe(plan, 7);
+  EXPECT_EQ(last["objective"][0]["tau_plus"], 0.1);  // the only term of a map is objective.0, too
+  EXPECT_EQ(last["objective"][0]["name"], "debiased_negatives");
+  EXPECT_EQ(last["optimizer"]["learning_rate"], 2e-3);
+  EXPECT_EQ(last["seed"], 1);
+  EXPECT_EQ(last["name"], "b");
+  EXPECT_EQ(last["output"], "runs/tiny/b/objective.0.tau_plus=0.1/seed-1");
+}
+
+TEST_F(SweepFile, WithoutVariantsGridAndSeedsIsTheRecipeItself) {
+  const SweepPlan plan = read("");
+  EXPECT_THAT(names(plan), ElementsAre("seed-1"));
+  EXPECT_EQ(plan.points[0].label(), "");
+  EXPECT_EQ(recipe(plan, 0)["name"], "tiny");
+}
+
+TEST_F(SweepFile, AVariantReplacesASectionAsTheCommandLineDoes) {
+  const SweepPlan plan = read("variants: {a: {objective: {name: infonce}}}\n");
+  EXPECT_EQ(recipe(plan, 0)["objective"].dump(), R"({"name":"infonce"})");
+}
+
+TEST_F(SweepFile, OverridesFollowTheGridAndWordsComeLast) {
+  const SweepPlan plan = read(
+      "variants: {a: {}, b: {}}\ngrid: {data.train.correlation: [0.9, 0.99]}\n"
+      "overrides: [{variant: b, at: {data.train.correlation: 0.99}, set: {optimizer.learning_rate: 7}}]\n",
+      {"optimizer.name=sgd"});
+  std::vector<double> rates;
+  for (const auto& run : plan.runs) rates.push_back(run.recipe.to_json()["optimizer"]["learning_rate"].get<double>());
+  EXPECT_THAT(rates, ElementsAre(1e-3, 1e-3, 1e-3, 7));
+  EXPECT_EQ(recipe(plan, 0)["optimizer"]["name"], "sgd");
+  EXPECT_EQ(
+      recipe(read("overrides: [{set: {optimizer.learning_rate: 7}}]\n", {"optimizer.learning_rate=8"}), 0)["optimizer"]["learning_rate"],
+      8);
+}
+
+TEST_F(SweepFile, ExpectationsGoToTheirRunsOneOfEachGridValue) {
+  const SweepPlan plan = read(
+      "variants: {a: {}, b: {}}\ngrid: {data.train.correlation: [0.9, 0.99]}\nmetric: test.acc1\n"
+      "expected: [{variant: b, over: data.train.correlation, values: [0.5, 0.25], spreads: [0.01, 0.02], source: T1}, {variant: a, value: "
+      "1}]\n");
+  EXPECT_EQ(recipe(plan, 0)["expected"].dump(), R"([{"metric":"test.acc1","value":1}])");
+  EXPECT_EQ(recipe(plan, 2)["expected"].dump(), R"([{"metric":"test.acc1","source":"T1","value":0.5,"spread":0.01}])");
+  EXPECT_EQ(recipe(plan, 3)["expected"].dump(), R"([{"metric":"test.acc1","source":"T1","value":0.25,"spread":0.02}])");
+}
+
+TEST_F(SweepFile, WordsMaySetItsOwnKeys) {
+  const SweepPlan plan = read("seeds: [1, 2, 3]\n", {"seeds=[5]", "output=elsewhere", "metric=valid.acc1"});
+  EXPECT_THAT(names(plan), ElementsAre("seed-5"));
+  EXPECT_EQ(plan.output, "elsewhere");
+  EXPECT_EQ(plan.metric, "valid.acc1");
+}
+
+TEST_F(SweepFile, BadInputIsRefusedInOneLineThatNamesIt) {
+  EXPECT_THAT(refusal("seeds: [1, 2, 1]\n"), HasSubstr("seeds: 1 is given twice"));
+  EXPECT_THAT(refusal("seeds: [1, 01]\n"), HasSubstr("seeds: 1 is given twice"));
+  EXPECT_THAT(refusal("seeds: []\n"), HasSubstr("seeds: expected a list"));
+  EXPECT_THAT(refusal("seeds: [-1]\n"), HasSubstr("whole numbers from 0 on"));
+  EXPECT_THAT(refusal("seed: [1]\n"), HasSubstr("unknown key 'seed'; did you mean 'seeds'?"));
+  EXPECT_THAT(refusal("grid: {optimizer.learning_rate: [1e-3, 1e-3]}\n"), HasSubstr("1e-3 is given twice"));
+  EXPECT_THAT(refusal("grid: {optimizer.learning_rate: 1e-3}\n"), HasSubstr("expected a list of values"));
+  EXPECT_THAT(refusal("grid: {objective: [infonce, {name: unbiased}]}\n"), HasSubstr("can be a variant"));
+  EXPECT_THAT(refusal("grid: {data.train.root: [a/b]}\n"), HasSubstr("cannot name a folder"));
+  EXPECT_THAT(refusal("grid: {seed: [1, 2]}\n"), HasSubstr("write `seeds` beside the grid"));
+  EXPECT_THAT(refusal("grid: {data.train: [a], data.train.correlation: [0.1]}\n"), HasSubstr("set the same"));
+  EXPECT_THAT(refusal("grid: {objective.3.tau_plus: [0]}\n"), HasSubstr("objective.3.tau_plus: index 3 is beyond"));
+  EXPECT_THAT(refusal("variants: {../a: {}}\n"), HasSubstr("names a folder"));
+  EXPECT_THAT(refusal("variants: [a]\n"), HasSubstr("named sets of keys"));
+  EXPECT_THAT(refusal("variants: {a: {}}\nexpected: [{variant: b, metric: m, value: 1}]\n"), HasSubstr("no variant 'b'"));
+  EXPECT_THAT(refusal("overrides: [{at: {train.epochs: 1}, set: {train.epochs: 2}}]\n"), HasSubstr("'train.epochs' is not in the grid"));
+  EXPECT_THAT(refusal("expected: [{value: 1}]\n"), HasSubstr("no metric is given"));
+  EXPECT_THAT(refusal("expected: [{metric: m, value: high}]\n"), HasSubstr("expected the number"));
+  EXPECT_THAT(refusal("grid: {train.epochs: [1, 2]}\nexpected: [{metric: m, over: train.epochs, values: [1]}]\n"),
+              HasSubstr("a list of 2"));
+  EXPECT_THAT(refusal("grid: {train.epochs: [1, 2]}\n", {"train.epochs=3"}), HasSubstr("would undo grid: train.epochs"));
+  EXPECT_THAT(refusal("", {"seed=3"}), HasSubstr("write seeds="));
+  EXPECT_THAT(refusal("", {"nonsense"}), HasSubstr("'nonsense' is not of the form key.sub=value"));
+  for (const auto& text : {refusal("seeds: [1, 1]\n"), refusal("grid: {objective.3.tau_plus: [0]}\n")})
+    EXPECT_THAT(text, Not(HasSubstr("\n")));
+}
+
+TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
+  std::string grid = "grid:\n";
+  for (int key = 0; key < 20; ++key) grid += fmt::format("  train.key{}: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", key);
+  EXPECT_THAT(refusal(grid), HasSubstr("are the most"));
+}
+
+}  // namespace
+}  // namespace debias
