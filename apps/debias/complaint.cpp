@@ -43,11 +43,6 @@ int exit_code(ErrorKind kind) {
   return kFailure;
 }
 
-int complaint_descriptor() {
-  const char* given = std::getenv(kLauncherVariable);
-  return given == nullptr ? STDERR_FILENO : std::atoi(given);
-}
-
 // At once and without a text of its own: there may be no memory to make one of, nor to end in good order.
 [[noreturn]] void end_without_memory() {
   constexpr std::string_view kLine =
@@ -126,6 +121,11 @@ void install_last_words() { std::set_terminate(end_uncaught); }
 __attribute__((section(".preinit_array"), used)) void (*at_first)() = install_last_words;
 
 }  // namespace
+
+int complaint_descriptor() {
+  const char* given = std::getenv(kLauncherVariable);
+  return given == nullptr ? STDERR_FILENO : std::atoi(given);
+}
 
 int complain(const std::string& text, int code) {
   write_complaint("debias: " + without_control_characters(text.substr(0, text.find('\n'))));

@@ -31,7 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{20};
 constexpr std::chrono::seconds kGrace{10};  // in which the others find out by themselves that one has failed
-constexpr std::chrono::seconds kLastGrace{3};
 
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> pointers;
@@ -58,7 +57,7 @@ class RankProcesses {
   }
 
   ~RankProcesses() {
-    for (auto& child : children_) end(child, SIGKILL);
+    end_all();
     for (auto& child : children_) {
       if (!child.status) waitpid(child.process, nullptr, 0);
     }
@@ -78,8 +77,7 @@ class RankProcesses {
       reap();
       listen();
       if (!failed_at && first_failed_) failed_at = Clock::now();
-      if (failed_at && Clock::now() - *failed_at > kGrace) end_all(SIGTERM);
-      if (failed_at && Clock::now() - *failed_at > kGrace + kLastGrace) end_all(SIGKILL);
+      if (failed_at && Clock::now() - *failed_at > kGrace) end_all();
     }
     listen();
     return outcome();
@@ -103,7 +101,7 @@ class RankProcesses {
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     if (failure != 0) {
-      for (auto& other : children_) end(other, SIGKILL);
+      end_all();
       throw resource_error("starting rank {} of {}: {}; start fewer, or raise the limit of processes (ulimit -u)", rank, launch_.ranks,
                            std::strerror(failure));
     }
@@ -142,15 +140,13 @@ class RankProcesses {
     }
   }
 
-  void end(Child& child, int signal) const {
-    if (child.status) return;
-    child.was_ended = true;
-    kill(child.process, SIGCONT);  // a stopped one
-    kill(child.process, signal);
-  }
-
-  void end_all(int signal) {
-    for (auto& child : children_) end(child, signal);
+  // Those that wait for one that will not come, or are stopped. Files are written whole or not at all.
+  void end_all() {
+    for (auto& child : children_) {
+      if (child.status) continue;
+      child.was_ended = true;
+      kill(child.process, SIGKILL);
+    }
   }
 
   void listen() {
@@ -168,7 +164,8 @@ class RankProcesses {
     }
     const int status = *children_[*first_failed_].status;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const std::string line = heard_.substr(0, heard_.find('\n'));
+    const size_t begin = std::min(heard_.find_first_not_of('\n'), heard_.size());
+    const std::string line = heard_.substr(begin, heard_.find('\n', begin) - begin);
     if (!line.empty()) write_complaint(line);
     return code;
   }
