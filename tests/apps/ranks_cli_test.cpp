@@ -229,7 +229,7 @@ TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
   };
   const auto results = run_two({of("0"), of("1")}, {command("run"), command("run", {"train.batch_size=8"})});
   for (const auto& result : results) {
-    expect_complaint(result, 2, "rank 1 of 2 has not the recipe of rank 0: train.batch_size is \"16\" on rank 0 and \"8\" there");
+    expect_complaint(result, 2, "rank 1 of 2 has not the recipe of rank 0: train.batch_size is 16 on rank 0 and 8 there");
   }
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
