@@ -1,6 +1,7 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
-.PHONY: build test test-python demo bench asan fuzz lint format docs install-check bootstrap clean
+TORCHES ?= 2.9.1 2.10.0 2.11.0
+.PHONY: build test test-python wheel check-wheel demo bench asan tsan fuzz lint format docs install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -12,8 +13,18 @@ test: build
 test-python:
 	@scripts/bootstrap.sh --python
 	@cmake --preset release
-	@cmake --build --preset release -j $(JOBS) --target debias_torch debias
+	@cmake --build --preset release -j $(JOBS) --target debias
+	@JOBS=$(JOBS) scripts/build_wheel.sh 2.11.0
 	@scripts/test_python.sh "$(PYTHON_ENV)"
+
+# TORCHES: the versions it holds a library for; what is missing of them is downloaded, 0.9 GB each.
+wheel:
+	@scripts/bootstrap.sh --python
+	@cmake --preset release
+	@JOBS=$(JOBS) scripts/build_wheel.sh $(TORCHES)
+
+check-wheel:
+	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias-*.whl
 
 demo: bootstrap
 	@cmake --preset release
@@ -27,6 +38,9 @@ asan: bootstrap
 	@cmake --preset asan
 	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
 	@scripts/run_tests.sh asan -R '^(core_test|data_test|FuzzCorpus)[.]'
+
+tsan: bootstrap
+	@JOBS=$(JOBS) scripts/run_thread_sanitizer.sh
 
 fuzz: bootstrap
 	@fuzz/run.sh
@@ -50,4 +64,4 @@ bootstrap:
 	@scripts/bootstrap.sh
 
 clean:
-	rm -rf build/release build/asan build/fuzz build/lint
+	rm -rf build/release build/asan build/tsan build/fuzz build/lint

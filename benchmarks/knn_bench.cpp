@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "debias/evaluate/accuracy.h"
-#include "debias/evaluate/knn.h"
+#include "debias/evaluate/protocols/knn.h"
 
 namespace debias {
 namespace {

@@ -21,9 +21,9 @@
 #include <thread>
 
 #include "debias/augment/view_pipeline.h"
+#include "debias/core/file_bytes.h"
 #include "debias/core/npy.h"
-#include "debias/data/file_bytes.h"
-#include "debias/data/image_decode.h"
+#include "debias/image/image_decode.h"
 
 namespace debias {
 namespace {

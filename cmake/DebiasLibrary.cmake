@@ -1,6 +1,6 @@
 # debias_library(name DEPENDS ... [TORCH] [APART]): the static library debias_<name> of the folder it is called in; APART: each source a
 # translation unit of its own, whatever DEBIAS_UNITY says.
-# debias_test(folder): the test program <folder>_test of tests/<folder>/*.cpp; its tests are labelled by their names.
+# debias_test(folder): the test program <folder>_test of the sources in tests/<folder>; its tests are labelled by their names.
 
 add_library(debias_build_flags INTERFACE)
 set(gcc_12 $<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>)
@@ -12,6 +12,11 @@ target_compile_options(debias_build_flags INTERFACE -Wall -Wextra -Wshadow -Werr
 if(DEBIAS_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
   add_link_options(-fsanitize=address,undefined)
+endif()
+
+if(DEBIAS_SANITIZE_THREADS)
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -O1 -g1)
+  add_link_options(-fsanitize=thread)
 endif()
 
 if(DEBIAS_PCH)
@@ -57,7 +62,7 @@ endfunction()
 
 function(debias_test folder)
   cmake_parse_arguments(ARG "TORCH" "" "DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   if(NOT sources)
     return()
   endif()

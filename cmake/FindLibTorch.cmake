@@ -7,6 +7,9 @@
 # The CUDA-enabled wheel's own CMake package insists on a CUDA toolkit, and its include folder shadows the system's fmt and
 # protobuf: hence this module, and a folder of links to the four header trees that are torch's own.
 
+if(DEBIAS_TORCH)  # another version, for the Python package
+  set(LibTorch_FIND_VERSION ${DEBIAS_TORCH})
+endif()
 set(_cache "$ENV{XDG_CACHE_HOME}")
 if(_cache STREQUAL "")
   set(_cache "$ENV{HOME}/.cache")

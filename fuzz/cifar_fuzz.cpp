@@ -1,5 +1,5 @@
 // CIFAR-10 and CIFAR-100. An input is which of the two (one byte, even or odd), the file's length (three bytes) and what the file repeats.
-#include "debias/data/cifar.h"
+#include "debias/data/readers/cifar.h"
 
 #include "fuzz/fuzz_target.h"
 

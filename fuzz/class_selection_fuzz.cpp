@@ -1,5 +1,5 @@
 // Lists of classes.
-#include "debias/data/class_selection.h"
+#include "debias/data/readers/class_selection.h"
 
 #include "fuzz/fuzz_target.h"
 

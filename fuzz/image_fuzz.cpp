@@ -1,5 +1,5 @@
 // Images of every format that is read, whole and in part, as they are stored and turned as EXIF says.
-#include "debias/data/image_decode.h"
+#include "debias/image/image_decode.h"
 #include "fuzz/fuzz_target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

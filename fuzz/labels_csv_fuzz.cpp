@@ -1,7 +1,7 @@
 // Tables of labels and biases by path: under the usual columns and under named ones, by themselves and laid upon images.
 #include <algorithm>
 
-#include "debias/data/label_join.h"
+#include "debias/data/readers/label_join.h"
 #include "fuzz/fuzz_target.h"
 
 namespace {

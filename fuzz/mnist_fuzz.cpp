@@ -1,5 +1,5 @@
 // MNIST: two IDX files, plain or gzip. An input is the length of the labels' file (two bytes), that file, and the images' file.
-#include "debias/data/mnist.h"
+#include "debias/data/readers/mnist.h"
 
 #include "fuzz/fuzz_target.h"
 

@@ -1,6 +1,6 @@
 // STL-10. An input is the split (one byte), the length of the images' file (three bytes), that of the labels' file (one byte), what the
 // images' file repeats, in half of the rest, and what the labels' file repeats.
-#include "debias/data/stl10.h"
+#include "debias/data/readers/stl10.h"
 
 #include "fuzz/fuzz_target.h"
 

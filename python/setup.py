@@ -1,20 +1,38 @@
-"""Builds libdebias_torch.so with CMake against the installed torch and puts it into the package.
+"""Builds the wheel: the modules, and in debias/lib one libdebias_torch-MAJOR.MINOR.so for each torch, with Highway's libraries beside them.
 
-torch is found as the package of this interpreter (hence pip's --no-build-isolation) or in the folder that LIBTORCH names.
-DEBIAS_LIBRARY names a libdebias_torch.so that is there already; then nothing is compiled.
+DEBIAS_LIBRARIES names a folder that holds them (scripts/build_wheel.sh makes it). Without it the library is built with CMake for one torch:
+the package of this interpreter (hence pip's --no-build-isolation), or the folder that LIBTORCH names.
 """
 
 import importlib.util
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
+try:
+    from setuptools.command.bdist_wheel import bdist_wheel
+except ImportError:  # before setuptools 70.1
+    from wheel.bdist_wheel import bdist_wheel
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-LIBRARY = "libdebias_torch.so"
+# The oldest glibc of a manylinux whose libstdc++ has these symbols (PEP 600, auditwheel's policies).
+GLIBC_OF_LIBSTDCXX = {19: 17, 24: 28, 28: 31, 29: 34, 30: 35, 33: 39}
+
+
+def libraries():
+    folder = os.environ.get("DEBIAS_LIBRARIES")
+    if not folder:
+        folder = ROOT / "build" / "wheel" / "own"
+        subprocess.run([ROOT / "scripts" / "build_libraries.sh", folder, torch_folder()], check=True)
+    found = sorted(pathlib.Path(folder).glob("*.so*"))
+    if not any(path.name.startswith("libdebias_torch-") for path in found):
+        raise SystemExit(f"debias: no libdebias_torch-*.so in {folder}")
+    return found
 
 
 def torch_folder():
@@ -22,29 +40,47 @@ def torch_folder():
         return os.environ["LIBTORCH"]
     found = importlib.util.find_spec("torch")
     if found is None:
-        raise SystemExit("debias: no torch beside this interpreter; pip install torch==2.11.0 and give pip --no-build-isolation, or set LIBTORCH")
+        raise SystemExit("debias: no torch beside this interpreter; install one and give pip --no-build-isolation, or set LIBTORCH")
     return found.submodule_search_locations[0]
 
 
-def built_library():
-    if os.environ.get("DEBIAS_LIBRARY"):
-        return pathlib.Path(os.environ["DEBIAS_LIBRARY"])
-    folder = ROOT / "build" / "python"
-    subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DDEBIAS_TESTS=OFF",
-                    "-DDEBIAS_BENCHMARKS=OFF", f"-DLIBTORCH={torch_folder()}"], check=True)
-    subprocess.run(["cmake", "--build", folder, "--target", "debias_torch", "-j", str(os.cpu_count())], check=True)
-    return folder / "python" / LIBRARY
+def platform_tag(files):
+    """manylinux_2_Y of the oldest glibc on which all of them load."""
+    minor = 17
+    for file in files:
+        symbols = subprocess.run(["objdump", "-T", file], check=True, capture_output=True, text=True).stdout
+        minor = max([minor, *(int(number) for number in re.findall(r"\(GLIBC_2\.(\d+)", symbols))])
+        newest = max([0, *(int(number) for number in re.findall(r"\(GLIBCXX_3\.4\.(\d+)", symbols))])
+        if newest > max(GLIBC_OF_LIBSTDCXX):
+            raise SystemExit(f"debias: {file} needs GLIBCXX_3.4.{newest}, newer than any manylinux known here")
+        minor = max(minor, next(glibc for symbol, glibc in GLIBC_OF_LIBSTDCXX.items() if symbol >= newest))
+    return f"manylinux_2_{minor}_{os.uname().machine}"
 
 
-class BuildWithLibrary(build_py):
+class WithLibraries(build_py):
     def run(self):
         super().run()
-        shutil.copy2(built_library(), pathlib.Path(self.build_lib) / "debias" / LIBRARY)
+        folder = pathlib.Path(self.build_lib) / "debias" / "lib"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for file in libraries():
+            shutil.copy2(file, folder)
 
 
-class WithLibrary(Distribution):
-    def has_ext_modules(self):
+class ForEveryPython(bdist_wheel):
+    """The library has no header of Python: one wheel for all of them, but for one platform."""
+
+    def finalize_options(self):
+        super().finalize_options()
+        self.root_is_pure = False
+
+    def get_tag(self):
+        return "py3", "none", platform_tag(pathlib.Path(self.bdist_dir).glob("**/debias/lib/*.so*"))
+
+
+class WithoutExtensions(Distribution):
+    def has_ext_modules(self):  # into the folder for platforms all the same
         return True
 
 
-setup(cmdclass={"build_py": BuildWithLibrary}, distclass=WithLibrary)
+setup(distclass=WithoutExtensions, cmdclass={"build_py": WithLibraries, "bdist_wheel": ForEveryPython})

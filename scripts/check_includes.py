@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """scripts/check_includes.py [ROOT]: holds the sources to the order of the folders.
 
-A folder of debias/ may include itself, core, and the folders named below; torch only where the folder is a torch one. No header
-includes all of torch, and no file has a name that says nothing. Each violation is one line, FILE:LINE: what; then exit 1.
+A folder of debias/ may include itself, core, and the folders named below; torch only where the folder is a torch one. A room, which is
+a folder within one of them, may include the folder's own files and the rooms named below; of those files only sources may include a room
+(a registry its entries), never a header. No header includes all of torch, and no file has a name that says nothing. Each violation is one
+line, FILE:LINE: what; then exit 1.
 """
 
 import pathlib
@@ -11,23 +13,34 @@ import sys
 
 EDGES = {
     "core": set(),
+    "runtime": set(),
     "ranks": set(),
     "sweep": set(),
-    "data": set(),
-    "augment": set(),
-    "loader": {"data", "augment"},
+    "image": set(),
+    "data": {"image"},
+    "augment": {"image"},
+    "loader": {"image", "data", "augment"},
+    "results": set(),
     "kernels": set(),
     "pairs": {"kernels"},
-    "losses": {"kernels", "pairs"},
+    "losses": {"runtime", "kernels", "pairs"},
     "scores": {"kernels"},
-    "encoders": set(),
+    "encoders": {"kernels"},
     "optim": set(),
-    "train": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
-    "evaluate": {"loader", "data", "augment", "encoders", "losses", "pairs", "optim", "kernels"},
+    "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
+    "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
-    "report": {"sweep"},
+    "report": {"sweep", "results"},
 }
-WITHOUT_TORCH = {"core", "sweep", "data", "augment", "kernels", "report"}
+ROOMS = {
+    "data/readers": set(),
+    "data/builders": {"data/readers", "data/builders/corruptions"},
+    "data/builders/corruptions": set(),
+    "evaluate/neighbours": set(),
+    "evaluate/maps": {"evaluate/neighbours"},
+    "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
+}
+WITHOUT_TORCH = {"core", "sweep", "image", "data", "augment", "results", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone
@@ -35,13 +48,32 @@ EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "manager
 FOREIGN_NAMES = ("cmake", "gloo")  # headers that stand in for gloo's
 
 ROOTS = ("debias", "apps", "tests", "benchmarks", "examples", "cmake", "python", "fuzz")
-SOURCES = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"}
+HEADERS = {".h", ".hpp", ".cuh"}
+SOURCES = HEADERS | {".cpp", ".cc", ".cu"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def room_of(parts):
+    """The innermost room that holds the file debias/... of these parts, or its folder."""
+    for depth in range(len(parts) - 2, 1, -1):
+        if "/".join(parts[1:1 + depth]) in ROOMS:
+            return "/".join(parts[1:1 + depth])
+    return parts[1]
+
+
+def may_include(path, room, other):
+    """Whether the file `path` of `room` may include a file of `other`."""
+    folder = room.split("/")[0]
+    if other.split("/")[0] != folder:
+        return other.split("/")[0] in EDGES[folder] | {"core"}
+    if room == folder:
+        return other == folder or path.suffix not in HEADERS
+    return other in ROOMS[room] | {folder, room}
 
 
 def fault(path, quote, target):
     """What is wrong with `#include target` in `path` (relative to the root), or None."""
-    if target in ALL_OF_TORCH and path.suffix in {".h", ".hpp", ".cuh"}:
+    if target in ALL_OF_TORCH and path.suffix in HEADERS:
         return f"a header includes all of torch ({target}); name the narrow header"
     if path.parts[0] != "debias" or len(path.parts) < 3:
         return None
@@ -51,9 +83,12 @@ def fault(path, quote, target):
     if target.startswith(TORCH):
         return f"debias/{folder} does without torch, and includes {target}" if folder in WITHOUT_TORCH else None
     if target.startswith("debias/"):
-        other = target.split("/")[1]
-        allowed = EDGES[folder] | {folder, "core"}
-        return None if other in allowed else f"debias/{folder} may not include debias/{other} (allowed: {', '.join(sorted(allowed))})"
+        room, other = room_of(path.parts), room_of(target.split("/"))
+        if may_include(path, room, other):
+            return None
+        allowed = EDGES[folder] | {"core", folder} | ROOMS.get(room, set())
+        what = "a header of " if other.startswith(room + "/") else ""
+        return f"{what}debias/{room} may not include debias/{other} (allowed: {', '.join(sorted(allowed))})"
     if quote == '"':
         return f'"{target}" is not a path from the root; write debias/<folder>/<file>'
     return None

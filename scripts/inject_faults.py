@@ -39,7 +39,7 @@ def arguments():
     parser.add_argument("--case", default="", metavar="PART", help="only cases whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--debias", default=os.environ.get("DEBIAS") or str(ROOT / "build/release/bin/debias"), metavar="PATH")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="classes that run beside each other")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N", help="classes that run beside each other; of a single one, parts")
     parser.add_argument("--list", action="store_true", help="name the cases and run none")
     return parser.parse_args()
 
@@ -51,6 +51,10 @@ class Tally:
     @property
     def tried(self):
         return self.survived + self.failed
+
+    def add(self, other):
+        for what, value in vars(other).items():
+            setattr(self, what, getattr(self, what) + value)
 
 
 def try_case(args, command, work, number, name, body, tally):
@@ -76,22 +80,26 @@ def try_case(args, command, work, number, name, body, tally):
     tally.seconds += time.monotonic() - started
 
 
-def run_class(args, number):
-    """In a process and a folder of its own, so that classes may run beside each other."""
+def run_part(args, part):
+    """Every so-and-so-many-th case of a class, in a process and a folder of its own, so that parts may run beside each other."""
+    number, first, step = part
     work = tempfile.mkdtemp(prefix="debias-faults-")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that mounts and processes are cleared away
     command, tally = Command(args.debias), Tally()
     try:
-        for name, body in chosen_cases(args, number):
+        for name, body in chosen_cases(args, number)[first::step]:
             try_case(args, command, work, number, name, body, tally)
     finally:
         command.end_all()
         shutil.rmtree(os.path.join(work, "shared"), ignore_errors=True)
         if not os.listdir(work):
             os.rmdir(work)
+    return tally
+
+
+def print_class(number, tally):
     print(f"{number:2} {CLASSES[number].TITLE:42} {tally.tried:4} tried {tally.survived:4} survived {tally.failed:4} failed "
           f"{tally.not_tried:4} not tried {tally.seconds:6.0f} s", flush=True)
-    return tally
 
 
 def chosen_cases(args, number):
@@ -107,12 +115,18 @@ def main():
     if not os.access(args.debias, os.X_OK):
         sys.exit(f"inject_faults: '{args.debias}' cannot be run; build it, or name the program with --debias or DEBIAS")
     started = time.monotonic()
+    step = args.jobs if args.only else 1
+    parts = [(number, first, step) for number in numbers for first in range(step)]
+    tallies, total = {number: Tally() for number in numbers}, Tally()
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
-        tallies = list(pool.map(functools.partial(run_class, args), numbers))
-    total = {what: sum(getattr(tally, what) for tally in tallies) for what in ("tried", "survived", "failed", "not_tried")}
-    print(f"seed {args.seed}: {total['tried']} tried, {total['survived']} survived, {total['failed']} failed, "
-          f"{total['not_tried']} not tried, {time.monotonic() - started:.0f} s")
-    sys.exit(1 if total["failed"] else 0)
+        for (number, first, _), tally in zip(parts, pool.map(functools.partial(run_part, args), parts)):
+            tallies[number].add(tally)
+            if first == step - 1:
+                print_class(number, tallies[number])
+                total.add(tallies[number])
+    print(f"seed {args.seed}: {total.tried} tried, {total.survived} survived, {total.failed} failed, {total.not_tried} not tried, "
+          f"{time.monotonic() - started:.0f} s")
+    sys.exit(1 if total.failed else 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
 #include "apps/debias/complaint.h"
 
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
@@ -115,7 +118,22 @@ int complaint() {
   _exit(complain_of_exception());
 }
 
-void install_last_words() { std::set_terminate(end_uncaught); }
+// A library that goes on without the memory that it asked for follows a null pointer, as oneDNN does where the code of a kernel found no
+// room. Any other such fault is repeated on return, and ends the process as it would have.
+void end_if_without_memory(int) {
+  constexpr size_t kRoom = size_t{64} << 20;
+  if (mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) end_without_memory();
+}
+
+void install_last_words() {
+  std::set_terminate(end_uncaught);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  struct sigaction action {};
+  action.sa_handler = end_if_without_memory;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGSEGV, &action, nullptr);
+}
 
 // Runs ahead of the constructors of shared libraries, which take memory, too.
 __attribute__((section(".preinit_array"), used)) void (*at_first)() = install_last_words;

@@ -10,13 +10,13 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/checked_math.h"
+#include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"
+#include "debias/data/builders/data_make.h"
 #include "debias/data/data_check.h"
-#include "debias/data/data_make.h"
-#include "debias/data/dataset.h"
-#include "debias/data/file_error.h"
+#include "debias/data/dataset_registry.h"
 
 namespace debias {
 namespace {

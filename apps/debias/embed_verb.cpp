@@ -11,11 +11,12 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
-#include "debias/encoders/device.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/features.h"
 #include "debias/evaluate/name_file.h"
+#include "debias/runtime/device.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_folder.h"
 

@@ -12,9 +12,10 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/device.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/prediction_file.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/runtime/device.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {
@@ -110,7 +111,7 @@ std::string table_lines(const std::string& protocol, const EvaluationResult& res
   for (const auto& [name, value] : result.metrics) {
     lines += fmt::format("  {:<15} {:<36} ", protocol, name);
     lines += metric_text(name, value);
-    if (const auto interval = result.intervals.find(name); interval != result.intervals.end()) {
+    if (const auto interval = result.record.intervals.find(name); interval != result.record.intervals.end()) {
       lines += fmt::format("  [{:.2f}, {:.2f}]", 100 * interval->second.first, 100 * interval->second.second);
     }
     lines += "\n";
@@ -169,9 +170,9 @@ int run_eval(const EvalArguments& arguments) {
   for (const auto& protocol : asked) {
     const std::string& name = protocol.entry->name;
     const EvaluationResult& result = cache.judge(name, protocol.options);
-    auto record = evaluation_record(result, run.checkpoint, run.epoch, data);
-    if (!accepted.empty()) record["accepted_data_changes"] = accepted;
-    out["protocols"][name] = record;
+    EvaluationRecord record = with_judged(result.record, run.checkpoint, run.epoch, data);
+    record.accepted_changes = accepted;
+    out["protocols"][name] = to_json(record);
     append_metrics(name, result, metrics);
     table += table_lines(name, result);
     for (const auto& note : result.notes) log->warn(note);

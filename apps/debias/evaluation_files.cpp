@@ -21,28 +21,27 @@ void make_folder(const std::string& path) {
 
 }  // namespace
 
-void EvaluationFiles::write(const std::string& protocol, const EvaluationResult& result, const nlohmann::ordered_json& record,
+void EvaluationFiles::write(const std::string& protocol, const EvaluationResult& result, const EvaluationRecord& record,
                             Thumbnails thumbnails) const {
   make_folder(folder_);
   if (thumbnails == Thumbnails::kReplace && !result.images.empty()) replace_thumbnails(path("thumbnails"), result.images);
-  write_file_atomically(path(protocol) + ".json", record.dump(2) + "\n");
+  write_file_atomically(path(protocol) + ".json", to_json(record).dump(2) + "\n");
 }
 
-void EvaluationFiles::write_history(const std::string& protocol, const nlohmann::ordered_json& record, int64_t epoch) const {
+void EvaluationFiles::write_history(const std::string& protocol, const EvaluationRecord& record, int64_t epoch) const {
   const std::string folder = fmt::format("{}/epoch-{}", folder_, epoch);
   make_folder(folder);
-  nlohmann::ordered_json brief = record;
-  for (const char* key : {"neighbours", "map"}) brief.erase(key);
-  write_file_atomically(fmt::format("{}/{}.json", folder, protocol), brief.dump(2) + "\n");
+  EvaluationRecord brief = record;
+  brief.neighbours.clear();
+  brief.maps.clear();
+  write_file_atomically(fmt::format("{}/{}.json", folder, protocol), to_json(brief).dump(2) + "\n");
 }
 
-nlohmann::ordered_json evaluation_record(const EvaluationResult& result, const std::string& checkpoint, int64_t epoch,
-                                         const JudgedData& data) {
-  nlohmann::ordered_json record = result.details;
-  record["checkpoint"] = fs::path(checkpoint).filename().string();
-  record["epoch"] = epoch;
+EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data) {
+  record.checkpoint = fs::path(checkpoint).filename().string();
+  record.epoch = epoch;
   for (const auto& [name, section] : {std::pair{"train", data.train}, {"valid", data.valid}, {"test", data.test}}) {
-    if (!section.is_null()) record["data"][name] = section.to_json();
+    if (!section.is_null()) record.judged[name] = section.to_json();
   }
   return record;
 }

@@ -5,8 +5,6 @@
 //   evaluation/thumbnails/*.png         images that the latest result speaks of
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include <cstdint>
 #include <string>
 
@@ -24,16 +22,14 @@ class EvaluationFiles {
 
   // Without the ending: RUN/evaluation/knn or RUN/evaluation/knn-glyphs.
   std::string path(const std::string& what) const { return folder_ + "/" + what + (name_.empty() ? "" : "-" + name_); }
-  void write(const std::string& protocol, const EvaluationResult& result, const nlohmann::ordered_json& record,
-             Thumbnails thumbnails) const;
-  void write_history(const std::string& protocol, const nlohmann::ordered_json& record, int64_t epoch) const;
+  void write(const std::string& protocol, const EvaluationResult& result, const EvaluationRecord& record, Thumbnails thumbnails) const;
+  void write_history(const std::string& protocol, const EvaluationRecord& record, int64_t epoch) const;
 
  private:
   std::string folder_, name_;
 };
 
-// The result's details, and what was judged.
-nlohmann::ordered_json evaluation_record(const EvaluationResult& result, const std::string& checkpoint, int64_t epoch,
-                                         const JudgedData& data);
+// The result's record, with what was judged.
+EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data);
 
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
-#include "debias/data/atomic_folder.h"
+#include "debias/data/builders/atomic_folder.h"
 #include "debias/encoders/onnx_resnet.h"
 #include "debias/encoders/state.h"
 #include "debias/train/run_folder.h"
@@ -42,9 +42,10 @@ std::string folder_of(const ExportArguments& arguments, const LoadedRun& run) {
 std::vector<std::string> files_of(const std::string& format, const Encoder& encoder) {
   const bool has_onnx = dynamic_cast<const ResNet*>(&encoder) != nullptr;
   if (format == "onnx" && !has_onnx) {
-    throw usage_error("export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
-                      "form here; give --format safetensors",
-                      encoder.config().find("name")->text());
+    throw usage_error(
+        "export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
+        "form here; give --format safetensors",
+        encoder.config().find("name")->text());
   }
   if (format == "onnx") return {kOnnx, kPreprocess};
   if (format == "safetensors" || !has_onnx) return {kSafetensors, kPreprocess};

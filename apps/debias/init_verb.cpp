@@ -11,7 +11,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/folder_survey.h"
 #include "debias/train/run_folder.h"
 #include "debias/train/trainer.h"

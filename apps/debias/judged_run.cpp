@@ -5,7 +5,9 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/name_table.h"
+#include "debias/evaluate/protocol_registry.h"
 #include "debias/train/recipe.h"
 
 namespace debias {

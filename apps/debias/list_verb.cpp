@@ -8,9 +8,9 @@
 #include "apps/debias/verbs.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/optimizer.h"
 #include "debias/optim/schedule.h"
@@ -41,8 +41,8 @@ std::vector<Listed> listed_objectives() {
   return result;
 }
 
-const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets", "views",  "steps",
-                                         "optimizers", "schedules", "protocols", "methods",  "recipes"};
+const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets", "views",    "steps",
+                                         "optimizers", "schedules", "protocols", "methods",  "samplers", "recipes"};
 
 std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "objectives") return listed_objectives();
@@ -55,6 +55,7 @@ std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "schedules") return listed(schedule_registry());
   if (kind == "protocols") return listed(protocol_registry());
   if (kind == "methods") return listed(method_registry());
+  if (kind == "samplers") return listed(sampler_registry());
   throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
 }
 

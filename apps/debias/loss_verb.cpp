@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,9 +15,10 @@
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/device.h"
 #include "debias/losses/objective.h"
 #include "debias/pairs/rows.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 
@@ -185,7 +185,7 @@ int run_loss(const LossArguments& arguments) {
         enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
   if (is_dense(input, entry.kind)) check_dense_memory(input.z, input.keys, budget);
-  if (arguments.threads > 0) at::set_num_threads(static_cast<int>(arguments.threads));
+  if (arguments.threads > 0) use_threads(arguments.threads);
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
   write_outputs(arguments, evaluation, file_shape);

@@ -1,5 +1,4 @@
 // The command: parse, run one verb, map what goes wrong to an exit code and one line.
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -14,10 +13,9 @@
 #include "apps/debias/standard_streams.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
-#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/thread_check.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
@@ -73,9 +71,7 @@ void let_outputs_begin_at_home(CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-  const int threads = std::min(at::get_num_threads(), available_cpus());
-  require_threads(threads);
-  at::set_num_threads(threads);
+  use_threads();
   CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
   VerbAction action;
   add_init_verb(root, action);
@@ -92,6 +88,7 @@ int run(int argc, char** argv) {
   add_prior_verb(root, action);
   add_certify_verb(root, action);
   add_sweep_verb(root, action);
+  add_table_verb(root, action);
   add_checkpoint_verb(root, action);
   let_outputs_begin_at_home(root);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);

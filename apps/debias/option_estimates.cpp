@@ -1,6 +1,9 @@
 #include "apps/debias/option_estimates.h"
 
+#include <ATen/ATen.h>
+
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "apps/debias/judged_run.h"
@@ -8,31 +11,53 @@
 #include "debias/core/error.h"
 #include "debias/data/name_table.h"
 #include "debias/evaluate/accuracy.h"
-#include "debias/evaluate/macro_auc.h"
+#include "debias/evaluate/protocols/chosen_images.h"
+#include "debias/evaluate/protocols/macro_auc.h"
+#include "debias/evaluate/protocols/view_pairs.h"
 
 namespace debias {
 namespace {
 
-using Metric = std::pair<std::string, double>;
+using MetricValue = std::pair<std::string, double>;
 
-Metric measured_prior(const OptionSource& source, const EvaluationInput& input, Progress& progress) {
-  if (const auto by_labels = prior_by_labels(*input.train)) return {source.metric(), by_labels->tau_plus};
+MetricValue measured_prior(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+  if (const auto by_labels = prior_by_labels(*input.train, recipe)) return {source.metric(), by_labels->tau_plus};
   return {source.bound_metric(), prior_by_views(input, kPriorImages, progress).tau_plus};
 }
 
-double macro_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+MacroAucOptions macro_auc_options(const Recipe& recipe) {
   const Config* options = recipe.protocol_options.find("macro_auc");
-  EvaluationCache cache(input, progress);
-  const auto read = MacroAucOptions::table().read(options == nullptr ? Config::map() : *options, "evaluate: macro_auc");
-  return training_macro_auc(cache.train(), read, input.seed).value;
+  return MacroAucOptions::table().read(options == nullptr ? Config::map() : *options, "evaluate: macro_auc");
 }
 
-Metric measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+double macro_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+  EvaluationCache cache(input, progress);
+  return training_macro_auc(cache.train(), macro_auc_options(recipe), input.seed).value;
+}
+
+// The same with each image for a class of its own: first views are anchors, second views the gallery.
+double view_auc_now(const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
+  const MacroAucOptions options = macro_auc_options(recipe);
+  const uint64_t seed = options.seed() ? static_cast<uint64_t>(*options.seed()) : input.seed;
+  const std::vector<int64_t> images = chosen_images(input.train->size(), kPriorImages, seed);
+  const at::Tensor views = view_pair_features(input, input.train, "train", images, seed, progress);
+  const int64_t anchors = std::min<int64_t>(options.anchors(), views.size(0));
+  std::vector<int64_t> own(images.size());
+  std::iota(own.begin(), own.end(), 0);
+  const AucAnchors first = {views.select(1, 0).narrow(0, 0, anchors),
+                            {own.begin(), own.begin() + anchors},
+                            std::vector<int64_t>(static_cast<size_t>(anchors), kUnknown)};
+  return macro_auc(views.select(1, 1), own, first).value;
+}
+
+MetricValue measured(const OptionSource& source, const EvaluationInput& input, const Recipe& recipe, Progress& progress) {
   switch (source.measure) {
     case SourceMeasure::kPrior:
-      return measured_prior(source, input, progress);
+      return measured_prior(source, input, recipe, progress);
     case SourceMeasure::kMacroAuc:
       return {source.metric(), macro_auc_now(input, recipe, progress)};
+    case SourceMeasure::kViewAuc:
+      return {source.metric(), view_auc_now(input, recipe, progress)};
   }
   throw std::logic_error("measured: an unknown source");
 }

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "debias/core/error.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/recipe.h"

@@ -9,7 +9,7 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/encoders/device.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -35,7 +35,7 @@ void add_by_views(std::vector<PriorEstimate>& found, Log& log, const std::functi
     log.warn(error.what());
     return;
   }
-  if (found.size() == 1 || found.back().high >= found.front().low) return;
+  if (found.size() == 1 || found.front().method == PriorMethod::kDraws || found.back().high >= found.front().low) return;
   log.warn("prior: the bound by views is below what the labels say: here views are more alike than images of one class");
 }
 
@@ -57,20 +57,23 @@ std::vector<PriorEstimate> priors_of_run(const PriorArguments& arguments, Progre
   const c10::Device device = resolve_device(arguments.device);
   const LoadedRun run = load_run(arguments.run, arguments.which);
   JudgedData data;
-  data.train = read_recipe(run.recipe).train_data;
+  const Recipe recipe = read_recipe(run.recipe);
+  data.train = recipe.train_data;
   if (!arguments.root.empty()) data.train.set("root", Config::string(arguments.root));
   run.encoder->to(device);
-  DataWatch watch(read_recipe(run.recipe).verify, progress, log);
+  DataWatch watch(recipe.verify, progress, log);
   const EvaluationInput input = open_for_evaluation(run, data, watch, log);
   std::vector<PriorEstimate> found;
-  if (const auto by_labels = prior_by_labels(*input.train)) found.push_back(*by_labels);
+  if (const auto by_labels = prior_by_labels(*input.train, recipe)) found.push_back(*by_labels);
   add_by_views(found, log, [&] { return prior_by_views(input, arguments.images, progress); });
   return found;
 }
 
 void print_estimate(const PriorEstimate& estimate) {
-  const bool labels = estimate.method == PriorMethod::kLabels;
-  if (labels) {
+  if (estimate.method == PriorMethod::kDraws) {
+    fmt::print("tau_plus {:.4f}  from {} labels of {} classes, as the run's sampler draws them\n", estimate.tau_plus, estimate.images,
+               estimate.classes);
+  } else if (estimate.method == PriorMethod::kLabels) {
     fmt::print("tau_plus {:.4f}  [{:.4f}, {:.4f}]  from {} labels of {} classes\n", estimate.tau_plus, estimate.low, estimate.high,
                estimate.images, estimate.classes);
   } else {

@@ -42,21 +42,22 @@ TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset
   RunParts parts = make_run_parts(recipe, dataset, ranks);
   const RunDescription description = {resolve_recipe(recipe, *dataset).to_yaml(), name_table(*dataset), {}};
   require_same_training(description.recipe_yaml, {}, ranks);
+  const Trained trained = {parts.model, *parts.optimizers, *parts.method, *parts.source};
   TrainingState state;
   if (!trial.from.empty()) {
     const OpenCheckpoint from = open_checkpoint(trial.from);
-    restore(from, parts.model, *parts.optimizers, *parts.method);
+    restore(from, trained);
     state = from.state;
   }
   require_same_weights(parts.model, "at the start", ranks);
   parts.model.train(true);
-  RankBatches batches(*parts.loader, recipe.train.batch_size(), ranks);
-  const int64_t per_epoch = parts.loader->batches_per_epoch(), last = std::min(trial.steps, recipe.train.epochs() * per_epoch);
+  RankBatches batches(*parts.source, recipe.train.batch_size(), ranks);
+  const int64_t per_epoch = parts.source->batches_per_epoch(), last = std::min(trial.steps, recipe.train.epochs() * per_epoch);
   const int64_t first = state.step;
   Meter meter(ranks);
   while (state.step < last) {
     parts.method->terms().begin_epoch(state.epoch);
-    parts.loader->start(state.epoch, state.batch);
+    parts.source->start(state.epoch, state.batch);
     for (const Batch* batch = nullptr; state.step < last && (batch = batches.next({})) != nullptr;) {
       set_learning_rate(*parts.optimizers->network, parts.schedule->learning_rate(state.epoch, batch->number, per_epoch));
       parts.method->run(*batch, ++state.step);
@@ -69,7 +70,7 @@ TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset
   }
   const TrialCost cost = meter.read(state.step - first - 1);
   require_same_weights(parts.model, fmt::format("they differ after step {}", state.step), ranks);
-  if (ranks.leads()) save_checkpoint(trial.out, parts.model, *parts.optimizers, *parts.method, state, description);
+  if (ranks.leads()) save_checkpoint(trial.out, trained, state, description);
   return cost;
 }
 

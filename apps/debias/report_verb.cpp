@@ -4,12 +4,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/report/compared_runs.h"
 #include "debias/report/run_report.h"
+#include "debias/report/seed_table.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {
@@ -47,12 +50,24 @@ void check_out(const std::string& out) {
 std::string page_path(const ReportArguments& arguments) {
   if (!arguments.out.empty()) return arguments.out;
   if (arguments.text || arguments.json) return "";
-  return arguments.runs.size() == 1 ? (fs::path(arguments.runs[0]) / "report.html").string() : "report.html";
+  const bool in_folder = arguments.runs.size() == 1 && !fs::is_regular_file(arguments.runs[0]);
+  return in_folder ? (fs::path(arguments.runs[0]) / "report.html").string() : "report.html";
 }
 
-void write_page(const std::string& path, const std::vector<RunRecord>& runs) {
+// Of the sweeps among the paths; none where their runs tell no metric to compare.
+std::vector<SeedTable> tables_of(const std::vector<std::string>& paths) {
+  std::vector<SeedTable> tables;
+  for (const auto& path : paths) {
+    if (run_folders({path}) == std::vector<std::string>{path}) continue;
+    const ComparedRuns compared = read_compared_runs({path}, {DEBIAS_VERSION, metric_titles()});
+    if (!compared.metric.empty()) tables.push_back(seed_table(compared, {}));
+  }
+  return tables;
+}
+
+void write_page(const std::string& path, const std::vector<RunRecord>& runs, const std::vector<SeedTable>& tables) {
   refuse_inside_data(path, data_roots(runs));
-  const std::string page = run_report_html(runs, DEBIAS_VERSION);
+  const std::string page = run_report_html(runs, DEBIAS_VERSION, tables);
   write_file_atomically(path, page);
   if (page.size() <= kLargePage) return;
   terminal_log()->warn(
@@ -63,8 +78,8 @@ int run_report(const ReportArguments& arguments) {
   if (arguments.text && arguments.json) throw usage_error("report: --text and --json exclude each other; give one");
   const std::string path = page_path(arguments);
   if (!path.empty()) check_out(path);
-  const std::vector<RunRecord> runs = read_runs(arguments.runs, DEBIAS_VERSION);
-  if (!path.empty()) write_page(path, runs);
+  const std::vector<RunRecord> runs = read_runs(run_folders(arguments.runs), {DEBIAS_VERSION, metric_titles()});
+  if (!path.empty()) write_page(path, runs, tables_of(arguments.runs));
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);
     if (!path.empty()) out["page"] = path;
@@ -81,7 +96,7 @@ int run_report(const ReportArguments& arguments) {
 void add_report_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("report", "one page about one or several runs: a verdict, numbers, curves, groups, maps, neighbours");
   auto arguments = std::make_shared<ReportArguments>();
-  verb->add_option("runs", arguments->runs, "run folders; those that differ in their seed alone are one column")->required();
+  verb->add_option("runs", arguments->runs, "run folders, or sweeps; runs that differ in their seed alone are one column")->required();
   verb->add_option("--out", arguments->out, "the page (RUN/report.html of one run, report.html of several)")->option_text("FILE.html");
   verb->add_flag("--text", arguments->text, "verdict and key numbers on the terminal; a page only with --out");
   verb->add_flag("--json", arguments->json, "the same as one JSON object; a page only with --out");

@@ -8,13 +8,14 @@
 #include "debias/data/dataset.h"
 #include "debias/evaluate/class_prior.h"
 #include "debias/evaluate/protocol.h"
+#include "debias/train/recipe.h"
 
 namespace debias {
 
 constexpr int64_t kPriorImages = 4096;  // whose views are compared, at most
 
-// Empty where fewer than two labels are known.
-std::optional<PriorEstimate> prior_by_labels(const Dataset& train);
+// Empty where fewer than two labels are known. With a `sampler` in the recipe, as it draws them for the recipe's method.
+std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe& recipe);
 
 // From two training views of at most `images` of input.train's images, drawn by input.seed. Errors as of class_prior_from_views.
 PriorEstimate prior_by_views(const EvaluationInput& input, int64_t images, Progress& progress);

@@ -15,7 +15,7 @@
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
-#include "debias/data/atomic_folder.h"
+#include "debias/data/builders/atomic_folder.h"
 #include "debias/report/study_page.h"
 #include "debias/study/study_records.h"
 

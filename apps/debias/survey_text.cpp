@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "debias/data/file_error.h"
+#include "debias/core/file_error.h"
 
 namespace debias {
 namespace {

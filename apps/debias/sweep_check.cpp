@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <set>
@@ -32,6 +34,14 @@ void require_same_training(const SweepRun& run, Config resolved) {
   }
 }
 
+std::string text_of(const Config& recipe, std::initializer_list<const char*> sections) {
+  std::string text;
+  for (const char* name : sections) {
+    if (const Config* section = recipe.find(name)) text += section->to_yaml();
+  }
+  return text;
+}
+
 class SweepCheck {
  public:
   SweepCheck(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log)
@@ -44,17 +54,20 @@ class SweepCheck {
     input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
     DataWatch watch(input.recipe.verify, progress_, log_);
-    input.dataset = dataset(input.recipe, watch);
+    const std::shared_ptr<const Dataset> train = dataset(input.recipe, watch);
+    input.dataset = train;
     if (input.recipe.eval_views.is_null()) {
-      input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+      input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());
     }
     Recipe written = input.recipe;
     written.train.threads(read_recipe(config).train.threads());
-    const Config resolved = resolve_recipe(written, *input.dataset);
+    const Config resolved = resolve_recipe(written, *train);
     for (size_t i = 0; i < seeds; ++i) require_same_training(plan_.runs[number * seeds + i], resolved);
-    check_evaluation(input, resolved, watch);
-    make_option_estimates(input.recipe, input.dataset, progress_, log_);
-    return options_.timed ? timed(input) : built(input);
+    check_evaluation(input.recipe, train, resolved, watch);
+    make_option_estimates(input.recipe, train, progress_, log_);
+    CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
+    checked.recipe = resolved;
+    return checked;
   }
 
  private:
@@ -65,23 +78,28 @@ class SweepCheck {
   }
 
   // Opens the judged data: once for all points that are judged alike.
-  void check_evaluation(const TrainInput& input, const Config& resolved, DataWatch& watch) {
-    std::string judged;
-    for (const char* part : {"data", "views", "encoder", "classifier", "evaluate"}) {
-      if (const Config* section = resolved.find(part)) judged += section->to_yaml();
-    }
+  void check_evaluation(const Recipe& recipe, const std::shared_ptr<const Dataset>& train, const Config& resolved, DataWatch& watch) {
+    const std::string judged = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
     if (!evaluations_.insert(judged).second) return;
-    make_training_evaluation(input.recipe, resolved, input.dataset, watch, progress_, log_);
+    make_training_evaluation(recipe, resolved, train, watch, progress_, log_);
   }
 
-  static CheckedPoint built(const TrainInput& input) {
-    const RunParts parts = make_run_parts(input.recipe, input.dataset);
-    return {input.recipe.train.epochs(), parts.loader->batches_per_epoch(), 0};
+  CheckedPoint built(const TrainInput& input, const Config& resolved) {
+    // What a term reads from a file is checked where the term is loaded.
+    const bool reads_files =
+        std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features().empty(); });
+    const std::string parts =
+        text_of(resolved, {"data", "views", "encoder", "head", "classifier", "method", "optimizer", "schedule", "train"}) +
+        (reads_files ? text_of(resolved, {"objective"}) : "");
+    const auto known = built_.find(parts);
+    if (known != built_.end()) return known->second;
+    const RunParts made = make_run_parts(input.recipe, input.dataset);
+    return built_[parts] = {{}, input.recipe.train.epochs(), made.source->batches_per_epoch(), 0};
   }
 
   static CheckedPoint timed(const TrainInput& input) {
     const TrainPlan plan = plan_training(input);
-    return {plan.epochs, plan.steps_per_epoch, plan.seconds_per_epoch};
+    return {{}, plan.epochs, plan.steps_per_epoch, plan.seconds_per_epoch};
   }
 
   const SweepPlan& plan_;
@@ -90,6 +108,7 @@ class SweepCheck {
   Log& log_;
   std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
   std::set<std::string> evaluations_;
+  std::map<std::string, CheckedPoint> built_;
 };
 
 }  // namespace

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/sweep/sweep_plan.h"
 
 namespace debias {
 
 struct CheckedPoint {
+  Config recipe;  // of its first run, every default written out
   int64_t epochs = 0, steps_per_epoch = 0;
   double seconds_per_epoch = 0;  // 0 unless timed
   double seconds() const { return seconds_per_epoch * static_cast<double>(epochs); }
@@ -20,8 +22,8 @@ struct SweepCheckOptions {
   int64_t threads = 0;  // of those steps, where a recipe leaves it to the program; 0: all that there are
 };
 
-// By point. Every point's data are opened and its network is built, as training does at its start; a run whose folder is there must train
-// as it did. Throws what training would, with the sweep's file and the point in front.
+// By point. Every point's data are opened and its network is built (once for all points that share it), as training does at its start; a
+// run whose folder is there must train as it did. Throws what training would, with the sweep's file and the point in front.
 std::vector<CheckedPoint> check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cmath>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <set>
 
 #include "apps/debias/duration_text.h"
 #include "apps/debias/output_path.h"
@@ -21,6 +22,8 @@
 #include "debias/sweep/folder_lock.h"
 #include "debias/sweep/sweep_plan.h"
 #include "debias/sweep/sweep_record.h"
+#include "debias/train/hyper_parameters.h"
+#include "debias/train/tensorboard.h"
 
 namespace debias {
 namespace {
@@ -92,7 +95,8 @@ int print_sweep_plan(const SweepArguments& arguments, const SweepPlan& plan, con
     nlohmann::ordered_json out = json_of(plan, record);
     out["to_do"] = to_do.size();
     for (size_t i = 0; i < out["runs"].size(); ++i) {
-      const CheckedPoint& point = points[i / plan.seeds.size()];
+      const CheckedPoint& point = points[i / plan.seeds.size()];  // its recipe has the first seed and its output
+      out["runs"][i]["recipe"] = point.recipe.to_json();
       out["runs"][i]["epochs"] = point.epochs;
       out["runs"][i]["steps_per_epoch"] = point.steps_per_epoch;
       if (!arguments.check) out["runs"][i]["seconds"] = point.seconds();
@@ -146,11 +150,28 @@ void complain_of_unfinished(const SweepPlan& plan, const SweepRecord& record, co
                                                    counted(unfinished, "run", "runs"), failed == 0 ? "" : ", " + first + more));
 }
 
-int run_all(const SweepArguments& arguments, const SweepPlan& plan, const Shard& shard, Log& log) {
+// The options that differ between settings, for TensorBoard, where the sweep's folder is one table then.
+void write_experiment(const SweepPlan& plan, const std::vector<CheckedPoint>& points) {
+  std::vector<std::string> order = {"seed"};
+  std::map<std::string, std::set<std::string>> values;
+  for (const auto& point : points) {
+    for (const auto& [name, value] : hyper_parameters(point.recipe)) {
+      if (values[name].insert(value.text()).second && values[name].size() == 2 && name != "seed") order.push_back(name);
+    }
+  }
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(plan.output, ignored)) {
+    if (entry.path().filename().string().starts_with("events.out.tfevents.")) std::filesystem::remove(entry.path(), ignored);
+  }
+  TensorBoardWriter(plan.output).plugin(kExperimentTag, kHyperPlugin, experiment(order, {plan.metric.substr(0, plan.metric.find(','))}));
+}
+
+int run_all(const SweepArguments& arguments, const SweepPlan& plan, const std::vector<CheckedPoint>& points, const Shard& shard, Log& log) {
   const auto record = open_sweep_record(plan);
   const FolderLock lock =
       FolderLock::take(plan.output, fmt::format(".shard-{}-of-{}.lock", shard.number, shard.of),
                        fmt::format("sweep: another process is at work on '{}'; wait for it, or take a --shard each", plan.output));
+  write_experiment(plan, points);
   const auto to_do = runs_to_do(plan, record, shard);
   if (to_do.size() < plan.runs.size()) log.info(fmt::format("{}: {}, {} to do here", plan.output, size_text(plan), to_do.size()));
   StopSignals& signals = watch_stop_signals();
@@ -180,7 +201,7 @@ int run_sweep_verb(const SweepArguments& arguments) {
     const auto opened = open_sweep_record(plan);
     return print_commands(plan, runs_to_do(plan, opened, shard));
   }
-  return run_all(arguments, plan, shard, *log);
+  return run_all(arguments, plan, points, shard, *log);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <fstream>
 
 #include "debias/core/error.h"
-#include "debias/data/atomic_folder.h"
-#include "debias/data/png_encode.h"
+#include "debias/data/builders/atomic_folder.h"
 #include "debias/evaluate/thumbnail.h"
+#include "debias/image/png_encode.h"
 
 namespace debias {
 namespace {

@@ -48,23 +48,45 @@ Config read_config(const TrainArguments& arguments) {
 
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
+constexpr size_t kShownGroups = 40;
+
+nlohmann::ordered_json groups_json(const std::vector<DrawnGroup>& groups) {
+  auto all = nlohmann::ordered_json::array();
+  for (const auto& group : groups) {
+    all.push_back({{"group", group.name}, {"images", group.samples}, {"share", group.share}, {"times_an_epoch", group.times}});
+  }
+  return all;
+}
+
+void print_groups(const TrainPlan& plan) {
+  const auto& groups = plan.groups;
+  if (!groups.empty()) fmt::print("# sampler            of each group: images, share of the draws, times an epoch draws each image\n");
+  for (size_t i = 0; i < std::min(groups.size(), kShownGroups); ++i) {
+    print_lines(fmt::format("#   {:<24} {:>7} {:>8.4f} {:>9.3f}\n", without_control_characters(groups[i].name), groups[i].samples,
+                            groups[i].share, groups[i].times));
+  }
+  if (groups.size() > kShownGroups) fmt::print("#   and {} more (--json has all)\n", groups.size() - kShownGroups);
+  for (const auto& line : plan.undrawn) print_lines(fmt::format("# {}\n", without_control_characters(line)));
+}
+
 void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config& resolved, bool json) {
   const double ratio = plan.seconds_per_step / plan.seconds_per_cached_step;
   if (json) {
-    const nlohmann::ordered_json out = {{"config", resolved.to_json()},
-                                        {"images", plan.images},
-                                        {"epochs", plan.epochs},
-                                        {"steps_per_epoch", plan.steps_per_epoch},
-                                        {"parameters", plan.parameters},
-                                        {"precision", rounding(options)},
-                                        {"seconds_per_step", plan.seconds_per_step},
-                                        {"seconds_per_cached_step", plan.seconds_per_cached_step},
-                                        {"step_ratio", ratio},
-                                        {"trial_steps", plan.trial_steps},
-                                        {"seconds_per_epoch", plan.seconds_per_epoch},
-                                        {"seconds_total", plan.seconds_total},
-                                        {"peak_bytes", plan.peak_bytes},
-                                        {"checkpoint_bytes", plan.checkpoint_bytes}};
+    nlohmann::ordered_json out = {{"config", resolved.to_json()},
+                                  {"images", plan.images},
+                                  {"epochs", plan.epochs},
+                                  {"steps_per_epoch", plan.steps_per_epoch},
+                                  {"parameters", plan.parameters},
+                                  {"precision", rounding(options)},
+                                  {"seconds_per_step", plan.seconds_per_step},
+                                  {"seconds_per_cached_step", plan.seconds_per_cached_step},
+                                  {"step_ratio", ratio},
+                                  {"trial_steps", plan.trial_steps},
+                                  {"seconds_per_epoch", plan.seconds_per_epoch},
+                                  {"seconds_total", plan.seconds_total},
+                                  {"peak_bytes", plan.peak_bytes},
+                                  {"checkpoint_bytes", plan.checkpoint_bytes}};
+    if (!plan.groups.empty()) out["drawn"] = groups_json(plan.groups);
     print_json(out);
     return;
   }
@@ -79,6 +101,7 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
              duration_text(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
   fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
+  print_groups(plan);
 }
 
 void print_result(const TrainResult& result, bool json) {
@@ -105,9 +128,9 @@ ExistingFolder existing_of(const TrainArguments& arguments) {
 }
 
 // Rank 0's: the other ranks have nothing to judge, and what is wrong with it is told to them.
-void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) {
-  const auto evaluation = make_training_evaluation(input.recipe, resolved, input.dataset, watch, *input.progress, *input.log);
-  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, input.dataset, *input.progress, *input.log)}) {
+void add_observers(TrainInput& input, const Config& resolved, const std::shared_ptr<const Dataset>& dataset, DataWatch& watch) {
+  const auto evaluation = make_training_evaluation(input.recipe, resolved, dataset, watch, *input.progress, *input.log);
+  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *input.progress, *input.log)}) {
     if (observer != nullptr) input.observers.push_back(observer);
   }
 }
@@ -118,14 +141,15 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
   const auto progress = leads ? terminal_progress() : std::make_unique<Progress>();
   const auto log = leads ? terminal_log() : std::make_unique<Log>();
   DataWatch watch(input.recipe.verify, *progress, *log);
-  input.dataset = watch.open("train", input.recipe.train_data);
+  const std::shared_ptr<const Dataset> dataset = watch.open("train", input.recipe.train_data);
+  input.dataset = dataset;
   if (input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, dataset->info());
   }
   input.progress = progress.get();
   input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
-  if (leads) add_observers(input, resolved, watch);  // refuses bad options before anything runs
+  const Config resolved = resolve_recipe(input.recipe, *dataset);
+  if (leads) add_observers(input, resolved, dataset, watch);  // refuses bad options before anything runs
   if (arguments.dry_run) {
     print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
     return 0;

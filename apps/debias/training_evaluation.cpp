@@ -14,7 +14,8 @@
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/first_images.h"
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/report/metric_title.h"
 
 namespace debias {
 namespace {
@@ -74,7 +75,7 @@ class TrainingEvaluation : public TrainObserver {
 
  private:
   void keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end) {
-    const auto record = evaluation_record(result, "last.safetensors", end.epoch, data_);
+    const EvaluationRecord record = with_judged(result.record, "last.safetensors", end.epoch, data_);
     files_.write_history(protocol, record, end.epoch);
     files_.write(protocol, result, record, end.epoch == end.epochs ? Thumbnails::kReplace : Thumbnails::kKeep);
     for (const auto& note : result.notes) {
@@ -132,6 +133,10 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
     throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
   }
   if (has_protocols && !has_test) throw usage_error("evaluate: protocols need data.test; add it, or leave evaluate out");
+  if (!recipe.evaluate.select().empty() && !recipe.evaluate.select().starts_with("valid.")) {
+    throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
+                      split_of(recipe.evaluate.select()).name);
+  }
   if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }

@@ -12,10 +12,10 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/data/data_make.h"
-#include "debias/data/dataset.h"
-#include "debias/data/image_decode.h"
-#include "debias/data/png_encode.h"
+#include "debias/data/builders/data_make.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/image/image_decode.h"
+#include "debias/image/png_encode.h"
 
 namespace debias {
 namespace {

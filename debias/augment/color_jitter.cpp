@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "debias/augment/colour.h"
 #include "debias/augment/view_steps.h"
+#include "debias/image/colour.h"
 
 namespace debias {
 namespace {

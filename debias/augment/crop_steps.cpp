@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "debias/augment/geometry.h"
-#include "debias/augment/resize.h"
 #include "debias/augment/step_options.h"
 #include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
+#include "debias/image/geometry.h"
+#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

@@ -1,8 +1,8 @@
-#include "debias/augment/blur.h"
-#include "debias/augment/colour.h"
 #include "debias/augment/step_options.h"
 #include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
+#include "debias/image/blur.h"
+#include "debias/image/colour.h"
 
 namespace debias {
 namespace {

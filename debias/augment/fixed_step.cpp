@@ -2,15 +2,15 @@
 
 #include <memory>
 
-#include "debias/augment/blur.h"
-#include "debias/augment/colour.h"
-#include "debias/augment/geometry.h"
-#include "debias/augment/resize.h"
 #include "debias/augment/step_options.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/augment/view_steps.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/image/blur.h"
+#include "debias/image/colour.h"
+#include "debias/image/geometry.h"
+#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

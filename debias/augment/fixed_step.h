@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/core/image.h"
 #include "debias/core/options.h"
+#include "debias/image/image.h"
 
 namespace debias {
 

@@ -1,6 +1,6 @@
-#include "debias/augment/geometry.h"
 #include "debias/augment/step_options.h"
 #include "debias/augment/view_steps.h"
+#include "debias/image/geometry.h"
 
 namespace debias {
 namespace {

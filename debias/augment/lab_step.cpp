@@ -1,5 +1,5 @@
-#include "debias/augment/lab.h"
 #include "debias/augment/view_steps.h"
+#include "debias/image/lab.h"
 
 namespace debias {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/augment/resize.h"
 #include "debias/augment/view_steps.h"
+#include "debias/image/resize.h"
 
 namespace debias {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "debias/augment/step_options.h"
-#include "debias/core/box.h"
 #include "debias/core/philox.h"
+#include "debias/image/box.h"
 
 namespace debias {
 

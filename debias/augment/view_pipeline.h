@@ -14,14 +14,14 @@
 #include <utility>
 #include <vector>
 
-#include "debias/augment/view_frame.h"
 #include "debias/augment/view_target.h"
-#include "debias/core/box.h"
 #include "debias/core/config.h"
-#include "debias/core/image.h"
-#include "debias/core/image_region.h"
 #include "debias/core/options.h"
 #include "debias/core/philox.h"
+#include "debias/image/box.h"
+#include "debias/image/image.h"
+#include "debias/image/image_region.h"
+#include "debias/image/view_frame.h"
 
 namespace debias {
 

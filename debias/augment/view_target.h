@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "debias/augment/view_frame.h"
+#include "debias/image/view_frame.h"
 
 namespace debias {
 

@@ -1,5 +1,5 @@
 #include "debias/augment/view_steps.h"
-#include "debias/augment/ycbcr.h"
+#include "debias/image/ycbcr.h"
 
 namespace debias {
 namespace {

@@ -4,65 +4,11 @@
 
 #include <stdexcept>
 
-#include "debias/core/registry.h"
-#include "debias/data/bffhq.h"
-#include "debias/data/biased_mnist.h"
-#include "debias/data/cifar.h"
-#include "debias/data/corrupted_cifar10.h"
-#include "debias/data/glyphs.h"
-#include "debias/data/image_folder.h"
-#include "debias/data/mnist.h"
-#include "debias/data/stl10.h"
-
 namespace debias {
 
 void require_index(const Dataset& dataset, int64_t index) {
   if (index >= 0 && index < dataset.size()) return;
   throw std::out_of_range(fmt::format("data set '{}': index {} of {} images", dataset.info().name, index, dataset.size()));
-}
-
-const std::vector<DatasetEntry>& dataset_registry() {
-  static const std::vector<DatasetEntry> registry = {
-      {"glyphs",
-       {},
-       "ten classes of drawn shapes on biased background colours; procedural, no files",
-       GlyphsOptions::table().specs(),
-       glyphs_from_config},
-      {"mnist", {}, "handwritten digits, 28x28 grey; IDX files, plain or .gz", MnistOptions::table().specs(), mnist_from_config},
-      {"biased_mnist",
-       {},
-       "MNIST on background colours that go with the digit; IDX files, or a folder of data make",
-       BiasedMnistOptions::table().specs(),
-       biased_mnist_from_config},
-      {"cifar10",
-       {},
-       "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",
-       CifarOptions::table().specs(),
-       cifar10_from_config},
-      {"cifar100", {}, "a hundred classes (fine labels), 32x32 RGB; binary version", CifarOptions::table().specs(), cifar100_from_config},
-      {"corrupted_cifar10",
-       {},
-       "CIFAR-10 under corruptions that go with the class; a folder of data make, or the published archive",
-       CorruptedCifar10Options::table().specs(),
-       corrupted_cifar10_from_config},
-      {"stl10",
-       {},
-       "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version",
-       Stl10Options::table().specs(),
-       stl10_from_config},
-      {"bffhq", {}, "faces: age with gender as the bias; folders 0.5pct, valid and test", BffhqOptions::table().specs(), bffhq_from_config},
-      {"image_folder",
-       {},
-       "image files in one folder per class, or with a CSV of labels and biases",
-       ImageFolderOptions::table().specs(),
-       image_folder_from_config},
-  };
-  return registry;
-}
-
-std::unique_ptr<Dataset> make_dataset(const Config& section) {
-  const std::string name = section_name(section, "data set");
-  return find_entry(dataset_registry(), name, "data set", section.prefix()).make(section_map(section));
 }
 
 }  // namespace debias

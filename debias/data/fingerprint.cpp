@@ -6,13 +6,14 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/file_bytes.h"
+#include "debias/core/file_error.h"
 #include "debias/core/registry.h"
 #include "debias/core/sha256.h"
-#include "debias/data/file_bytes.h"
-#include "debias/data/file_error.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/image_records.h"
-#include "debias/data/label_columns.h"
 #include "debias/data/parallel_blocks.h"
+#include "debias/data/readers/label_columns.h"
 
 namespace debias {
 namespace {

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "debias/data/file_error.h"
-#include "debias/data/image_format.h"
-#include "debias/data/image_listing.h"
+#include "debias/core/file_error.h"
+#include "debias/data/readers/image_listing.h"
+#include "debias/image/image_format.h"
 
 namespace debias {
 namespace {

@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "debias/data/dataset.h"
-#include "debias/data/file_error.h"
+#include "debias/core/file_error.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/hold_out.h"
 #include "debias/data/name_table.h"
 

@@ -111,7 +111,7 @@ class Renumbered : public Dataset {
 
 }  // namespace
 
-NameTable name_table(const Dataset& train) { return {train.info().class_names, train.info().bias_names}; }
+NameTable name_table(const SampleTable& train) { return {train.info().class_names, train.info().bias_names}; }
 
 MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTable& table, UnknownNames unknown) {
   const Names classes{"class", "leaves its images out", dataset->info().class_names, table.classes, &Dataset::label};

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/options.h"
 #include "debias/data/dataset.h"
 
 namespace debias {
@@ -21,7 +22,7 @@ struct NameTable {
 };
 
 // The names of a training set.
-NameTable name_table(const Dataset& train);
+NameTable name_table(const SampleTable& train);
 
 // What becomes of images whose class or bias value the table does not have: a data error, or they are left out (classes) or get an unknown
 // bias, and are counted.

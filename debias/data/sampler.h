@@ -1,6 +1,7 @@
 // The order in which an epoch visits a data set: a function of (seed, epoch).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,12 +18,14 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual std::vector<Visit> epoch(uint64_t seed, uint64_t epoch) const = 0;
+  virtual std::vector<double> weights() const = 0;  // of each index, proportional to how often an epoch visits it on average
 };
 
 class SequentialSampler : public Sampler {
  public:
   explicit SequentialSampler(int64_t size) : size_(size) {}
   std::vector<Visit> epoch(uint64_t seed, uint64_t epoch) const override;
+  std::vector<double> weights() const override { return std::vector<double>(static_cast<std::size_t>(size_), 1.0); }
 
  private:
   int64_t size_;
@@ -32,6 +35,7 @@ class ShuffledSampler : public Sampler {  // a fresh permutation each epoch
  public:
   explicit ShuffledSampler(int64_t size) : size_(size) {}
   std::vector<Visit> epoch(uint64_t seed, uint64_t epoch) const override;
+  std::vector<double> weights() const override { return std::vector<double>(static_cast<std::size_t>(size_), 1.0); }
 
  private:
   int64_t size_;
@@ -41,10 +45,25 @@ class WeightedSampler : public Sampler {  // `count` draws with replacement, ind
  public:
   WeightedSampler(std::vector<double> weights, int64_t count);
   std::vector<Visit> epoch(uint64_t seed, uint64_t epoch) const override;
+  std::vector<double> weights() const override { return weights_; }
 
  private:
-  std::vector<double> cumulative_;
+  std::vector<double> weights_, cumulative_;
   int64_t count_;
+};
+
+// As many draws as there are indices, in rounds: a round has one index of each group, in a fresh order. A group gives all of its indices,
+// in a fresh order, before it gives one again. Of G groups a batch of B visits has B / G of each where B is a multiple of G; else numbers
+// that differ by at most two.
+class BalancedSampler : public Sampler {
+ public:
+  explicit BalancedSampler(const std::vector<int64_t>& groups);  // of each index
+  std::vector<Visit> epoch(uint64_t seed, uint64_t epoch) const override;
+  std::vector<double> weights() const override;
+
+ private:
+  int64_t size_;
+  std::vector<std::vector<int64_t>> members_;  // of each group
 };
 
 }  // namespace debias

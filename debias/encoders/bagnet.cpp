@@ -8,6 +8,7 @@
 #include <array>
 #include <vector>
 
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -40,9 +41,9 @@ class ValidBlock : public torch::nn::Module {
   }
 
   torch::Tensor forward(const torch::Tensor& x) {
-    torch::Tensor y = bn2_(conv2_(bn1_(conv1_(x)).relu_()));
-    const torch::Tensor shortcut = downsample_ ? downsample_->forward(x) : x;
-    return y.add_(shortcut.narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3))).relu_();
+    const torch::Tensor y = conv2_(normalised(*bn1_, conv1_(x), {.activation = Activation::kRelu}));
+    const torch::Tensor shortcut = (downsample_ ? downsample_->forward(x) : x).narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3));
+    return normalised(*bn2_, y, {.residual = shortcut, .activation = Activation::kRelu});
   }
 
  private:
@@ -77,7 +78,7 @@ class BagNet18 final : public Encoder {
       throw usage_error("encoder 'bagnet18': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3), kSmallest,
                         kSmallest);
     }
-    torch::Tensor x = bn1_(conv2_(conv1_(images))).relu_();
+    torch::Tensor x = normalised(*bn1_, conv2_(conv1_(images)), {.activation = Activation::kRelu});
     for (const auto& block : blocks_) x = block->forward(x);
     return x.mean({2, 3});
   }

@@ -4,6 +4,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include "debias/core/registry.h"
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -21,7 +22,9 @@ class SimclrHead final : public Head {
     fc2_ = register_module("fc2", torch::nn::Linear(hidden, options.output_dim()));
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc2_(bn1_(fc1_(features)).relu_()); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    return fc2_(normalised(*bn1_, fc1_(features), {.activation = Activation::kRelu}));
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;
@@ -98,7 +101,10 @@ class AlexNetHead final : public Head {
     fc8_ = register_module("fc8", torch::nn::Linear(hidden, options.output_dim()));
     initialise(*this, seed, InitStream::kHead);
   }
-  torch::Tensor forward(const torch::Tensor& features) override { return fc8_(bn7_(fc7_(bn6_(fc6_(features)).relu_())).relu_()); }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    const torch::Tensor x = normalised(*bn6_, fc6_(features), {.activation = Activation::kRelu});
+    return fc8_(normalised(*bn7_, fc7_(x), {.activation = Activation::kRelu}));
+  }
   int64_t output_dim() const override { return options_.output_dim(); }
   Config config() const override {
     Config config;

@@ -1,8 +1,7 @@
 // Initial weights as a function of a seed: whatever was drawn before, on any number of threads, the same weights.
 //
-//   convolution weights   N(0, 2 / (k h * k w * out channels))      (Kaiming normal, fan out, ReLU: He et al. 2015, eq. 14), or torch's
-//   own,
-//                         U(-1/sqrt(fan in), 1/sqrt(fan in))
+//   convolution weights   N(0, 2 / (k h * k w * out channels))      (Kaiming normal, fan out, ReLU: He et al. 2015, eq. 14), or
+//                         torch's own, U(-1/sqrt(fan in), 1/sqrt(fan in))
 //   linear weights, and biases of linear layers and convolutions
 //                         U(-1/sqrt(fan in), 1/sqrt(fan in))
 //   batch normalisation   weight 1, bias 0, running mean 0, running variance 1

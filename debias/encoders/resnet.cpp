@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <torch/nn/modules/container/sequential.h>
 
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/strided_convolution.h"
 
 namespace debias {
 namespace {
@@ -41,22 +43,21 @@ class ResidualBlock : public torch::nn::Module {
       add(channels, out, 3, 1);
     }
     if (stride != 1 || in != out) {
-      downsample_ = register_module("downsample", torch::nn::Sequential(convolution(in, out, 1, stride), torch::nn::BatchNorm2d(out)));
+      shortcut_ = convolution(in, out, 1, stride);
+      shortcut_norm_ = torch::nn::BatchNorm2d(out);
+      register_module("downsample", torch::nn::Sequential(shortcut_, shortcut_norm_));
     }
   }
 
-  torch::Tensor forward(const torch::Tensor& x) {
-    torch::Tensor y = x;
-    for (size_t i = 0; i < convs_.size(); ++i) {
-      y = norms_[i](convs_[i](y));
-      if (i + 1 < convs_.size()) activate_(y, activation_);
-    }
-    y.add_(downsample_ ? downsample_->forward(x) : x);
-    activate_(y, activation_);
-    return y;
+  Branches forward(const Branches& x) {
+    torch::Tensor y = x.first;
+    for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised(*norms_[i], convs_[i](y), {.activation = activation_});
+    return normalised_branches(*norms_.back(), convs_.back()(y), {.residual = shortcut(x.second), .activation = activation_});
   }
 
  private:
+  torch::Tensor shortcut(const torch::Tensor& x) { return shortcut_ ? normalised(*shortcut_norm_, convolve(shortcut_, x)) : x; }
+
   void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const size_t number = convs_.size() + 1;
     convs_.push_back(register_module(fmt::format("conv{}", number), convolution(in, out, kernel, stride)));
@@ -66,7 +67,8 @@ class ResidualBlock : public torch::nn::Module {
   Activation activation_;
   std::vector<torch::nn::Conv2d> convs_;
   std::vector<torch::nn::BatchNorm2d> norms_;
-  torch::nn::Sequential downsample_{nullptr};
+  torch::nn::Conv2d shortcut_{nullptr};
+  torch::nn::BatchNorm2d shortcut_norm_{nullptr};
 };
 
 const OptionTable<ResNetOptions>& ResNetOptions::table() {
@@ -76,6 +78,8 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .add("width", &ResNetOptions::width_, Range::closed(1, 1024), "channels of the first stage, a multiple of 8; 16 suits a CPU")
           .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
                "channels of the first layers, a multiple of 8; auto: width")
+          .add("stem_weights", &ResNetOptions::stem_weights_,
+               "how the first convolution begins: as the others, or as the code of DCL leaves it")
           .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
           .add("weights", &ResNetOptions::weights_, "safetensors file to start from")
           .check([](const ResNetOptions& options, const std::string& what) {
@@ -113,15 +117,16 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
   }
   feature_dim_ = in;
   initialise(*this, seed, InitStream::kEncoder);
+  if (options.stem_weights() == StemWeights::kUniform) initialise(*conv1_, seed, InitStream::kEncoder, ConvolutionWeights::kFanInUniform);
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  torch::Tensor x = bn1_(conv1_(images)).relu_();
-  if (stage > 0 && options_.stem() == Stem::kImageNet) x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
+  Branches x = normalised_branches(*bn1_, conv1_(images), {.activation = Activation::kRelu});
+  if (stage > 0 && options_.stem() == Stem::kImageNet) x.first = x.second = at::max_pool2d(x.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);
   }
-  return x;
+  return x.first;
 }
 
 torch::Tensor ResNet::forward(const torch::Tensor& images) { return map(images, 4).mean({2, 3}); }
@@ -130,7 +135,9 @@ Config ResNet::config() const {
   Config config;
   config.set("name", Config::string(fmt::format("resnet{}", depth_)));
   config.overlay(ResNetOptions::table().write(options_));
-  if (!options_.stem_width()) config.erase("stem_width");  // as runs of before this option have it, which else could not be resumed
+  // As runs of before these options have it, which else could not be resumed.
+  if (!options_.stem_width()) config.erase("stem_width");
+  if (options_.stem_weights() == StemWeights::kNormal) config.erase("stem_weights");
   return config;
 }
 

@@ -35,11 +35,22 @@ struct EnumNames<Stem> {
   static constexpr std::array<std::pair<std::string_view, Stem>, 2> values = {{{"cifar", Stem::kCifar}, {"imagenet", Stem::kImageNet}}};
 };
 
+// How the first convolution begins: as the others, or as torch's own layers do. The code of Debiased Contrastive Learning, and what was
+// built on it, replaces torchvision's first layer by a 3x3 one and leaves that with torch's weights, U(-1/sqrt(27), 1/sqrt(27)) of colour.
+enum class StemWeights { kNormal, kUniform };
+
+template <>
+struct EnumNames<StemWeights> {
+  static constexpr std::array<std::pair<std::string_view, StemWeights>, 2> values = {
+      {{"fan_out_normal", StemWeights::kNormal}, {"fan_in_uniform", StemWeights::kUniform}}};
+};
+
 class ResNetOptions {
  public:
   DEBIAS_OPTION(ResNetOptions, Stem, stem, Stem::kCifar)
   DEBIAS_OPTION(ResNetOptions, int64_t, width, 64)
   DEBIAS_OPTION(ResNetOptions, Auto<int64_t>, stem_width, {})
+  DEBIAS_OPTION(ResNetOptions, StemWeights, stem_weights, StemWeights::kNormal)
   DEBIAS_OPTION(ResNetOptions, Activation, activation, Activation::kRelu)
   DEBIAS_OPTION(ResNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<ResNetOptions>& table();

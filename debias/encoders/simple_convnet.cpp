@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
+#include "debias/encoders/strided_convolution.h"
 
 namespace debias {
 namespace {
@@ -32,8 +34,8 @@ class SimpleConvNet final : public Encoder {
   torch::Tensor forward(const torch::Tensor& images) override {
     torch::Tensor x = images;
     for (size_t i = 0; i < convs_.size(); ++i) {
-      x = norms_[i](convs_[i](x));
-      activate_(x, i + 1 == convs_.size() ? options_.activation() : Activation::kRelu);
+      const Activation activation = i + 1 == convs_.size() ? options_.activation() : Activation::kRelu;
+      x = normalised(*norms_[i], convolve(convs_[i], x), {.activation = activation});
     }
     return x.mean({2, 3});
   }

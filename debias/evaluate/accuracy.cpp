@@ -67,6 +67,11 @@ void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ran
   }
 }
 
+std::vector<Metric> side_metrics() {
+  return {{"aligned_acc", "accuracy, bias-aligned", Unit::kShare, Better::kHigher, Standing::kGroups},
+          {"conflicting_acc", "accuracy, bias-conflicting", Unit::kShare, Better::kHigher, Standing::kGroups}};
+}
+
 int64_t count_classes(const Dataset& train, const std::string& who) {
   int64_t lowest = std::numeric_limits<int64_t>::max(), highest = kUnknown, unlabelled = 0;
   for (int64_t i = 0; i < train.size(); ++i) {

@@ -14,6 +14,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/evaluate/alignment_map.h"
+#include "debias/results/metric.h"
 
 namespace debias {
 
@@ -34,6 +35,8 @@ double accuracy_within(const std::vector<int64_t>& ranks, int64_t k);
 // metric.
 void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ranks, const std::vector<int64_t>& labels,
                        const std::vector<int64_t>& biases, const AlignmentMap& alignment, std::map<std::string, double>& metrics);
+
+std::vector<Metric> side_metrics();  // what the two are
 
 // The number of classes of a labelled training set: its largest label + 1, or its named classes. Data errors, naming set and split: no
 // labels; one class only (the class is named, and how many images have no label).

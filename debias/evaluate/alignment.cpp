@@ -91,13 +91,13 @@ void note_classes_without(const AlignmentMap& map, const Dataset& train, const N
   if (without > 0) notes.push_back("no bias value is aligned with " + named + ": such images are neither aligned nor conflicting");
 }
 
-nlohmann::ordered_json by_name(const AlignmentMap& map, const Names& classes, const Names& biases) {
-  auto json = nlohmann::ordered_json::object();
+BiasesOfClass by_name(const AlignmentMap& map, const Names& classes, const Names& biases) {
+  BiasesOfClass found;
   for (size_t y = 0; y < classes.names.size() && !map.empty(); ++y) {
-    auto& own = json[classes.names[y]] = nlohmann::ordered_json::array();
+    auto& own = found.emplace_back(classes.names[y], std::vector<std::string>()).second;
     for (const int64_t bias : map.biases_of_class()[y]) own.push_back(value_name(biases.names, bias));
   }
-  return json;
+  return found;
 }
 
 struct Shares {
@@ -229,14 +229,6 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   alignment.share = shares.aligned;
   alignment.share_by_chance = shares.by_chance;
   return alignment;
-}
-
-void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& details) {
-  details["aligned"] = alignment.biases_of_class;
-  details["aligned_by"] = alignment.by;
-  details["aligned_share"] = alignment.share;
-  details["aligned_share_by_chance"] = alignment.share_by_chance;
-  for (const auto& note : alignment.notes) details["notes"].push_back(note);
 }
 
 }  // namespace debias

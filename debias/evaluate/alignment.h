@@ -20,6 +20,7 @@
 #include "debias/core/options.h"
 #include "debias/data/dataset.h"
 #include "debias/evaluate/alignment_map.h"
+#include "debias/results/evaluation_record.h"
 
 namespace debias {
 
@@ -46,14 +47,9 @@ struct Field<AlignedChoice> {
 
 }  // namespace options_detail
 
-struct Alignment {
-  AlignmentMap map;                        // by training's numbers of the bias values; empty: nothing is aligned
-  std::vector<AlignmentMap> judged;        // the same map by the numbers of each judged set, in their order
-  std::string by = "none";                 // how it was decided: majority, label, recipe or none
-  nlohmann::ordered_json biases_of_class;  // {class: [bias values]} by names
-  nlohmann::ordered_json share;            // of training images of known class and bias value that are aligned; null without such
-  nlohmann::ordered_json share_by_chance;  // what it would be if class and bias value were independent
-  std::vector<std::string> notes;          // one line each, without the protocol's name
+struct Alignment : AlignedValues {
+  AlignmentMap map;                  // by training's numbers of the bias values; empty: nothing is aligned
+  std::vector<AlignmentMap> judged;  // the same map by the numbers of each judged set, in their order
 };
 
 // `judged` gives the names of bias values where the training set has none. Sets that number them otherwise are mapped by their names. Usage
@@ -64,9 +60,5 @@ struct Alignment {
 // q = share_by_chance = sum over classes c of P(c) P(bias value is aligned with c), C classes and n images of known class and bias value:
 // most frequent values of so few images say nothing.
 Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice);
-
-// Adds "aligned": {class: [bias values]}, "aligned_by": majority|label|recipe|none, "aligned_share": that share of the training set,
-// "aligned_share_by_chance" and, where there are any, the notes.
-void describe_alignment(const Alignment& alignment, nlohmann::ordered_json& details);
 
 }  // namespace debias

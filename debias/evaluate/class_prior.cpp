@@ -9,7 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
-#include "debias/evaluate/features.h"
+#include "debias/evaluate/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -140,6 +140,7 @@ std::vector<std::string> assumptions(PriorMethod method) {
   if (method == PriorMethod::kLabels) {
     return {"the labelled images are a random sample of those that negatives are drawn from"};
   }
+  if (method == PriorMethod::kDraws) return {"images are drawn by the sampler of the run, which knows the label of each"};
   return {
       "the images are a random sample of those that negatives are drawn from",
       "two views of an image are as alike as two images of its class, which the debiased objectives assume as well; as a rule views are "
@@ -155,7 +156,7 @@ nlohmann::ordered_json to_json(const PriorEstimate& estimate) {
                                  {"method", options_detail::Field<PriorMethod>::emit(estimate.method).text()},
                                  {"assumptions", assumptions(estimate.method)},
                                  {"images", estimate.images}};
-  if (estimate.method == PriorMethod::kLabels) {
+  if (estimate.method != PriorMethod::kViews) {
     json["classes"] = estimate.classes;
   } else {
     json["threshold"] = estimate.threshold;

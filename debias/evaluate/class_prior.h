@@ -38,11 +38,11 @@
 
 namespace debias {
 
-enum class PriorMethod { kLabels, kViews };
+enum class PriorMethod { kLabels, kViews, kDraws };
 template <>
 struct EnumNames<PriorMethod> {
-  static constexpr std::array<std::pair<std::string_view, PriorMethod>, 2> values = {
-      {{"labels", PriorMethod::kLabels}, {"views", PriorMethod::kViews}}};
+  static constexpr std::array<std::pair<std::string_view, PriorMethod>, 3> values = {
+      {{"labels", PriorMethod::kLabels}, {"views", PriorMethod::kViews}, {"draws", PriorMethod::kDraws}}};
 };
 
 struct PriorEstimate {
@@ -56,6 +56,8 @@ struct PriorEstimate {
 
 // At least so many images are asked for by class_prior_from_views; fewer say nothing.
 constexpr int64_t kLeastImagesOfViews = 50;
+
+// Not estimated here: kDraws, of labels as a sampler draws them, whose prior is known (train/sampling.h): low and high are tau_plus.
 
 // Labels of kUnknown are left out. A data error with fewer than two others.
 PriorEstimate class_prior_from_labels(const std::vector<int64_t>& labels);

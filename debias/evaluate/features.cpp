@@ -1,34 +1,15 @@
 #include "debias/evaluate/features.h"
 
 #include <ATen/ATen.h>
-#include <ATen/autocast_mode.h>
 
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
+#include "debias/runtime/autocast.h"
 
 namespace debias {
 namespace {
-
-class Autocast {
- public:
-  Autocast(c10::DeviceType device, bool on) : device_(device), before_(at::autocast::is_autocast_enabled(device)) {
-    at::autocast::increment_nesting();
-    at::autocast::set_autocast_enabled(device_, on);
-    if (on) at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-  }
-  ~Autocast() {
-    at::autocast::set_autocast_enabled(device_, before_);
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  c10::DeviceType device_;
-  bool before_;
-};
 
 c10::Device device_of(const Encoder& encoder) {
   const auto parameters = encoder.parameters();
@@ -37,10 +18,10 @@ c10::Device device_of(const Encoder& encoder) {
 
 }  // namespace
 
-at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std::string& precision) {
+at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision) {
   const at::NoGradGuard no_grad;
   const c10::Device device = device_of(encoder);
-  const Autocast autocast(device.type(), precision == "bf16");
+  const Autocast autocast(device.type(), precision);
   const at::Tensor rows = encoder.forward(images.to(device).contiguous(at::MemoryFormat::ChannelsLast));
   return rows.to(at::kCPU, at::kFloat).contiguous();
 }
@@ -55,24 +36,8 @@ void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices,
   }
 }
 
-at::Tensor unit_rows(const at::Tensor& rows, const std::string& who) {
-  const at::Tensor norms = at::linalg_vector_norm(rows, 2, {1}, true);
-  if (!at::isfinite(norms).all().item<bool>()) throw numeric_error("{}: a row is not finite; check the encoder's weights", who);
-  return rows / at::clamp_min(norms, 1e-12);
-}
-
-at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who) {
-  if (rows.size(0) != static_cast<int64_t>(labels.size())) {
-    throw data_error("{}: {} rows and {} labels; give one label per row", who, rows.size(0), labels.size());
-  }
-  return unit_rows(rows, who);
-}
-
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress) {
-  if (options.precision() != "fp32" && options.precision() != "bf16") {
-    throw usage_error("features: precision: unknown value '{}'; give fp32 or bf16", options.precision());
-  }
   const std::string what = fmt::format("features of {} {}", dataset->info().name, dataset->info().split);
   const int64_t N = dataset->size(), D = encoder.feature_dim();
   if (N == 0) throw data_error("{}: the data set is empty", what);
@@ -89,7 +54,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   loader.start(0);
   int64_t visited = 0;
   while (const Batch* batch = loader.next()) {
-    at::Tensor rows = pooled_features(encoder, batch->images.select(0, 0), options.precision());
+    at::Tensor rows = pooled_features(encoder, batch->images().select(0, 0), options.precision());
     require_finite(rows, batch->indices, *dataset, what);
     const int64_t done = std::ssize(features.indices);
     std::vector<int64_t> read;

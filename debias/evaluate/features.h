@@ -13,6 +13,8 @@
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
 #include "debias/encoders/encoder.h"
+#include "debias/evaluate/unit_rows.h"  // IWYU pragma: export
+#include "debias/runtime/precision.h"
 
 namespace debias {
 
@@ -28,26 +30,20 @@ class ExtractOptions {
  public:
   DEBIAS_OPTION(ExtractOptions, int64_t, batch_size, 256)
   DEBIAS_OPTION(ExtractOptions, int64_t, workers, 1)
-  DEBIAS_OPTION(ExtractOptions, std::string, precision, "fp32")     // fp32 | bf16
+  DEBIAS_OPTION(ExtractOptions, Precision, precision, Precision::kFp32)
   DEBIAS_OPTION(ExtractOptions, OnError, on_error, OnError::kStop)  // kSubstitute: an image that cannot be read is left out
 };
 
 // Eval mode for the call; the modes of the encoder and its submodules are restored. No gradient. Order of the data set, the same bytes for
-// any number of workers. Usage error on an unknown precision; data error on an empty data set and on an image that cannot be read (where
-// such images are left out, on one for which none of 16 others can be read either); numeric error naming the first sample whose feature is
-// not finite.
+// any number of workers. Data error on an empty data set and on an image that cannot be read (where such images are left out, on one for
+// which none of 16 others can be read either); numeric error naming the first sample whose feature is not finite.
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
                           const ExtractOptions& options, Progress& progress);
 
 // float32 [B, D] on the CPU for images [B, C, H, W], on the encoder's device, in whatever mode the encoder is; no gradient.
-at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, const std::string& precision = "fp32");
+at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision = Precision::kFp32);
 
 // A numeric error naming the first of the rows that is not finite: `who`, and the sample's place and source in `dataset`.
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who);
-
-// Rows divided by their norms (a zero row stays zero). Numeric error, with `who` before it, when a row is not finite; the form with labels:
-// data error when their lengths differ.
-at::Tensor unit_rows(const at::Tensor& rows, const std::string& who);
-at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
 
 }  // namespace debias

@@ -25,7 +25,7 @@ void try_images(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const 
   const Batch* batch = loader.next();
   const EncoderGuard guard(encoder);
   encoder.eval();
-  pooled_features(encoder, batch->images.select(0, 0).narrow(0, 0, std::min(count, kEncoded)), options.precision());
+  pooled_features(encoder, batch->images().select(0, 0).narrow(0, 0, std::min(count, kEncoded)), options.precision());
 }
 
 }  // namespace debias

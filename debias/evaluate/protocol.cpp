@@ -7,26 +7,14 @@
 #include "debias/core/registry.h"
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/evaluate/geometry.h"
-#include "debias/evaluate/groups.h"
-#include "debias/evaluate/knn_protocol.h"
-#include "debias/evaluate/linear_probe.h"
-#include "debias/evaluate/macro_auc.h"
-#include "debias/evaluate/mean_classifier.h"
-#include "debias/evaluate/tsne.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/evaluate/protocols/groups.h"
 
 namespace debias {
 namespace {
 
 constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
 constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it judges
-
-template <class Options>
-ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
-                    EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Config&, Progress&)) {
-  const auto check = [name](const Config& section) { Options::table().read(section, name); };
-  return {name, std::move(aliases), summary, Options::table().specs(), run, check};
-}
 
 }  // namespace
 
@@ -47,7 +35,7 @@ const EvaluationResult& EvaluationCache::judge(const std::string& protocol, cons
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
   EvaluationResult result = entry.run(input_, *this, options, progress_);
   if (const auto train = features_.find("train"); train != features_.end() && train->second.unreadable > 0) {
-    result.details["counts"]["train"] = train->second.indices.size();
+    result.record.counts.front().second = std::ssize(train->second.indices);
     result.notes.push_back(fmt::format("{}: {} of {} training images cannot be read and are left out; debias data check names them",
                                        entry.name, train->second.unreadable, input_.train->size()));
   }
@@ -88,44 +76,25 @@ std::vector<std::string> EvaluationCache::unsaid(const std::vector<std::string>&
   return left;
 }
 
-nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
-                                const Config& resolved_options, int64_t classes) {
-  nlohmann::ordered_json json;
-  json["protocol"] = protocol;
-  for (const auto& [name, value] : metrics) json["metrics"][name] = value;
-  json["options"] = resolved_options.to_json();
-  json["classes"] = classes;
-  json["counts"]["train"] = input.train->size();
-  for (const auto& judged : judged_splits(input)) json["counts"][judged.name] = judged.dataset->size();
-  return json;
+EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
+                          const Config& resolved_options, int64_t classes) {
+  EvaluationRecord record;
+  record.protocol = protocol;
+  record.metrics.assign(metrics.begin(), metrics.end());
+  record.options = resolved_options.to_json();
+  record.class_count = classes;
+  record.counts.emplace_back("train", input.train->size());
+  for (const auto& judged : judged_splits(input)) record.counts.emplace_back(judged.name, judged.dataset->size());
+  return record;
 }
 
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result) {
-  result.details["predictions"] = whose;
+  result.record.predictions = whose;
   for (const auto& judged : judged_splits(input)) {
     std::vector<int64_t> labels;
     for (int64_t i = 0; i < judged.dataset->size(); ++i) labels.push_back(judged.dataset->label(i));
-    auto& table = result.details["by_class"][judged.name];
-    add_confusion(labels, result.predictions.at(judged.name), classes, input.train->info().class_names, table);
+    result.record.classes[judged.name] = class_table(labels, result.predictions.at(judged.name), classes, input.train->info().class_names);
   }
-}
-
-const std::vector<ProtocolEntry>& protocol_registry() {
-  static const std::vector<ProtocolEntry> registry = {
-      entry<KnnOptions>("knn", {}, "weighted k-nearest neighbours by cosine among the training images", run_knn),
-      entry<LinearDclOptions>("linear_dcl", {"linear"}, "linear classifier on the frozen encoder, Adam, last epoch (DCL)", run_linear_dcl),
-      entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
-                                 run_linear_supcon),
-      entry<LinearFeaturesOptions>("linear_features", {}, "linear classifier on stored features, Adam until the loss stalls (USC)",
-                                   run_linear_features),
-      entry<MeanClassifierOptions>("mean_classifier", {}, "each class by the mean of its normalised training features",
-                                   run_mean_classifier),
-      entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc),
-      entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups),
-      entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry),
-      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne),
-  };
-  return registry;
 }
 
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all) {

@@ -1,4 +1,4 @@
-// Evaluation protocols by name (`debias eval knn,linear_dcl RUN`): a frozen encoder, data, options in; metrics out.
+// Evaluation protocols: a frozen encoder, data, options in; metrics out.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/config.h"
-#include "debias/core/options.h"
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
@@ -20,6 +19,9 @@
 #include "debias/evaluate/alignment.h"
 #include "debias/evaluate/condition.h"
 #include "debias/evaluate/features.h"
+#include "debias/results/evaluation_record.h"
+#include "debias/results/metric.h"
+#include "debias/runtime/precision.h"
 
 namespace debias {
 
@@ -30,25 +32,24 @@ struct EvaluationInput {
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
   int64_t workers = 1;
-  std::string precision = "fp32";     // of the encoder: fp32 | bf16
-  OnError on_error = OnError::kStop;  // of the training images: kSubstitute leaves those out of the features that cannot be read
+  Precision precision = Precision::kFp32;  // of the encoder
+  OnError on_error = OnError::kStop;       // of the training images: kSubstitute leaves those out of the features that cannot be read
   // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
   std::function<at::Tensor(const at::Tensor& features)> classifier;
 };
 
-// An image that a protocol's details speak of, to be shown beside them.
+// An image that a protocol's record speaks of, to be shown beside it.
 struct ShownImage {
   std::shared_ptr<const Dataset> dataset;
   int64_t index = 0;
 };
 
 struct EvaluationResult {
-  std::map<std::string, double> metrics;                       // "test.knn_acc1" -> fraction; what is undefined has no entry
-  std::map<std::string, std::pair<double, double>> intervals;  // of metrics that have one
-  std::map<std::string, std::vector<int64_t>> predictions;     // split -> predicted class of each image, where the protocol classifies
-  std::map<std::string, ShownImage> images;                    // "test_17" (split and Dataset::id()) -> where it is
-  std::vector<std::string> notes;                              // one line each: what was left out, and why
-  nlohmann::ordered_json details;                              // whole JSON for RUN/evaluation/<protocol>.json
+  EvaluationRecord record;                                  // all of it, as RUN/evaluation/<protocol>.json holds it
+  std::map<std::string, double> metrics;                    // "test.knn_acc1" -> fraction; what is undefined has no entry
+  std::map<std::string, std::vector<int64_t>> predictions;  // split -> predicted class of each image, where the protocol classifies
+  std::map<std::string, ShownImage> images;                 // "test_17" (split and Dataset::id()) -> where it is
+  std::vector<std::string> notes;                           // one line each: what was left out, and why
 };
 
 // What the protocols of one call share: features, extracted once per data set, and each other's results. `input` and `progress` must
@@ -91,23 +92,13 @@ struct JudgedSplit {
 };
 std::vector<JudgedSplit> judged_splits(const EvaluationInput& input);
 
-// {"protocol", "metrics", "options", "classes", "counts": {"train", "valid", "test"}}.
-nlohmann::ordered_json describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
-                                const Config& resolved_options, int64_t classes);
+// A record of the result's metrics, with options, classes and numbers of images; a protocol adds what it has beyond that.
+EvaluationRecord describe(const std::string& protocol, const EvaluationInput& input, const std::map<std::string, double>& metrics,
+                          const Config& resolved_options, int64_t classes);
 
-// What a protocol that classifies adds to its details: "predictions", whose they are (knn, linear, mean_classifier), and, per split in
-// "by_class", what confusion.h says of the result's predictions.
+// What a protocol that classifies adds to its record: whose the predictions are (knn, linear, mean_classifier), and, per split, what
+// confusion.h says of the result's predictions.
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
-
-struct ProtocolEntry {
-  std::string name;  // knn, linear_dcl, linear_supcon, ...
-  std::vector<std::string> aliases;
-  std::string summary;
-  std::vector<OptionSpec> options;
-  std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
-  std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
-};
-const std::vector<ProtocolEntry>& protocol_registry();
 
 // Appends a protocol's metrics to those of others. In a split that `groups` has judged, aligned_acc and conflicting_acc are those of
 // `groups` or, where these are undefined, absent, in whichever order the protocols come. kNN's never stand beside a classifier's figures:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/augment/resize.h"
+#include "debias/image/resize.h"
 
 namespace debias {
 

@@ -1,7 +1,7 @@
 // Small copies of images, to be shown in a report.
 #pragma once
 
-#include "debias/core/image.h"
+#include "debias/image/image.h"
 
 namespace debias {
 

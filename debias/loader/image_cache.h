@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-#include "debias/augment/view_frame.h"
 #include "debias/data/dataset.h"
 #include "debias/data/decode.h"
+#include "debias/image/view_frame.h"
 
 namespace debias {
 

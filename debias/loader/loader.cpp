@@ -199,7 +199,7 @@ void Loader::State::open_batch(int64_t number) {
   batch.substituted = 0;
   batch.unreadable.clear();
   const int64_t images = slot.end - slot.begin, values = options.views() * images * channels * height * width;
-  batch.images = slot.buffer.narrow(0, 0, values).view({options.views(), images, channels, height, width});
+  batch.inputs = {{"images", slot.buffer.narrow(0, 0, values).view({options.views(), images, channels, height, width})}};
   for (auto* column : {&batch.ids, &batch.occurrences, &batch.labels, &batch.biases, &batch.indices}) column->resize(slot.rows);
   for (int64_t row = 0; row < slot.rows; ++row) {
     const Visit& visit = visits[slot.first_visit + row];
@@ -352,6 +352,8 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, st
 }
 
 Loader::~Loader() = default;
+
+const SampleTable& Loader::samples() const { return *state_->dataset; }
 
 int64_t Loader::batches_per_epoch() const { return state_->batches_per_epoch; }
 

@@ -18,10 +18,7 @@
 // those of all rows; of a row of another rank whose image cannot be read, only that rank knows what stands in for it.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,23 +28,9 @@
 #include "debias/data/decode.h"
 #include "debias/data/on_error.h"
 #include "debias/data/sampler.h"
+#include "debias/loader/batch_source.h"
 
 namespace debias {
-
-struct Batch {
-  at::Tensor images;                 // float32 [V, B, C, H, W], view-major; a slot of the ring: valid until the next call of next()
-                                     // of several ranks: [V, share, ...], the rows from first_row on
-  std::vector<int64_t> ids;          // [B] source ids
-  std::vector<int64_t> occurrences;  // [B]
-  std::vector<int64_t> labels;       // [B], kUnknown where not known
-  std::vector<int64_t> biases;       // [B]
-  std::vector<int64_t> indices;      // [B] into the data set
-  int64_t epoch = 0;
-  int64_t number = 0;                         // within the epoch, from 0
-  int64_t first_row = 0;                      // that `images` has
-  int64_t substituted = 0;                    // rows and noise views whose image could not be read
-  std::map<int64_t, std::string> unreadable;  // why not, by index; stand-ins that could not be read, too
-};
 
 class LoaderOptions {
  public:
@@ -65,20 +48,20 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, int64_t, ranks, 1)
 };
 
-class Loader {
+class Loader : public BatchSource {
  public:
   Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, std::shared_ptr<const Sampler> sampler, LoaderOptions options);
-  ~Loader();
+  ~Loader() override;
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  int64_t batches_per_epoch() const;
-  // Starts an epoch at batch `first`; stops whatever was under way.
-  void start(int64_t epoch, int64_t first = 0);
-  // The next batch of the epoch, or null at its end. The pointer is valid until the next call of next() or start().
-  const Batch* next();
+  std::string what() const override { return "views"; }
+  const SampleTable& samples() const override;
+  int64_t batches_per_epoch() const override;
+  void start(int64_t epoch, int64_t first = 0) override;
+  const Batch* next() override;  // its images lie in a slot of the ring
+  double seconds_waited() const override;
 
-  double seconds_waited() const;             // the consumer's waiting time since construction
   std::vector<int64_t> image_shape() const;  // {C, H, W}
 
  private:

@@ -26,7 +26,7 @@ ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale, cons
   const auto [sum, used] = used_sum(losses);
   ObjectiveResult result;
   result.value = sum * (scale / static_cast<double>(std::max<int64_t>(used, 1)));
-  result.per_anchor = losses.loss.detach() * scale;
+  result.per_anchor = losses.loss * scale;
   if (losses.used.defined()) result.per_anchor = result.per_anchor.where(losses.used, kNan);
   result.anchors = losses.loss.size(0);
   result.anchors_used = used;
@@ -81,16 +81,16 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, 
       keep_smallest(result.min_estimate, pair.min_estimate);
       result.value = result.value.defined() ? result.value + pair.value : pair.value;
       pairs_used += pair.anchors_used > 0;
-      const at::Tensor own = pair.per_anchor.view({2, samples});
+      const at::Tensor own = pair.per_anchor.view({2, samples}), there = own.detach().isnan().logical_not();
       const int64_t rows[] = {first, second};
       for (int64_t side = 0; side < 2; ++side) {
-        sums[rows[side]] += own[side].nan_to_num(0);
-        counts[rows[side]] += own[side].isnan().logical_not();
+        sums[rows[side]] += own[side].where(there[side], 0);
+        counts[rows[side]] += there[side];
       }
     }
   }
   result.value = result.value / static_cast<double>(std::max<int64_t>(pairs_used, 1));
-  result.per_anchor = (sums / counts).flatten();  // 0 / 0 is the NaN of an anchor that no pair used
+  result.per_anchor = (sums / counts.clamp_min(1)).where(counts.gt(0), kNan).flatten();
   result.anchors_used = counts.gt(0).sum().item<int64_t>();
   if (input.engines) result.engine = input.engines->engine();
   return result;

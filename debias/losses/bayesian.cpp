@@ -72,12 +72,19 @@ const OptionTable<BayesianOptions>& BayesianOptions::table() {
   return table;
 }
 
-ObjectiveResult bayesian(const ObjectiveInput& given, const BayesianOptions& options) {
-  BayesianOptions::table().verify(options, kBayesianName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const BayesianOptions& options) {
   const ObjectiveInput input = checked_views(given, kBayesianName);
   require_one_positive(input, kBayesianName);
   return mean_over_weighted_rows(input, options.temperature(), loss_scale(options), kBayesianName,
                                  [&](const WeightedRows& rows) { return losses_of(rows, options); });
+}
+
+}  // namespace
+
+ObjectiveResult bayesian(const ObjectiveInput& input, const BayesianOptions& options) {
+  return computed(input, verified(options, kBayesianName));
 }
 
 ObjectiveResult bayesian(const at::Tensor& z, const BayesianOptions& options) { return bayesian(ObjectiveInput{.z = z}, options); }
@@ -89,7 +96,7 @@ ObjectiveEntry bayesian_entry() {
   entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<BayesianOptions>(std::move(entry), bayesian);
+  return with_options<BayesianOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -11,9 +11,8 @@
 //
 //   corrected   p(true) at Phi = 2 share / (b + sqrt(b^2 + 4 A share)), the root of A Phi^2 + b Phi = share: no cancellation, good at A = 0
 //   paper       p(true) at Phi = share
-//   authors     hard / (tau_minus T + tau_plus F) at that root, hard = (alpha (1 - beta)(1 - Phi) + (1 - alpha) beta Phi) / (alpha (1 -
-//   beta)
-//               + (1 - alpha) beta), beta in [1/2, 1]
+//   authors     hard / (tau_minus T + tau_plus F) at that root,
+//               hard = (alpha (1 - beta)(1 - Phi) + (1 - alpha) beta Phi) / (alpha (1 - beta) + (1 - alpha) beta), beta in [1/2, 1]
 //
 // All in double; 1 - Phi has a root of its own, so that a weight that vanishes at the largest rank (alpha = 1) does so exactly. Without
 // `stabilize`, authors adds 1e-3 to A and to the divisor of `hard`, as the released code does. That code is 0 / 0 where A + 1e-3 = 0, at

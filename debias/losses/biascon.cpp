@@ -29,8 +29,9 @@ const OptionTable<BiasConOptions>& BiasConOptions::table() {
   return table;
 }
 
-ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options) {
-  BiasConOptions::table().verify(options, kBiasconName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const BiasConOptions& options) {
   refuse_keys(input, kBiasconName);
   require_labels(input, kBiasconName, "the choice of positives");
   if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kBiasconName);
@@ -48,6 +49,12 @@ ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& optio
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
+}  // namespace
+
+ObjectiveResult biascon(const ObjectiveInput& input, const BiasConOptions& options) {
+  return computed(input, verified(options, kBiasconName));
+}
+
 ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const BiasConOptions& options) {
   return biascon(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
 }
@@ -58,7 +65,7 @@ ObjectiveEntry biascon_entry() {
   entry.summary = "SupCon with bias-conflicting rows of the anchor's class as its only positives (Hong and Yang 2021)";
   entry.needs_labels = true;
   entry.needs_bias = true;
-  return with_options<BiasConOptions>(std::move(entry), biascon);
+  return with_options<BiasConOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -34,7 +34,8 @@ const OptionTable<CombinedDebiasedOptions>& CombinedDebiasedOptions::table() {
           .add("mix", &Self::mix_, Range::closed(0, 1), "share of debiased_negatives; the rest is debiased_positives")
           .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
           .add("clamp", &Self::clamp_, "of debiased_negatives: what becomes of an estimate below its floor e^{-1/t}")
-          .add("form", &Self::form_, "of debiased_positives: means as in eq. 12, or sums as behind the paper's figures")
+          .add("form", &Self::form_,
+               "of debiased_positives: means as in eq. 12, sums as behind the paper's figures, or the last version of its code")
           .add("guard", &Self::guard_, "of debiased_positives: what becomes of a numerator below tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
           .add("drop_false_negatives", &Self::drop_false_negatives_, "leave out negatives of the anchor's class (needs labels)")
@@ -66,8 +67,9 @@ DebiasedPositivesOptions CombinedDebiasedOptions::positives_part() const {
       .drop_false_negatives(drop_false_negatives_);
 }
 
-ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
-  CombinedDebiasedOptions::table().verify(options, kCombinedDebiasedName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
   const AggregatedViews views(checked_views(input, kCombinedDebiasedName),
                               {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kCombinedDebiasedName);
   const auto negatives = [&] {
@@ -83,6 +85,12 @@ ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDeb
   return mixed(negatives(), positives(), options.mix());
 }
 
+}  // namespace
+
+ObjectiveResult combined_debiased(const ObjectiveInput& input, const CombinedDebiasedOptions& options) {
+  return computed(input, verified(options, kCombinedDebiasedName));
+}
+
 ObjectiveResult combined_debiased(const at::Tensor& z, const CombinedDebiasedOptions& options, const at::Tensor& labels) {
   return combined_debiased(ObjectiveInput{.z = z, .labels = labels}, options);
 }
@@ -93,7 +101,7 @@ ObjectiveEntry combined_debiased_entry() {
   entry.summary = "a mixture of debiased_negatives and debiased_positives (released code of Mitigating Biases in Contrastive Learning)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<CombinedDebiasedOptions>(std::move(entry), combined_debiased);
+  return with_options<CombinedDebiasedOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

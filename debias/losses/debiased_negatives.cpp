@@ -32,11 +32,18 @@ AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNe
                           .clamp = options.clamp()});
 }
 
-ObjectiveResult debiased_negatives(const ObjectiveInput& input, const DebiasedNegativesOptions& options) {
-  DebiasedNegativesOptions::table().verify(options, kDebiasedNegativesName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const DebiasedNegativesOptions& options) {
   const AggregatedViews views(checked_views(input, kDebiasedNegativesName),
                               {options.aggregation(), options.temperature(), options.drop_false_negatives()}, kDebiasedNegativesName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_negatives_losses(sums, options); });
+}
+
+}  // namespace
+
+ObjectiveResult debiased_negatives(const ObjectiveInput& input, const DebiasedNegativesOptions& options) {
+  return computed(input, verified(options, kDebiasedNegativesName));
 }
 
 ObjectiveResult debiased_negatives(const at::Tensor& z, const DebiasedNegativesOptions& options, const at::Tensor& labels) {
@@ -50,7 +57,7 @@ ObjectiveEntry debiased_negatives_entry() {
   entry.summary = "InfoNCE with the negatives' sum corrected for same-class samples by tau_plus (Chuang et al. 2020 eq. 8)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<DebiasedNegativesOptions>(std::move(entry), debiased_negatives);
+  return with_options<DebiasedNegativesOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -20,7 +20,7 @@ struct Estimate {
 
 Estimate estimate(const TwoViewSums& sums, const DebiasedPositivesOptions& options) {
   const double n = static_cast<double>(sums.negatives), tau_minus = 1 - options.tau_plus();
-  const bool means = options.form() == PositiveForm::kEq12;
+  const bool means = options.form() != PositiveForm::kSum;
   const at::Tensor shift = at::maximum(at::maximum(sums.log_negatives, sums.mean_positive), sums.self).detach();
   const at::Tensor own = (sums.mean_positive - shift).exp() + (sums.self - shift).exp();
   const at::Tensor kept = sums.kept.clamp_min(1);
@@ -31,6 +31,11 @@ Estimate estimate(const TwoViewSums& sums, const DebiasedPositivesOptions& optio
     return {shift, all * weight + own * p_weight, means ? sums.log_negatives : sums.log_negatives + std::log(n)};
   }
   const at::Tensor true_negatives = (sums.log_kept - shift).exp();
+  if (options.form() == PositiveForm::kFinal) {
+    const at::Tensor self = (sums.self - shift).exp().masked_fill(sums.labelled, 0);
+    const at::Tensor mean = (true_negatives + (sums.mean_positive - shift).exp() + self) * p_weight;
+    return {shift, mean - tau_minus * true_negatives / n, sums.log_kept};
+  }
   if (!means) return {shift, all + own - tau_minus * true_negatives, sums.log_kept + std::log(n)};
   return {shift, (all + own) * p_weight - tau_minus * true_negatives / kept, sums.log_kept + (n / kept).log()};
 }
@@ -42,7 +47,7 @@ const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
   static const auto table =
       table_with_temperatures<Self>()
           .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
-          .add("form", &Self::form_, "means as in eq. 12, or sums as behind the paper's figures")
+          .add("form", &Self::form_, "means as in eq. 12, sums as behind the paper's figures, or the last version of its code")
           .add("guard", &Self::guard_, "what becomes of a numerator below its least value tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
           .add("drop_false_negatives", &Self::drop_false_negatives_, "negatives' mean over other classes only (needs labels)")
@@ -77,11 +82,18 @@ AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPo
   return losses;
 }
 
-ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
-  DebiasedPositivesOptions::table().verify(options, kDebiasedPositivesName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
   const AggregatedViews views(checked_views(input, kDebiasedPositivesName),
                               {options.aggregation(), options.temperature(), options.drop_false_negatives(), true}, kDebiasedPositivesName);
   return views.mean(loss_scale(options), [&](const TwoViewSums& sums) { return debiased_positives_losses(sums, options); });
+}
+
+}  // namespace
+
+ObjectiveResult debiased_positives(const ObjectiveInput& input, const DebiasedPositivesOptions& options) {
+  return computed(input, verified(options, kDebiasedPositivesName));
 }
 
 ObjectiveResult debiased_positives(const at::Tensor& z, const DebiasedPositivesOptions& options, const at::Tensor& labels) {
@@ -95,7 +107,7 @@ ObjectiveEntry debiased_positives_entry() {
   entry.summary = "the positive pair corrected by tau_plus and the negatives' mean (Mitigating Biases in Contrastive Learning eq. 12)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<DebiasedPositivesOptions>(std::move(entry), debiased_positives);
+  return with_options<DebiasedPositivesOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 // s_ab = z_a . z_b / t, p the anchor's partner view, s_aa = 1/t for unit rows, tau_plus the chance that two samples share a class,
 // tau_minus = 1 - tau_plus, N = 2B - 2.
 //   form eq12  as above                  form sum   P = S + p + e^{s_aa} and P- = S: sums in place of means, num > 0 always
+//   form final as eq12; other with drop_false_negatives, as below
 // num of eq12 is positive for N >= 2 tau_minus / tau_plus and may fail to be below that (tau_plus = 0.1, t = 0.5: N <= 6). `guard` says
 // what happens to an anchor whose num is below tau_plus e^{-1/t}, the least value of what it estimates:
 //   floor  num takes that value, a constant (no gradient)     fallback  the anchor's InfoNCE loss
@@ -16,12 +17,13 @@
 // z [B, V, D], rows of unit norm. V > 2, aggregation grouping: anchors and negatives are the rows of views 0 and 1, and p in num is the
 // mean of e^s over the anchor's M = V - 1 other views (one slot: divisors stay). pairs: the two-view loss of all unordered pairs of views,
 // averaged. drop_false_negatives (needs labels): P is still taken over everything, P- over true negatives alone (eq12: divided by their
-// count; N tau_plus P- keeps N = 2B - 2). An anchor without true negatives has loss 0; so has a single sample. Evidence: min_estimate is
-// the least num before any guard (null without negatives); clamped counts the anchors on which the guard acted. Throws: usage error on V <
-// 2, options out of range, missing labels; data error on shapes and dtypes.
+// count; N tau_plus P- keeps N = 2B - 2). Form final drops what is of the anchor's class from P too, the anchor's own entry included and
+// its positive not, and divides by 2B and N as if nothing were dropped. An anchor without true negatives has loss 0; so has a single
+// sample. Evidence: min_estimate is the least num before any guard (null without negatives); clamped counts the anchors on which the guard
+// acted. Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and dtypes.
 //
 // Sources: "Mitigating Biases in Contrastive Learning", eqs. 12 to 16. Differences from the authors' code: it has no guard (NaN for small
-// batches); its last version drops false negatives from P too, the anchor's own entry included, and still divides by 2B and N, here
+// batches); its last version is `final`, where in eq12
 // both averages are over what they estimate; `sum` is the version behind its figures 1 to 4. Here all stays in log space.
 #pragma once
 
@@ -34,13 +36,13 @@
 
 namespace debias {
 
-enum class PositiveForm { kEq12, kSum };
+enum class PositiveForm { kEq12, kSum, kFinal };
 enum class Guard { kFloor, kFallback, kNone };
 
 template <>
 struct EnumNames<PositiveForm> {
-  static constexpr std::array<std::pair<std::string_view, PositiveForm>, 2> values = {
-      {{"eq12", PositiveForm::kEq12}, {"sum", PositiveForm::kSum}}};
+  static constexpr std::array<std::pair<std::string_view, PositiveForm>, 3> values = {
+      {{"eq12", PositiveForm::kEq12}, {"sum", PositiveForm::kSum}, {"final", PositiveForm::kFinal}}};
 };
 
 template <>

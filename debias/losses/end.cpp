@@ -105,8 +105,9 @@ const OptionTable<EndOptions>& EndOptions::table() {
   return table;
 }
 
-ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) {
-  EndOptions::table().verify(options, kEndName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const EndOptions& options) {
   const KeyedRows all = keyed_rows(input, kEndName);
   require_labels(input, kEndName, "the choice of pairs");
   if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kEndName);
@@ -124,6 +125,10 @@ ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) {
   return result;
 }
 
+}  // namespace
+
+ObjectiveResult end(const ObjectiveInput& input, const EndOptions& options) { return computed(input, verified(options, kEndName)); }
+
 ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const EndOptions& options) {
   return end(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
 }
@@ -135,7 +140,7 @@ ObjectiveEntry end_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.needs_bias = true;
-  return with_options<EndOptions>(std::move(entry), end);
+  return with_options<EndOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -32,8 +32,9 @@ const OptionTable<EpsInfoNceOptions>& EpsInfoNceOptions::table() {
   return table;
 }
 
-ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions& options) {
-  EpsInfoNceOptions::table().verify(options, kEpsInfonceName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const EpsInfoNceOptions& options) {
   const ObjectiveInput input = checked_views(given, kEpsInfonceName);
   require_one_positive(input, kEpsInfonceName);
   return mean_over_view_pairs(input, loss_scale(options), kEpsInfonceName, [&](const ViewPair& pair) -> AnchorLosses {
@@ -46,6 +47,12 @@ ObjectiveResult eps_infonce(const ObjectiveInput& given, const EpsInfoNceOptions
   });
 }
 
+}  // namespace
+
+ObjectiveResult eps_infonce(const ObjectiveInput& input, const EpsInfoNceOptions& options) {
+  return computed(input, verified(options, kEpsInfonceName));
+}
+
 ObjectiveResult eps_infonce(const at::Tensor& z, const EpsInfoNceOptions& options) { return eps_infonce(ObjectiveInput{.z = z}, options); }
 
 ObjectiveEntry eps_infonce_entry() {
@@ -54,7 +61,7 @@ ObjectiveEntry eps_infonce_entry() {
   entry.summary = "InfoNCE with a margin epsilon; inf is InfoL1O (Barbano et al. 2023 eq. 2)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<EpsInfoNceOptions>(std::move(entry), eps_infonce);
+  return with_options<EpsInfoNceOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

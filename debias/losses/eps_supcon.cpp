@@ -46,13 +46,20 @@ const OptionTable<EpsSupConOptions>& EpsSupConOptions::table() {
   return table;
 }
 
-ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& options) {
-  EpsSupConOptions::table().verify(options, kEpsSupconName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const EpsSupConOptions& options) {
   require_labels(input, kEpsSupconName, "the choice of positives");
   const ClassRows rows = class_rows(input, options.temperature(), kEpsSupconName);
   at::Tensor loss = losses_of(rows, options);
   if (options.over_positives() == OverPositives::kSum) loss = loss * rows.positives;
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
+}
+
+}  // namespace
+
+ObjectiveResult eps_supcon(const ObjectiveInput& input, const EpsSupConOptions& options) {
+  return computed(input, verified(options, kEpsSupconName));
 }
 
 ObjectiveResult eps_supcon(const at::Tensor& z, const at::Tensor& labels, const EpsSupConOptions& options) {
@@ -65,7 +72,7 @@ ObjectiveEntry eps_supcon_entry() {
   entry.summary = "SupCon with a margin between positives and negatives (Barbano et al. 2023 eq. 5)";
   entry.needs_labels = true;
   entry.takes_keys = true;
-  return with_options<EpsSupConOptions>(std::move(entry), eps_supcon);
+  return with_options<EpsSupConOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -79,14 +79,21 @@ const OptionTable<EpsSupInfoNceOptions>& EpsSupInfoNceOptions::table() {
   return table;
 }
 
-ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceOptions& options) {
-  EpsSupInfoNceOptions::table().verify(options, kEpsSupinfonceName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const EpsSupInfoNceOptions& options) {
   require_labels(input, kEpsSupinfonceName, "the choice of positives");
   const ClassRows rows = class_rows(input, options.temperature(), kEpsSupinfonceName);
   const Terms terms = terms_of(rows, options);
   at::Tensor loss = terms.sum.where(has_loss(rows, options), 0);
   if (options.over_positives() == OverPositives::kMean) loss = loss / terms.count.clamp_min(1);
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
+}
+
+}  // namespace
+
+ObjectiveResult eps_supinfonce(const ObjectiveInput& input, const EpsSupInfoNceOptions& options) {
+  return computed(input, verified(options, kEpsSupinfonceName));
 }
 
 ObjectiveResult eps_supinfonce(const at::Tensor& z, const at::Tensor& labels, const EpsSupInfoNceOptions& options) {
@@ -99,7 +106,7 @@ ObjectiveEntry eps_supinfonce_entry() {
   entry.summary = "each positive of the anchor's class against the negatives alone, with a margin (Barbano et al. 2023 eq. 4)";
   entry.needs_labels = true;
   entry.takes_keys = true;
-  return with_options<EpsSupInfoNceOptions>(std::move(entry), eps_supinfonce);
+  return with_options<EpsSupInfoNceOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

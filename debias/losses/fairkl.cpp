@@ -167,6 +167,8 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
                "least variance of squared distances in kl, jeffreys, lognormal")
           .add("normaliser", &Self::normaliser_, "with a continuous bias, moments divided by the weights or by the number of rows")
           .with_variants()
+          .variant("paper", "pooling", "anchor")
+          .variant("paper", "normaliser", "batch")
           .variant("authors", "mode", "authors")
           .check([](const Self& options, const std::string& what) {
             if (options.mode() == FairKlMode::kAuthors && options.pooling() == FairKlPooling::kAnchor) {
@@ -180,8 +182,9 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
   return table;
 }
 
-ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) {
-  FairKlOptions::table().verify(options, kFairklName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& options) {
   const KeyedRows all = keyed_rows(input, kFairklName);
   const bool weighted = input.weights.defined();
   check_engine(input, options, weighted);
@@ -215,6 +218,12 @@ ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options
   return result;
 }
 
+}  // namespace
+
+ObjectiveResult fairkl(const ObjectiveInput& input, const FairKlOptions& options) {
+  return computed(input, verified(options, kFairklName));
+}
+
 ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& bias, const FairKlOptions& options) {
   return fairkl(ObjectiveInput{.z = z, .labels = labels, .bias = bias}, options);
 }
@@ -226,7 +235,7 @@ ObjectiveEntry fairkl_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.takes_bias_features = true;
-  return with_options<FairKlOptions>(std::move(entry), fairkl);
+  return with_options<FairKlOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -9,9 +9,9 @@
 //   mean       (mu_A - mu_C)^2
 //   stats      (mu_A - mu_C)^2 + kld (sigma_A - sigma_C)^2
 //   lognormal  kl of ln(d + 1e-6), variance_floor in those units
-//   authors    of c, not d: (mu_A - mu_C)^2 + kld (sigma_A - sigma_C)^2, less mu_C for positives, plus mu_A for negatives; pairs (a, a)
-//   count
-//              as positive aligned; sigma^2 over all n^2 entries of the matrix of c, zeros outside the set, divided by n^2 - 1
+//   authors    of c, not d: (mu_A - mu_C)^2 + kld (sigma_A - sigma_C)^2, less mu_C for positives, plus mu_A for negatives;
+//              pairs (a, a) count as positive aligned; sigma^2 over all n^2 entries of the matrix of c, zeros outside the set, divided by
+//              n^2 - 1
 // A variance_floor below 1e-12 acts as 1e-12, or a collapsed set would have no finite value.
 //
 // pooling batch: one set for all anchors. pooling anchor: sets of one anchor, each D a mean over the anchors that have both of its sets.
@@ -30,7 +30,8 @@
 // Throws: usage error on options out of range, missing labels or bias; data error on shapes and dtypes.
 //
 // Sources: Barbano et al. 2023 (ICLR), eq. 10 and 11, appendix B.2.4 for weights; authors is the released code, which holds no KL
-// divergence. The paper divides by the batch size (normaliser batch) and takes moments by anchor; its code pools over the batch.
+// divergence. The paper divides by the batch size (normaliser batch) and takes moments by anchor, which variant: paper is; its code pools
+// over the batch.
 #pragma once
 
 #include "debias/core/options.h"

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "debias/runtime/unit_rows.h"
+
 namespace debias {
 namespace {
 
@@ -10,8 +12,7 @@ at::Tensor equal_keys(const at::Tensor& keys, const at::Tensor& like) {
 }
 
 at::Tensor clipped_cosines(const at::Tensor& features, const at::Tensor& like) {
-  const at::Tensor given = features.detach().to(like.device(), like.scalar_type());
-  const at::Tensor rows = given / at::linalg_vector_norm(given, 2, at::IntArrayRef{1}, true).clamp_min(1e-12);
+  const at::Tensor rows = unit_rows(features.detach().to(like.device(), like.scalar_type()));
   return rows.mm(rows.t()).clamp(0, 1);
 }
 

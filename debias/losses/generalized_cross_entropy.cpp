@@ -23,13 +23,20 @@ const OptionTable<GeneralizedCrossEntropyOptions>& GeneralizedCrossEntropyOption
   return table;
 }
 
-ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options) {
-  GeneralizedCrossEntropyOptions::table().verify(options, kGeneralizedCrossEntropyName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options) {
   const LabelledLogits rows = labelled_logits(input, kGeneralizedCrossEntropyName);
   const at::Tensor log_p = rows.log_probability();
   const double q = options.q();
   const at::Tensor loss = options.form() == GceForm::kStandard ? -(q * log_p).expm1() / q : -q * (q * log_p).exp().detach() * log_p;
   return mean_over_anchors({.loss = loss, .used = rows.known, .clamped = 0, .min_estimate = {}}, 1, {});
+}
+
+}  // namespace
+
+ObjectiveResult generalized_cross_entropy(const ObjectiveInput& input, const GeneralizedCrossEntropyOptions& options) {
+  return computed(input, verified(options, kGeneralizedCrossEntropyName));
 }
 
 ObjectiveResult generalized_cross_entropy(const at::Tensor& logits, const at::Tensor& labels,
@@ -44,7 +51,7 @@ ObjectiveEntry generalized_cross_entropy_entry() {
   entry.summary = "cross-entropy that trusts confident samples more, (1 - p^q) / q (Zhang & Sabuncu 2018)";
   entry.kind = InputKind::kLogits;
   entry.needs_labels = true;
-  return with_options<GeneralizedCrossEntropyOptions>(std::move(entry), generalized_cross_entropy);
+  return with_options<GeneralizedCrossEntropyOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

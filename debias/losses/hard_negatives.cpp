@@ -42,10 +42,17 @@ const OptionTable<HardNegativesOptions>& HardNegativesOptions::table() {
   return table;
 }
 
-ObjectiveResult hard_negatives(const ObjectiveInput& given, const HardNegativesOptions& options) {
-  HardNegativesOptions::table().verify(options, kHardNegativesName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const HardNegativesOptions& options) {
   return mean_over_weighted_rows(checked_views(given, kHardNegativesName), options.temperature(), loss_scale(options), kHardNegativesName,
                                  [&](const WeightedRows& rows) { return losses_of(rows, options); });
+}
+
+}  // namespace
+
+ObjectiveResult hard_negatives(const ObjectiveInput& input, const HardNegativesOptions& options) {
+  return computed(input, verified(options, kHardNegativesName));
 }
 
 ObjectiveResult hard_negatives(const at::Tensor& z, const HardNegativesOptions& options) {
@@ -59,7 +66,7 @@ ObjectiveEntry hard_negatives_entry() {
   entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<HardNegativesOptions>(std::move(entry), hard_negatives);
+  return with_options<HardNegativesOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -21,8 +21,9 @@ const OptionTable<InfoNceOptions>& InfoNceOptions::table() {
   return table;
 }
 
-ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& options) {
-  InfoNceOptions::table().verify(options, kInfonceName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const InfoNceOptions& options) {
   const ObjectiveInput input = checked_views(given, kInfonceName);
   require_one_positive(input, kInfonceName);
   if (options.drop_false_negatives()) require_labels(input, kInfonceName, "drop_false_negatives");
@@ -32,6 +33,12 @@ ObjectiveResult infonce(const ObjectiveInput& given, const InfoNceOptions& optio
     if (sums.negatives == 0) return no_negatives(sums.positive);
     return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
   });
+}
+
+}  // namespace
+
+ObjectiveResult infonce(const ObjectiveInput& input, const InfoNceOptions& options) {
+  return computed(input, verified(options, kInfonceName));
 }
 
 ObjectiveResult infonce(const at::Tensor& z, const InfoNceOptions& options, const at::Tensor& labels) {
@@ -45,7 +52,7 @@ ObjectiveEntry infonce_entry() {
   entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<InfoNceOptions>(std::move(entry), infonce);
+  return with_options<InfoNceOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

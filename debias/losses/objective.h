@@ -52,7 +52,7 @@ struct ObjectiveInput {
 // A value with its evidence.
 struct ObjectiveResult {
   at::Tensor value;       // 0-d, in the dtype of z (float32 for bfloat16)
-  at::Tensor per_anchor;  // [anchors], view-major, detached; NaN for an anchor dropped from the mean
+  at::Tensor per_anchor;  // [anchors], view-major; but for regularisers in the value's graph; NaN for an anchor dropped from it
   int64_t anchors = 0;
   int64_t anchors_used = 0;
   int64_t clamped = 0;                 // anchors whose clamp, floor or fall-back acted (summed over view pairs)

@@ -1,4 +1,5 @@
-// Turns an options struct and a free function into an entry of the registry.
+// Turns an options struct and a free function into an entry of the registry. Such an objective checks its options when it is made and when
+// one is set, not whenever it is called: its function takes them as checked, and the one that callers use checks them first (verified).
 #pragma once
 
 #include <memory>
@@ -9,6 +10,13 @@
 #include "debias/losses/objective.h"
 
 namespace debias {
+
+// The options; usage errors where they are out of range.
+template <class Options>
+const Options& verified(const Options& options, const char* what) {
+  Options::table().verify(options, what);
+  return options;
+}
 
 template <class Options>
 class FunctionObjective : public Objective {

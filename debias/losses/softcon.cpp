@@ -69,8 +69,9 @@ const OptionTable<SoftConOptions>& SoftConOptions::table() {
   return table;
 }
 
-ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options) {
-  SoftConOptions::table().verify(options, kSoftconName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const SoftConOptions& options) {
   refuse_keys(input, kSoftconName);
   require_labels(input, kSoftconName, "the choice of positives");
   const ClassRows rows = class_rows(input, options.temperature(), kSoftconName);
@@ -85,6 +86,12 @@ ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& optio
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
 }
 
+}  // namespace
+
+ObjectiveResult softcon(const ObjectiveInput& input, const SoftConOptions& options) {
+  return computed(input, verified(options, kSoftconName));
+}
+
 ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at::Tensor& features, const SoftConOptions& options) {
   return softcon(ObjectiveInput{.z = z, .labels = labels, .weights = features}, options);
 }
@@ -95,7 +102,7 @@ ObjectiveEntry softcon_entry() {
   entry.summary = "SupCon with positives weighted by how unlike their bias features are (Hong and Yang 2021); reads weights [B, F]";
   entry.needs_labels = true;
   entry.takes_bias_features = entry.needs_bias_features = true;
-  return with_options<SoftConOptions>(std::move(entry), softcon);
+  return with_options<SoftConOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

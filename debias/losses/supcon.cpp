@@ -29,14 +29,21 @@ const OptionTable<SupConOptions>& SupConOptions::table() {
   return table;
 }
 
-ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options) {
-  SupConOptions::table().verify(options, kSupconName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& input, const SupConOptions& options) {
   const ClassRows rows = class_rows(input, options.temperature(), kSupconName);
   if (!input.labels.defined() && input.z.size(1) < 2 && !input.keys.defined()) {
     throw usage_error("{}: needs labels, or at least 2 views of each sample; found no labels and 1 view", kSupconName);
   }
   const at::Tensor loss = losses_of(rows, options.form()).where(rows.is_attracted, 0);
   return mean_over_anchors({.loss = loss, .used = {}, .clamped = 0, .min_estimate = {}}, loss_scale(options), rows.pairs.engines);
+}
+
+}  // namespace
+
+ObjectiveResult supcon(const ObjectiveInput& input, const SupConOptions& options) {
+  return computed(input, verified(options, kSupconName));
 }
 
 ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupConOptions& options) {
@@ -48,7 +55,7 @@ ObjectiveEntry supcon_entry() {
   entry.name = kSupconName;
   entry.summary = "rows of the anchor's class pulled near, all rows pushed away (Khosla et al. 2020 eqs. 2 and 3)";
   entry.takes_keys = true;
-  return with_options<SupConOptions>(std::move(entry), supcon);
+  return with_options<SupConOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

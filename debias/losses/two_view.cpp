@@ -60,9 +60,7 @@ void require_labels(const ObjectiveInput& input, const char* objective, const ch
   }
 }
 
-ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second) {
-  return {input, first, second, 2 * input.z.size(0) - 2};
-}
+ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second) { return {input, first, second, 2 * input.z.size(0) - 2}; }
 
 Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char* objective) {
   const ObjectiveInput& input = pair.input;
@@ -119,6 +117,8 @@ TwoViewSums two_view_sums(const ViewPair& pair, const TwoViewRequest& request, c
     by_class.anchors = rows.anchors;
     sums.log_kept = log_sums(by_class, {{PairSet::kUnequal, 1}})[0];
     sums.kept = set_sizes(by_class, PairSet::kUnequal);
+    const at::Tensor& labels = pair.input.labels;
+    sums.labelled = labels.ge(0).repeat({rows.size() / labels.size(0)});
   } else if (request.with_self) {
     sums.kept = at::full({rows.size()}, sums.negatives, rows.anchors.options().requires_grad(false));
   }

@@ -60,6 +60,7 @@ struct TwoViewSums {
   at::Tensor self;           // [rows] s_aa, if asked for
   at::Tensor log_negatives;  // [rows] log of the sum of e^s over all N negatives
   at::Tensor log_kept;       // [rows] the same over those that are kept: log_negatives unless false negatives are dropped
+  at::Tensor labelled;       // [rows] bool, if some are dropped: whether the anchor has a label, so that some could be
   at::Tensor kept;           // [rows] how many those are, in the dtype of z, if some are dropped or it is asked for
 };
 

@@ -25,8 +25,9 @@ const OptionTable<UnbiasedOptions>& UnbiasedOptions::table() {
   return table;
 }
 
-ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& options) {
-  UnbiasedOptions::table().verify(options, kUnbiasedName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const UnbiasedOptions& options) {
   const ObjectiveInput input = checked_views(given, kUnbiasedName);
   require_one_positive(input, kUnbiasedName);
   require_labels(input, kUnbiasedName, "the choice of true negatives");
@@ -40,6 +41,12 @@ ObjectiveResult unbiased(const ObjectiveInput& given, const UnbiasedOptions& opt
   });
 }
 
+}  // namespace
+
+ObjectiveResult unbiased(const ObjectiveInput& input, const UnbiasedOptions& options) {
+  return computed(input, verified(options, kUnbiasedName));
+}
+
 ObjectiveResult unbiased(const at::Tensor& z, const at::Tensor& labels, const UnbiasedOptions& options) {
   return unbiased(ObjectiveInput{.z = z, .labels = labels}, options);
 }
@@ -51,7 +58,7 @@ ObjectiveEntry unbiased_entry() {
   entry.min_views = 2;
   entry.takes_keys = true;
   entry.needs_labels = true;
-  return with_options<UnbiasedOptions>(std::move(entry), unbiased);
+  return with_options<UnbiasedOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

@@ -1,7 +1,7 @@
 // InfoNCE with true negatives only: the loss that debiasing estimates without labels, here computed with them.
 //
-//   rescale: L_a = -log[ e^{s_ap} / (e^{s_ap} + N mean over true negatives of e^{s_aj}) ]      drop: their sum in place of N times their
-//   mean
+//   rescale   L_a = -log[ e^{s_ap} / (e^{s_ap} + N mean over true negatives of e^{s_aj}) ]
+//   drop      their sum in place of N times their mean
 //
 // s_ab = z_a . z_b / t; true negatives are the rows of other samples whose label differs from a's (a label of -1 differs from every label,
 // -1 included); N = 2B - 2. An anchor without true negatives leaves the mean; with no anchor left the value is 0. Value: mean over the

@@ -1,5 +1,4 @@
-// Value schedules: a number of a recipe (an objective's option, a term's weight) as a pure function of the epoch e, counted from 0 to E
-// - 1.
+// Value schedules: a number of a recipe (an objective's option, a term's weight) as a pure function of the epoch e = 0, ..., E - 1.
 //
 //   {schedule: linear, from: 2.0, to: 0.1, every: 20}     from + (to - from) k / (K - 1)
 //   {schedule: cosine, from: 1.0, to: 0.0}                to + (from - to) (1 + cos(pi k / (K - 1))) / 2

@@ -13,6 +13,7 @@
 #include <new>
 #include <thread>
 
+#include "debias/core/cpu_share.h"
 #include "debias/ranks/store.h"
 
 #ifndef USE_C10D_GLOO
@@ -284,6 +285,8 @@ const Ranks& Ranks::alone() {
 Ranks::Ranks(const Place& place, const Rendezvous& rendezvous) : place_(place) {
   if (!is_alone()) state_ = std::make_unique<State>(place, rendezvous);
 }
+
+int64_t Ranks::cpus() const { return std::max<int64_t>(1, available_cpus() / place_.local_size); }
 
 Ranks::~Ranks() = default;
 

@@ -60,6 +60,7 @@ class Ranks {
   const Place& place() const { return place_; }
   bool leads() const { return place_.rank == 0; }
   bool is_alone() const { return place_.size == 1; }
+  int64_t cpus() const;  // for this process, where several share the machine
 
   // The rows of a batch that are this rank's, or another's: [B r / W, B (r + 1) / W).
   RowRange share_of(int64_t rows) const { return share_of(rows, place_.rank); }

@@ -126,12 +126,12 @@ void add_series(Chart& chart, const std::vector<RunColumn>& columns, const std::
   }
 }
 
-Chart empty_chart(const std::string& title, const std::string& metric, bool by_step) {
+Chart empty_chart(const std::string& title, Unit unit, bool by_step) {
   Chart chart;
   chart.title = title;
   chart.x.label = by_step ? "step" : "epoch";
   chart.x.whole = true;
-  chart.y.percent = shown_in_percent(metric);
+  chart.y.percent = unit == Unit::kShare;
   return chart;
 }
 
@@ -150,10 +150,11 @@ Figures learning_figures(const std::vector<RunColumn>& columns) {
   for (const auto& name : all_names(columns)) {
     if (is_learning(name)) metrics.push_back(name);
   }
-  const auto order = [](const std::string& metric) {
+  const MetricTitles& titles = columns.front().titles();
+  const auto order = [&](const std::string& metric) {
     const SplitName name = split_of(metric);
     const int group = metric == "train_loss" || metric == "loss" ? 0 : name.split == "test" ? 1 : name.split.empty() ? 3 : 2;
-    return std::tuple(group, name.split, metric_title(name.name).place);
+    return std::tuple(group, name.split, titles.of(metric).place);
   };
   std::ranges::stable_sort(metrics, [&](const auto& a, const auto& b) { return order(a) < order(b); });
   Figures figures;
@@ -163,8 +164,8 @@ Figures learning_figures(const std::vector<RunColumn>& columns) {
     const bool by_step = longest(columns, metric, false) < 2;
     if (longest(columns, metric, by_step) < 2) continue;
     const SplitName name = split_of(metric);
-    const std::string title = metric == "loss" ? "training loss" : metric_title(name.name).title;
-    Chart chart = empty_chart(name.split.empty() ? title : fmt::format("{}, {}", title, name.split), metric, by_step);
+    const std::string title = metric == "loss" ? "training loss" : titles.of(metric).title;
+    Chart chart = empty_chart(name.split.empty() ? title : fmt::format("{}, {}", title, name.split), titles.unit(metric), by_step);
     add_series(chart, columns, metric, by_step);
     const bool loss = metric == "loss" || metric == "train_loss";
     figures.emplace_back(std::move(chart), loss && columns.size() > 1 && differ_in_objective(columns)
@@ -188,8 +189,8 @@ Figures evidence_figures(const std::vector<RunColumn>& columns) {
     if (!metrics.contains(chart)) charts.push_back(chart);
     metrics[chart].push_back(name);
   }
-  std::ranges::stable_sort(
-      charts, [](const auto& a, const auto& b) { return metric_title(term_of(a).second).place < metric_title(term_of(b).second).place; });
+  const MetricTitles& titles = columns.front().titles();
+  std::ranges::stable_sort(charts, {}, [&](const std::string& name) { return titles.of(term_of(name).second).place; });
   Figures figures;
   for (const auto& name : charts) {
     size_t epochs = 0, steps = 0;
@@ -200,8 +201,8 @@ Figures evidence_figures(const std::vector<RunColumn>& columns) {
     const bool by_step = epochs < kFewEpochs && steps > epochs;
     if (std::max(epochs, steps) < 2) continue;
     const auto [term, what] = term_of(name);
-    const std::string title = metric_title(what).title;
-    Chart chart = empty_chart(term.empty() ? title : fmt::format("{}: {}", term, title), what, by_step);
+    const std::string title = titles.of(what).title;
+    Chart chart = empty_chart(term.empty() ? title : fmt::format("{}: {}", term, title), titles.unit(what), by_step);
     if (what == "clamped_share") chart.y.low = 0;
     const bool several = metrics[name].size() > 1;
     for (size_t i = 0; i < metrics[name].size(); ++i) {

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "debias/report/class_tables.h"
 #include "debias/report/group_tables.h"
@@ -29,9 +32,11 @@ std::string predictions_words(const EvaluationRecord& record) {
 // "cat: red; dog: blue, green".
 std::string aligned_words(const EvaluationRecord& record) {
   constexpr size_t kMostClasses = 12;
-  if (!record.aligned || record.aligned->size() > kMostClasses) return "";
+  if (!record.aligned || record.aligned->biases_of_class.size() > kMostClasses) return "";
+  const std::map<std::string, std::vector<std::string>> sorted(record.aligned->biases_of_class.begin(),
+                                                               record.aligned->biases_of_class.end());
   std::string words;
-  for (const auto& [label, biases] : *record.aligned) {
+  for (const auto& [label, biases] : sorted) {
     std::string names;
     for (const auto& bias : biases) names += (names.empty() ? "" : ", ") + bias;
     if (!names.empty()) words += fmt::format("{}{}: {}", words.empty() ? "" : "; ", label, names);
@@ -55,7 +60,7 @@ void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run,
                                               set.title(), predictions_words(*record))),
               fmt::format("Rates by bias value of {}, {}", run.label, set.title()), cells, data.shown.size());
   }
-  for (const auto& note : record->notes) {
+  for (const auto& note : record->notes.value_or(std::vector<std::string>())) {
     if (note.find(fmt::format(" {}", set.split)) != std::string::npos) page.paragraph(plain(run.label + ": " + note), "note");
   }
   if (const std::string words = aligned_words(*record); !words.empty()) {

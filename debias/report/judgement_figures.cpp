@@ -49,7 +49,7 @@ Figures interval_figure(const std::vector<RunColumn>& columns, const std::vector
     const NumberRow* row = find_row(rows, set.data, split_prefix(set) + std::string(metric), source);
     const auto has_value = [](const auto& number) { return number && !std::isnan(number->value); };
     if (row == nullptr || std::ranges::none_of(row->by_column, has_value)) continue;
-    chart.categories.push_back(metric_title(std::string(metric)).title);
+    chart.categories.push_back(columns.front().titles().of(std::string(metric)).title);
     for (size_t i = 0; i < columns.size(); ++i) {
       const KeyNumber number = row->by_column[i].value_or(KeyNumber{.value = kNoNumber});
       const bool known = number.kind != IntervalKind::kNone;
@@ -97,6 +97,20 @@ Series density(const std::string& name, const SimilarityHistogram& distribution,
     if (series.x.empty()) series.x.push_back(edge);
     series.x.push_back(edge + width);
     series.y.push_back(static_cast<double>(distribution.histogram[i]) / (static_cast<double>(distribution.pairs) * width));
+  }
+  return series;
+}
+
+Series quantiles_over_epochs(const std::vector<SimilarityEpoch>& history, const std::string& split, const char* pairs) {
+  Series series{.name = pair_kind(pairs), .x = {}, .y = {}, .low = {}, .high = {}};
+  for (const auto& at : history) {
+    const auto* sets = entry_of(at.similarity, split);
+    const SimilarityHistogram* found = sets == nullptr ? nullptr : entry_of(*sets, std::string(pairs));
+    if (found == nullptr || found->pairs == 0) continue;
+    series.x.push_back(static_cast<double>(at.epoch));
+    series.y.push_back(cosine_quantile(*found, 0.5));
+    series.low.push_back(cosine_quantile(*found, 0.1));
+    series.high.push_back(cosine_quantile(*found, 0.9));
   }
   return series;
 }
@@ -202,6 +216,27 @@ Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& 
     figures.emplace_back(std::move(chart), Html{});
   }
   for (auto& figure : figures) figure.first.y.high = highest;
+  return figures;
+}
+
+Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
+  Figures figures;
+  for (const auto& run : runs) {
+    if (!set.data.empty()) continue;  // another data set is not judged while training
+    for (const std::string sign : {"positive", "negative"}) {
+      Chart chart;
+      chart.title = fmt::format("{}Cosines of {} pairs over the epochs, {}", runs.size() > 1 ? run.label + ", " : "", sign, set.title());
+      chart.x.label = "epoch";
+      chart.x.whole = true;
+      chart.y.label = "cosine: median, 10th to 90th percentile";
+      for (const char* name : kPairKinds) {
+        if (!std::string_view(name).starts_with(sign)) continue;
+        Series series = quantiles_over_epochs(run.similarities, set.split, name);
+        if (series.x.size() > 1) chart.series.push_back(std::move(series));
+      }
+      if (!chart.series.empty()) figures.emplace_back(std::move(chart), Html{});
+    }
+  }
   return figures;
 }
 

@@ -37,6 +37,9 @@ Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<N
 
 // Densities of cosines by kind of pair, a chart for each run; all on the same axis.
 Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
+// Their medians over the epochs that were judged while training, with a band from the 10th to the 90th percentile: a chart for each run of
+// positive pairs and one of negative pairs. None with fewer than two such epochs.
+Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
 Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set);
 
 // Maps by label and, where it is known, by bias value. At most `most_points` of each are drawn, evenly picked; captions say so.

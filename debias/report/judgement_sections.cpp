@@ -57,6 +57,7 @@ void add_similarities(Page& page, const ReportData& data) {
   }
   for (const auto& set : sets) {
     page.figures(similarity_figures(data.shown, set));
+    page.figures(similarity_history_figures(data.shown, set));
     page.table(similarity_table(data.shown, set));
   }
   add_missing(page, data.runs, Part::kSimilarities);

@@ -39,8 +39,8 @@ void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
 }
 
 void add_speed(const TrainingSpeed& speed, Numbers& numbers) {
-  for (const auto& [name, value] :
-       {std::pair{"training_seconds", speed.seconds}, std::pair{"images_per_second", speed.images_per_second}}) {
+  for (const auto& [name, value] : {std::pair{"training_seconds", speed.seconds}, std::pair{"minutes_per_epoch", speed.minutes_per_epoch},
+                                    std::pair{"images_per_second", speed.images_per_second}}) {
     if (!std::isnan(value)) numbers[{"", name, ""}] = {value, IntervalKind::kNone, {}, "train.log", {value}};
   }
 }
@@ -74,8 +74,8 @@ std::string heading_of(const Key& key) {
   return key.data.empty() ? own : fmt::format("{} of {}", own, key.data);
 }
 
-MetricTitle title_of(const Key& key) {
-  MetricTitle title = metric_title(split_of(key.metric).name);
+MetricTitle title_of(const Key& key, const MetricTitles& titles) {
+  MetricTitle title = titles.of(key.metric);
   if (!key.source.empty()) title.title += ", " + source_title(key.source);
   return title;
 }
@@ -179,11 +179,13 @@ std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns) {
     }
   }
   std::vector<Key> keys(found.begin(), found.end());
-  const auto order = [](const Key& key) { return std::tuple(place_of(key), key.data, title_of(key).place, key.metric, key.source); };
+  const auto order = [&](const Key& key) {
+    return std::tuple(place_of(key), key.data, columns.front().titles().of(key.metric).place, key.metric, key.source);
+  };
   std::ranges::sort(keys, {}, order);
   std::vector<NumberRow> rows;
   for (const auto& key : keys) {
-    NumberRow row{heading_of(key), key.data, key.metric, key.source, title_of(key), {}, -1};
+    NumberRow row{heading_of(key), key.data, key.metric, key.source, title_of(key, columns.front().titles()), {}, -1};
     for (const auto& by_run : by_column) row.by_column.push_back(column_number(by_run, key));
     row.best = best_of(row, columns);
     rows.push_back(std::move(row));

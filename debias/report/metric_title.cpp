@@ -2,63 +2,37 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "debias/report/axis.h"
 
 namespace debias {
 namespace {
 
-struct Known {
-  std::string_view name, title;
-  Better better;
-};
+std::vector<Metric> training_metrics() {
+  const auto metric = [](const char* name, const char* title, Unit unit = Unit::kNumber) {
+    return Metric{name, title, unit, Better::kNeither, Standing::kTraining};
+  };
+  return {metric("train_loss", "training loss"),
+          metric("training_seconds", "training time in seconds"),
+          metric("minutes_per_epoch", "minutes of training an epoch"),
+          metric("images_per_second", "images a second"),
+          metric("classifier_loss", "classifier loss"),
+          metric("grad_norm", "gradient norm"),
+          metric("learning_rate", "learning rate"),
+          metric("clamped_share", "clamp share", Unit::kShare),
+          metric("min_estimate", "least estimate before the clamp"),
+          metric("effective_sample_size", "effective sample size")};
+}
 
-constexpr std::array kKnown = {Known{"acc1", "accuracy", Better::kHigher},
-                               Known{"knn_acc1", "kNN accuracy", Better::kHigher},
-                               Known{"linear_acc1", "linear probe accuracy", Better::kHigher},
-                               Known{"linear_last_acc1", "linear probe accuracy, last epoch", Better::kHigher},
-                               Known{"linear_features_acc1", "linear probe accuracy, stored features", Better::kHigher},
-                               Known{"mean_classifier_acc1", "mean classifier accuracy", Better::kHigher},
-                               Known{"macro_auc", "macro-AUC", Better::kHigher},
-                               Known{"aligned_acc", "accuracy, bias-aligned", Better::kHigher},
-                               Known{"conflicting_acc", "accuracy, bias-conflicting", Better::kHigher},
-                               Known{"worst_group_acc", "accuracy of the worst group", Better::kHigher},
-                               Known{"unbiased_acc", "unbiased accuracy, mean over groups", Better::kHigher},
-                               Known{"demographic_parity_difference", "demographic parity difference", Better::kLower},
-                               Known{"equal_opportunity_difference", "equal opportunity difference", Better::kLower},
-                               Known{"equalized_odds_difference", "equalized odds difference", Better::kLower},
-                               Known{"bias_probe_acc1", "bias probe accuracy", Better::kNeither},
-                               Known{"bias_majority_rate", "most frequent bias value", Better::kNeither},
-                               Known{"bias_uniform_rate", "one over the number of bias values", Better::kNeither},
-                               Known{"alignment", "alignment", Better::kNeither},
-                               Known{"uniformity", "uniformity", Better::kNeither},
-                               Known{"rankme", "RankMe", Better::kNeither},
-                               Known{"std_of_l2_normalized", "std of normalised features", Better::kNeither},
-                               Known{"knn_acc5", "kNN accuracy, top 5", Better::kHigher},
-                               Known{"linear_acc5", "linear probe accuracy, top 5", Better::kHigher},
-                               Known{"linear_last_acc5", "linear probe accuracy, top 5, last epoch", Better::kHigher},
-                               Known{"linear_features_acc5", "linear probe accuracy, top 5, stored features", Better::kHigher},
-                               Known{"mean_classifier_acc5", "mean classifier accuracy, top 5", Better::kHigher},
-                               Known{"mean_classifier_loss", "mean classifier loss", Better::kLower},
-                               Known{"tsne_kl", "t-SNE divergence", Better::kNeither},
-                               Known{"train_loss", "training loss", Better::kNeither},
-                               Known{"training_seconds", "training time in seconds", Better::kNeither},
-                               Known{"images_per_second", "images a second", Better::kNeither},
-                               Known{"classifier_loss", "classifier loss", Better::kNeither},
-                               Known{"grad_norm", "gradient norm", Better::kNeither},
-                               Known{"learning_rate", "learning rate", Better::kNeither},
-                               Known{"clamped_share", "clamp share", Better::kNeither},
-                               Known{"min_estimate", "least estimate before the clamp", Better::kNeither},
-                               Known{"effective_sample_size", "effective sample size", Better::kNeither}};
+Unit unit_by_name(const std::string& name) {
+  if (name.find("learning_rate") != std::string::npos) return Unit::kNumber;
+  const bool share = std::ranges::any_of(std::array<std::string_view, 5>{"acc", "_auc", "_rate", "_difference", "_share"},
+                                         [&](std::string_view part) { return name.find(part) != std::string::npos; });
+  return share ? Unit::kShare : Unit::kNumber;
+}
 
 }  // namespace
-
-MetricTitle metric_title(const std::string& name) {
-  for (size_t i = 0; i < kKnown.size(); ++i) {
-    if (kKnown[i].name == name) return {std::string(kKnown[i].title), kKnown[i].better, static_cast<int>(i)};
-  }
-  return {name, Better::kNeither, static_cast<int>(kKnown.size())};
-}
 
 SplitName split_of(const std::string& metric) {
   const size_t dot = metric.find('.');
@@ -67,14 +41,23 @@ SplitName split_of(const std::string& metric) {
   return {head, metric.substr(dot + 1)};
 }
 
-bool shown_in_percent(std::string_view name) {
-  if (name.find("learning_rate") != std::string_view::npos) return false;
-  return std::ranges::any_of(std::array<std::string_view, 5>{"acc", "_auc", "_rate", "_difference", "_share"},
-                             [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
+MetricTitles::MetricTitles(const std::vector<Metric>& of_protocols) {
+  std::vector<Metric> all = of_protocols;
+  for (auto& metric : training_metrics()) all.push_back(std::move(metric));
+  for (auto& metric : all) {
+    if (std::ranges::find(known_, metric.name, &Metric::name) == known_.end()) known_.push_back(std::move(metric));
+  }
+  std::ranges::stable_sort(known_, {}, &Metric::standing);
 }
 
-std::string metric_number(const std::string& name, double value) {
-  return shown_in_percent(name) ? percent_text(value, 2) : short_number(value);
+MetricTitle MetricTitles::of(const std::string& metric) const {
+  const std::string name = split_of(metric).name;
+  const auto found = std::ranges::find(known_, name, &Metric::name);
+  const auto place = static_cast<int>(found - known_.begin());
+  if (found == known_.end()) return {name, Better::kNeither, unit_by_name(name), place};
+  return {found->title, found->better, found->unit, place};
 }
+
+std::string metric_number(Unit unit, double value) { return unit == Unit::kShare ? percent_text(value, 2) : short_number(value); }
 
 }  // namespace debias

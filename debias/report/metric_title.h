@@ -2,20 +2,18 @@
 #pragma once
 
 #include <string>
-#include <string_view>
+#include <vector>
+
+#include "debias/results/metric.h"
 
 namespace debias {
-
-enum class Better { kHigher, kLower, kNeither };
 
 struct MetricTitle {
   std::string title;  // "kNN accuracy"
   Better better = Better::kNeither;
+  Unit unit = Unit::kNumber;
   int place = 0;  // in a table: lower ones first
 };
-
-// Of a name without its split; a name that is not known is its own title and comes last.
-MetricTitle metric_title(const std::string& name);
 
 // "test.knn_acc1" -> "test" and "knn_acc1"; a name without one of the splits train, valid and test before its first dot has none.
 struct SplitName {
@@ -23,10 +21,21 @@ struct SplitName {
 };
 SplitName split_of(const std::string& metric);
 
-// Fractions are shown in percent; their names have acc, auc, rate, difference or share in them.
-bool shown_in_percent(std::string_view name);
+class MetricTitles {
+ public:
+  // Of the metrics that protocols describe (of equal names the first counts), and of those that training says of itself.
+  explicit MetricTitles(const std::vector<Metric>& of_protocols);
 
-// In percent with two decimals, as `debias eval` prints it, or with four digits.
-std::string metric_number(const std::string& name, double value);
+  // Of a name with its split or without. One that is not known (of another version's file, of an objective of one's own) is its own title and
+  // comes last; it is a share where acc, auc, rate, difference or share are in its name.
+  MetricTitle of(const std::string& metric) const;
+  Unit unit(const std::string& metric) const { return of(metric).unit; }
+
+ private:
+  std::vector<Metric> known_;  // in the order of tables
+};
+
+// A share in percent with two decimals, as `debias eval` prints it, else four digits.
+std::string metric_number(Unit unit, double value);
 
 }  // namespace debias

@@ -85,8 +85,8 @@ std::vector<size_t> in_turn(const std::vector<NeighbourQuery>& queries) {
 std::vector<size_t> shared_first(const std::vector<NeighbourQuery>& queries, const std::vector<int64_t>& shared) {
   std::vector<size_t> order = in_turn(queries);
   const auto is_shared = [&](size_t i) { return std::ranges::binary_search(shared, queries[i].image.id); };
-  const auto others = std::ranges::stable_partition(order, is_shared);
-  std::sort(order.begin(), others.begin(), [&](size_t a, size_t b) { return queries[a].image.id < queries[b].image.id; });
+  const auto others = std::stable_partition(order.begin(), order.end(), is_shared);  // clang 14 has no such ranges
+  std::sort(order.begin(), others, [&](size_t a, size_t b) { return queries[a].image.id < queries[b].image.id; });
   return order;
 }
 

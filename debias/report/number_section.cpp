@@ -27,14 +27,15 @@ std::string expectation_met(double found, double value, double tolerance) {
 
 Row expected_row(const ReportData& data, size_t column, const Config& item, double value) {
   const std::string metric = text_at_path(item, {"metric"});
+  const Unit unit = data.columns[column].titles().unit(metric);
   double tolerance = NAN;
   if (!parse_number(text_at_path(item, {"tolerance"}), &tolerance)) tolerance = NAN;
   const NumberRow* row = row_with_number(data.rows, "", metric, column);
   const double found = row == nullptr ? NAN : row->by_column[column]->value;
-  const std::string within = std::isnan(tolerance) ? "" : " ± " + metric_number(metric, tolerance);
+  const std::string within = std::isnan(tolerance) ? "" : " ± " + metric_number(unit, tolerance);
   return {{{plain(data.columns[column].title() + ", " + metric), "", ""},
-           {plain(metric_number(metric, value) + within), "n", ""},
-           {plain(std::isnan(found) ? "–" : metric_number(metric, found)), "n", ""},
+           {plain(metric_number(unit, value) + within), "n", ""},
+           {plain(std::isnan(found) ? "–" : metric_number(unit, found)), "n", ""},
            {plain(expectation_met(found, value, tolerance)), "", ""},
            {plain(text_at_path(item, {"source"})), "text", ""}},
           false};

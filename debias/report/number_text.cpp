@@ -13,26 +13,24 @@ namespace {
 constexpr const char* kOutside = "†";
 constexpr double kAlikeViews = 1e-12;  // an alignment below is that of two equal views, up to rounding
 
-std::string bare_number(const std::string& metric, double value) {
-  return shown_in_percent(metric) ? fmt::format("{:.2f}", 100 * value) : short_number(value);
-}
+std::string bare_number(Unit unit, double value) { return unit == Unit::kShare ? fmt::format("{:.2f}", 100 * value) : short_number(value); }
 
 bool compares_a_view_with_itself(const NumberRow& row, const KeyNumber& number) {
   return split_of(row.metric).name == "alignment" && std::fabs(number.value) < kAlikeViews;
 }
 
-std::string interval_text(const std::string& metric, const KeyNumber& number) {
+std::string interval_text(Unit unit, const KeyNumber& number) {
   switch (number.kind) {
     case IntervalKind::kNone:
       return "";
     case IntervalKind::kImages:
-      return fmt::format("[{}, {}]{}", bare_number(metric, number.interval.first), bare_number(metric, number.interval.second),
+      return fmt::format("[{}, {}]{}", bare_number(unit, number.interval.first), bare_number(unit, number.interval.second),
                          number.outside() ? kOutside : "");
     case IntervalKind::kSeeds:
       break;
   }
   const double half_width = number.interval.second - number.value;
-  return "± " + (shown_in_percent(metric) ? bare_number(metric, half_width) : fmt::format("{:.2g}", half_width));
+  return "± " + (unit == Unit::kShare ? bare_number(unit, half_width) : fmt::format("{:.2g}", half_width));
 }
 
 bool is_chance(const std::string& metric) { return metric == "bias_majority_rate" || metric == "bias_uniform_rate"; }
@@ -63,7 +61,7 @@ NumberText number_text(const std::vector<NumberRow>& rows, const NumberRow& row,
   const auto& number = row.by_column[column];
   if (!number) return {"–", "", ""};
   if (std::isnan(number->value)) return {"undefined", "", ""};
-  return {metric_number(row.metric, number->value), interval_text(row.metric, *number), remark_text(rows, row, column)};
+  return {metric_number(row.title.unit, number->value), interval_text(row.title.unit, *number), remark_text(rows, row, column)};
 }
 
 bool has_own_row(const std::vector<NumberRow>& rows, const NumberRow& row) {

@@ -7,6 +7,7 @@
 #include "debias/report/key_numbers.h"
 #include "debias/report/missing_parts.h"
 #include "debias/report/page.h"
+#include "debias/report/seed_table.h"
 
 namespace debias {
 
@@ -20,7 +21,8 @@ struct ReportData {
 };
 
 void add_verdict(Page& page, const ReportData& data);
-void add_runs(Page& page, const ReportData& data);  // what they are, and what was found amiss
+void add_comparison(Page& page, const SeedTable& table);  // a sweep's settings, and curves over its grid
+void add_runs(Page& page, const ReportData& data);        // what they are, and what was found amiss
 void add_key_numbers(Page& page, const ReportData& data);
 void add_differences(Page& page, const ReportData& data);
 void add_curves(Page& page, const ReportData& data);

@@ -15,7 +15,8 @@ struct RunColumn {
 
   bool has_seeds() const { return runs.size() > 1; }
   const RunRecord& shown() const { return *runs.front(); }  // for what is of a single run: groups, maps, neighbours
-  std::string title() const;                                // "infonce (3 seeds)"
+  const MetricTitles& titles() const { return *shown().titles; }
+  std::string title() const;  // "infonce (3 seeds)"
 };
 
 // In the order of the runs. One column: the recipes are the same but for `seed`, `output`, `name` and `expected`, and as many epochs are

@@ -7,8 +7,6 @@
 #include <set>
 #include <string_view>
 
-#include "debias/report/metric_title.h"
-
 namespace debias {
 namespace {
 
@@ -188,35 +186,37 @@ const EvaluationRecord* RunRecord::evaluation(const std::string& protocol, const
   return found == evaluations.end() ? nullptr : &*found;
 }
 
-RunRecord read_run(const std::string& path, const std::string& debias_version) {
+RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   const std::string config_path = path + "/config.yaml";
   if (!fs::exists(path)) throw data_error("report: '{}': no such run folder; give one that debias train has written", path);
   if (!fs::exists(config_path))
     throw data_error("report: '{}': not a run folder (no config.yaml); give one that debias train has written", path);
   RunRecord run;
   run.path = path;
+  run.titles = program.titles;
   run.config_text = read_text_file(config_path, kLargestConfig);
   run.config = read_config(config_path, run.config_text);
   if (!run.config.is_map()) throw data_error("reading '{}': expected a recipe, found something else", config_path);
   if (const Config* name = run.config.find("name"); name != nullptr && name->is_scalar()) run.name = name->text();
   if (fs::exists(path + "/environment.json")) run.environment = read_json_object(path + "/environment.json", kLargestConfig);
-  note_versions(run, debias_version);
+  note_versions(run, program.version);
   read_names(path + "/classes.json", run);
   if (fs::exists(path + "/train.log")) run.speed = training_speed(read_text_file(path + "/train.log", kLargestHistory));
   run.epochs = planned_epochs(run.config);
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
+  run.similarities = read_similarity_history(path + "/evaluation");
   leave_out_invented_alignment(run);
   note_judgements(run);
   run.label = last_parts(path, 1);
   return run;
 }
 
-std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const std::string& debias_version) {
+std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const ReadingProgram& program) {
   std::set<std::string> seen;
   std::vector<RunRecord> runs;
   for (const auto& path : paths) {
-    runs.push_back(read_run(path, debias_version));
+    runs.push_back(read_run(path, program));
     if (!seen.insert(fs::canonical(path).string()).second) throw usage_error("report: run '{}' is given twice; give it once", path);
   }
   give_labels(runs);

@@ -3,13 +3,16 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/report/evaluation_record.h"
-#include "debias/report/json_file.h"
+#include "debias/report/metric_title.h"
+#include "debias/report/similarity_history.h"
 #include "debias/report/training_speed.h"
+#include "debias/results/evaluation_record.h"
+#include "debias/results/json_file.h"
 
 namespace debias {
 
@@ -39,7 +42,9 @@ struct RunRecord {
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
-  std::vector<std::string> notes;  // what was found amiss and is no error
+  std::vector<SimilarityEpoch> similarities;   // while training
+  std::vector<std::string> notes;              // what was found amiss and is no error
+  std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
   bool finished() const { return epochs > 0 && epochs_done >= epochs; }
   std::string seed() const;                           // "1", or "" where the recipe has none
@@ -48,12 +53,18 @@ struct RunRecord {
   const EvaluationRecord* evaluation(const std::string& protocol, const std::string& data = "") const;
 };
 
-// `debias_version`: of the program that reads; a run by another one gets a note. Data errors: no folder, no config.yaml, a config.yaml that
+// The program that reads: a run by another version gets a note.
+struct ReadingProgram {
+  std::string version;
+  std::shared_ptr<const MetricTitles> titles;
+};
+
+// Data errors: no folder, no config.yaml, a config.yaml that
 // is no YAML, damaged JSON; all name the path. The last line of metrics.jsonl may be incomplete (it is being written): it is left out.
-RunRecord read_run(const std::string& path, const std::string& debias_version);
+RunRecord read_run(const std::string& path, const ReadingProgram& program);
 
 // The same for several, with labels. Usage error: one folder twice.
-std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const std::string& debias_version);
+std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // A recipe's leaves: "objective.0.temperature" -> "0.5".
 std::vector<std::pair<std::string, std::string>> flattened(const Config& config);

@@ -9,15 +9,17 @@ namespace debias {
 ReportData::ReportData(const std::vector<RunRecord>& all)
     : runs(all), columns(run_columns(all)), shown(shown_runs(columns)), rows(key_numbers(columns)) {}
 
-std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version) {
+std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version, const std::vector<SeedTable>& tables) {
   constexpr size_t kNamedColumns = 3;
   const ReportData data(runs);
   std::string title;
   for (const auto& column : data.columns) title += (title.empty() ? "" : ", ") + column.label;
   if (data.columns.size() > kNamedColumns) title = fmt::format("{} runs", runs.size());
   Page page(title);
-  for (const auto add : {add_verdict, add_runs, add_key_numbers, add_differences, add_curves, add_groups, add_classes, add_similarities,
-                         add_maps, add_neighbours, add_expected, add_recipes}) {
+  add_verdict(page, data);
+  for (const auto& table : tables) add_comparison(page, table);
+  for (const auto add : {add_runs, add_key_numbers, add_differences, add_curves, add_groups, add_classes, add_similarities, add_maps,
+                         add_neighbours, add_expected, add_recipes}) {
     add(page, data);
   }
   page.paragraph(plain(fmt::format("Made by debias report {}.", debias_version)), "note");

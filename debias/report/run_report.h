@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "debias/report/run_record.h"
+#include "debias/report/seed_table.h"
 
 namespace debias {
 
 // Self-contained HTML: verdict, key numbers, what differs between the runs, curves, groups, similarities, maps, neighbours, recipes and
 // versions. Thumbnails and maps are kept to a budget, so that a page of some runs stays below 5 MB. The same folders give the same bytes.
-std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version);
+// `tables`: of sweeps that the runs are of, after the verdict.
+std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version,
+                            const std::vector<SeedTable>& tables = {});
 
 // The verdict, the key numbers as a table, and what there is to note.
 std::string run_report_text(const std::vector<RunRecord>& runs);

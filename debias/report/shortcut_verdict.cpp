@@ -105,7 +105,7 @@ std::string gap_words(const RunColumn& column, const Gap& gap, const Range& rang
 bool has_converged(const RunColumn& column) {
   return std::ranges::all_of(column.runs, [](const RunRecord* run) {
     const EvaluationRecord* record = run->evaluation("geometry");
-    return record == nullptr || record->probe_has_converged;
+    return record == nullptr || !record->bias_probe || record->bias_probe->converged;
   });
 }
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "debias/report/json_file.h"
 #include "debias/report/page.h"
+#include "debias/results/json_file.h"
 
 namespace debias {
 namespace {

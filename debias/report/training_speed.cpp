@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace debias {
 namespace {
 
 struct EpochTime {
+  double epoch = 0;
   double seconds = 0, images_per_second = 0;
 };
 
@@ -31,11 +33,12 @@ std::optional<EpochTime> epoch_time(std::string_view line) {
   const size_t start = line.find(kEpoch);  // behind date and time
   if (start == std::string_view::npos) return std::nullopt;
   line.remove_prefix(start + kEpoch.size());
-  if (!take_number(line, ": ")) return std::nullopt;
+  const auto epoch = take_number(line, ": ");
+  if (!epoch) return std::nullopt;
   const auto seconds = take_number(line, " s, ");
   if (!seconds) return std::nullopt;
   const auto images = take_number(line, " images/s");
-  return images ? std::optional(EpochTime{*seconds, *images}) : std::nullopt;
+  return images ? std::optional(EpochTime{*epoch, *seconds, *images}) : std::nullopt;
 }
 
 }  // namespace
@@ -43,19 +46,21 @@ std::optional<EpochTime> epoch_time(std::string_view line) {
 TrainingSpeed training_speed(std::string_view log) {
   TrainingSpeed speed;
   std::vector<double> rates;
+  std::set<double> epochs;
   double seconds = 0;
   while (!log.empty()) {
     const size_t end = std::min(log.find('\n'), log.size());
     if (const auto epoch = epoch_time(log.substr(0, end))) {
       seconds += epoch->seconds;
       rates.push_back(epoch->images_per_second);
+      epochs.insert(epoch->epoch);
     }
     log.remove_prefix(std::min(end + 1, log.size()));
   }
   if (rates.empty()) return speed;
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::ranges::nth_element(rates, middle);
-  return {seconds, *middle};
+  return {seconds, seconds / 60 / static_cast<double>(epochs.size()), *middle};
 }
 
 }  // namespace debias

@@ -12,8 +12,7 @@
 // and of the mean over the anchor's own class, each at least `least`:
 //   positive_eq12     ((sum x + p + self) / (N + 2) - tau_minus mean x) / tau_plus                debiased_positives, form eq12
 //   positive_sum      (sum x + p + self - tau_minus sum x) / (N tau_plus)                         debiased_positives, form sum
-//   positive_oracle   (mean x - tau_minus oracle) / tau_plus                                      eq. 12 with its averages over the right
-//   laws
+//   positive_oracle   (mean x - tau_minus oracle) / tau_plus            eq. 12 with its averages over the right laws
 // p is mean p there. With tau_plus = 0 the three are NaN: nothing of the anchor's class is among the samples.
 //
 // Sources: the objectives' headers. Weights by rank are the objectives' own function (bayesian_weights.h).

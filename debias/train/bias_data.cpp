@@ -10,7 +10,7 @@
 
 namespace debias {
 
-at::Tensor read_bias_features(const std::string& path, const Dataset& dataset) {
+at::Tensor read_bias_features(const std::string& path, const SampleTable& dataset) {
   const NpyArray array = read_npy(path);
   if (array.dtype != DType::kFloat32 && array.dtype != DType::kFloat64) {
     throw data_error("{}: bias features must be float32 or float64, found {}; convert them", path, name_of(array.dtype));
@@ -29,7 +29,7 @@ at::Tensor read_bias_features(const std::string& path, const Dataset& dataset) {
   return features;
 }
 
-at::Tensor label_given_bias(const Dataset& dataset) {
+at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double>& weights) {
   const auto C = static_cast<int64_t>(dataset.info().class_names.size());
   const auto G = static_cast<int64_t>(dataset.info().bias_names.size());
   at::Tensor counts = at::zeros({C, G}, at::kDouble);
@@ -42,9 +42,10 @@ at::Tensor label_given_bias(const Dataset& dataset) {
           "counting labels by bias: {} of data set '{}' has label {} and bias value {}, there are {} classes and {} bias values",
           dataset.source(i), dataset.info().name, label, bias, C, G);
     }
-    table[label][bias] += 1;
+    table[label][bias] += weights.empty() ? 1 : weights[i];
   }
-  return counts / counts.sum(0).clamp_min(1);
+  const at::Tensor of_bias = counts.sum(0);
+  return counts / of_bias.where(of_bias.gt(0), 1);
 }
 
 }  // namespace debias

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "debias/encoders/initialise.h"
-#include "debias/train/unit_rows.h"
+#include "debias/runtime/unit_rows.h"
 
 namespace debias {
 

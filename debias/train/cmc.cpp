@@ -9,11 +9,11 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/encoders/channel_halves.h"
-#include "debias/loader/loader.h"
+#include "debias/loader/batch.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/scores/bank_scores.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/memory_bank.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -51,7 +51,7 @@ bool on_scores(const Term& term) {
 
 class Cmc final : public Method {
  public:
-  Cmc(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options, MethodParts parts)
+  Cmc(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options, MethodParts parts)
       : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
     if (!this->parts().forward.device.is_cpu()) {
       throw usage_error("{}method 'cmc' runs on the CPU, where its banks lie; write train.device: cpu", recipe.method.prefix());
@@ -83,7 +83,7 @@ class Cmc final : public Method {
 
  protected:
   StepReport differentiate(const Batch& batch, int64_t step) override {
-    const ModelOutput output = of_all_ranks(forward(model(), batch.images, parts().forward), batch);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
     const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
     features_ = unit_rows(halves);  // [B, 2, D]
     own_ = at::tensor(batch.indices, at::kLong);
@@ -166,7 +166,7 @@ class Cmc final : public Method {
   at::Tensor features_, own_, shared_;  // of the step under way; shared: the draws of its first anchor, which may stand for all
 };
 
-void require_terms(const Recipe& recipe, const Dataset& dataset, const CmcOptions& options) {
+void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options) {
   const auto terms = require_keyed_terms(recipe, dataset, "cmc");
   if (options.loss() != BankLossKind::kNce) return;
   const std::string where = recipe.method.prefix();
@@ -180,7 +180,8 @@ void require_terms(const Recipe& recipe, const Dataset& dataset, const CmcOption
   }
 }
 
-void check_cmc(const Recipe& recipe, const Dataset& dataset) {
+void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
+  require_images(recipe, dataset, "cmc");
   const CmcOptions options = cmc_options(recipe.method);
   const std::string where = recipe.method.prefix();
   if (recipe.views.count() != 1) {
@@ -237,7 +238,8 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
-  entry.make = [](const Recipe& recipe, const Dataset& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+  entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));
   };
   entry.resolved = [](const Config& section) {

@@ -5,8 +5,8 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/named_tensor.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 

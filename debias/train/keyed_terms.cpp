@@ -9,15 +9,16 @@
 
 namespace debias {
 
-std::vector<Term> require_keyed_terms(const Recipe& recipe, const Dataset& dataset, const std::string& method) {
+std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method) {
   const std::string where = recipe.method.prefix();
   std::vector<Term> pairwise;
   for (auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;
     if (!term.takes_keys()) {
-      throw usage_error("{}method '{}': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
-                        "method simclr",
-                        where, method, term.label());
+      throw usage_error(
+          "{}method '{}': objective '{}' compares rows of a batch with each other and takes no keys; choose one that does, or "
+          "method simclr",
+          where, method, term.label());
     }
     if (term.on() != TermInput::kProjection) {
       throw usage_error("{}method '{}': objective '{}' must read the projection, of which the keys are; leave its `on` out", where, method,

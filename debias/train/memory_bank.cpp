@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
+#include "debias/runtime/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -67,7 +68,7 @@ void MemoryBank::update(const at::Tensor& ids, const at::Tensor& features, doubl
   const at::NoGradGuard no_grad;
   const at::Tensor given = features.detach().to(rows_.options());
   const at::Tensor mixed = rows_.index_select(0, ids).mul_(momentum).add_(given, 1 - momentum);
-  const at::Tensor fresh = mixed / mixed.norm(2, 1, true).clamp_min(std::numeric_limits<float>::min());
+  const at::Tensor fresh = unit_rows(mixed);
   const auto row = ids.accessor<int64_t, 1>();
   for (int64_t i = 0; i < ids.size(0); ++i) rows_.select(0, row[i]).copy_(fresh[i]);  // in this order: a scatter has none
 }

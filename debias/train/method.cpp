@@ -10,14 +10,14 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/loader/loader.h"
+#include "debias/loader/batch.h"
 #include "debias/losses/cross_entropy.h"
 #include "debias/ranks/gather_rows.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
 #include "debias/train/running_statistics.h"
 #include "debias/train/simclr.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -172,16 +172,16 @@ void Method::check_finite(const ModelOutput& output, const Batch& batch, const E
   if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
   const int64_t V = output.features.size(1);
   const auto own_begin = batch.ids.begin() + batch.first_row;
-  const std::vector<int64_t> own(own_begin, own_begin + batch.images.size(1));
-  for (const auto& [name, rows] :
-       {std::pair<const char*, at::Tensor>{"images", batch.images.transpose(0, 1)},
-        {"features", output.features},
-        {"projection", output.projection},
-        more,
-        {"logits", evaluated.logits.defined() ? evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1) : at::Tensor()}}) {
+  for (const auto& [name, input] : batch.inputs) {
+    if (at::isfinite(input).all().item<bool>()) continue;
+    const std::vector<int64_t> own(own_begin, own_begin + input.size(1));
+    throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(input.transpose(0, 1), own));
+  }
+  std::vector<std::pair<std::string, at::Tensor>> suspects = {{"features", output.features}, {"projection", output.projection}, more};
+  if (evaluated.logits.defined()) suspects.emplace_back("logits", evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1));
+  for (const auto& [name, rows] : suspects) {
     if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
-    throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name,
-                        bad_samples(rows, std::string_view(name) == "images" ? own : batch.ids));
+    throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));
   }
   throw numeric_error("the loss is {}: tensor 'loss' is not finite though the projection is, for samples {}", loss,
                       first_samples(batch.ids));
@@ -239,6 +239,7 @@ const std::vector<MethodEntry>& method_registry() {
 }
 
 const MethodEntry& method_of(const Recipe& recipe) {
+  if (recipe.own_method != nullptr) return *recipe.own_method;
   return find_entry(method_registry(), section_name(recipe.method, "method", recipe.method.is_null() ? "simclr" : ""), "method",
                     recipe.method.prefix());
 }

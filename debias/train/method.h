@@ -15,10 +15,13 @@
 #include <vector>
 
 #include "debias/core/safetensors.h"
+#include "debias/data/sample_table.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/evidence.h"
+#include "debias/train/image_batches.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
+#include "debias/train/sampling.h"
 #include "debias/train/term_set.h"
 
 namespace debias {
@@ -123,12 +126,17 @@ struct MethodEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
+  // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share (Batch::first_row);
+  // one that makes them all is refused where there are several.
+  std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks)>
+      batches = views_of_images;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
-  std::function<void(const Recipe& recipe, const Dataset& dataset)> check;
+  std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
   // The networks of the judged model and those that the optimizers train beside it.
   std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
   bool gives_keys = false;  // so that one view of an image is enough for objectives that take them
-  std::function<std::unique_ptr<Method>(const Recipe& recipe, const Dataset& dataset, MethodParts parts)> make;
+  std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };
+  std::function<std::unique_ptr<Method>(const Recipe& recipe, const SampleTable& dataset, MethodParts parts)> make;
   std::function<Config(const Config& section)> resolved;
 };
 const std::vector<MethodEntry>& method_registry();

@@ -15,6 +15,7 @@
 #include "debias/core/disk_full.h"
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
+#include "debias/train/hyper_parameters.h"
 
 namespace debias {
 namespace {
@@ -59,6 +60,8 @@ std::string read_prefix(const std::string& path, const MetricMark& keep) {
 }
 
 }  // namespace
+
+void require_metrics(const std::string& path, const MetricMark& mark) { read_prefix(path, mark); }
 
 MetricFiles::MetricFiles(const std::string& folder, const MetricMark& keep, Log& log)
     : folder_(folder), log_(log), text_(read_prefix(folder + "/metrics.jsonl", keep)), tensorboard_(folder) {
@@ -134,5 +137,11 @@ std::string epoch_table_csv(const std::string& jsonl) {
   }
   return csv;
 }
+
+void MetricFiles::begin(const Config& resolved) {
+  tensorboard_.plugin(kSessionStartTag, kHyperPlugin, session_start(hyper_parameters(resolved)));
+}
+
+void MetricFiles::finish() { tensorboard_.plugin(kSessionEndTag, kHyperPlugin, session_success()); }
 
 }  // namespace debias

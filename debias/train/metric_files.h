@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/train/tensorboard.h"
 
@@ -21,6 +22,9 @@ struct MetricMark {
   std::string sha256;  // of these bytes; empty: not known
 };
 
+// A data error where metrics.jsonl, at `path`, is shorter than `mark` knows or begins otherwise.
+void require_metrics(const std::string& path, const MetricMark& mark);
+
 class MetricFiles {
  public:
   // Opens or creates the files in `folder`, metrics.jsonl cut back to what `keep` knows. A data error where it is shorter or other.
@@ -29,6 +33,8 @@ class MetricFiles {
   // A line of metrics.jsonl, and its numbers to TensorBoard at `step`. Lines with a key "step" are step lines, others epoch lines.
   void write(const nlohmann::ordered_json& line, int64_t step);
   void timing(const std::string& tag, int64_t step, double value) { tensorboard_.scalar(tag, step, value); }
+  void begin(const Config& resolved);  // the run's options, for TensorBoard
+  void finish();
 
   // Flushes to disk and rewrites metrics.csv. A metrics.jsonl that somebody cut or removed meanwhile is written anew, which `log` hears.
   // Throws DiskFull, having added nothing, where there is no room: to be called again later.

@@ -6,13 +6,13 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/encoders/heads.h"
 #include "debias/data/dataset.h"
-#include "debias/loader/loader.h"
+#include "debias/encoders/heads.h"
+#include "debias/loader/batch.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/momentum_copy.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -52,10 +52,10 @@ class Moco final : public Method {
   StepReport differentiate(const Batch& batch, int64_t) override {
     // Direction d asks with view d and has the other view's keys.
     const int64_t directions = *options_.symmetric() ? 2 : 1;
-    const ModelOutput output = of_all_ranks(forward(model(), batch.images.slice(0, 0, directions), parts().forward), batch);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
     {
       const at::NoGradGuard no_grad;
-      const at::Tensor others = directions == 2 ? batch.images.flip(0) : batch.images.slice(0, 1, 2);
+      const at::Tensor others = directions == 2 ? batch.images().flip(0) : batch.images().slice(0, 1, 2);
       keys_ = unit_rows(of_all_ranks(copy_.forward(others, parts().forward).projection, batch));  // [B, directions, D]
     }
     const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
@@ -111,7 +111,8 @@ class Moco final : public Method {
   at::Tensor keys_;  // of the step under way
 };
 
-void check(const Recipe& recipe, const Dataset& dataset) {
+void check(const Recipe& recipe, const SampleTable& dataset) {
+  require_images(recipe, dataset, "moco");
   const MocoOptions options = options_of(recipe);
   const std::string where = recipe.method.prefix();
   if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
@@ -138,13 +139,14 @@ MethodEntry moco_entry() {
   entry.options = MocoOptions::table().specs();
   entry.check = check;
   entry.gives_keys = true;
+  entry.negatives = [](const Recipe& recipe) { return *options_of(recipe).queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch; };
   entry.networks = [](const Recipe& recipe, int64_t in_channels) {
     Model model = encoder_and_head(recipe, in_channels);
     const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();
     if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
     return model;
   };
-  entry.make = [](const Recipe& recipe, const Dataset& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Moco>(recipe, dataset.info().channels, options_of(recipe), std::move(parts));
   };
   entry.resolved = [](const Config& section) {

@@ -1,35 +1,10 @@
 #include "debias/train/model.h"
 
-#include <ATen/autocast_mode.h>
-
 #include "debias/encoders/state.h"
+#include "debias/runtime/autocast.h"
 #include "debias/train/method.h"
 
 namespace debias {
-namespace {
-
-class Autocast {
- public:
-  Autocast(bool on, c10::DeviceType device) : on_(on), device_(device) {
-    if (!on_) return;
-    at::autocast::increment_nesting();
-    at::autocast::set_autocast_enabled(device_, true);
-    at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-  }
-  ~Autocast() {
-    if (!on_) return;
-    at::autocast::set_autocast_enabled(device_, false);
-    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  bool on_;
-  c10::DeviceType device_;
-};
-
-}  // namespace
 
 std::vector<torch::Tensor> Model::parameters() const {
   std::vector<torch::Tensor> all = encoder->parameters();
@@ -97,7 +72,7 @@ ModelOutput forward(const Model& model, const torch::Tensor& images, const Forwa
     torch::Tensor input = options.order == Forward::kJoint ? images.flatten(0, 1) : images[pass];
     input = input.to(options.device);
     if (options.channels_last) input = input.contiguous(at::MemoryFormat::ChannelsLast);
-    const Autocast autocast(options.precision == Precision::kBf16, options.device.type());
+    const Autocast autocast(options.device.type(), options.precision);
     const torch::Tensor feature = model.encoder->forward(input);
     features.push_back(feature);
     const torch::Tensor projection = model.head->forward(feature);

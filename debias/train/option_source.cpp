@@ -63,6 +63,13 @@ const std::vector<OptionSource>& option_source_registry() {
        .low = 0.5,
        .high = 1,
        .measure = SourceMeasure::kMacroAuc},
+      {.name = "augment",
+       .aliases = {},
+       .option = "alpha",
+       .objectives = {"bayesian"},
+       .low = 0.5,
+       .high = 1,
+       .measure = SourceMeasure::kViewAuc},
   };
   return registry;
 }

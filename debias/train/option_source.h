@@ -3,6 +3,7 @@
 //   source      gives                  of                                    estimated by
 //   prior       tau_plus, [0, 0.99]    every objective that has it           the labels of the training set, else two views of its images
 //   macro_auc   alpha, [0.5, 1]        bayesian                              cosines of labelled training images under the encoder
+//   augment     alpha, [0.5, 1]        bayesian                              cosines of two training views, without labels
 //
 // After every `every`-th epoch (from the first: after epochs every, 2 every, ...) an observer of the run measures the source's metric, and
 // from the next epoch's start on that is the value in force; before the first estimate `start` is, which is the option's default where it
@@ -21,7 +22,7 @@
 
 namespace debias {
 
-enum class SourceMeasure { kPrior, kMacroAuc };
+enum class SourceMeasure { kPrior, kMacroAuc, kViewAuc };
 
 struct OptionSource {
   std::string name;

@@ -39,6 +39,7 @@ int64_t state_bytes(const RunParts& parts) {
   for (const auto& [name, tensor] : parts.model.state()) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const auto& [name, tensor] : parts.optimizers->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   for (const auto& [name, tensor] : parts.method->state()) bytes += static_cast<int64_t>(tensor.nbytes());
+  for (const auto& [name, tensor] : parts.source->state()) bytes += static_cast<int64_t>(tensor.nbytes());
   return bytes;
 }
 
@@ -49,7 +50,7 @@ TrainPlan plan_training(const TrainInput& input) {
   for (const auto& observer : input.observers) observer->before_training(parts.model);
   TrainPlan plan;
   plan.images = input.dataset->size();
-  plan.steps_per_epoch = parts.loader->batches_per_epoch();
+  plan.steps_per_epoch = parts.source->batches_per_epoch();
   plan.epochs = input.recipe.train.epochs();
   for (const auto& parameter : parts.model.parameters()) plan.parameters += parameter.numel();
   if (parts.model.classifier != nullptr) {
@@ -58,14 +59,14 @@ TrainPlan plan_training(const TrainInput& input) {
 
   parts.model.train(true);
   int64_t epoch = 0, step = 0;
-  parts.loader->start(epoch);
+  parts.source->start(epoch);
   const auto next = [&]() -> const Batch& {
-    if (const Batch* batch = parts.loader->next()) return *batch;
-    parts.loader->start(++epoch);
-    return *parts.loader->next();
+    if (const Batch* batch = parts.source->next()) return *batch;
+    parts.source->start(++epoch);
+    return *parts.source->next();
   };
   Batch cached = next();
-  cached.images = cached.images.clone();
+  for (auto& [name, tensor] : cached.inputs) tensor = tensor.clone();
   const auto cached_step = [&] { parts.method->run(cached, ++step); };
   const auto fresh_step = [&] { parts.method->run(next(), ++step); };
 
@@ -89,6 +90,8 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.seconds_total = plan.seconds_per_epoch * static_cast<double>(plan.epochs);
   plan.peak_bytes = peak_resident_bytes();
   plan.checkpoint_bytes = state_bytes(parts);
+  plan.groups = drawn_groups(input.recipe, *input.dataset);
+  plan.undrawn = undrawn_groups(input.recipe, *input.dataset);
   return plan;
 }
 

@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace debias {
 namespace {
@@ -12,15 +15,23 @@ enum Field : int64_t { kStop, kSave, kFailed, kSubstituted, kNotes, kFields };
 constexpr std::array<std::vector<int64_t> Batch::*, 5> kColumns = {&Batch::ids, &Batch::occurrences, &Batch::labels, &Batch::biases,
                                                                    &Batch::indices};
 
+void require_own_share(const Batch& batch, const Ranks& ranks) {
+  const RowRange share = ranks.share_of(static_cast<int64_t>(batch.ids.size()));
+  const auto is_own = [&](const auto& input) { return input.second.size(1) == share.size(); };
+  if (batch.first_row == share.begin && std::all_of(batch.inputs.begin(), batch.inputs.end(), is_own)) return;
+  throw usage_error("train: the source of batches cannot make a rank's rows alone; train in one process");
+}
+
 }  // namespace
 
 const Batch* RankBatches::next(const StepOrders& own) {
-  if (ranks_.is_alone()) return loader_.next();
+  if (ranks_.is_alone()) return source_.next();
   const Batch* batch = nullptr;
   std::optional<Error> failure;
   try {
-    batch = loader_.next();
+    batch = source_.next();
     if (batch == nullptr) return nullptr;  // on every rank
+    require_own_share(*batch, ranks_);
   } catch (const Error& error) {
     failure = ranks_.failed(error);
   }
@@ -36,7 +47,8 @@ const Batch* RankBatches::next(const StepOrders& own) {
     fields[kNotes] = batch_.unreadable.empty() ? 0 : 1;
     for (size_t i = 0; i < kColumns.size(); ++i) {
       const auto first = (batch_.*kColumns[i]).begin() + batch_.first_row;
-      std::copy_n(first, batch_.images.size(1), fields + kFields + static_cast<int64_t>(i) * places);
+      std::copy_n(first, ranks_.share_of(static_cast<int64_t>(batch_.ids.size())).size(),
+                  fields + kFields + static_cast<int64_t>(i) * places);
     }
   }
   const at::Tensor headers = ranks_.gather(header);

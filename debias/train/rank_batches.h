@@ -4,7 +4,7 @@
 // whether somebody was asked to stop, whether rank 0 wants a checkpoint, and whether a rank cannot go on; then all end at the same step.
 #pragma once
 
-#include "debias/loader/loader.h"
+#include "debias/loader/batch_source.h"
 #include "debias/ranks/ranks.h"
 
 namespace debias {
@@ -18,9 +18,9 @@ struct StepOrders {
 
 class RankBatches {
  public:
-  RankBatches(Loader& loader, int64_t batch_size, const Ranks& ranks) : loader_(loader), batch_size_(batch_size), ranks_(ranks) {}
+  RankBatches(BatchSource& source, int64_t batch_size, const Ranks& ranks) : source_(source), batch_size_(batch_size), ranks_(ranks) {}
 
-  // As Loader::next(), with the rows of all ranks; `own` is what this rank has to say. A rank's error ends all of them.
+  // As BatchSource::next(), with the rows of all ranks; `own` is what this rank has to say. A rank's error ends all of them.
   const Batch* next(const StepOrders& own);
   const StepOrders& orders() const { return orders_; }
 
@@ -28,7 +28,7 @@ class RankBatches {
   void merge(const at::Tensor& headers);
   void join_notes();
 
-  Loader& loader_;
+  BatchSource& source_;
   int64_t batch_size_;
   const Ranks& ranks_;
   Batch batch_;

@@ -7,8 +7,8 @@
 namespace debias {
 namespace {
 
-const std::vector<std::string> kSections = {"name",   "seed",      "data",     "views", "encoder",  "head",   "objective", "classifier",
-                                            "method", "optimizer", "schedule", "train", "evaluate", "output", "expected"};
+const std::vector<std::string> kSections = {"name",   "seed",    "data",      "views",    "encoder", "head",     "objective", "classifier",
+                                            "method", "sampler", "optimizer", "schedule", "train",   "evaluate", "output",    "expected"};
 
 const Config& required(const Config& root, const std::string& key) {
   const Config* node = root.find(key);
@@ -159,6 +159,7 @@ Recipe read_recipe(const Config& root) {
   read_classifier(optional(root, "classifier"), recipe);
   read_objective(required(root, "objective"), recipe);
   recipe.method = section_map(optional(root, "method"));
+  recipe.sampler = section_map(optional(root, "sampler"));
   recipe.optimizer = section_map(optional(root, "optimizer"));
   if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
   recipe.schedule = section_map(optional(root, "schedule"));

@@ -17,16 +17,10 @@
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/optim/value_schedule.h"
+#include "debias/runtime/precision.h"
 #include "debias/train/option_source.h"
 
 namespace debias {
-
-enum class Precision { kFp32, kBf16 };
-template <>
-struct EnumNames<Precision> {
-  static constexpr std::array<std::pair<std::string_view, Precision>, 2> values = {
-      {{"fp32", Precision::kFp32}, {"bf16", Precision::kBf16}}};
-};
 
 // Whether all views of a batch pass the network together (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.
@@ -142,6 +136,8 @@ class ClassifierOptions {
   static const OptionTable<ClassifierOptions>& table();
 };
 
+struct MethodEntry;
+
 struct Recipe {
   std::string name;
   uint64_t seed = 1;
@@ -154,8 +150,10 @@ struct Recipe {
   Config eval_views;     // `views.eval`, null where absent
   Config encoder, head;
   std::vector<TermRecipe> objective;
-  Config method;                                // null where absent: simclr
-  std::optional<ClassifierOptions> classifier;  // with `auto` resolved where it is not the recipe's optimizer
+  Config method;                                  // null where absent: simclr
+  Config sampler;                                 // null where absent: shuffled
+  std::shared_ptr<const MethodEntry> own_method;  // of a program that brings one of its own, in place of those with a name
+  std::optional<ClassifierOptions> classifier;    // with `auto` resolved where it is not the recipe's optimizer
   Config optimizer, schedule;
   TrainOptions train;
   EvaluateOptions evaluate;

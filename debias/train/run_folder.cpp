@@ -16,7 +16,10 @@
 
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/encoder.h"
 #include "debias/optim/optimizer.h"
+#include "debias/train/recipe.h"
 
 namespace debias {
 namespace {
@@ -55,10 +58,15 @@ void collect_changes(const Config& then, const Config& now, const std::string& p
   }
 }
 
-// A resolved recipe of an older program lacks the options that optimizers have gained since; their defaults are what it did.
+// A resolved recipe of an older program lacks the options that optimizers and encoders have gained since; their defaults are what it did.
 Config in_full(Config recipe) {
   const Config* optimizer = recipe.find("optimizer");
   if (optimizer != nullptr) recipe.set("optimizer", resolved_optimizer(*optimizer));
+  const Config* encoder = recipe.find("encoder");
+  if (encoder != nullptr) {
+    const auto& entry = find_entry(encoder_registry(), section_name(*encoder, "encoder"), "encoder", encoder->prefix());
+    recipe.set("encoder", with_defaults(*encoder, entry.options));
+  }
   return recipe;
 }
 

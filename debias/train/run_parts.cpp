@@ -5,82 +5,37 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "debias/core/cpu_share.h"
+#include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/core/thread_check.h"
-#include "debias/encoders/device.h"
+#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/optim/optimizer.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
 
-// Of this process, where several share the machine.
-int cpus_of(const Ranks& ranks) { return std::max(1, available_cpus() / static_cast<int>(ranks.place().local_size)); }
-
-int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
-  if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(cpus_of(ranks) / 2, 1, 16);
-}
-
 // torchrun sets OMP_NUM_THREADS to 1 where nobody has set it, and says so; what a user means by `auto` are the cores.
-int thread_count(const Recipe& recipe, const Ranks& ranks) {
-  if (recipe.train.threads()) return static_cast<int>(*recipe.train.threads());
-  if (!ranks.is_alone() && getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1) return cpus_of(ranks);
-  return std::min(at::get_num_threads(), cpus_of(ranks));
+std::optional<int64_t> thread_count(const Recipe& recipe, const Ranks& ranks) {
+  if (recipe.train.threads() || ranks.is_alone()) return recipe.train.threads();
+  const bool is_default = getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1;
+  return is_default ? ranks.cpus() : std::min<int64_t>(at::get_num_threads(), ranks.cpus());
 }
 
-constexpr int64_t kCacheMegabytes = 1024;  // of decoded images, on a machine
-
-int64_t class_count(const Recipe& recipe, const Dataset& dataset) {
+int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   if (!recipe.classifier) return 0;
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
   if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
   return classes;
 }
 
-// The same of the share of a batch that each of several ranks has.
-void require_shares(const Recipe& recipe, int64_t images, int64_t views, const Ranks& ranks) {
-  const int64_t batch = recipe.train.batch_size(), W = ranks.size();
-  const int64_t last = recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
-  if (batch < W) throw usage_error("train: {} ranks share batches of {} images; start at most {}, or raise batch_size", W, batch, batch);
-  for (const int64_t share : {batch / W, (batch + W - 1) / W, last / W, (last + W - 1) / W}) {
-    const int64_t part = recipe.train.micro_batch() ? std::min(share, *recipe.train.micro_batch()) : share;
-    const int64_t pass = part > 0 && share % part != 0 ? share % part : part;
-    if (pass * views >= 2) continue;
-    throw usage_error(
-        "train: {} ranks share a batch of {}{}: one sees {} image{} in a pass, which batch normalisation cannot take; start fewer, or "
-        "raise "
-        "batch_size",
-        W, last < batch && share <= (last + W - 1) / W ? last : batch,
-        recipe.train.micro_batch() ? fmt::format(" in parts of {}", *recipe.train.micro_batch()) : "", pass == 0 ? "no" : "one",
-        pass == 0 ? "" : " alone");
-  }
-}
-
-// Batch normalisation in training mode has nothing to normalise one row over.
-void require_two_rows_a_pass(const Recipe& recipe, int64_t images, const Ranks& ranks) {
-  const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
-  if (!ranks.is_alone()) return require_shares(recipe, images, views, ranks);
-  const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
-  const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
-  int64_t pass = std::min(batch, last);
-  if (recipe.train.micro_batch()) {
-    pass = std::min(smallest_part(batch, *recipe.train.micro_batch()), smallest_part(last, *recipe.train.micro_batch()));
-  }
-  if (pass * views >= 2) return;
-  throw usage_error("train: batch_size {}{}{} makes the network see one image alone, which batch normalisation cannot take; change one",
-                    batch, recipe.train.micro_batch() ? fmt::format(" with micro_batch {}", *recipe.train.micro_batch()) : "",
-                    last < batch ? fmt::format(" and drop_last: false ({} images)", images) : "");
-}
-
 }  // namespace
 
-RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset, const Ranks& ranks) {
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   const c10::Device device = resolve_device(recipe.train.device());
-  const int threads = thread_count(recipe, ranks);
-  require_threads(threads);  // torch would wait for ever for one that cannot be started
-  at::set_num_threads(threads);
+  use_threads(thread_count(recipe, ranks));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;
@@ -89,7 +44,8 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
-  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys);
+  const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
+  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
   const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
   parts.method = method.make(recipe, *dataset,
                              {.model = parts.model,
@@ -99,31 +55,11 @@ RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dat
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
                               .loss_precision = recipe.train.loss_precision(),
                               .ranks = &ranks});
-  const auto& info = dataset->info();
-  parts.loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
-                                          std::make_shared<ShuffledSampler>(dataset->size()),
-                                          LoaderOptions()
-                                              .batch_size(recipe.train.batch_size())
-                                              .views(recipe.views.count())
-                                              .drop_last(recipe.train.drop_last())
-                                              .workers(worker_count(recipe, ranks))
-                                              .prefetch(recipe.train.prefetch())
-                                              .seed(recipe.seed)
-                                              .noise(recipe.views.noise())
-                                              .on_error(recipe.on_error)
-                                              .decode(recipe.decode)
-                                              .cache_megabytes(kCacheMegabytes / ranks.place().local_size)
-                                              .rank(ranks.rank())
-                                              .ranks(ranks.size()));
-  if (parts.loader->batches_per_epoch() == 0) {
-    throw usage_error("train: batch_size {} with drop_last leaves no batch of the {} images; lower batch_size or set drop_last: false",
-                      recipe.train.batch_size(), dataset->size());
-  }
-  require_two_rows_a_pass(recipe, dataset->size(), ranks);
+  parts.source = method.batches(recipe, dataset, ranks);
   return parts;
 }
 
-Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
+Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   const auto resolved_data = [](const Config& section) {
     const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
     return with_defaults(section, entry.options);
@@ -159,6 +95,7 @@ Config resolve_recipe(const Recipe& recipe, const Dataset& dataset) {
     root.set("classifier", std::move(classifier));
   }
   if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
+  if (!recipe.sampler.is_null()) root.set("sampler", sampler_of(recipe).resolved(recipe.sampler));
   root.set("optimizer", resolved_optimizer(recipe.optimizer));
   root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
   root.set("train", TrainOptions::table().write(recipe.train));

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "debias/loader/loader.h"
+#include "debias/loader/batch_source.h"
 #include "debias/optim/schedule.h"
 #include "debias/train/method.h"
 #include "debias/train/optimizers.h"
@@ -15,12 +15,12 @@ struct RunParts {
   Model model;
   std::unique_ptr<Optimizers> optimizers;
   std::unique_ptr<Schedule> schedule;
-  std::unique_ptr<Loader> loader;
+  std::unique_ptr<BatchSource> source;
   std::unique_ptr<Method> method;
 };
 
 // Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place, more ranks than they
 // can share a batch among.
-RunParts make_run_parts(const Recipe& recipe, std::shared_ptr<const Dataset> dataset, const Ranks& ranks = Ranks::alone());
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks = Ranks::alone());
 
 }  // namespace debias

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "debias/core/registry.h"
-#include "debias/loader/loader.h"
+#include "debias/loader/batch.h"
 
 namespace debias {
 namespace {
@@ -24,8 +24,8 @@ class Simclr final : public Method {
 
  protected:
   StepReport differentiate(const Batch& batch, int64_t) override {
-    if (parts().micro_batch && *parts().micro_batch < batch.images.size(1)) return in_parts(batch);
-    const ModelOutput output = of_all_ranks(forward(model(), batch.images, parts().forward), batch);
+    if (parts().micro_batch && *parts().micro_batch < batch.images().size(1)) return in_parts(batch);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
     const Evaluated evaluated = losses(output, batch);
     check_finite(output, batch, evaluated);
     backward(evaluated.total);
@@ -39,13 +39,13 @@ class Simclr final : public Method {
   }
 
   StepReport in_parts(const Batch& batch) {
-    const int64_t B = batch.images.size(1), size = *parts().micro_batch;
+    const int64_t B = batch.images().size(1), size = *parts().micro_batch;
     BufferGuard buffers(networks());
     std::vector<at::Tensor> features, projections;
     {
       const at::NoGradGuard no_grad;
       for (int64_t begin = 0; begin < B; begin += size) {
-        const ModelOutput part = forward(model(), batch.images.slice(1, begin, std::min(begin + size, B)), parts().forward);
+        const ModelOutput part = forward(model(), batch.images().slice(1, begin, std::min(begin + size, B)), parts().forward);
         features.push_back(part.features);
         projections.push_back(part.projection);
       }
@@ -64,7 +64,7 @@ class Simclr final : public Method {
 
   // The gradient of the whole batch's outputs through the images begin..end.
   void carry_back(const Batch& batch, const ModelOutput& whole, int64_t begin, int64_t end) const {
-    const ModelOutput part = forward(model(), batch.images.slice(1, begin, end), parts().forward);
+    const ModelOutput part = forward(model(), batch.images().slice(1, begin, end), parts().forward);
     at::Tensor surrogate;
     const auto add = [&](const at::Tensor& output, const at::Tensor& gradient) {
       if (!gradient.defined() || !output.requires_grad()) return;
@@ -87,11 +87,12 @@ MethodEntry simclr_entry() {
   entry.name = "simclr";
   entry.summary = "all views through one encoder; terms compare the rows of a batch with each other";
   entry.options = SimclrOptions::table().specs();
-  entry.check = [read](const Recipe& recipe, const Dataset&) {
+  entry.check = [read](const Recipe& recipe, const SampleTable& dataset) {
+    require_images(recipe, dataset, "simclr");
     if (!recipe.method.is_null()) read(recipe.method);
   };
   entry.networks = encoder_and_head;
-  entry.make = [](const Recipe&, const Dataset&, MethodParts parts) { return make_simclr(std::move(parts)); };
+  entry.make = [](const Recipe&, const SampleTable&, MethodParts parts) { return make_simclr(std::move(parts)); };
   entry.resolved = [](const Config&) { return Config::map({{"name", Config::string("simclr")}}); };
   return entry;
 }

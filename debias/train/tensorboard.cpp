@@ -2,54 +2,30 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
-#include <cstring>
+
+#include "debias/train/proto_message.h"
 
 namespace debias {
 namespace {
 
-using google::protobuf::io::CodedOutputStream;
-using google::protobuf::io::StringOutputStream;
-
 double now_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
-// Field numbers of tensorflow's event.proto and summary.proto; two messages do not earn generated code.
-constexpr uint32_t kEventWallTime = (1 << 3) | 1;
-constexpr uint32_t kEventStep = (2 << 3) | 0;
-constexpr uint32_t kEventFileVersion = (3 << 3) | 2;
-constexpr uint32_t kEventSummary = (5 << 3) | 2;
-constexpr uint32_t kSummaryValue = (1 << 3) | 2;
-constexpr uint32_t kValueTag = (1 << 3) | 2;
-constexpr uint32_t kValueSimple = (2 << 3) | 5;
+// Field numbers of tensorflow's event.proto and summary.proto.
+constexpr uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kEventSummary = 5;
+constexpr uint32_t kSummaryValue = 1, kValueTag = 1, kValueSimple = 2, kValueMetadata = 9;
+constexpr uint32_t kMetadataPlugin = 1, kPluginName = 1, kPluginContent = 2;
 
-template <class Write>
-std::string message(const Write& write) {
-  std::string bytes;
-  {
-    StringOutputStream sink(&bytes);
-    CodedOutputStream out(&sink);
-    write(out);
-  }
-  return bytes;
-}
-
-void write_bytes(CodedOutputStream& out, uint32_t tag, const std::string& bytes) {
-  out.WriteTag(tag);
-  out.WriteVarint32(static_cast<uint32_t>(bytes.size()));
-  out.WriteString(bytes);
-}
-
-void write_wall_time(CodedOutputStream& out) {
-  const double seconds = now_seconds();
-  uint64_t raw;
-  std::memcpy(&raw, &seconds, sizeof raw);
-  out.WriteTag(kEventWallTime);
-  out.WriteLittleEndian64(raw);
+std::string event_of_value(int64_t step, const std::string& value) {
+  const std::string summary = proto_message([&](ProtoStream& out) { write_bytes(out, kSummaryValue, value); });
+  return proto_message([&](ProtoStream& out) {
+    write_double(out, kEventWallTime, now_seconds());
+    write_varint(out, kEventStep, static_cast<uint64_t>(step));
+    write_bytes(out, kEventSummary, summary);
+  });
 }
 
 uint32_t masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
@@ -83,28 +59,29 @@ TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   gethostname(host, sizeof host - 1);
   const std::string path = fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid());
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  record(message([](CodedOutputStream& out) {
-    write_wall_time(out);
+  record(proto_message([](ProtoStream& out) {
+    write_double(out, kEventWallTime, now_seconds());
     write_bytes(out, kEventFileVersion, "brain.Event:2");
   }));
 }
 
 void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double value) {
-  const std::string summary_value = message([&](CodedOutputStream& out) {
-    write_bytes(out, kValueTag, tag);
-    const float single = static_cast<float>(value);
-    uint32_t raw;
-    std::memcpy(&raw, &single, sizeof raw);
-    out.WriteTag(kValueSimple);
-    out.WriteLittleEndian32(raw);
+  record(event_of_value(step, proto_message([&](ProtoStream& out) {
+                          write_bytes(out, kValueTag, tag);
+                          write_float(out, kValueSimple, static_cast<float>(value));
+                        })));
+}
+
+void TensorBoardWriter::plugin(const std::string& tag, const std::string& name, const std::string& content) {
+  const std::string data = proto_message([&](ProtoStream& out) {
+    write_bytes(out, kPluginName, name);
+    write_bytes(out, kPluginContent, content);
   });
-  const std::string summary = message([&](CodedOutputStream& out) { write_bytes(out, kSummaryValue, summary_value); });
-  record(message([&](CodedOutputStream& out) {
-    write_wall_time(out);
-    out.WriteTag(kEventStep);
-    out.WriteVarint64(static_cast<uint64_t>(step));
-    write_bytes(out, kEventSummary, summary);
-  }));
+  const std::string metadata = proto_message([&](ProtoStream& out) { write_bytes(out, kMetadataPlugin, data); });
+  record(event_of_value(0, proto_message([&](ProtoStream& out) {
+                          write_bytes(out, kValueTag, tag);
+                          write_bytes(out, kValueMetadata, metadata);
+                        })));
 }
 
 void TensorBoardWriter::record(const std::string& bytes) {

@@ -6,13 +6,14 @@
 
 namespace debias {
 
-// Record framing (TFRecord): little-endian length, masked CRC-32C of it, the protobuf Event, masked CRC-32C of that. A failed write is
-// put off
-// to the next flush and otherwise ignored: the file is a convenience and never stops a run.
+// Record framing (TFRecord): little-endian length, masked CRC-32C of it, the protobuf Event, masked CRC-32C of that. A failed write is put
+// off to the next flush and otherwise ignored: the file is a convenience and never stops a run.
 class TensorBoardWriter {
  public:
   explicit TensorBoardWriter(const std::string& folder);  // creates events.out.tfevents.TIME.HOST.PID in it
   void scalar(const std::string& tag, int64_t step, double value);
+  // A summary without a value, whose `content` the plugin reads.
+  void plugin(const std::string& tag, const std::string& name, const std::string& content);
   ~TensorBoardWriter();
   TensorBoardWriter(const TensorBoardWriter&) = delete;
   TensorBoardWriter& operator=(const TensorBoardWriter&) = delete;

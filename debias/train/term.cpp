@@ -8,8 +8,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/bias_data.h"
-#include "debias/train/unit_rows.h"
 
 namespace debias {
 namespace {
@@ -116,9 +116,9 @@ void Term::try_estimates() const {
   }
 }
 
-void Term::load(const Dataset& dataset, int64_t views, bool keyed) {
+void Term::load(const SampleTable& dataset, int64_t views, bool keyed, const std::vector<double>& weights) {
   if (!options_.bias_features().empty()) bias_features_ = read_bias_features(options_.bias_features(), dataset);
-  if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset);
+  if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset, weights);
   if (!on_logits_as_they_are()) try_on_rows(views, keyed);
 }
 
@@ -150,7 +150,7 @@ Config Term::config() const {
   return term;
 }
 
-std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset) {
+std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset) {
   std::vector<Term> terms;
   std::map<std::string, int> uses;
   for (const auto& written : recipe.objective) {

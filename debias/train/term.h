@@ -49,8 +49,9 @@ class Term {
   void try_estimates() const;
 
   // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
-  // that what it cannot take is refused before a run begins. Data errors as of read_bias_features, usage errors of the objective.
-  void load(const Dataset& dataset, int64_t views, bool keyed = false);  // keyed: the method gives keys
+  // that what it cannot take is refused before a run begins. keyed: the method gives keys; weights: of Sampler::weights(), for the prior.
+  // Data errors as of read_bias_features, usage errors of the objective.
+  void load(const SampleTable& dataset, int64_t views, bool keyed = false, const std::vector<double>& weights = {});
 
   Config config() const;  // every option written out, schedules as schedules
 
@@ -70,6 +71,6 @@ class Term {
 
 // Usage errors: an objective that cannot use the recipe's views, or needs labels, bias values or bias features that are not there (the data
 // set is named); an option, or a scheduled value at any epoch of the run, that is out of place. No file is read.
-std::vector<Term> make_terms(const Recipe& recipe, const Dataset& dataset);
+std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
 
 }  // namespace debias

@@ -75,13 +75,18 @@ class Run {
       result.already_finished = true;
       return result;
     }
+    description_.data.accepted = check.accepted;
     if (!parts_.method) parts_ = checked_parts();
     if (begins == kResumed) share_checkpoint(checkpoint);
     on_leader([&] { folder_->put_in_force(parse_yaml(description_.recipe_yaml, "recipe")); });
-    if (checkpoint) restore_from(*checkpoint, check.forgets_best);
+    if (checkpoint) {
+      restore_from(*checkpoint, check.forgets_best);
+    } else if (folder_ && folder_->resumed()) {
+      log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_->path()));
+    }
     on_leader([&] { open_files(); });
     require_same_weights(parts_.model, fmt::format("they differ after step {}", state_.step), ranks_);
-    RankBatches batches(*parts_.loader, recipe_.train.batch_size(), ranks_);
+    RankBatches batches(*parts_.source, recipe_.train.batch_size(), ranks_);
     batches_ = &batches;
     if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
       log_.warn(
@@ -89,10 +94,12 @@ class Run {
                       "differ from one large pass",
                       *recipe_.train.micro_batch(), recipe_.train.batch_size()));
     }
+    for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log_.warn(line);
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     if (!ranks_.is_alone()) log_.note(fmt::format("{} processes share each batch", ranks_.size()));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
+    if (metrics_) metrics_->finish();
     result.failed_evaluations = state_.failed_evaluations;
     result.seconds = seconds_since(start);
     return result;
@@ -106,6 +113,8 @@ class Run {
     for (const auto& observer : input_.observers) observer->before_training(parts.model);
     return parts;
   }
+
+  Trained trained() const { return {parts_.model, *parts_.optimizers, *parts_.method, *parts_.source}; }
 
   // Rank 0's alone.
   std::optional<RunFolder> open_folder(const Config& resolved) const {
@@ -124,14 +133,10 @@ class Run {
   std::optional<OpenCheckpoint> newest_checkpoint(ResumeCheck& check) {
     if (!folder_->resumed()) return std::nullopt;
     std::optional<OpenCheckpoint> checkpoint = open_newest(folder_->checkpoints(), log_);
-    if (!checkpoint) {
-      log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_->path()));
-      return checkpoint;
-    }
+    if (!checkpoint) return checkpoint;
     require_possible(*checkpoint, recipe_.train.epochs());
-    if (checkpoint->state.finished) return checkpoint;
     check = check_resume(*checkpoint, description_, folder_->path(), input_.data_change, log_);
-    description_.data.accepted = check.accepted;
+    if (checkpoint->state.finished) require_metrics(folder_->path() + "/metrics.jsonl", checkpoint->state.metrics);
     return checkpoint;
   }
 
@@ -146,6 +151,7 @@ class Run {
       write_file_atomically(folder_->path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
       metrics_ = std::make_unique<MetricFiles>(folder_->path(), state_.metrics, log_);
     });
+    metrics_->begin(parse_yaml(description_.recipe_yaml, "recipe"));
   }
 
   // With several processes a signal is always obeyed by the loop, so that all of them end.
@@ -154,12 +160,12 @@ class Run {
   }
 
   void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
-    restore(checkpoint, parts_.model, *parts_.optimizers, *parts_.method);
+    restore(checkpoint, trained());
     state_ = checkpoint.state;
     parts_.method->terms().restore_estimates(state_.estimates);
-    if (state_.batch > parts_.loader->batches_per_epoch()) {
+    if (state_.batch > parts_.source->batches_per_epoch()) {
       throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", recipe_.output,
-                       checkpoint.file.path(), state_.batch, parts_.loader->batches_per_epoch());
+                       checkpoint.file.path(), state_.batch, parts_.source->batches_per_epoch());
     }
     if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
       throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
@@ -192,13 +198,12 @@ class Run {
   }
 
   std::vector<std::pair<std::string, double>> epoch() {
-    const auto start = Clock::now();
-    const double waited = parts_.loader->seconds_waited();
-    const int64_t batches = parts_.loader->batches_per_epoch(), first = state_.batch;
+    const int64_t batches = parts_.source->batches_per_epoch();
+    begun_ = {Clock::now(), parts_.source->seconds_waited(), state_.batch};
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
     parts_.method->terms().begin_epoch(state_.epoch);
-    parts_.loader->start(state_.epoch, first);
+    parts_.source->start(state_.epoch, state_.batch);
     while (const Batch* batch = batches_->next(own_orders())) {
       say_saved(false);
       one_step(*batch, batches);
@@ -206,12 +211,17 @@ class Run {
       after_step();
     }
     input_.progress->end();
-    const double seconds = seconds_since(start);
-    const double images = static_cast<double>((state_.batch - first) * recipe_.train.batch_size());
-    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for views", state_.epoch + 1, seconds, images / seconds,
-                          parts_.loader->seconds_waited() - waited));
-    if (metrics_) metrics_->timing("time/images_per_second", state_.step, images / seconds);
+    if (metrics_ && state_.batch > begun_.batch) metrics_->timing("time/images_per_second", state_.step, note_speed(""));
     return end_epoch();
+  }
+
+  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h). Returns images a second.
+  double note_speed(const std::string& remark) {
+    const double seconds = seconds_since(begun_.at);
+    const double images = static_cast<double>((state_.batch - begun_.batch) * recipe_.train.batch_size());
+    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for {}{}", state_.epoch + 1, seconds, images / seconds,
+                          parts_.source->seconds_waited() - begun_.waited, parts_.source->what(), remark));
+    return images / seconds;
   }
 
   void one_step(const Batch& batch, int64_t batches) {
@@ -266,6 +276,7 @@ class Run {
     const StepOrders now = orders();
     if (now.stop_signal == 0 && !now.save) return;
     save();
+    if (metrics_ && orders().stop_signal != 0) note_speed(fmt::format("; stopped after batch {}", state_.batch));
     stop_if_asked();
   }
 
@@ -375,8 +386,7 @@ class Run {
       state_.best_epoch = state_.epoch;
       to_disk([&] {
         prepare_to_save();
-        save_checkpoint(folder_->checkpoints() + "/best.safetensors", parts_.model, *parts_.optimizers, *parts_.method, state_,
-                        description_);
+        save_checkpoint(folder_->checkpoints() + "/best.safetensors", trained(), state_, description_);
       });
     }
   }
@@ -402,7 +412,7 @@ class Run {
     on_leader([&] {
       to_disk([&] {
         prepare_to_save();
-        save_generation(folder_->checkpoints(), parts_.model, *parts_.optimizers, *parts_.method, state_, description_);
+        save_generation(folder_->checkpoints(), trained(), state_, description_);
       });
     });
     last_checkpoint_ = Clock::now();
@@ -423,6 +433,11 @@ class Run {
   TrainingState state_;
   int64_t saved_step_ = -1;  // of the last checkpoint
   std::set<int64_t> named_;  // unreadable images
+  struct {
+    Clock::time_point at;
+    double waited = 0;
+    int64_t batch = 0;
+  } begun_;  // with the epoch, or with what was left of it
   Clock::time_point last_checkpoint_;
 };
 

@@ -16,12 +16,13 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/data/dataset.h"
+#include "debias/data/sample_table.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_folder.h"
+#include "debias/train/sampling.h"
 
 namespace debias {
 
@@ -47,7 +48,7 @@ class TrainObserver {
 
 struct TrainInput {
   Recipe recipe;
-  std::shared_ptr<const Dataset> dataset;  // recipe.train_data, opened
+  std::shared_ptr<const SampleTable> dataset;  // recipe.train_data, opened
   std::vector<std::shared_ptr<TrainObserver>> observers;
   std::vector<std::string> data_roots;  // folders in which nothing may be written
   DataRecord data;                      // what the data sets are now; those that are not in it are not compared at resume
@@ -75,7 +76,7 @@ struct TrainResult {
 TrainResult train(const TrainInput& input);
 
 // Every default written out; a valid recipe again, and resolving it changes nothing.
-Config resolve_recipe(const Recipe& recipe, const Dataset& dataset);
+Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset);
 
 // What a run will take, from a few trial steps; writes nothing.
 struct TrainPlan {
@@ -87,6 +88,8 @@ struct TrainPlan {
   double seconds_per_epoch = 0, seconds_total = 0;
   int64_t peak_bytes = 0;  // of the process, after the trial steps
   int64_t checkpoint_bytes = 0;
+  std::vector<DrawnGroup> groups;    // where the recipe has a sampler
+  std::vector<std::string> undrawn;  // undrawn_groups()
 };
 TrainPlan plan_training(const TrainInput& input);
 

@@ -19,8 +19,9 @@ const OptionTable<DecoupledOptions>& DecoupledOptions::table() {
   return table;
 }
 
-ObjectiveResult decoupled(const ObjectiveInput& given, const DecoupledOptions& options) {
-  DecoupledOptions::table().verify(options, kName);
+namespace {
+
+ObjectiveResult computed(const ObjectiveInput& given, const DecoupledOptions& options) {
   const ObjectiveInput input = checked_views(given, kName);
   return mean_over_view_pairs(input, loss_scale(options), kName, [&](const ViewPair& pair) -> AnchorLosses {
     const auto sums = two_view_sums(pair, {.temperature = options.temperature()}, kName);
@@ -29,13 +30,19 @@ ObjectiveResult decoupled(const ObjectiveInput& given, const DecoupledOptions& o
   });
 }
 
+}  // namespace
+
+ObjectiveResult decoupled(const ObjectiveInput& input, const DecoupledOptions& options) {
+  return computed(input, verified(options, kName));
+}
+
 ObjectiveEntry decoupled_entry() {
   ObjectiveEntry entry;
   entry.name = kName;
   entry.summary = "InfoNCE without the positive in its denominator (Yeh et al. 2022 eq. 6)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<DecoupledOptions>(std::move(entry), decoupled);
+  return with_options<DecoupledOptions>(std::move(entry), computed);
 }
 
 }  // namespace debias

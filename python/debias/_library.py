@@ -1,26 +1,63 @@
-"""The shared library with the operators torch.ops.debias.*, and the table of objectives that it holds."""
+"""The shared library with the operators torch.ops.debias.*, one for each minor version of torch, and the table of objectives.
+
+Where none fits the torch that is installed, `AVAILABLE` is false: the losses that _dense.py has are computed there, the others refuse.
+"""
 
 import functools
 import json
+import math
 import pathlib
+import warnings
 
 import torch
 
-TORCH_VERSION = "2.11.0"
+_FOLDER = pathlib.Path(__file__).parent
+
+
+def _minor(version):
+    """'2.11.0+cpu' -> (2, 11)."""
+    major, minor = version.split("+")[0].split(".")[:2]
+    return int(major), int("".join(character for character in minor if character.isdigit()))
+
+
+def built_for():
+    """The minor versions of torch that the package has a library for, as (2, 11)."""
+    names = (path.stem.split("-")[1] for path in (_FOLDER / "lib").glob("libdebias_torch-*.so"))
+    return sorted(_minor(name) for name in names)
+
+
+def _spoken(versions):
+    return " and ".join(", ".join(".".join(map(str, version)) for version in versions).rsplit(", ", 1))
+
+
+def _why_not(version, built):
+    if not built:
+        return f"debias: this copy has no library; found torch {version}; install a wheel of debias, or build it (docs/python.md)"
+    distance = lambda other: (abs(other[0] - _minor(version)[0]), abs(other[1] - _minor(version)[1]))
+    nearest = ".".join(map(str, min(built, key=distance)))
+    return f"debias has libraries for torch {_spoken(built)}, found torch {version}; the nearest is pip install 'torch=={nearest}.*'"
 
 
 def _load():
-    if torch.__version__.split("+")[0] != TORCH_VERSION:
-        raise ImportError(f"debias is built for torch {TORCH_VERSION}, found torch {torch.__version__}; install that version")
-    torch.ops.load_library(str(pathlib.Path(__file__).with_name("libdebias_torch.so")))
+    """Why there is no library, or None where one was loaded."""
+    built = built_for()
+    if _minor(torch.__version__) not in built:
+        return _why_not(torch.__version__, built)
+    path = _FOLDER / "lib" / "libdebias_torch-{}.{}.so".format(*_minor(torch.__version__))
+    try:
+        torch.ops.load_library(str(path))
+    except OSError as error:
+        return f"debias: {path.name} cannot be loaded ({error})"
+    return None
 
 
-_load()
+MISSING = _load()
+AVAILABLE = MISSING is None
 
 
 @functools.cache
 def _table():
-    return tuple(json.loads(torch.ops.debias.objective_table()))
+    return tuple(json.loads(torch.ops.debias.objective_table() if AVAILABLE else (_FOLDER / "objectives.json").read_text()))
 
 
 def objectives():
@@ -28,6 +65,26 @@ def objectives():
     return json.loads(json.dumps(_table()))
 
 
-def resolved_options(name, options):
+def require(what):
+    if not AVAILABLE:
+        raise RuntimeError(f"{what} needs the library: {MISSING}")
+
+
+def warn_once(composed):
+    """Called when the package is imported, which happens once."""
+    if not AVAILABLE:
+        warnings.warn(f"{MISSING}. Until then {len(composed)} of {len(_table())} losses are computed by plain compositions in Python, which "
+                      f"hold matrices of all pairs: {', '.join(composed)}", stacklevel=3)
+
+
+def resolved_options(entry, options):
     """The options in force for `options`; ValueError, in the words of the library, where one is refused."""
-    return json.loads(torch.ops.debias.resolved_options(name, options))
+    if AVAILABLE:
+        found = json.loads(torch.ops.debias.resolved_options(entry["name"], options))
+        return {name: math.inf if value == ".inf" else value for name, value in found.items()}
+    from ._options import resolved
+    return resolved(entry, json.loads(options))
+
+
+if __name__ == "__main__":  # after the options of an objective have changed
+    (_FOLDER / "objectives.json").write_text(json.dumps(json.loads(torch.ops.debias.objective_table()), indent=1) + "\n")

@@ -8,10 +8,16 @@ from typing import NamedTuple, Optional
 
 import torch
 
-from ._library import _table, resolved_options
+from . import _dense, _inputs
+from ._gather import batch_of_all
+from ._library import AVAILABLE, MISSING, _table, resolved_options
 
 _VARIANTS = ("stable", "paper", "authors")
+_REDUCTIONS = ("mean", "sum", "none")
+_ENGINES = ("auto", "fused", "blocked", "dense", "python")  # as the evidence numbers them; python is no choice
 _COMMON = {
+    "reduction": ("mean", "mean | sum over the anchors in use | none: the losses of all anchors, view-major, 0 for one left out"),
+    "gather_distributed": (False, "the loss of the batch of all processes of torch.distributed, with gradients for DistributedDataParallel"),
     "normalize": (True, "divide rows by their L2 norms first; False: they are taken as given"),
     "engine": ("auto", "auto | fused | blocked | dense; dense may be differentiated twice"),
     "memory_budget": (256 << 20, "bytes that the fused engine may hold between forward and backward pass"),
@@ -26,13 +32,17 @@ class Evidence(NamedTuple):
     clamped: int  # anchors whose clamp, floor or fall-back acted
     min_estimate: Optional[float]  # the smallest estimate before it acted
     effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
-    fused: bool  # computed by the tile engine
+    engine: str  # fused (tiles), blocked (blocks of rows), dense (the whole matrix) or python (the same outside the library)
+
+    @property
+    def fused(self):
+        return self.engine == "fused"
 
 
 def _evidence(numbers):
-    anchors, used, clamped, least, effective, fused = numbers.tolist()
+    anchors, used, clamped, least, effective, engine = numbers.tolist()
     some = lambda number: None if math.isinf(number) else number
-    return Evidence(int(anchors), int(used), int(clamped), some(least), some(effective), bool(fused))
+    return Evidence(int(anchors), int(used), int(clamped), some(least), some(effective), _ENGINES[int(engine)])
 
 
 def _refuse_unknown(name, given, known):
@@ -52,34 +62,64 @@ def _as_json(options):
     return json.dumps({key: _plain(value) for key, value in options.items()})
 
 
+def _choice(name, option, value, choices):
+    if value not in choices:
+        near = difflib.get_close_matches(str(value), choices, n=1)
+        raise ValueError(f"{name}: {option}: unknown value '{value}'; " +
+                         (f"did you mean '{near[0]}'?" if near else f"give {', '.join(choices[:-1])} or {choices[-1]}"))
+    return value
+
+
+def _is_learnt(value):
+    return isinstance(value, torch.Tensor) and (value.requires_grad or isinstance(value, torch.nn.Parameter))
+
+
 class Objective(torch.nn.Module):
-    """What the losses share: options checked by the library, one value, its evidence. No parameters and no buffers."""
+    """What the losses share: options checked by the library, one value, its evidence. No buffers, and no parameters but a temperature that
+    is given as one."""
 
     _entry = None  # of the table; set in the classes that are made from it
 
-    def __init__(self, **options):
+    def __init__(self, *temperature, **options):
         super().__init__()
         name = type(self).__name__
         own = [option["name"] for option in self._entry["options"]]
+        if temperature:
+            if "temperature" not in own or "temperature" in options or len(temperature) > 1:
+                raise TypeError(f"{name}: options go by keyword" + (", but for one temperature" if "temperature" in own else ""))
+            options["temperature"] = temperature[0]
         _refuse_unknown(name, options, [*own, "variant", *_COMMON])
+        if not AVAILABLE and self._entry["name"] not in _dense.COMPOSED:
+            raise RuntimeError(f"{name} needs the library: {MISSING}")
+        self.reduction = _choice(name, "reduction", options.pop("reduction", "mean"), _REDUCTIONS)
+        if self.reduction != "mean" and self._entry["kind"] == "regulariser":
+            raise ValueError(f"{name}: reduction: one number of the whole batch has no losses of anchors; give mean, found {self.reduction}")
+        self.gather_distributed = bool(options.pop("gather_distributed", False))
         self.normalize = bool(options.pop("normalize", True))
-        self.engine = options.pop("engine", "auto")
-        self.memory_budget = int(options.pop("memory_budget", 256 << 20))
-        if self.engine not in ("auto", "fused", "blocked", "dense"):
-            raise ValueError(f"{name}: engine: unknown value '{self.engine}'; give auto, fused, blocked or dense")
+        self.engine = _choice(name, "engine", options.pop("engine", "auto"), _ENGINES[:-1])
+        self.memory_budget = options.pop("memory_budget", 256 << 20)
+        if not isinstance(self.memory_budget, int) or self.memory_budget < 0:
+            raise ValueError(f"{name}: memory_budget: expected bytes, at least 0, found {self.memory_budget!r}")
         if options.get("variant") is None:
             options.pop("variant", None)
+        self.temperature = options["temperature"] if _is_learnt(options.get("temperature")) else None
         self._options = ""
         self._accept(options)
         self._evidence = self._per_anchor = None
 
     def _accept(self, given):
-        self.options = resolved_options(self._entry["name"], _as_json(given))
+        if _is_learnt(given.get("temperature")):
+            _inputs.temperature(type(self).__name__, given["temperature"])
+        self.options = resolved_options(self._entry, _as_json(given))
         self._options = _as_json(self.options)
+        # Where rows are divided by the root of a temperature that is learnt: the temperature is 1 for whoever is given them.
+        self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
 
     def set(self, **options):
         """Options in force from now on: what a schedule calls between epochs."""
         _refuse_unknown(type(self).__name__, options, list(self.options))
+        if self.temperature is not None and "temperature" in options:
+            raise ValueError(f"{type(self).__name__}: temperature: it is learnt; change the tensor itself")
         self._accept({**self.options, **options})
         return self
 
@@ -90,71 +130,148 @@ class Objective(torch.nn.Module):
 
     @property
     def per_anchor(self):
-        """Losses of the last call's anchors, view-major, detached; NaN for an anchor dropped from the mean."""
+        """Losses of the last call's anchors, view-major, detached; NaN for an anchor dropped from the mean (0 with reduction="none")."""
         return self._per_anchor
 
     def extra_repr(self):
-        return ", ".join(f"{key}={value}" for key, value in self.options.items())
+        options = {**self.options, "temperature": "learnt"} if self.temperature is not None else self.options
+        changed = {key: getattr(self, key) for key in ("reduction", "gather_distributed") if getattr(self, key) != _COMMON[key][0]}
+        return ", ".join(f"{key}={value}" for key, value in {**options, **changed}.items())
 
     def _evaluate(self, z, labels=None, bias_labels=None, weights=None, prior=None, ids=None, keys=None, key_labels=None, key_ids=None,
-                  positives=None):
-        value, self._per_anchor, self._evidence = torch.ops.debias.objective(
-            z, self._entry["name"], self._options, labels, bias_labels, weights, prior, ids, keys, key_labels, key_ids, positives, self.engine,
-            self.memory_budget, self.normalize)
+                  positives=None, temperature=None):
+        name = type(self).__name__
+        integers = lambda value, what: _inputs.integers(name, value, what, z)
+        given = {"labels": integers(labels, "labels"), "bias_labels": integers(bias_labels, "bias_labels"),
+                 "weights": _inputs.numbers(name, weights, "weights", z), "prior": _inputs.numbers(name, prior, "prior", z),
+                 "ids": integers(ids, "ids"), "keys": keys if keys is None else _inputs.embeddings(name, keys, "keys"),
+                 "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
+        if self.gather_distributed:
+            z, given = batch_of_all(name, z, given)
+        temperature = self.temperature if temperature is None else temperature
+        temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
+        if not AVAILABLE or (temperature is not None and self._moves_a_floor()):
+            value, per_anchor, evidence = self._composed(z, given, temperature)
+        else:
+            value, per_anchor, evidence = self._computed(z, given, temperature)
+        if not _exporting():
+            self._per_anchor, self._evidence = per_anchor.detach(), evidence.detach()
         return value
+
+    def _moves_a_floor(self):
+        """Whether the formula has the temperature beside the similarities: in floors e^{-1/t}."""
+        return "floor" in (self.options.get("clamp"), self.options.get("guard"))
+
+    def _unit(self, rows):
+        if rows is None:
+            return None
+        rows = rows if rows.dtype == torch.float64 else rows.float()
+        return rows / torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_min(1e-12) if self.normalize else rows
+
+    def _computed(self, z, given, temperature):
+        options, normalize, scale = self._options, self.normalize, None
+        if temperature is not None:
+            options, normalize = self._at_one, False
+            root = torch.as_tensor(temperature, device=z.device).sqrt()
+            z, keys, positives = (rows if rows is None else self._unit(rows) / root for rows in (z, given["keys"], given["positives"]))
+            given = {**given, "keys": keys, "positives": positives}
+            if self.options["base_temperature"] != "none":
+                scale = root.square() / self.options["base_temperature"]
+        arguments = (z, self._entry["name"], options, given["labels"], given["bias_labels"], given["weights"], given["prior"], given["ids"],
+                     given["keys"], given["key_labels"], given["key_ids"], given["positives"], self.engine, self.memory_budget, normalize)
+        if self.reduction == "none":
+            losses, evidence = torch.ops.debias.anchor_losses(*arguments)
+            losses = losses if scale is None else losses * scale
+            return losses, losses, evidence
+        value, per_anchor, evidence = torch.ops.debias.objective(*arguments)
+        if self.reduction == "sum":
+            value = value * evidence[1].to(value.dtype)
+        return (value, per_anchor, evidence) if scale is None else (value * scale, per_anchor * scale, evidence)
+
+    def _composed(self, z, given, temperature):
+        name = type(self).__name__
+        if self.engine in ("fused", "blocked"):
+            why = MISSING or "a temperature that is learnt moves the floor; choose another clamp or guard, or engine auto"
+            raise ValueError(f"{name}: engine {self.engine} cannot be had: {why}")
+        if given["keys"] is not None or given["ids"] is not None:
+            why = f"the library: {MISSING}" if MISSING else "another clamp or guard where the temperature is learnt: it moves the floor"
+            raise ValueError(f"{name}: keys and ids need {why}")
+        logits = self._entry["kind"] == "logits"
+        rows = (z if z.dtype == torch.float64 else z.float()) if logits else self._unit(z if z.dim() == 3 else z.unsqueeze(1))
+        self._check_composed(rows, given, logits)
+        with torch.autocast(z.device.type, enabled=False):
+            result = _dense.evaluated(self._entry["name"], self.options, rows, given["labels"], given["bias_labels"], given["prior"], temperature)
+        if self.reduction == "none":
+            losses = result.per_anchor.where(~result.per_anchor.isnan(), torch.zeros_like(result.per_anchor))
+            return losses, losses, result.evidence
+        value = result.value * result.evidence[1].to(result.value.dtype) if self.reduction == "sum" else result.value
+        return value, result.per_anchor, result.evidence
+
+    def _check_composed(self, rows, given, logits):
+        name = type(self).__name__
+        if not rows.numel() or (logits and rows.dim() != 2):
+            raise ValueError(f"{name}: expected non-empty " + ("logits [samples, classes]" if logits else "embeddings [samples, views, "
+                             "dimensions]") + f", found shape {list(rows.shape)}")
+        if not logits and rows.shape[1] < self._entry["min_views"]:
+            raise ValueError(f"{name}: needs at least {self._entry['min_views']} views of each sample; found {rows.shape[1]}")
+        needs = {"labels": self._entry["needs_labels"] or self.options.get("drop_false_negatives", False),
+                 "bias_labels": self._entry["needs_bias"]}
+        for what, needed in needs.items():
+            if needed and given[what] is None:
+                raise ValueError(f"{name}: needs {what}; none were given")
+            if given[what] is not None and len(given[what]) != len(rows):
+                raise ValueError(f"{name}: {what}: expected [{len(rows)}], one per sample, found {list(given[what].shape)}")
+
+
+def _exporting():
+    asked = getattr(torch.compiler, "is_exporting", None)
+    return asked is not None and asked()
 
 
 def _of_last_call(field):
     return property(lambda self: None if self._evidence is None else getattr(self.evidence, field), doc=f"`evidence.{field}`")
 
 
-for _field in Evidence._fields:
+for _field in ("anchors", "anchors_used", "clamped", "min_estimate", "effective_sample_size", "fused"):
     setattr(Objective, _field, _of_last_call(_field))
 
 
-def _views(views, name):
-    """[B, D] each, or one [B, V, D], as [B, V, D] whose views lie one after the other in memory."""
-    if len(views) == 1 and isinstance(views[0], (tuple, list)):
-        views = tuple(views[0])
-    if len(views) == 1:
-        return views[0]
-    if not views:
-        raise TypeError(f"{name}: expected views of shape [B, D], or one tensor [B, V, D]; none were given")
-    shapes = [tuple(view.shape) for view in views]
-    if len(set(shapes)) != 1 or len(shapes[0]) != 2:
-        raise ValueError(f"{name}: expected views of one shape [B, D], found {', '.join(map(str, shapes))}; labels go by keyword")
-    return torch.stack(views).transpose(0, 1)
-
-
 class _LabelFree(Objective):
-    def forward(self, *views, labels=None, ids=None, keys=None, key_labels=None, key_ids=None):
+    def forward(self, *views, labels=None, ids=None, keys=None, key_labels=None, key_ids=None, temperature=None):
         """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them.
 
         keys [K, D], such as a queue: the first view is compared with them, and the further views are its positives, as in `loss(q, k,
         keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own are no negatives, and are
-        its positives where there is no further view. key_labels [K] go with labels.
+        its positives where there is no further view. key_labels [K] go with labels. temperature: in place of the option, a tensor that may
+        ask for a gradient.
         """
+        name = type(self).__name__
         if keys is None or len(views) < 2:
-            return self._evaluate(_views(views, type(self).__name__), labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids)
+            return self._evaluate(_inputs.views(name, views), labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
+                                  temperature=temperature)
+        _inputs.views(name, views)
         return self._evaluate(views[0], labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
-                              positives=torch.stack(views[1:]).transpose(0, 1))
+                              positives=torch.stack(views[1:]).transpose(0, 1), temperature=temperature)
 
 
 class _Supervised(Objective):
-    def forward(self, features, labels=None, bias_labels=None, weights=None, *, ids=None, keys=None, key_labels=None, key_ids=None):
+    def forward(self, features, labels=None, bias_labels=None, weights=None, *, ids=None, keys=None, key_labels=None, key_ids=None,
+                temperature=None):
         """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F].
 
         keys [K, D] with key_labels [K], such as a queue: what the features are compared with, in place of each other. ids [B] and key_ids
-        [K] (negative: of no sample) name the samples.
+        [K] (negative: of no sample) name the samples. temperature: in place of the option, a tensor that may ask for a gradient.
         """
-        return self._evaluate(_views((features,), type(self).__name__), labels, bias_labels, weights, ids=ids, keys=keys,
-                              key_labels=key_labels, key_ids=key_ids)
+        if temperature is not None and "temperature" not in self.options:
+            raise TypeError(f"{type(self).__name__}: temperature: it has none")
+        return self._evaluate(_inputs.views(type(self).__name__, (features,)), labels, bias_labels, weights, ids=ids, keys=keys,
+                              key_labels=key_labels, key_ids=key_ids, temperature=temperature)
 
 
 class _OnLogits(Objective):
     def forward(self, logits, labels, bias_labels=None, prior=None):
         """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch where it is left out."""
-        return self._evaluate(logits, labels, bias_labels, prior=prior)
+        return self._evaluate(_inputs.embeddings(type(self).__name__, logits, "logits"), labels, bias_labels, prior=prior)
 
 
 def _base_of(entry):
@@ -173,10 +290,11 @@ def class_name(objective):
 
 
 def _signature(entry):
-    keyword = lambda name, default: inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
-    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    parameters += [keyword(option["name"], None if option["default"] == "none" else option["default"]) for option in entry["options"]]
-    parameters += [keyword("variant", None)] + [keyword(name, default) for name, (default, _) in _COMMON.items()]
+    positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("self", positional)]
+    parameters += [inspect.Parameter(option["name"], positional if option["name"] == "temperature" else keyword,
+                                     default=None if option["default"] == "none" else option["default"]) for option in entry["options"]]
+    parameters += [inspect.Parameter(name, keyword, default=default) for name, (default, _) in {"variant": (None, ""), **_COMMON}.items()]
     return inspect.Signature(parameters)
 
 
@@ -193,8 +311,8 @@ def _docstring(entry, base):
 def _class(entry, module):
     base, name = _base_of(entry), class_name(entry["name"])
 
-    def __init__(self, **options):
-        Objective.__init__(self, **options)
+    def __init__(self, *temperature, **options):
+        Objective.__init__(self, *temperature, **options)
 
     __init__.__signature__ = _signature(entry)
     __init__.__qualname__ = f"{name}.__init__"

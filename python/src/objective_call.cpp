@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <array>
@@ -68,7 +69,7 @@ ObjectiveValue with_evidence(const ObjectiveResult& result) {
   const double none = std::numeric_limits<double>::infinity();
   const std::array<double, 6> numbers = {static_cast<double>(result.anchors),         static_cast<double>(result.anchors_used),
                                          static_cast<double>(result.clamped),         result.min_estimate.value_or(none),
-                                         result.effective_sample_size.value_or(none), result.fused() ? 1.0 : 0.0};
+                                         result.effective_sample_size.value_or(none), static_cast<double>(result.engine)};
   return {result.value, result.per_anchor, at::tensor(numbers, at::kDouble).to(result.value.device())};
 }
 
@@ -97,7 +98,8 @@ ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call) {
                                 compared(call.input.positives, z, normalize), entry, call));
 }
 
-ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted) {
+ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted,
+                                          const at::Tensor& of_losses) {
   const OwnGraph own(wanted.any());
   const ObjectiveEntry& entry = entry_of(call.name);
   const bool normalize = normalizes(entry, call);
@@ -123,8 +125,13 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   for (const auto& [tensor, asked] : {std::pair(rows, wanted.z), std::pair(keys, wanted.keys), std::pair(positives, wanted.positives)}) {
     if (asked) leaves.push_back(tensor);
   }
-  auto gradients = torch::autograd::grad({out.result.value}, leaves, {}, false, false, true);
+  const at::Tensor losses = out.result.per_anchor;
+  // Anchors left out of the mean have no gradient, whatever is asked of them.
+  const at::Tensor wanted_of = of_losses.defined() ? of_losses.where(losses.detach().isnan().logical_not(), 0) : at::Tensor();
+  auto gradients = of_losses.defined() ? torch::autograd::grad({losses}, leaves, {wanted_of}, false, false, true)
+                                       : torch::autograd::grad({out.result.value}, leaves, {}, false, false, true);
   out.result.value = out.result.value.detach();
+  out.result.per_anchor = losses.detach();
   const at::NoGradGuard no_graph;
   size_t next = 0;
   const auto taken = [&](const at::Tensor& of) {

@@ -22,7 +22,7 @@ struct ObjectiveCall : torch::CustomClassHolder {
 struct ObjectiveValue {
   at::Tensor value;       // 0-d
   at::Tensor per_anchor;  // [anchors]
-  at::Tensor evidence;    // double [6]: anchors, anchors used, clamped, least estimate, effective sample size (inf: none), fused
+  at::Tensor evidence;    // double [6]: anchors, anchors used, clamped, least estimate, effective sample size (inf: none), engine
 };
 
 // The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it
@@ -42,8 +42,10 @@ struct ObjectiveGradient {
   at::Tensor gradient, keys_gradient, positives_gradient;
 };
 
-// The same with the gradient formed at once: a graph is built and consumed inside.
-ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted);
+// The same with the gradient formed at once: a graph is built and consumed inside. With `of_losses` [anchors] the gradient is that of
+// sum_a of_losses_a loss_a in place of the value's.
+ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted,
+                                          const at::Tensor& of_losses = {});
 
 // What evaluated_with_gradient returns, as tensors without data.
 ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted);

@@ -54,7 +54,8 @@ class Result:
 def limited(limits, processor, closed):
     """What a child does before it becomes the command."""
     def prepare():
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and children would inherit that
+        for number in (signal.SIGPIPE, signal.SIGHUP):  # Python ignores the one, nohup the other, and children would inherit that
+            signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         for what, value in limits.items():
             resource.setrlimit(what, (value, resource.getrlimit(what)[1] if what == resource.RLIMIT_STACK else value))

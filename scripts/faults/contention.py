@@ -71,6 +71,14 @@ def killed(place, random):
     place.require_finishes(run, "plain", whole(place, "plain"), MORE)
 
 
+def written_at(path):
+    """None between its renaming to `previous` and that of the next one to `last`."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+
+
 def checkpoints_keep_coming(place, random):
     """With checkpoint_every: 1, no more than five seconds pass without one."""
     run = place / "run"
@@ -80,8 +88,8 @@ def checkpoints_keep_coming(place, random):
         last = checkpoint(run)
         wait_until(lambda: os.path.exists(last), process, "the first checkpoint")
         for _ in range(3):
-            before, seen = os.stat(last).st_mtime_ns, time.monotonic()
-            wait_until(lambda: os.stat(last).st_mtime_ns != before, process, "another checkpoint")
+            before, seen = written_at(last), time.monotonic()
+            wait_until(lambda: written_at(last) not in (None, before), process, "another checkpoint")
             require(time.monotonic() - seen <= 5, f"{time.monotonic() - seen:.1f} s without a checkpoint")
         process.send_signal(signal.SIGTERM)
         place.command.finish(process).expect(75)

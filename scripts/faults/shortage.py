@@ -75,7 +75,7 @@ def stack(kilobytes, threads):
     """Without `kilobytes`, the stack as it is: whether another stack makes the difference."""
     def body(place, random):
         run = place / "run"
-        words = place.training(run, f"train.threads={threads}", "train.workers=2")
+        words = place.training(run, f"train.threads={threads}", "train.workers=2", "train.epochs=1")
         place.run(*words, limits={resource.RLIMIT_STACK: kilobytes << 10} if kilobytes else {}).expect(0)
         require_nothing_half_written(run)
     return body

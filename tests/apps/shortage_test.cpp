@@ -50,9 +50,17 @@ TEST_F(Shortage, OfAddressSpaceIsOneLineAboutMemoryEvenWhileTheProgramStarts) {
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
-// Three threads crash with any stack, on layers of 8 channels: scripts/inject_faults.py has that case (docs/reliability.md).
+// Where less is left than the code of a kernel takes, oneDNN goes on without it.
+TEST_F(Shortage, OfAddressSpaceInTrainingIsOneLineToo) {
+  for (int megabytes = 450; megabytes <= 470; megabytes += 4) {
+    const std::string limit = fmt::format("ulimit -v {}; exec \"$@\"", megabytes * 1024);
+    const auto result = run_under(limit, training(folder_ / std::to_string(megabytes), {"train.workers=0"}));
+    if (result.exit != 0) expect_one_line(result, 5, "debias: ");
+  }
+}
+
 TEST_F(Shortage, OfStackIsMadeUpFor) {
-  for (const char* threads : {"train.threads=1", "train.threads=2"}) {
+  for (const char* threads : {"train.threads=1", "train.threads=2", "train.threads=3"}) {
     const auto result = run_under("ulimit -s 64; exec \"$@\"", training(folder_ / threads, {threads, "train.workers=2"}));
     EXPECT_EQ(result.exit, 0) << result.err;
   }

@@ -169,7 +169,8 @@ TEST_F(TrainCommand, CheckpointShowAndVerify) {
 }
 
 TEST_F(TrainCommand, EveryRegistryIsListed) {
-  for (const char* kind : {"objectives", "encoders", "heads", "datasets", "views", "steps", "optimizers", "schedules", "protocols"}) {
+  for (const char* kind :
+       {"objectives", "encoders", "heads", "datasets", "views", "steps", "optimizers", "schedules", "protocols", "methods", "samplers"}) {
     const auto json = nlohmann::json::parse(run_debias({"list", kind, "--json"}).out);
     EXPECT_GE(json[kind].size(), 2u) << kind;
   }

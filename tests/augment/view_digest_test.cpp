@@ -6,8 +6,8 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/sha256.h"
-#include "tests/augment/instruction_sets.h"
-#include "tests/augment/test_images.h"
+#include "tests/image/instruction_sets.h"
+#include "tests/image/test_images.h"
 
 namespace debias {
 namespace {

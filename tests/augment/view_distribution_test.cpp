@@ -9,7 +9,7 @@
 #include "debias/augment/random_resized_crop.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/registry.h"
-#include "tests/augment/test_images.h"
+#include "tests/image/test_images.h"
 
 namespace debias {
 namespace {

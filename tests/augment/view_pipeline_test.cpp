@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "tests/augment/test_images.h"
+#include "tests/image/test_images.h"
 
 namespace debias {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "debias/augment/view_pipeline.h"
-#include "tests/augment/test_images.h"
+#include "tests/image/test_images.h"
 
 namespace debias {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <new>
 
-#include "debias/augment/lab.h"
 #include "debias/augment/view_pipeline.h"
-#include "debias/augment/ycbcr.h"
 #include "debias/core/error.h"
-#include "tests/augment/test_images.h"
+#include "debias/image/lab.h"
+#include "debias/image/ycbcr.h"
+#include "tests/image/test_images.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "tests/data/fixture_files.h"
 
 namespace debias {

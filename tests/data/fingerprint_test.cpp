@@ -1,4 +1,5 @@
 #include "debias/data/fingerprint.h"
+#include "debias/data/dataset_registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

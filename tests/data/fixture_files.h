@@ -13,9 +13,9 @@
 
 #include "debias/core/config.h"
 #include "debias/core/error.h"
-#include "debias/core/image.h"
-#include "debias/data/dataset.h"
-#include "debias/data/png_encode.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/image/image.h"
+#include "debias/image/png_encode.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias::fixture {

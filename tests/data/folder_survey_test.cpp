@@ -1,4 +1,5 @@
 #include "debias/data/folder_survey.h"
+#include "debias/data/dataset_registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -59,5 +59,36 @@ TEST(WeightedSampler, RefusesWeightsThatAreNone) {
   EXPECT_TRUE(WeightedSampler({}, 0).epoch(1, 0).empty());
 }
 
+TEST(BalancedSampler, EveryRoundHasEachGroupAndAGroupRepeatsNothingBeforeItsEnd) {
+  std::vector<int64_t> groups(60, 4);  // 3 of group 9, 7 of group 2, 50 of group 4
+  for (int i = 0; i < 3; ++i) groups[static_cast<size_t>(20 * i)] = 9;
+  for (int i = 0; i < 7; ++i) groups[static_cast<size_t>(5 + 8 * i)] = 2;
+  const BalancedSampler sampler(groups);
+  const auto visits = sampler.epoch(5, 1);
+  ASSERT_EQ(visits.size(), 60u);
+  std::vector<uint32_t> seen(60, 0);
+  std::set<std::vector<int64_t>> orders;
+  for (size_t round = 0; round < 20; ++round) {
+    std::vector<int64_t> order;
+    for (size_t i = 0; i < 3; ++i) {
+      const Visit& visit = visits[3 * round + i];
+      order.push_back(groups[static_cast<size_t>(visit.index)]);
+      EXPECT_EQ(visit.occurrence, seen[static_cast<size_t>(visit.index)]++);
+    }
+    orders.insert(order);
+    EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 3u) << round;
+  }
+  EXPECT_GT(orders.size(), 3u);  // the order of the groups is drawn, too
+  for (size_t i = 0; i < 60; ++i) {
+    const double size = groups[i] == 9 ? 3 : groups[i] == 2 ? 7 : 50;
+    EXPECT_NEAR(seen[i], 20 / size, 1) << i;  // what a group gives differs by one at most
+    EXPECT_DOUBLE_EQ(sampler.weights()[i], 1 / size);
+  }
+  EXPECT_EQ(indices(visits), indices(sampler.epoch(5, 1)));
+  EXPECT_NE(indices(visits), indices(sampler.epoch(5, 2)));
+  EXPECT_NE(indices(visits), indices(sampler.epoch(6, 1)));
+  EXPECT_TRUE(BalancedSampler({}).epoch(1, 0).empty());
+}
+
 }  // namespace
 }  // namespace debias

@@ -220,6 +220,26 @@ TEST(ResNet, HalfWidthPairIsThePublishedOne) {
   EXPECT_NEAR(static_cast<double>(count(l) + count(ab) + 2 * head()) * 1e-6, 12, 0.5);
 }
 
+// What torch gives a layer of its own: U(-b, b), b = 1 / sqrt(fan in); every other weight as without the option.
+TEST(ResNet, TheStemMayBeginAsTheCodeOfDclLeavesIt) {
+  const ResNet usual(18, ResNetOptions().width(8).stem_width(64), 3, 1);
+  const ResNet dcl(18, ResNetOptions().width(8).stem_width(64).stem_weights(StemWeights::kUniform), 3, 1);
+  const double bound = 1 / std::sqrt(27.0);
+  for (const auto& item : usual.named_parameters()) {
+    const at::Tensor theirs = dcl.named_parameters()[item.key()].detach();
+    if (item.key() != "conv1.weight") {
+      EXPECT_TRUE(at::equal(item.value(), theirs)) << item.key();
+      continue;
+    }
+    EXPECT_LE(theirs.abs().max().item<double>(), bound);
+    EXPECT_GT(theirs.abs().max().item<double>(), 0.99 * bound);
+    EXPECT_NEAR(theirs.square().mean().item<double>(), bound * bound / 3, 0.1 * bound * bound / 3);
+    EXPECT_GT(item.value().abs().max().item<double>(), bound / 2);
+  }
+  EXPECT_EQ(usual.config().find("stem_weights"), nullptr);
+  EXPECT_EQ(dcl.config().find("stem_weights")->text(), "fan_in_uniform");
+}
+
 TEST(ResNet, StemWidthIsWrittenWhereItIsSet) {
   EXPECT_EQ(ResNet(18, ResNetOptions().width(8), 3, 1).config().find("stem_width"), nullptr);
   EXPECT_EQ(ResNet(18, ResNetOptions().width(8).stem_width(16), 3, 1).config().find("stem_width")->text(), "16");

@@ -3,25 +3,26 @@
 
 #include <gtest/gtest.h>
 
-#include "debias/evaluate/group_tables.h"
+#include "debias/evaluate/protocols/group_tables.h"
 #include "tests/evaluate/toy.h"
 
 namespace debias {
 namespace {
 
-using Json = nlohmann::ordered_json;
+Json table_of(const DatasetInfo& info, const GroupSamples& samples) {
+  return group_table_json(group_table(info, count_groups(samples)),
+                          class_table(samples.labels, samples.predictions, samples.classes, info.class_names));
+}
 
 TEST(Confusion, CountsLabelledImagesByLabelAndPrediction) {
-  Json table;
-  add_confusion({0, 0, 1, kUnknown, 1}, {0, 1, 1, 2, 1}, 3, {"a", "b"}, table);
+  const Json table = class_table_json(class_table({0, 0, 1, kUnknown, 1}, {0, 1, 1, 2, 1}, 3, {"a", "b"}));
   EXPECT_EQ(table["confusion"].dump(), "[[1,1,0],[0,2,0],[0,0,0]]");
   EXPECT_EQ(table["per_class"].dump(), R"({"a":{"count":2,"predicted":1,"accuracy":0.5},"b":{"count":2,"predicted":3,"accuracy":1.0},)"
                                        R"("2":{"count":0,"predicted":0,"accuracy":null}})");
 }
 
 TEST(Confusion, OfVeryManyClassesOnlyTheClassesAreListed) {
-  Json table;
-  add_confusion({200}, {0}, kLargestConfusion + 1, {}, table);
+  const Json table = class_table_json(class_table({200}, {0}, kLargestConfusion + 1, {}));
   EXPECT_FALSE(table.contains("confusion"));
   EXPECT_EQ(table["per_class"]["200"]["accuracy"], 0.0);
 }
@@ -33,7 +34,7 @@ TEST(GroupTables, HoldFairlearnsRatesByBiasValueAndClass) {
   DatasetInfo info;
   info.class_names = {"cat", "dog"};
   info.bias_names = {"red", "blue"};
-  const Json table = group_tables(info, samples, count_groups(samples));
+  const Json table = table_of(info, samples);
   EXPECT_EQ(table["labels"].dump(), R"(["cat","dog"])");
   EXPECT_EQ(table["count"].dump(), "[[4,2],[1,3]]");
   EXPECT_EQ(table["confusion"].dump(), "[[4,2],[2,3]]");
@@ -46,7 +47,7 @@ TEST(GroupTables, HoldFairlearnsRatesByBiasValueAndClass) {
 
 TEST(GroupTables, ARateWithoutImagesIsNull) {
   const GroupSamples samples{{0, 0}, {0, 0}, {0, 1}, 2, 2};
-  const Json table = group_tables({}, samples, count_groups(samples));
+  const Json table = table_of({}, samples);
   EXPECT_TRUE(table["by_bias"]["0"]["false_positive_rate"]["0"].is_null());
   EXPECT_TRUE(table["by_bias"]["0"]["true_positive_rate"]["1"].is_null());
   EXPECT_TRUE(table["by_bias"]["1"]["accuracy"].is_null());
@@ -62,8 +63,8 @@ TEST(Predictions, OfEveryClassifyingProtocolAreDescribed) {
                                                              {"mean_classifier", "{}", "mean_classifier"}};
   for (const auto& [name, yaml, whose] : protocols) {
     const EvaluationResult result = judged(toy_input(), name, yaml);
-    EXPECT_EQ(result.details["predictions"], whose) << name;
-    const auto& table = result.details["by_class"]["test"];
+    EXPECT_EQ(details(result)["predictions"], whose) << name;
+    const auto table = details(result)["by_class"]["test"];
     EXPECT_EQ(table["confusion"].size(), 3u) << name;
     int64_t right = 0;
     for (size_t c = 0; c < 3; ++c) right += table["confusion"][c][c].get<int64_t>();

@@ -107,12 +107,10 @@ TEST(RequireFinite, NamesTheFirstBadRowByItsPlaceInTheDataSet) {
             std::string::npos);
 }
 
-TEST(ExtractFeatures, OfAnEmptySetOrInAnUnknownPrecisionAreRefused) {
+TEST(ExtractFeatures, OfAnEmptySetAreRefused) {
   ToyEncoder encoder;
   EXPECT_EQ(error_of(ErrorKind::kData, [&] { extract(encoder, std::make_shared<ToyDataset>(0, 3), batches_of(4)); }),
             "features of toy train: the data set is empty");
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { extract(encoder, std::make_shared<ToyDataset>(5, 3), batches_of(4).precision("fp16")); }),
-            "features: precision: unknown value 'fp16'; give fp32 or bf16");
 }
 
 // A convolution is what autocast lowers; its features agree to the 8 bits of a bf16 mantissa and are float32 again.
@@ -132,7 +130,7 @@ TEST(ExtractFeatures, InBf16AgreeToItsPrecision) {
   ConvolvingEncoder encoder;
   const ViewPipeline views = eval_views(Config(), data->info());
   const at::Tensor full = extract_features(encoder, data, views, batches_of(4), Progress::silent()).values;
-  const at::Tensor half = extract_features(encoder, data, views, batches_of(4).precision("bf16"), Progress::silent()).values;
+  const at::Tensor half = extract_features(encoder, data, views, batches_of(4).precision(Precision::kBf16), Progress::silent()).values;
   EXPECT_EQ(half.scalar_type(), at::kFloat);
   EXPECT_FALSE(at::equal(full, half));
   EXPECT_TRUE(at::allclose(full, half, 2e-2, 2e-2));

@@ -1,5 +1,5 @@
 // The registered protocols on a toy data set, end to end.
-#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -32,11 +32,11 @@ TEST_P(EveryProtocol, IsRightOnASeparableToy) {
   const std::string name = "test." + prefix() + "_acc1";
   EXPECT_EQ(result.metrics.at(name), 1.0);
   EXPECT_EQ(result.metrics.at("test." + prefix() + "_acc5"), 1.0);
-  EXPECT_EQ(result.details["protocol"], GetParam());
-  EXPECT_EQ(result.details["metrics"][name], 1.0);
-  EXPECT_EQ(result.details["counts"]["train"], 60);
-  EXPECT_EQ(result.details["counts"]["test"], 31);
-  EXPECT_EQ(result.details["classes"], 3);
+  EXPECT_EQ(details(result)["protocol"], GetParam());
+  EXPECT_EQ(details(result)["metrics"][name], 1.0);
+  EXPECT_EQ(details(result)["counts"]["train"], 60);
+  EXPECT_EQ(details(result)["counts"]["test"], 31);
+  EXPECT_EQ(details(result)["classes"], 3);
 }
 
 TEST_P(EveryProtocol, GivesTheSameNumbersAgainAndAnEncoderAsItCame) {
@@ -45,7 +45,7 @@ TEST_P(EveryProtocol, GivesTheSameNumbersAgainAndAnEncoderAsItCame) {
   toy(input).bn().eval();
   const EvaluationResult first = judged(input, GetParam(), yaml());
   input.workers = 2;
-  EXPECT_EQ(judged(input, GetParam(), yaml()).details, first.details);
+  EXPECT_EQ(details(judged(input, GetParam(), yaml())), details(first));
   EXPECT_TRUE(input.encoder->is_training());
   EXPECT_FALSE(toy(input).bn().is_training());
   EXPECT_TRUE(at::equal(toy(input).bn().running_mean, at::zeros({3})));
@@ -56,7 +56,7 @@ TEST_P(EveryProtocol, JudgesAValidSetToo) {
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
   const EvaluationResult result = judged(input, GetParam(), yaml());
   EXPECT_EQ(result.metrics.count("valid." + prefix() + "_acc1"), 1u);
-  EXPECT_EQ(result.details["counts"]["valid"], 20);
+  EXPECT_EQ(details(result)["counts"]["valid"], 20);
 }
 
 TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
@@ -95,9 +95,9 @@ TEST(Protocols, LinearIsShortForLinearDcl) { EXPECT_EQ(find_entry(protocol_regis
 TEST(KnnProtocol, TakesItsTemperatureFromTraining) {
   EvaluationInput input = toy_input();
   input.training_temperature = 0.07;
-  EXPECT_EQ(judged(input, "knn").details["options"]["temperature"], 0.07);
-  EXPECT_EQ(judged(input, "knn", "{temperature: 0.2}").details["options"]["temperature"], 0.2);
-  EXPECT_EQ(judged(input, "knn").details["options"]["k"], 60);
+  EXPECT_EQ(details(judged(input, "knn"))["options"]["temperature"], 0.07);
+  EXPECT_EQ(details(judged(input, "knn", "{temperature: 0.2}"))["options"]["temperature"], 0.2);
+  EXPECT_EQ(details(judged(input, "knn"))["options"]["k"], 60);
 }
 
 TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
@@ -105,7 +105,7 @@ TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 50; ++i) train->set_label(i, kUnknown);
   input.train = train;
-  EXPECT_EQ(judged(input, "knn").details["options"]["k"], 10);
+  EXPECT_EQ(details(judged(input, "knn"))["options"]["k"], 10);
   EXPECT_NE(error_of(ErrorKind::kUsage, [&] { judged(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
 }
 
@@ -118,7 +118,7 @@ TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
   input.test = test;
   const EvaluationResult without = judged(input, "knn");  // nothing says which value goes with a class
   EXPECT_FALSE(without.metrics.contains("test.aligned_acc"));
-  EXPECT_EQ(without.details["notes"].size(), 1u);
+  EXPECT_EQ(details(without)["notes"].size(), 1u);
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 60; ++i) train->set_bias(i, i % 3);
   input.train = train;
@@ -147,7 +147,7 @@ TEST(LinearDcl, BatchNormInTrainModeJudgesWithTheAlteredAveragesAndLeavesTheEnco
 TEST(LinearDcl, TrainsOnTheRecipesViewsUnlessToldOtherwise) {
   EvaluationInput input = toy_input();
   input.train_views = options("{preset: lin32, random_resized_crop: {size: 6}, count: 2}");
-  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_dcl", yaml).details["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_dcl", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 2}");
   EXPECT_EQ(loss("{epochs: 2, views: train}"), own);
   EXPECT_NE(loss("{epochs: 2, views: eval}"), own);
@@ -161,11 +161,11 @@ TEST(LinearSupcon, ReportsTheBestEpochAndTheLastAndSaysWhatChoseIt) {
   // Too large a step makes the last epochs no better than the first.
   const std::string yaml = "{epochs: 10, batch_size: 8, learning_rate: 30, momentum: 0, gamma: 1, views: eval}";
   const auto by_test = judged(input, "linear_supcon", yaml);
-  EXPECT_EQ(by_test.details["selected_on"], "test");
+  EXPECT_EQ(details(by_test)["selected_on"], "test");
   EXPECT_GE(by_test.metrics.at("test.linear_acc1"), by_test.metrics.at("test.linear_last_acc1"));
   input.valid = std::make_shared<ToyDataset>(20, 3, "held_out");
   const auto by_valid = judged(input, "linear_supcon", yaml);
-  EXPECT_EQ(by_valid.details["selected_on"], "valid");
+  EXPECT_EQ(details(by_valid)["selected_on"], "valid");
   EXPECT_GE(by_valid.metrics.at("valid.linear_acc1"), by_valid.metrics.at("valid.linear_last_acc1"));
 }
 
@@ -173,9 +173,9 @@ TEST(LinearSupcon, ReportsTheBestEpochAndTheLastAndSaysWhatChoseIt) {
 TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
   const EvaluationInput input = toy_input();
   const auto best = [&](int64_t epochs, double gamma) {
-    return judged(input, "linear_supcon",
-                  fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval}}", epochs, gamma))
-        .details["train_loss"]
+    return details(judged(input, "linear_supcon",
+                          fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval}}", epochs,
+                                      gamma)))["train_loss"]
         .get<double>();
   };
   EXPECT_NEAR(best(10, 1e-12), best(7, 1), 1e-6);  // 6 steps before the loss of the 7th epoch is measured
@@ -185,7 +185,7 @@ TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
 TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
   EvaluationInput input = toy_input();
   input.train_views = options("{preset: sim32, random_resized_crop: {size: 6}}");
-  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_supcon", yaml).details["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_supcon", yaml))["train_loss"].get<double>(); };
   const double own = loss("{epochs: 1}");
   EXPECT_EQ(loss("{epochs: 1, views: crop_flip}"), own);
   EXPECT_NE(loss("{epochs: 1, views: train}"), own);
@@ -194,17 +194,17 @@ TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {
 
 TEST(LinearFeatures, StopsWhenTheLossStallsAndDropsAPartialBatch) {
   const EvaluationInput input = toy_input();
-  const auto details = [&](const std::string& yaml) { return judged(input, "linear_features", yaml).details; };
-  EXPECT_EQ(details("{learning_rate: 0, patience: 3}")["epochs"], 4);  // the first epoch is the lowest
-  EXPECT_EQ(details("{learning_rate: 0, patience: 0, epochs: 7}")["epochs"], 7);
+  const auto details_of = [&](const std::string& yaml) { return details(judged(input, "linear_features", yaml)); };
+  EXPECT_EQ(details_of("{learning_rate: 0, patience: 3}")["epochs"], 4);  // the first epoch is the lowest
+  EXPECT_EQ(details_of("{learning_rate: 0, patience: 0, epochs: 7}")["epochs"], 7);
   // 60 images in batches of 59 leave one out; in batches of 61 none.
-  EXPECT_NE(details("{epochs: 1, batch_size: 59}")["train_loss"], details("{epochs: 1, batch_size: 60}")["train_loss"]);
-  EXPECT_EQ(details("{epochs: 1, batch_size: 61}")["train_loss"], details("{epochs: 1, batch_size: 60}")["train_loss"]);
+  EXPECT_NE(details_of("{epochs: 1, batch_size: 59}")["train_loss"], details_of("{epochs: 1, batch_size: 60}")["train_loss"]);
+  EXPECT_EQ(details_of("{epochs: 1, batch_size: 61}")["train_loss"], details_of("{epochs: 1, batch_size: 60}")["train_loss"]);
 }
 
 TEST(LinearFeatures, JudgesNormalisedFeaturesWhenAsked) {
   const EvaluationInput input = toy_input();
-  const auto loss = [&](const std::string& yaml) { return judged(input, "linear_features", yaml).details["train_loss"].get<double>(); };
+  const auto loss = [&](const std::string& yaml) { return details(judged(input, "linear_features", yaml))["train_loss"].get<double>(); };
   EXPECT_NE(loss("{epochs: 1, normalize: true}"), loss("{epochs: 1}"));
 }
 

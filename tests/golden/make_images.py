@@ -1,4 +1,4 @@
-"""Writes tests/golden/images/: small files of many kinds and what Pillow reads from them, for tests/data/image_golden_test.cpp.
+"""Writes tests/golden/images/: small files of many kinds and what Pillow reads from them, for tests/image/image_golden_test.cpp.
 
     python3 -m venv venv && venv/bin/pip install pillow==11.3.0 numpy==2.4.6 && venv/bin/python tests/golden/make_images.py
 

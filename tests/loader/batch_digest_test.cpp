@@ -26,7 +26,7 @@ class Stream {
       if (batch == first || batch % in_epoch == 0) loader_.start(batch / in_epoch, batch % in_epoch);
       const Batch* next = loader_.next();
       ASSERT_NE(next, nullptr) << batch;
-      digest.update(next->images.const_data_ptr<float>(), static_cast<size_t>(next->images.numel()) * sizeof(float));
+      digest.update(next->images().const_data_ptr<float>(), static_cast<size_t>(next->images().numel()) * sizeof(float));
       for (const std::vector<int64_t>& keys : {next->ids, next->occurrences, next->labels, next->biases, {next->epoch, next->number}}) {
         digest.update(keys.data(), keys.size() * sizeof(int64_t));
       }

@@ -26,10 +26,10 @@ struct Copy {  // of a batch, with its own pixels
 std::vector<Copy> read_all(Loader& loader) {
   std::vector<Copy> batches;
   while (const Batch* batch = loader.next()) {
-    const float* begin = batch->images.const_data_ptr<float>();
-    EXPECT_TRUE(batch->images.is_contiguous());
-    batches.push_back({{begin, begin + batch->images.numel()},
-                       batch->images.sizes().vec(),
+    const float* begin = batch->images().const_data_ptr<float>();
+    EXPECT_TRUE(batch->images().is_contiguous());
+    batches.push_back({{begin, begin + batch->images().numel()},
+                       batch->images().sizes().vec(),
                        batch->ids,
                        batch->occurrences,
                        batch->labels,
@@ -119,8 +119,8 @@ TEST(Loader, RowsAreViewMajorAndNormalised) {
   loader.start(0);
   for (const int64_t rows : {4, 1}) {
     const Batch* batch = loader.next();
-    ASSERT_EQ(batch->images.sizes().vec(), (std::vector<int64_t>{3, rows, 3, 12, 10}));
-    const float* value = batch->images.const_data_ptr<float>();
+    ASSERT_EQ(batch->images().sizes().vec(), (std::vector<int64_t>{3, rows, 3, 12, 10}));
+    const float* value = batch->images().const_data_ptr<float>();
     for (int view = 0; view < 3; ++view) {
       for (int64_t row = 0; row < rows; ++row) {
         const Image image = data->get(batch->indices[row]).image;
@@ -154,10 +154,10 @@ TEST(Loader, ABatchStaysValidUntilTheNextCall) {
   Loader loader(data, views("sim32"), std::make_shared<SequentialSampler>(64), base_options().workers(4).prefetch(1));
   loader.start(0);
   while (const Batch* batch = loader.next()) {
-    const at::Tensor before = batch->images.clone();
+    const at::Tensor before = batch->images().clone();
     const auto ids = batch->ids;
     data->wait_for_gets(std::min<int64_t>(64, 8 * (batch->number + 2)));  // by now the workers have filled the other slot
-    EXPECT_TRUE(at::equal(before, batch->images));
+    EXPECT_TRUE(at::equal(before, batch->images()));
     EXPECT_EQ(ids, batch->ids);
   }
 }
@@ -172,7 +172,8 @@ TEST(Loader, RepeatedSamplesGetOtherViews) {
   for (size_t i = 0; i < 12; ++i) {
     visits.insert({batch->ids[i], batch->occurrences[i]});
     for (size_t j = 0; j < i; ++j) {
-      EXPECT_FALSE(at::equal(batch->images[0][static_cast<int64_t>(i)], batch->images[0][static_cast<int64_t>(j)])) << i << " and " << j;
+      EXPECT_FALSE(at::equal(batch->images()[0][static_cast<int64_t>(i)], batch->images()[0][static_cast<int64_t>(j)]))
+          << i << " and " << j;
     }
   }
   EXPECT_EQ(visits.size(), 12u);

@@ -22,7 +22,7 @@ std::vector<std::vector<int64_t>> shown_images(const std::shared_ptr<FakeDataset
   std::vector<std::vector<int64_t>> shown(3);
   for (int view = 0; view < 3; ++view) {
     for (int64_t row = 0; row < data->size(); ++row) {
-      shown[view].push_back(std::lround(batch->images[view][row].const_data_ptr<float>()[0] * 255));
+      shown[view].push_back(std::lround(batch->images()[view][row].const_data_ptr<float>()[0] * 255));
     }
   }
   return shown;

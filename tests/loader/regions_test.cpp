@@ -7,7 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
-#include "debias/data/image_files.h"
+#include "debias/data/readers/image_files.h"
 #include "tests/data/fixture_files.h"
 #include "tests/loader/fake_dataset.h"
 
@@ -90,9 +90,9 @@ Epochs run(const std::shared_ptr<const Dataset>& data, const std::string& pipeli
     for (int64_t number = 0; number < loader.batches_per_epoch(); ++number) {
       try {
         const Batch* batch = loader.next();
-        const auto* values = batch->images.const_data_ptr<float>();
-        result.values.insert(result.values.end(), values, values + batch->images.numel());
-        pixels.update(values, static_cast<size_t>(batch->images.numel()) * sizeof(float));
+        const auto* values = batch->images().const_data_ptr<float>();
+        result.values.insert(result.values.end(), values, values + batch->images().numel());
+        pixels.update(values, static_cast<size_t>(batch->images().numel()) * sizeof(float));
         for (const auto* column : {&batch->ids, &batch->occurrences, &batch->labels}) {
           keys.update(column->data(), column->size() * sizeof(int64_t));
         }
@@ -174,7 +174,7 @@ TEST_F(Regions, ScaledAreTheSameForAnyWorkersCacheAndStart) {
   from_the_start.start(1);
   for (int i = 0; i < 3; ++i) from_the_start.next();
   resumed.start(1, 3);
-  const at::Tensor expected_images = from_the_start.next()->images, images = resumed.next()->images;
+  const at::Tensor expected_images = from_the_start.next()->images(), images = resumed.next()->images();
   EXPECT_EQ(std::memcmp(expected_images.const_data_ptr(), images.const_data_ptr(), expected_images.nbytes()), 0);
 }
 

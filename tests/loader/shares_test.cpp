@@ -37,17 +37,17 @@ void expect_shares_of_one(int64_t ranks, int64_t workers) {
         ASSERT_EQ(own->ids.size(), expected->ids.size());
         const int64_t rank = static_cast<int64_t>(images.size());
         EXPECT_EQ(own->first_row, B * rank / ranks);
-        ASSERT_EQ(own->images.size(1), B * (rank + 1) / ranks - B * rank / ranks);
-        for (int64_t row = own->first_row; row < own->first_row + own->images.size(1); ++row) {
+        ASSERT_EQ(own->images().size(1), B * (rank + 1) / ranks - B * rank / ranks);
+        for (int64_t row = own->first_row; row < own->first_row + own->images().size(1); ++row) {
           EXPECT_EQ(own->ids[row], expected->ids[row]);
           EXPECT_EQ(own->occurrences[row], expected->occurrences[row]) << "row " << row << " of rank " << rank;
           EXPECT_EQ(own->labels[row], expected->labels[row]);
           EXPECT_EQ(own->indices[row], expected->indices[row]);
         }
         substituted += own->substituted;
-        images.push_back(own->images);
+        images.push_back(own->images());
       }
-      EXPECT_TRUE(at::cat(images, 1).equal(expected->images)) << "batch " << expected->number;
+      EXPECT_TRUE(at::cat(images, 1).equal(expected->images())) << "batch " << expected->number;
       EXPECT_EQ(substituted, expected->substituted);
     }
     for (const auto& share : shares) EXPECT_EQ(share->next(), nullptr);

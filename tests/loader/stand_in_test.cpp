@@ -47,7 +47,7 @@ std::string failure_of(Loader& loader) {
 }
 
 int64_t shown_in(const Batch& batch, int64_t view, int64_t row) {  // of flat images
-  return std::lround(batch.images[view][row].const_data_ptr<float>()[0] * 255);
+  return std::lround(batch.images()[view][row].const_data_ptr<float>()[0] * 255);
 }
 
 TEST(StandIn, HasItsOwnPixelsIdAndLabels) {
@@ -74,7 +74,7 @@ TEST(StandIn, ViewsDifferFromThoseOfItsOwnVisit) {  // of two images, one must s
   const Batch* batch = loader.next();
   EXPECT_EQ(batch->ids[0], batch->ids[1]);
   EXPECT_NE(batch->occurrences[0], batch->occurrences[1]);
-  for (int view = 0; view < 2; ++view) EXPECT_FALSE(at::equal(batch->images[view][0], batch->images[view][1]));
+  for (int view = 0; view < 2; ++view) EXPECT_FALSE(at::equal(batch->images()[view][0], batch->images()[view][1]));
 }
 
 TEST(StandIn, NoTwoRowsOfABatchShareIdAndOccurrence) {
@@ -102,7 +102,7 @@ std::string digest(int64_t workers, int64_t prefetch, int64_t cache, int64_t res
     if (number == resumed) loader = std::make_unique<Loader>(data, views("sim32"), std::make_shared<ShuffledSampler>(53), options);
     if (number == resumed || number % 7 == 0) loader->start(number / 7, number % 7);
     const Batch* batch = loader->next();
-    hash.update(batch->images.const_data_ptr<float>(), static_cast<size_t>(batch->images.numel()) * sizeof(float));
+    hash.update(batch->images().const_data_ptr<float>(), static_cast<size_t>(batch->images().numel()) * sizeof(float));
     std::vector<int64_t> rest = {batch->substituted};
     for (const auto& [index, reason] : batch->unreadable) rest.push_back(index);
     for (const auto& column : {rest, batch->ids, batch->occurrences, batch->labels, batch->biases, batch->indices}) {

@@ -30,7 +30,7 @@ std::vector<CombinedDebiasedOptions> settings() {
   std::vector<CombinedDebiasedOptions> all;
   for (Clamp clamp : {Clamp::kFloor, Clamp::kFallback, Clamp::kPositive, Clamp::kNone}) {
     for (Guard guard : {Guard::kFloor, Guard::kFallback, Guard::kNone}) {
-      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum}) {
+      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum, PositiveForm::kFinal}) {
         for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
           for (bool drop : {false, true}) {
             all.push_back(

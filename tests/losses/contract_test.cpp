@@ -1,5 +1,6 @@
 // What every registered objective must keep, by being registered.
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -87,11 +88,29 @@ TEST_P(Contract, EvidenceIsConsistent) {
     const ObjectiveResult result = (*make(setting))(input(views() + 1));
     ASSERT_EQ(result.per_anchor.dim(), 1);
     EXPECT_EQ(result.per_anchor.size(0), result.anchors);
-    EXPECT_FALSE(result.per_anchor.requires_grad());
     EXPECT_EQ(result.per_anchor.isnan().logical_not().sum().item<int64_t>(), result.anchors_used);
     EXPECT_GE(result.clamped, 0);
     if (result.anchors_used == result.anchors) {
       EXPECT_NEAR(result.per_anchor.mean().item<double>(), result.value.item<double>(), 1e-12) << setting;
+    }
+  }
+}
+
+// Of losses that are a mean over anchors: what a weighted mean of them is to be differentiated by.
+TEST_P(Contract, LossesOfAnchorsHaveTheGradientOfTheirMean) {
+  if (entry().kind == InputKind::kRegulariser) return;
+  for (const auto& setting : settings()) {
+    for (const Engine engine : {Engine::kDense, Engine::kAuto}) {
+      ObjectiveInput given = input(views() + 1);
+      given.engine = engine;
+      given.z = given.z.clone().requires_grad_(true);
+      const ObjectiveResult result = (*make(setting))(given);
+      const at::Tensor used = result.per_anchor.isnan().logical_not();
+      if (result.anchors_used != result.anchors) continue;
+      const at::Tensor mean = result.per_anchor.where(used, 0).sum() / static_cast<double>(result.anchors_used);
+      const at::Tensor expected = torch::autograd::grad({result.value}, {given.z}, {}, true)[0];
+      const at::Tensor found = torch::autograd::grad({mean}, {given.z})[0];
+      EXPECT_LT(largest_difference(found, expected), 1e-12 * std::max(1.0, expected.abs().max().item<double>())) << setting;
     }
   }
 }

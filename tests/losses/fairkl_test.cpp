@@ -192,6 +192,17 @@ std::vector<FairKlOptions> all_options() {
 
 std::string named(const FairKlOptions& options) { return FairKlOptions::table().write(options).to_json().dump(); }
 
+// Eq. 10 takes moments by anchor, B.2.4 divides those of a continuous bias by the batch size.
+TEST(FairKlOracle, TheVariantOfThePaperIsThePapers) {
+  const FairKlOptions paper = FairKlOptions::table().read(parse_yaml("{variant: paper}", "x"), "fairkl");
+  EXPECT_EQ(named(paper), named(FairKlOptions().pooling(FairKlPooling::kAnchor).normaliser(FairKlNormaliser::kBatch)));
+  const Batch b = batch(7, 2, 5, false);
+  const double pooled = fairkl(ObjectiveInput{.z = b.z, .labels = b.labels, .bias = b.bias}, {}).value.item<double>();
+  const double by_anchor = fairkl(ObjectiveInput{.z = b.z, .labels = b.labels, .bias = b.bias}, paper).value.item<double>();
+  EXPECT_NEAR(by_anchor, naive(b, paper, false), 1e-10);
+  EXPECT_GT(std::abs(by_anchor - pooled), 0.01);
+}
+
 TEST(FairKlOracle, LoopsOverPairsGiveTheSame) {
   for (auto [samples, views, seed] : {std::tuple{7, 1, 1}, std::tuple{5, 2, 2}, std::tuple{4, 3, 3}, std::tuple{3, 1, 4}}) {
     for (bool unknown : {false, true}) {

@@ -75,6 +75,16 @@ TEST(Golden, DebiasedPositives) {
   EXPECT_NEAR(value(debiased_positives(two_views(), DebiasedPositivesOptions().form(PositiveForm::kSum))), 0.267143144, kPrinted);
 }
 
+// From the masks of the authors' code, followed by hand: same-class entries zero, the anchor's own among them, the partner put back.
+TEST(Golden, DebiasedPositivesAsLastPublished) {
+  const auto dropping = DebiasedPositivesOptions().form(PositiveForm::kFinal).drop_false_negatives(true);
+  const auto loss = debiased_positives(two_views(), dropping, classes());
+  EXPECT_NEAR(value(loss), 0.316560592, kPrinted);
+  EXPECT_NEAR(*loss.min_estimate, 0.616599144, kPrinted);
+  EXPECT_NEAR(value(debiased_positives(two_views(), dropping, integers({0, -1, 1, 1}))), 0.532199579, kPrinted);  // keeps its own entry
+  EXPECT_NEAR(value(debiased_positives(two_views(), DebiasedPositivesOptions().form(PositiveForm::kFinal))), 0.401999982, kPrinted);
+}
+
 TEST(Golden, DebiasedPositivesThreeViews) {
   EXPECT_NEAR(value(debiased_positives(three_views())), 0.397493809, kPrinted);
   const auto pairs = debiased_positives(three_views(), DebiasedPositivesOptions().aggregation(Aggregation::kPairs));

@@ -133,7 +133,10 @@ TEST(Laws, UnknownLabelsMatchNothing) {
   const at::Tensor z = random_embeddings(4, 2, 4, 3), unknown = integers({-1, -1, -1, -1});
   expect_equal(evaluated(z, [&](const at::Tensor& rows) { return unbiased(rows, unknown); }), evaluated(z, infonce_at(0.5)));
   expect_equal(evaluated(z, debiased(DebiasedNegativesOptions().drop_false_negatives(true), unknown)), evaluated(z, debiased({})));
-  expect_equal(evaluated(z, positives(DebiasedPositivesOptions().drop_false_negatives(true), unknown)), evaluated(z, positives({})));
+  for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kFinal}) {
+    const auto dropping = DebiasedPositivesOptions().form(form).drop_false_negatives(true);
+    expect_equal(evaluated(z, positives(dropping, unknown)), evaluated(z, positives({})));
+  }
 }
 
 TEST(Laws, BaseTemperatureRescales) {
@@ -164,7 +167,7 @@ std::vector<std::function<ObjectiveResult(const at::Tensor&, double)>> everythin
           [=](const auto& z, double t) { return debiased_negatives(z, DebiasedNegativesOptions(options).temperature(t), labels); });
     }
     for (Guard guard : {Guard::kFloor, Guard::kFallback, Guard::kNone}) {
-      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum}) {
+      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum, PositiveForm::kFinal}) {
         for (double tau_plus : {0.0, 0.1}) {
           const auto options = DebiasedPositivesOptions().guard(guard).form(form).tau_plus(tau_plus).drop_false_negatives(drop);
           all.push_back(

@@ -100,7 +100,7 @@ TEST(Oracle, DebiasedNegatives) {
 TEST(Oracle, DebiasedPositives) {
   for (const Case& c : cases()) {
     for (Guard guard : {Guard::kFloor, Guard::kFallback, Guard::kNone}) {
-      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum}) {
+      for (PositiveForm form : {PositiveForm::kEq12, PositiveForm::kSum, PositiveForm::kFinal}) {
         for (double tau_plus : {0.02, 0.1, 0.4, 0.9}) {
           for (Aggregation aggregation : {Aggregation::kGrouping, Aggregation::kPairs}) {
             for (bool drop : {false, true}) {

@@ -25,6 +25,17 @@ TEST(ValueSchedule, LinearGoesFromTheFirstStageToTheLast) {
   EXPECT_EQ(value("{schedule: linear, from: 5, to: 3, every: 20}", 10, 9), 5);          // one stage
 }
 
+// The annealings of alpha that its code has: linspace(0.501, 0.9, 20), a step every 20 epochs; of an earlier commit 0.5 + 0.35 e / 400 with
+// e from 1.
+TEST(ValueSchedule, LinearIsHowTheCodeOfBayesianLearningAnneals) {
+  const auto steps = schedule("{schedule: linear, from: 0.501, to: 0.9, every: 20}", 400);
+  const auto early = schedule("{schedule: linear, from: 0.500875, to: 0.85}", 400);
+  for (int64_t e = 0; e < 400; ++e) {
+    EXPECT_NEAR(steps->value(e), 0.501 + (0.9 - 0.501) * static_cast<double>(e / 20) / 19, 1e-12) << e;
+    EXPECT_NEAR(early->value(e), 0.5 + 0.35 * static_cast<double>(e + 1) / 400, 1e-12) << e;
+  }
+}
+
 TEST(ValueSchedule, CosineIsHalfAPeriod) {
   const std::string yaml = "{schedule: cosine, from: 3, to: 1}";
   EXPECT_NEAR(value(yaml, 5, 0), 3, 1e-15);

@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/report/run_report.h"
 #include "tests/apps/process.h"
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 
 namespace debias {
@@ -25,7 +26,7 @@ constexpr const char* kMark = "changed here";
 // "" or what went wrong otherwise than a data error does.
 std::string fault_of(const std::string& run) {
   try {
-    const std::vector<RunRecord> runs = read_runs({run}, "0.1.0");
+    const std::vector<RunRecord> runs = read_runs({run}, reading_program());
     run_report_html(runs, "0.1.0");
     run_report_text(runs);
     run_report_json(runs).dump();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "debias/report/run_report.h"
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 
 namespace debias {
@@ -19,7 +20,7 @@ class Reports : public testing::Test {
   std::vector<RunRecord> read(const std::vector<std::string>& names) const {
     std::vector<std::string> paths;
     for (const auto& name : names) paths.push_back(run_path(name));
-    return read_runs(paths, kVersion);
+    return read_runs(paths, reading_program(kVersion));
   }
   std::string html(const std::vector<std::string>& names) const { return run_report_html(read(names), kVersion); }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 
 namespace debias {
@@ -16,7 +17,7 @@ class RunColumns : public testing::Test {
   std::vector<std::string> titles(const std::vector<std::string>& names) {
     std::vector<std::string> paths;
     for (const auto& name : names) paths.push_back(path(name));
-    runs_ = read_runs(paths, "0.1.0");
+    runs_ = read_runs(paths, reading_program());
     columns_ = run_columns(runs_);
     std::vector<std::string> found;
     for (const auto& column : columns_) found.push_back(column.title());

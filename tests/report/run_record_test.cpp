@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 
 namespace debias {
@@ -14,11 +15,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr const char* kVersion = "0.1.0";
+const ReadingProgram kProgram = reading_program();
 
 std::string data_error_of(const std::string& path) {
   try {
-    read_run(path, kVersion);
+    read_run(path, kProgram);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kData);
     return error.what();
@@ -29,7 +30,7 @@ std::string data_error_of(const std::string& path) {
 TEST(RunRecord, ReadsWhatTrainingAndEvaluationLeft) {
   const TemporaryFolder folder;
   write_whole_run(folder / "run");
-  const RunRecord run = read_run(folder / "run", kVersion);
+  const RunRecord run = read_run(folder / "run", kProgram);
   EXPECT_EQ(run.label, "run");
   EXPECT_EQ(run.name, "fixture");
   EXPECT_EQ(run.seed(), "1");
@@ -59,7 +60,7 @@ TEST(RunRecord, AnotherDataSetsResultsStandByThemselves) {
   write_run(folder / "run");
   write_neighbours(folder / "run", 1);
   std::filesystem::rename(folder / "run/evaluation/knn.json", folder / "run/evaluation/knn-mnist.json");
-  const RunRecord run = read_run(folder / "run", kVersion);
+  const RunRecord run = read_run(folder / "run", kProgram);
   EXPECT_EQ(run.evaluation("knn"), nullptr);
   EXPECT_NE(run.evaluation("knn", "mnist"), nullptr);
 }
@@ -68,13 +69,13 @@ TEST(RunRecord, AnUnfinishedRunIsReadAsFarAsItGot) {
   const TemporaryFolder folder;
   write_run(folder / "run", {.epochs = 4, .epochs_done = 2});
   std::ofstream(folder / "run/metrics.jsonl", std::ios::app) << R"({"epoch": 3, "step": 50, "lo)";  // being written
-  const RunRecord run = read_run(folder / "run", kVersion);
+  const RunRecord run = read_run(folder / "run", kProgram);
   EXPECT_FALSE(run.finished());
   EXPECT_EQ(run.epochs, 4);
   EXPECT_EQ(run.epochs_done, 2);
   EXPECT_THAT(run.notes, ElementsAre("line 7 of metrics.jsonl is incomplete and left out: it is being written, or was cut"));
   std::filesystem::remove(folder / "run/metrics.jsonl");
-  EXPECT_EQ(read_run(folder / "run", kVersion).epochs_done, 0);
+  EXPECT_EQ(read_run(folder / "run", kProgram).epochs_done, 0);
 }
 
 TEST(RunRecord, ARunOfAnotherVersionIsReadAndSaysSo) {
@@ -82,18 +83,18 @@ TEST(RunRecord, ARunOfAnotherVersionIsReadAndSaysSo) {
   write_run(folder / "run");
   write_text(folder / "run/evaluation/future.json",
              R"({"protocol": "future", "metrics": {"test.new_acc": 0.5}, "unheard": [1, {"of": 2}]})");
-  const RunRecord run = read_run(folder / "run", "9.9.9");
+  const RunRecord run = read_run(folder / "run", reading_program("9.9.9"));
   EXPECT_THAT(run.notes, ElementsAre("made by debias 0.1.0, read by 9.9.9: what has another form there is left out"));
   EXPECT_EQ(*run.evaluation("future")->metric("test.new_acc"), 0.5);
   std::filesystem::remove(folder / "run/environment.json");
-  EXPECT_THAT(read_run(folder / "run", kVersion).notes[0], HasSubstr("the versions that the run was made with are not known"));
+  EXPECT_THAT(read_run(folder / "run", kProgram).notes[0], HasSubstr("the versions that the run was made with are not known"));
 }
 
 TEST(RunRecord, SaysWhenAnEarlierEpochWasJudged) {
   const TemporaryFolder folder;
   write_run(folder / "run", {.epochs = 4, .epochs_done = 4});
   write_groups(folder / "run", {.epochs_done = 3});
-  EXPECT_THAT(read_run(folder / "run", kVersion).notes, ElementsAre("groups.json judged epoch 3, training has come to epoch 4"));
+  EXPECT_THAT(read_run(folder / "run", kProgram).notes, ElementsAre("groups.json judged epoch 3, training has come to epoch 4"));
 }
 
 TEST(RunRecord, RefusesWhatIsNoRunFolder) {
@@ -140,10 +141,10 @@ TEST(RunRecord, DamageNamesTheFile) {
 TEST(RunRecord, LabelsAreAsShortAsTheyCanBe) {
   const TemporaryFolder folder;
   for (const char* name : {"a/seed-1", "a/seed-2", "b/seed-1"}) write_run(folder / name);
-  const auto two = read_runs({folder / "a/seed-1", folder / "a/seed-2/"}, kVersion);
+  const auto two = read_runs({folder / "a/seed-1", folder / "a/seed-2/"}, kProgram);
   EXPECT_EQ(two[0].label, "seed-1");
   EXPECT_EQ(two[1].label, "seed-2");
-  const auto three = read_runs({folder / "a/seed-1", folder / "a/seed-2", folder / "b/seed-1"}, kVersion);
+  const auto three = read_runs({folder / "a/seed-1", folder / "a/seed-2", folder / "b/seed-1"}, kProgram);
   EXPECT_EQ(three[0].label, "a/seed-1");
   EXPECT_EQ(three[2].label, "b/seed-1");
 }
@@ -152,7 +153,7 @@ TEST(RunRecord, OneFolderTwiceIsRefused) {
   const TemporaryFolder folder;
   write_run(folder / "run");
   try {
-    read_runs({folder / "run", folder / "run/."}, kVersion);
+    read_runs({folder / "run", folder / "run/."}, kProgram);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);

@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "debias/report/missing_parts.h"
 #include "debias/report/neighbour_gallery.h"
+#include "debias/report/similarity_history.h"
 #include "tests/report/reports.h"
 #include "tests/report/well_formed.h"
 
@@ -46,6 +49,42 @@ TEST_F(Reports, NothingIsLoadedFromElsewhere) {
 TEST_F(Reports, TheSameFoldersGiveTheSameBytes) {
   write_whole_run(run_path("run"));
   EXPECT_EQ(html({"run"}), html({"run"}));
+}
+
+nlohmann::ordered_json cosines(std::vector<int64_t> histogram) {
+  int64_t pairs = 0;
+  for (const int64_t count : histogram) pairs += count;
+  return {{"pairs", pairs}, {"mean", 0.1}, {"std", 0.1}, {"histogram", histogram}};
+}
+
+TEST_F(Reports, CosinesOfPairsAreDrawnOverTheEpochsThatWereJudged) {
+  const RunShape shape;
+  write_whole_run(run_path("run"), shape);
+  EXPECT_THAT(html({"run"}), Not(HasSubstr("over the epochs")));
+  for (const int64_t epoch : {10, 2}) {  // as numbers, not as words: 2 comes before 10
+    auto json = described("geometry", shape, {{"test.rankme", 12.5}});
+    json["similarity"]["test"] = {
+        {"positive_aligned", cosines(epoch == 2 ? std::vector<int64_t>{0, 0, 10, 0} : std::vector<int64_t>{0, 0, 0, 10})},
+        {"positive_conflicting", cosines({0, 5, 5, 0})},
+        {"negative_aligned", cosines({0, 0, 0, 0})}};
+    std::filesystem::create_directories(run_path("run") + fmt::format("/evaluation/epoch-{}", epoch));
+    write_evaluation(run_path("run"), fmt::format("epoch-{}/geometry", epoch), json);
+  }
+  const std::string page = html({"run"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page, HasSubstr(">Cosines of positive pairs over the epochs, test</title>"));
+  EXPECT_THAT(page, Not(HasSubstr("Cosines of negative pairs over the epochs")));  // there are no such pairs
+  EXPECT_THAT(page, HasSubstr("positive aligned: from 0.25 to 0.75"));
+  EXPECT_THAT(page, HasSubstr("positive conflicting: 0"));
+}
+
+TEST(CosineQuantile, IsEvenWithinABin) {
+  const SimilarityHistogram histogram{.pairs = 10, .mean = 0, .std = 0, .histogram = {0, 2, 0, 8}};
+  EXPECT_DOUBLE_EQ(cosine_quantile(histogram, 0.1), -0.25);
+  EXPECT_DOUBLE_EQ(cosine_quantile(histogram, 0.2), 0);
+  EXPECT_DOUBLE_EQ(cosine_quantile(histogram, 0.6), 0.75);
+  EXPECT_DOUBLE_EQ(cosine_quantile(histogram, 1), 1);
+  EXPECT_TRUE(std::isnan(cosine_quantile({.pairs = 0, .mean = 0, .std = 0, .histogram = {0, 0}}, 0.5)));
 }
 
 TEST_F(Reports, WhatARunLacksIsSaidInOneLineWithTheCommandThatAddsIt) {

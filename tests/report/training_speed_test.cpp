@@ -16,6 +16,16 @@ TEST(TrainingSpeed, AddsTheEpochsAndTakesTheMedianOfTheirRates) {
       "2026-11-22 03:00:29 epoch 3: 2.0 s, 500 images/s, waited 0.00 s for views\n");
   EXPECT_DOUBLE_EQ(speed.seconds, 13.0);
   EXPECT_EQ(speed.images_per_second, 400);
+  EXPECT_DOUBLE_EQ(speed.minutes_per_epoch, 13.0 / 60 / 3);
+}
+
+TEST(TrainingSpeed, AnEpochInTwoPartsIsOne) {
+  const TrainingSpeed speed = training_speed(
+      "2026-11-22 03:00:09 epoch 1: 8.0 s, 100 images/s, waited 0.00 s for views\n"
+      "2026-11-22 03:00:15 epoch 2: 6.0 s, 100 images/s, waited 0.00 s for views; stopped after batch 30\n"
+      "2026-11-22 03:02:00 epoch 2: 4.0 s, 100 images/s, waited 0.00 s for views\n");
+  EXPECT_DOUBLE_EQ(speed.seconds, 18.0);
+  EXPECT_DOUBLE_EQ(speed.minutes_per_epoch, 18.0 / 60 / 2);
 }
 
 TEST(TrainingSpeed, OfALogWithoutAWholeEpochIsNotKnown) {
@@ -23,6 +33,7 @@ TEST(TrainingSpeed, OfALogWithoutAWholeEpochIsNotKnown) {
                           "2026-11-22 03:00:09 epoch 1: inf s, nan images/s\n"}) {
     EXPECT_TRUE(std::isnan(training_speed(log).seconds)) << log;
     EXPECT_TRUE(std::isnan(training_speed(log).images_per_second)) << log;
+    EXPECT_TRUE(std::isnan(training_speed(log).minutes_per_epoch)) << log;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/apps/process.h"
+#include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 
 namespace debias {
@@ -19,7 +20,7 @@ class Verdicts : public testing::Test {
   void read(const std::vector<std::string>& names) {
     std::vector<std::string> paths;
     for (const auto& name : names) paths.push_back(path(name));
-    runs_ = read_runs(paths, "0.1.0");
+    runs_ = read_runs(paths, reading_program());
     columns_ = run_columns(runs_);
     rows_ = key_numbers(columns_);
   }

@@ -35,7 +35,7 @@ class CheckIncludes(unittest.TestCase):
         self.assert_refused("debias/data/a.cpp", '#include <vector>\n#include "debias/loader/loader.h"\n', "debias/data/a.cpp:2:", "debias/loader")
 
     def test_refuses_an_edge_between_train_and_evaluate(self):
-        self.assert_refused("debias/train/a.h", '#include "debias/evaluate/knn.h"\n', "debias/train/a.h:1:")
+        self.assert_refused("debias/train/a.h", '#include "debias/evaluate/protocols/knn.h"\n', "debias/train/a.h:1:")
         self.assert_refused("debias/evaluate/a.h", "#  include <debias/train/loop.h>\n", "debias/evaluate/a.h:1:")
 
     def test_accepts_every_allowed_kind_of_edge(self):
@@ -43,8 +43,22 @@ class CheckIncludes(unittest.TestCase):
         self.assert_accepted("debias/evaluate/a.cpp", '#include "debias/kernels/top_k.h"\n')
         self.assert_accepted("apps/debias/a.cpp", '#include "debias/train/loop.h"\n#include "apps/debias/verbs.h"\n')
 
+    def test_lets_a_registry_include_rooms_of_its_folder_but_no_interface(self):
+        include = '#include "debias/data/readers/mnist.h"\n'
+        self.assert_accepted("debias/data/dataset_registry.cpp", include)
+        self.assert_refused("debias/data/dataset.h", include, "debias/data/dataset.h:1:", "a header of debias/data", "debias/data/readers")
+        self.assert_refused("debias/data/hold_out.h", '#include "debias/data/builders/corruptions/plane.h"\n', "debias/data/builders/corruptions")
+
+    def test_holds_rooms_to_their_order(self):
+        self.assert_accepted("debias/data/readers/a.h", '#include "debias/data/dataset.h"\n#include "debias/image/image.h"\n')
+        self.assert_accepted("debias/data/builders/a.cpp", '#include "debias/data/readers/mnist.h"\n')
+        self.assert_refused("debias/data/readers/a.cpp", '#include "debias/data/builders/glyphs.h"\n', "debias/data/readers", "debias/data/builders")
+        self.assert_refused("debias/evaluate/neighbours/a.h", '#include "debias/evaluate/protocols/knn.h"\n', "debias/evaluate/protocols")
+        self.assert_refused("debias/data/readers/a.h", '#include "debias/augment/view_steps.h"\n', "debias/augment")
+        self.assert_accepted("debias/loader/a.cpp", '#include "debias/data/readers/mnist.h"\n')
+
     def test_refuses_torch_where_the_folder_does_without(self):
-        for folder in ("core", "data", "augment", "kernels", "report"):
+        for folder in ("core", "image", "data", "data/readers", "augment", "results", "kernels", "report"):
             for header in ("torch/types.h", "ATen/ATen.h", "c10/util/Half.h"):
                 self.assert_refused(f"debias/{folder}/a.cpp", f"#include <{header}>\n", f"debias/{folder}/a.cpp:1:")
         self.assert_accepted("debias/losses/a.cpp", "#include <ATen/ATen.h>\n")

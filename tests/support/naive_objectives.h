@@ -31,6 +31,7 @@ struct Exponentials {
   double all = 0;   // sum over the negatives
   double kept = 0;  // of other classes
   double kept_count = 0;
+  bool labelled = false;
 };
 
 struct Batch {
@@ -50,6 +51,7 @@ inline Exponentials around(const Batch& batch, int64_t i, int64_t v, int64_t w, 
   const int64_t samples = batch.z.size(0), views = batch.z.size(1);
   Exponentials e;
   e.n = static_cast<double>(2 * samples - 2);
+  e.labelled = !batch.labels.empty() && batch.labels[i] >= 0;
   e.p = exponential(batch, i, v, i, w, t);
   e.self = exponential(batch, i, v, i, v, t);
   for (int64_t x = 0; x < views; ++x) {
@@ -96,9 +98,10 @@ inline Anchor debiased_positives(const Exponentials& e, const DebiasedPositivesO
   const double tau = options.tau_plus(), floor = tau * std::exp(-1 / options.temperature());
   const double positive = options.aggregation() == Aggregation::kGrouping ? e.mean_p : e.p;
   const double kept = options.drop_false_negatives() ? e.kept : e.all, count = options.drop_false_negatives() ? e.kept_count : e.n;
-  const bool means = options.form() == PositiveForm::kEq12;
-  const double p_all = (e.all + positive + e.self) / (means ? e.n + 2 : 1);
-  const double p_negative = count == 0 ? 0 : kept / (means ? count : 1);
+  const bool means = options.form() != PositiveForm::kSum, as_published = options.form() == PositiveForm::kFinal;
+  const double self = as_published && options.drop_false_negatives() && e.labelled ? 0 : e.self;
+  const double p_all = ((as_published ? kept : e.all) + positive + self) / (means ? e.n + 2 : 1);
+  const double p_negative = count == 0 ? 0 : kept / (as_published ? e.n : means ? count : 1);
   double numerator = p_all - (1 - tau) * p_negative;
   Anchor anchor = {.loss = 0, .used = true, .clamped = false, .estimate = numerator};
   if (options.guard() != Guard::kNone) anchor.clamped = numerator < floor;

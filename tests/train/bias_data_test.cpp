@@ -15,7 +15,7 @@ namespace debias {
 namespace {
 
 // Ids 10, 11, ...; label and bias by table.
-class Listed : public Dataset {
+class Listed : public SampleTable {
  public:
   explicit Listed(std::vector<std::array<int64_t, 2>> keys) : keys_(std::move(keys)) {
     info_.name = "listed";
@@ -24,7 +24,6 @@ class Listed : public Dataset {
   }
   const DatasetInfo& info() const override { return info_; }
   int64_t size() const override { return static_cast<int64_t>(keys_.size()); }
-  Sample get(int64_t) const override { return {}; }
   int64_t id(int64_t index) const override { return 10 + index; }
   int64_t label(int64_t index) const override { return keys_[index][0]; }
   int64_t bias(int64_t index) const override { return keys_[index][1]; }
@@ -39,6 +38,8 @@ TEST(BiasData, ThePriorIsADistributionOfLabelsForEachBiasValue) {
   const Listed data({{0, 0}, {0, 0}, {1, 0}, {2, 0}, {1, 1}, {-1, 1}, {1, -1}});
   EXPECT_TRUE(at::allclose(label_given_bias(data), at::tensor({0.5, 0.0, 0.25, 1.0, 0.25, 0.0}, at::kDouble).view({3, 2})));
   EXPECT_EQ(label_given_bias(Listed({{0, 0}})).select(1, 1).sum().item<double>(), 0);  // no sample of that bias value
+  const at::Tensor drawn = label_given_bias(Listed({{0, 0}, {0, 0}, {1, 0}, {1, 1}}), {0.25, 0.25, 1.5, 0.125});
+  EXPECT_TRUE(at::allclose(drawn, at::tensor({0.25, 0.0, 0.75, 1.0, 0.0, 0.0}, at::kDouble).view({3, 2})));
   EXPECT_THROW(label_given_bias(Listed({{0, 2}})), Error);
 }
 

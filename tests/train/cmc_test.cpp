@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/memory_bank.h"
-#include "debias/train/unit_rows.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"
 #include "tests/train/small_recipe.h"
@@ -31,7 +31,7 @@ TEST(Cmc, TheFirstStepScoresEachHalfAgainstTheOthersBank) {
   at::Tensor features;
   {
     const at::NoGradGuard no_grad;
-    const ModelOutput output = forward(made.parts.model, made.batch.images, ForwardOptions{});
+    const ModelOutput output = forward(made.parts.model, made.batch.images(), ForwardOptions{});
     EXPECT_EQ(output.features.size(2), 2 * 64);
     features = unit_rows(output.projection.select(1, 0).unflatten(1, {2, -1}));
   }
@@ -62,7 +62,8 @@ TEST(Cmc, TheTwoNetworksBeginWithOtherWeights) {
 }
 
 TEST(Cmc, DebiasedFallsBackAndSaysHowOften) {
-  MethodWithBatch biased(cmc_config("x")), debiased(cmc_config("x", "{name: debiased_negatives, temperature: 0.07, tau_plus: 0.3, clamp: fallback}"));
+  MethodWithBatch biased(cmc_config("x")),
+      debiased(cmc_config("x", "{name: debiased_negatives, temperature: 0.07, tau_plus: 0.3, clamp: fallback}"));
   const StepReport a = biased.parts.method->run(biased.batch, 1), b = debiased.parts.method->run(debiased.batch, 1);
   EXPECT_NE(a.loss, b.loss);
   EXPECT_EQ(b.evidence.terms[0].anchors, 32);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "debias/core/error.h"
-#include "debias/loader/loader.h"
+#include "debias/loader/batch_source.h"
 #include "debias/train/run_parts.h"
 #include "tests/train/training.h"
 
@@ -16,9 +16,9 @@ namespace debias {
 struct MethodWithBatch {
   explicit MethodWithBatch(const Config& root) : input(input_for(root)), parts(make_run_parts(input.recipe, input.dataset)) {
     parts.model.train(true);
-    parts.loader->start(0);
-    batch = *parts.loader->next();
-    batch.images = batch.images.clone();
+    parts.source->start(0);
+    batch = *parts.source->next();
+    for (auto& [name, tensor] : batch.inputs) tensor = tensor.clone();
   }
   std::map<std::string, at::Tensor> state() const {
     std::map<std::string, at::Tensor> all;

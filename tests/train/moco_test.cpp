@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
-#include "debias/train/unit_rows.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"
 #include "tests/train/small_recipe.h"
@@ -30,7 +30,7 @@ TEST(Moco, TheFirstStepIsAlgorithmOne) {
   at::Tensor q, k;
   {
     const at::NoGradGuard no_grad;
-    const ModelOutput both = forward(made.parts.model, made.batch.images, ForwardOptions{});
+    const ModelOutput both = forward(made.parts.model, made.batch.images(), ForwardOptions{});
     q = unit_rows(both.projection).select(1, 0);
     k = unit_rows(both.projection).select(1, 1);
   }
@@ -84,10 +84,10 @@ TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {
   at::Tensor q, k;
   {
     const at::NoGradGuard no_grad;
-    q = unit_rows(forward(made.parts.model, made.batch.images, ForwardOptions{}).projection);
+    q = unit_rows(forward(made.parts.model, made.batch.images(), ForwardOptions{}).projection);
     Model copy = made.parts.model;
     copy.predictor = nullptr;
-    k = unit_rows(forward(copy, made.batch.images, ForwardOptions{}).projection);
+    k = unit_rows(forward(copy, made.batch.images(), ForwardOptions{}).projection);
   }
   double expected = 0;
   for (int64_t d = 0; d < 2; ++d) {

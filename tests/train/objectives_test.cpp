@@ -161,14 +161,14 @@ TEST(Terms, ThePriorIsTheTrainingSets) {
     const Optimizers optimizers = make_optimizers(input.recipe, model);
     RunParts parts = make_run_parts(input.recipe, input.dataset);
     const auto method = make_simclr({.model = model, .terms = std::move(terms), .optimizers = optimizers, .forward = ForwardOptions{}});
-    parts.loader->start(0);
-    return method->run(*parts.loader->next(), 1).loss;
+    parts.source->start(0);
+    return method->run(*parts.source->next(), 1).loss;
   };
   const double batch = loss(false), whole = loss(true);
   EXPECT_GT(std::abs(batch - whole), 0.01);
   RunParts parts = make_run_parts(input.recipe, input.dataset);
-  parts.loader->start(0);
-  EXPECT_NEAR(parts.method->run(*parts.loader->next(), 1).loss, whole, 1e-6);
+  parts.source->start(0);
+  EXPECT_NEAR(parts.method->run(*parts.source->next(), 1).loss, whole, 1e-6);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"
 #include "debias/train/term.h"
 #include "debias/train/trainer.h"

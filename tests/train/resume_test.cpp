@@ -41,6 +41,36 @@ TEST(Resume, ResumingAFinishedRunChangesNothing) {
   EXPECT_EQ(content(folder.path() + "/run/train.log"), log);
 }
 
+TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  Config root = small_config(path);
+  root.assign("train.epochs=1");
+  train(input_for(root));
+  const auto expect_refusal = [](const Config& config, const std::string& part) {
+    TrainInput input = input_for(config);
+    input.existing = ExistingFolder::kResume;
+    try {
+      train(input);
+      ADD_FAILURE() << part;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+    }
+  };
+  std::ofstream(path + "/metrics.jsonl", std::ios::app) << "{\"step\": 7}\n";  // a line behind what is known is no matter
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train(input).already_finished);
+  std::ofstream(path + "/metrics.jsonl") << "{}\n";
+  expect_refusal(root, "is shorter than");
+  std::string config = content(path + "/config.yaml");
+  const std::string rate = "learning_rate: 0.01";
+  ASSERT_NE(config.find(rate), std::string::npos);
+  std::ofstream(path + "/config.yaml") << config.replace(config.find(rate), rate.size(), "learning_rate: 0.5");
+  root.assign("optimizer.learning_rate=0.5");
+  expect_refusal(root, "config.yaml was edited at 'optimizer.learning_rate'");
+}
+
 TEST(Resume, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
   const TemporaryFolder folder;
   Config root = small_config(folder.path() + "/run");

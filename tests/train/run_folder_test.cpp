@@ -105,6 +105,16 @@ TEST(RunFolder, OptionsThatAnOlderRunsOptimizerLackedAreAtTheirDefaults) {
   EXPECT_EQ(changes[0].key + " " + changes[0].then + " " + changes[0].now, "optimizer.nesterov false true");
 }
 
+TEST(RunFolder, OptionsThatAnOlderRunsEncoderLackedAreAtTheirDefaults) {
+  const Config then = parse_yaml("encoder: {name: resnet18, stem: cifar, width: 16, activation: relu}", "x");
+  Config now = parse_yaml("encoder: {name: resnet18, stem: cifar, width: 16, activation: relu, stem_weights: fan_out_normal}", "x");
+  EXPECT_TRUE(config_changes(then, now).empty());
+  now.assign("encoder.stem_weights=fan_in_uniform");
+  const auto changes = config_changes(then, now);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].key + " " + changes[0].then + " " + changes[0].now, "encoder.stem_weights \"fan_out_normal\" \"fan_in_uniform\"");
+}
+
 TEST(RunFolder, AnEmptiedConfigIsRefusedWithWhatToDo) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";

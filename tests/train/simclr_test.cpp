@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/loader/loader.h"
 #include "debias/optim/optimizer.h"
 #include "tests/train/small_recipe.h"
@@ -82,7 +83,7 @@ Config with_objective(const std::string& objective, const std::string& classifie
 
 Batch batch_of(int64_t B) {
   Batch batch;
-  batch.images = at::arange(2 * B * 48).mul(0.11).cos().view({2, B, 3, 4, 4}).to(at::kFloat);
+  batch.inputs = {{"images", at::arange(2 * B * 48).mul(0.11).cos().view({2, B, 3, 4, 4}).to(at::kFloat)}};
   for (int64_t i = 0; i < B; ++i) {
     batch.ids.push_back(100 + i);
     batch.occurrences.push_back(0);
@@ -159,7 +160,7 @@ TEST(Simclr, JointAndPerViewDifferOnlyThroughBatchNorm) {
   EXPECT_NEAR(joint.method->run(batch_of(8), 1).loss, per_view.method->run(batch_of(8), 1).loss, 1e-6);
   Fixture joint_norm(true, std::nullopt, Forward::kJoint), per_view_norm(true);
   Batch batch = batch_of(8);
-  batch.images[1].mul_(3);
+  batch.images()[1].mul_(3);
   EXPECT_GT(std::abs(joint_norm.method->run(batch, 1).loss - per_view_norm.method->run(batch, 1).loss), 1e-4);
 }
 
@@ -183,7 +184,7 @@ TEST(Simclr, ANonFiniteLossNamesTensorAndSamplesAndChangesNothing) {
   fixture.method->run(batch_of(8), 1);
   const auto before = fixture.state();
   Batch batch = batch_of(8);
-  batch.images[1][5].fill_(NAN);
+  batch.images()[1][5].fill_(NAN);
   try {
     fixture.method->run(batch, 17);
     FAIL();

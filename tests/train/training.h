@@ -11,6 +11,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/safetensors.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/train/trainer.h"
 
 namespace debias {

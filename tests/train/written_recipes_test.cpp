@@ -8,7 +8,7 @@
 
 #include "debias/core/npy.h"
 #include "debias/core/registry.h"
-#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/train/recipe.h"
 #include "debias/train/run_parts.h"
 #include "tests/support/golden_folder.h"

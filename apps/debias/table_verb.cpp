@@ -1,0 +1,120 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/debias/metric_text.h"
+#include "apps/debias/results.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/evaluate/condition.h"
+#include "debias/report/compared_runs.h"
+#include "debias/report/seed_table.h"
+#include "debias/report/seed_table_text.h"
+
+namespace debias {
+namespace {
+
+struct TableArguments {
+  std::vector<std::string> paths, metrics, fail_if;
+  std::string against, epoch, format = "text";
+  bool json = false;
+};
+
+TableFormat parse_format(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [word, format] : kTableFormats) {
+    if (word == name) return format;
+    known.emplace_back(word);
+  }
+  throw usage_error("table: unknown format '{}'{}", name, suggestion(name, known));
+}
+
+TableEpoch parse_epoch(const std::string& name) {
+  if (name.empty()) return TableEpoch::kAuto;
+  if (name == "last") return TableEpoch::kLast;
+  if (name == "selected") return TableEpoch::kSelected;
+  if (name == "best") {
+    throw usage_error(
+        "table: the best epoch by test images is no fair choice; train with evaluate.select: valid.METRIC and write --epoch selected");
+  }
+  throw usage_error("table: unknown epoch '{}'{}", name, suggestion(name, {"last", "selected"}));
+}
+
+// What a condition may speak of: means by the rows' labels in a form that it can spell, and the orderings.
+NamedMetrics conditions_of(const SeedTable& table) {
+  const auto spelt = [](std::string label) {
+    for (char& c : label) {
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '_';
+    }
+    return label;
+  };
+  NamedMetrics all;
+  for (const auto& row : table.rows) {
+    if (!row.values.empty()) all.emplace_back("mean." + spelt(row.label), row.interval.mean);
+  }
+  for (const auto& difference : table.differences) {
+    const std::string pair = spelt(table.rows[difference.a].label) + ".over." + spelt(table.rows[difference.b].label);
+    all.emplace_back("difference." + pair, difference.interval.mean);
+    all.emplace_back("low." + pair, difference.interval.low());
+    all.emplace_back("high." + pair, difference.interval.high());
+  }
+  double holds = 0, reversed = 0, open = 0;
+  for (const auto& ordering : table.ordering) {
+    (ordering.verdict == OrderingVerdict::kHolds ? holds : ordering.verdict == OrderingVerdict::kReversed ? reversed : open) += 1;
+  }
+  for (const auto& [name, count] : {std::pair{"holds", holds}, std::pair{"reversed", reversed}, std::pair{"open", open}}) {
+    all.emplace_back(std::string("ordering.") + name, count);
+  }
+  return all;
+}
+
+// One that cannot be told, such as the interval of one seed, is no success.
+void check_table(const SeedTable& table, const std::vector<Condition>& conditions) {
+  const NamedMetrics all = conditions_of(table);
+  for (const auto& condition : conditions) {
+    for (const auto& [name, value] : metrics_of(condition, all)) {
+      if (!condition.holds(value) && value == value) continue;
+      throw Error(ErrorKind::kFailure, fmt::format("table: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
+    }
+  }
+}
+
+int run_table(const TableArguments& arguments) {
+  const TableFormat format = parse_format(arguments.format);
+  if (arguments.json && format != TableFormat::kText) throw usage_error("table: --json and --format exclude each other; give one");
+  SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
+  std::vector<Condition> conditions;
+  for (const auto& text : arguments.fail_if) conditions.push_back(parse_condition(text));
+  const SeedTable table = seed_table(read_compared_runs(arguments.paths, {DEBIAS_VERSION, metric_titles()}), options);
+  if (arguments.json) {
+    print_json(to_json(table));
+  } else {
+    print_lines(seed_table_text(table, format));
+  }
+  check_table(table, conditions);
+  return 0;
+}
+
+}  // namespace
+
+void add_table_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("table", "means over seeds, differences and what is published, of a sweep or of runs");
+  auto arguments = std::make_shared<TableArguments>();
+  verb->add_option("paths", arguments->paths, "sweeps (the file or its output) or run folders")->required();
+  verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb->add_option("--epoch", arguments->epoch, "last, or selected: chosen by evaluate.select on valid; selected where every run has one")
+      ->option_text("WHICH");
+  verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
+  verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");
+  verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", arguments->json, "one JSON object on standard output");
+  verb->footer("Example: debias table runs/small/cifar10 --format markdown");
+  verb->callback([arguments, &action] { action = [arguments] { return run_table(*arguments); }; });
+}
+
+}  // namespace debias

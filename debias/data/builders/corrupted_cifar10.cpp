@@ -1,0 +1,214 @@
+#include "debias/data/builders/corrupted_cifar10.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "debias/core/file_bytes.h"
+#include "debias/core/file_error.h"
+#include "debias/core/registry.h"
+#include "debias/data/builders/corruptions/corruption.h"
+#include "debias/data/data_stream.h"
+#include "debias/data/readers/cifar.h"
+#include "debias/data/subset.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kClasses = 10;
+constexpr double kWithoutBias = 0.1;
+
+// The two lists of Nam et al.
+const std::vector<std::string> kType0 = {"snow",    "frost",   "fog",  "brightness", "contrast",
+                                         "spatter", "elastic", "jpeg", "pixelate",   "saturate"};
+const std::vector<std::string> kType1 = {"gaussian_noise", "shot_noise", "impulse_noise", "speckle_noise", "gaussian_blur",
+                                         "defocus_blur",   "glass_blur", "motion_blur",   "zoom_blur",     "original"};
+
+DatasetInfo info_of(const std::vector<std::string>& corruptions) {
+  DatasetInfo info;
+  info.name = "corrupted_cifar10";
+  info.class_names = {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};
+  info.bias_names = corruptions;
+  info.height = info.width = kCorruptionSide;
+  info.mean = {0.4914, 0.4822, 0.4465};
+  info.std = {0.2023, 0.1994, 0.2010};
+  return info;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> names = {""};
+  for (const char c : text) {
+    if (c == ',') {
+      names.emplace_back();
+    } else if (c != ' ') {
+      names.back() += c;
+    }
+  }
+  return names;
+}
+
+std::vector<const Corruption*> corruptions_of(const std::string& text) {
+  const std::vector<std::string> names = text == "type0" ? kType0 : text == "type1" ? kType1 : split_at_commas(text);
+  if (names.size() == 1) {
+    throw usage_error("corruptions: expected type0, type1 or a list of ten, found '{}'{}", text, suggestion(text, {"type0", "type1"}));
+  }
+  std::vector<const Corruption*> list;
+  std::set<std::string> seen;
+  for (const std::string& name : names) {
+    list.push_back(&find_entry(corruption_registry(), name, "corruption"));
+    if (!seen.insert(list.back()->name).second) throw usage_error("corruptions: {} is given twice", name);
+  }
+  if (list.size() != kClasses) throw usage_error("corruptions: expected ten, one a class, found {}", list.size());
+  return list;
+}
+
+class CorruptedImages : public Dataset {
+ public:
+  CorruptedImages(std::unique_ptr<Dataset> source, double correlation, const CorruptedCifar10Recipe& recipe,
+                  std::vector<const Corruption*> corruptions, std::shared_ptr<const FrostTextures> frost)
+      : source_(std::move(source)), corruptions_(std::move(corruptions)), frost_(std::move(frost)), severity_(recipe.severity()) {
+    std::vector<std::string> names;
+    for (const Corruption* corruption : corruptions_) names.push_back(corruption->name);
+    info_ = info_of(names);
+    info_.split = source_->info().split;
+    std::vector<int64_t> labels;
+    for (int64_t i = 0; i < source_->size(); ++i) labels.push_back(source_->label(i));
+    biases_ = ordered_biases(labels, correlation);
+    key_.domain = RngDomain::kData;
+    key_.seed = static_cast<uint64_t>(recipe.seed());
+    key_.epoch = info_.split == "test" ? 1 : 0;
+    key_.step = static_cast<uint16_t>(DataStream::kCorruption);
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return source_->size(); }
+  int64_t id(int64_t index) const override { return source_->id(index); }
+  int64_t label(int64_t index) const override { return source_->label(index); }
+  int64_t bias(int64_t index) const override {
+    require_index(*this, index);
+    return biases_[static_cast<size_t>(index)];
+  }
+  std::string source(int64_t index) const override { return source_->source(index); }
+
+  Sample get(int64_t index) const override {
+    Sample sample = source_->get(index);
+    sample.bias = bias(index);
+    RngKey key = key_;
+    key.sample = static_cast<uint64_t>(sample.id);
+    Random random(key);
+    sample.image = corrupted(sample.image, *corruptions_[static_cast<size_t>(sample.bias)], static_cast<int>(severity_), random, *frost_);
+    return sample;
+  }
+
+ private:
+  std::unique_ptr<Dataset> source_;
+  std::vector<const Corruption*> corruptions_;
+  std::shared_ptr<const FrostTextures> frost_;
+  int64_t severity_;
+  std::vector<int64_t> biases_;
+  RngKey key_;
+  DatasetInfo info_;
+};
+
+bool has_ratio_folder(const std::string& root) {
+  for (const auto& [name, ratio] : EnumNames<ConflictRatio>::values) {
+    std::error_code failure;
+    if (ratio != ConflictRatio::kMade && fs::is_directory(fs::path(root) / name, failure)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+const OptionTable<CorruptedCifar10Options>& CorruptedCifar10Options::table() {
+  static const auto table =
+      OptionTable<CorruptedCifar10Options>()
+          .add("root", &CorruptedCifar10Options::root_, "folder that data make wrote, or the published archive's")
+          .add("split", &CorruptedCifar10Options::split_, "which images")
+          .add("ratio", &CorruptedCifar10Options::ratio_, "share of conflicting images in a published archive; made: a folder of data make")
+          .add("correlation", &CorruptedCifar10Options::correlation_, Range::closed(0, 1),
+               "for data make; a folder that is read keeps the share it was made with")
+          .include(HoldOutOptions::table());
+  return table;
+}
+
+const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
+  static const auto table =
+      OptionTable<CorruptedCifar10Recipe>()
+          .add("root", &CorruptedCifar10Recipe::root_, "folder with CIFAR-10")
+          .add("correlation", &CorruptedCifar10Recipe::correlation_, Range::closed(0, 1),
+               "share of images with their class's own corruption")
+          .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train set aside as valid")
+          .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "of every corruption")
+          .add("corruptions", &CorruptedCifar10Recipe::corruptions_, "type0, type1 or a list of ten, in the order of the classes")
+          .add("frost", &CorruptedCifar10Recipe::frost_, "folder with the textures frost1 to frost5; without one they are drawn")
+          .add("seed", &CorruptedCifar10Recipe::seed_, Range::closed(0, 9e15), "of valid and of every draw");
+  return table;
+}
+
+std::vector<int64_t> ordered_biases(const std::vector<int64_t>& labels, double correlation) {
+  std::vector<std::vector<size_t>> members(kClasses);
+  for (size_t i = 0; i < labels.size(); ++i) members[static_cast<size_t>(labels[i])].push_back(i);
+  std::vector<int64_t> biases(labels.size());
+  for (int64_t own = 0; own < kClasses; ++own) {
+    const auto& images = members[static_cast<size_t>(own)];
+    const auto count = static_cast<double>(images.size());
+    double share = 0;
+    size_t next = 0;
+    for (int64_t bias = 0; bias < kClasses; ++bias) {
+      share += bias == own ? correlation : (1 - correlation) / (kClasses - 1);
+      const auto end = bias + 1 == kClasses ? images.size() : static_cast<size_t>(std::nearbyint(count * share));
+      for (; next < std::min(end, images.size()); ++next) biases[images[next]] = bias;
+    }
+  }
+  return biases;
+}
+
+MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe) {
+  CorruptedCifar10Recipe::table().verify(recipe, "data make corrupted_cifar10");
+  const std::vector<const Corruption*> corruptions = corruptions_of(recipe.corruptions());
+  const auto frost =
+      std::make_shared<const FrostTextures>(recipe.frost().empty() ? procedural_frost_textures() : read_frost_textures(recipe.frost()));
+  const auto damaged = [&](std::unique_ptr<Dataset> source, double correlation) {
+    return std::make_shared<CorruptedImages>(std::move(source), correlation, recipe, corruptions, frost);
+  };
+  CifarOptions cifar;
+  cifar.root(recipe.root());
+  const std::shared_ptr<const Dataset> train = make_cifar10(cifar);
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < train->size(); ++i) labels.push_back(train->label(i));
+  const auto held = static_cast<int64_t>(std::nearbyint(static_cast<double>(labels.size()) * recipe.valid_fraction()));
+  HoldOutParts parts = partition_hold_out(labels, held, static_cast<uint64_t>(recipe.seed()));
+  MadeParts made;
+  made.train = damaged(std::make_unique<Subset>(train, std::move(parts.kept), "train"), recipe.correlation());
+  if (held > 0) made.valid = damaged(std::make_unique<Subset>(train, std::move(parts.held_out), "valid"), recipe.correlation());
+  made.test = damaged(make_cifar10(cifar.split(Split::kTest)), kWithoutBias);
+  return made;
+}
+
+std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options) {
+  DatasetInfo info = info_of(kType0);
+  if (options.ratio() == ConflictRatio::kMade) {
+    require_root(options.root(), "data set 'corrupted_cifar10'", "align, conflict and test, or 0.5pct, 1pct, 2pct and 5pct");
+    if (!is_made_folder(options.root()) && has_ratio_folder(options.root())) {
+      throw usage_error(
+          "data set 'corrupted_cifar10': {} holds several shares of conflicting images; write ratio: 0.5pct, 1pct, 2pct or 5pct",
+          options.root());
+    }
+    return read_made_folder(std::move(info), options.root(), options.split(), options);
+  }
+  const std::string share(enum_name(options.ratio()));
+  SplitFolders folders;
+  folders.train = {share + "/align", share + "/conflict"};
+  folders.valid = {share + "/valid"};
+  return read_named_images(std::move(info), options.root(), folders, options.split(), options);
+}
+
+std::unique_ptr<Dataset> corrupted_cifar10_from_config(const Config& section) {
+  return make_corrupted_cifar10(CorruptedCifar10Options::table().read(section, "data set 'corrupted_cifar10'", {"name"}));
+}
+
+}  // namespace debias

@@ -1,0 +1,115 @@
+#include "debias/data/builders/data_make.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "debias/core/registry.h"
+#include "debias/data/builders/biased_mnist.h"
+#include "debias/data/builders/corrupted_cifar10.h"
+#include "debias/data/builders/glyphs.h"
+
+namespace debias {
+namespace {
+
+constexpr double kWithoutBias = 0.1;  // one in ten biases
+
+// What about.json keeps of the options: not where the source lay, and not the split.
+template <class Options>
+nlohmann::ordered_json kept_options(const Options& options) {
+  Config written = Options::table().write(options);
+  for (const char* key : {"root", "split"}) written.erase(key);
+  return written.to_json();
+}
+
+template <class Options>
+MadeParts parts_of(const Options& options, std::unique_ptr<Dataset> (*open)(const Options&)) {
+  Options unbiased = options;
+  unbiased.correlation(kWithoutBias);
+  MadeParts parts;
+  parts.train = open(options);
+  unbiased.split(FolderSplit::kTest);
+  parts.test = open(unbiased);
+  if (options.hold_out() == 0) return parts;
+  unbiased.split(FolderSplit::kHeldOut);
+  parts.valid = open(unbiased);
+  return parts;
+}
+
+MadeCounts make_biased_mnist_folder(const Config& section, const std::string& out, Progress& progress) {
+  const auto options = BiasedMnistOptions::table().read(section, "data make biased_mnist", {"name"});
+  if (is_made_folder(options.root())) {
+    throw usage_error("data make biased_mnist: {} is a made folder already; give the folder with MNIST's IDX files", options.root());
+  }
+  return write_made_folder(out, parts_of(options, make_biased_mnist), kept_options(options), progress);
+}
+
+MadeCounts make_glyphs_folder(const Config& section, const std::string& out, Progress& progress) {
+  const auto options = GlyphsOptions::table().read(section, "data make glyphs", {"name"});
+  if (!options.root().empty()) throw usage_error("data make glyphs: glyphs are drawn, not read from {}; leave out root", options.root());
+  return write_made_folder(out, parts_of(options, make_glyphs), kept_options(options), progress);
+}
+
+// `corruptions` may be a list, which is written as one text.
+Config with_joined_corruptions(const Config& section) {
+  const Config* list = section.find("corruptions");
+  if (list == nullptr || !list->is_sequence()) return section;
+  std::string joined;
+  for (const Config& item : list->items()) {
+    if (!item.is_scalar()) throw usage_error("{}corruptions: expected names", item.prefix());
+    joined += (joined.empty() ? "" : ",") + item.text();
+  }
+  Config text = Config::string(joined);
+  text.set_where(list->where());
+  Config changed = section;
+  changed.set("corruptions", std::move(text));
+  return changed;
+}
+
+MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::string& out, Progress& progress) {
+  const auto recipe = CorruptedCifar10Recipe::table().read(with_joined_corruptions(section), "data make corrupted_cifar10", {"name"});
+  nlohmann::ordered_json options = kept_options(recipe);
+  options["frost"] = recipe.frost().empty() ? "procedural" : "files";
+  MadeCounts counts = write_made_folder(out, corrupted_cifar10_parts(recipe), options, progress);
+  const bool uses_frost = recipe.corruptions() == "type0" || recipe.corruptions().find("frost") != std::string::npos;
+  if (uses_frost && recipe.frost().empty()) counts.remarks.push_back("frost is laid over from drawn textures, not the published ones");
+  return counts;
+}
+
+}  // namespace
+
+const std::vector<DataMakeEntry>& data_make_registry() {
+  static const std::vector<DataMakeEntry> registry = {
+      {"biased_mnist", {}, "from MNIST's IDX files", BiasedMnistOptions::table().specs(), make_biased_mnist_folder},
+      {"corrupted_cifar10", {}, "from CIFAR-10", CorruptedCifar10Recipe::table().specs(), make_corrupted_cifar10_folder},
+      {"glyphs", {}, "drawn", GlyphsOptions::table().specs(), make_glyphs_folder},
+  };
+  return registry;
+}
+
+void refuse_inside_root(const Config& section, const std::string& out, const std::string& what) {
+  for (const char* key : {"root", "frost"}) {
+    const Config* root = section.find(key);
+    if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) continue;
+    const auto data = std::filesystem::weakly_canonical(root->text());
+    const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
+    const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
+    if (end == data.end() || end->empty())
+      throw usage_error("{}: {} lies inside the data folder {}; choose another place", what, out, root->text());
+  }
+}
+
+MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress) {
+  const DataMakeEntry& entry = find_entry(data_make_registry(), section_name(section, "data set"), "data set to make", section.prefix());
+  const std::string what = "data make " + entry.name;
+  if (const Config* split = section.find("split")) {
+    throw usage_error("{}{}: all splits are written; leave out split", split->prefix(), what);
+  }
+  refuse_inside_root(section, out, what);
+  std::error_code failure;
+  if (std::filesystem::exists(std::filesystem::symlink_status(out, failure))) {  // before the source is read; checked again on writing
+    throw usage_error("{}: '{}' exists already; choose another folder, or remove it first", what, out);
+  }
+  return entry.make(section, out, progress);
+}
+
+}  // namespace debias

@@ -1,0 +1,239 @@
+#include "debias/data/builders/glyphs.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "debias/core/file_bytes.h"
+#include "debias/core/philox.h"
+#include "debias/data/builders/glyph_shapes.h"
+#include "debias/data/builders/made_folder.h"
+#include "debias/data/data_stream.h"
+
+namespace debias {
+namespace {
+
+struct Colour {
+  std::string_view name;
+  std::array<double, 3> rgb;
+};
+
+// Of medium brightness, so that light and dark shapes both stand out.
+constexpr std::array<Colour, 10> kPalette = {{{"red", {200, 50, 50}},
+                                              {"orange", {215, 120, 30}},
+                                              {"olive", {150, 145, 30}},
+                                              {"green", {45, 150, 60}},
+                                              {"teal", {25, 150, 150}},
+                                              {"blue", {50, 90, 205}},
+                                              {"purple", {130, 65, 190}},
+                                              {"pink", {210, 85, 160}},
+                                              {"brown", {115, 75, 45}},
+                                              {"grey", {120, 120, 120}}}};
+constexpr int64_t kColours = kPalette.size();
+
+constexpr double kColourJitter = 18;  // of 255, per channel and image
+constexpr double kSmallest = 0.22;    // radius over image side
+constexpr double kLargest = 0.36;
+constexpr double kRotation = std::numbers::pi / 3;  // either way
+constexpr double kStretch = 1.25;                   // longest over mean axis
+constexpr double kThinnest = 0.10;                  // half the stroke width over the radius
+constexpr double kThickest = 0.17;
+constexpr double kNoisiest = 20;  // standard deviation of pixel noise, of 255
+
+// What one image looks like; lengths in pixels.
+struct Drawing {
+  std::vector<Segment> segments;
+  bool filled = false;
+  double half_stroke = 1;
+  std::array<double, 3> background{};
+  double shade = 255;
+  double noise = 0;
+};
+
+Point transformed(Point p, double stretch, double radius, double rotation, Point centre) {
+  const double x = p.x * radius * stretch;
+  const double y = p.y * radius / stretch;
+  return {centre.x + x * std::cos(rotation) - y * std::sin(rotation), centre.y + x * std::sin(rotation) + y * std::cos(rotation)};
+}
+
+// A draw between the two bounds, which lie the nearer to their middle the smaller the variation.
+double varied(double least, double greatest, double variation, Random& random) {
+  const double middle = (least + greatest) / 2;
+  return random.uniform(std::lerp(middle, least, variation), std::lerp(middle, greatest, variation));
+}
+
+Drawing draw_parameters(const GlyphShape& shape, const Colour& colour, double size, double variation, Random& random) {
+  Drawing drawing;
+  const double radius = size * varied(kSmallest, kLargest, variation, random);
+  const double x = varied(radius, size - radius, variation, random);
+  const double y = varied(radius, size - radius, variation, random);
+  const double rotation = varied(-kRotation, kRotation, variation, random);
+  const double stretch = std::pow(kStretch, varied(-1, 1, variation, random));
+  for (const Segment& segment : shape.segments) {
+    drawing.segments.push_back(
+        {transformed(segment.a, stretch, radius, rotation, {x, y}), transformed(segment.b, stretch, radius, rotation, {x, y})});
+  }
+  const double rarer = variation / 2;  // filled, and dark
+  drawing.filled = random.uniform() < rarer && shape.closed;
+  drawing.half_stroke = std::max(0.75, radius * varied(kThinnest, kThickest, variation, random));
+  drawing.shade = random.uniform() < 1 - rarer ? varied(215, 255, variation, random) : varied(0, 35, variation, random);
+  for (int c = 0; c < 3; ++c) drawing.background[c] = colour.rgb[c] + random.uniform(-kColourJitter, kColourJitter);
+  drawing.noise = random.uniform(0, kNoisiest * variation);
+  return drawing;
+}
+
+// Share of the pixel about `point` that is ink: a ramp one pixel wide across the edge.
+double coverage(const Drawing& drawing, Point point) {
+  const ShapeDistance distance = distance_to_shape(drawing.segments, point);
+  double signed_distance = distance.to_outline - drawing.half_stroke;
+  if (drawing.filled) signed_distance = distance.inside ? -distance.to_outline : distance.to_outline;
+  return std::clamp(0.5 - signed_distance, 0.0, 1.0);
+}
+
+struct Box {
+  double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
+  bool contains(Point p) const { return p.x >= left && p.x <= right && p.y >= top && p.y <= bottom; }
+};
+
+Box ink_box(const Drawing& drawing) {
+  const double margin = drawing.half_stroke + 1;
+  Box box;
+  for (const Segment& segment : drawing.segments) {
+    for (const Point& p : {segment.a, segment.b}) {
+      box = {std::min(box.left, p.x - margin), std::min(box.top, p.y - margin), std::max(box.right, p.x + margin),
+             std::max(box.bottom, p.y + margin)};
+    }
+  }
+  return box;
+}
+
+// The sum of four random bytes, scaled to mean 0 and deviation 1: nearly normal, and the same on every platform.
+double cheap_normal(Random& random) {
+  const uint32_t bits = random.bits();
+  const uint32_t sum = (bits & 255) + (bits >> 8 & 255) + (bits >> 16 & 255) + (bits >> 24);
+  constexpr double kDeviation = 147.8005413;  // sqrt(4 (256^2 - 1) / 12)
+  return (static_cast<double>(sum) - 510) / kDeviation;
+}
+
+Image paint(const Drawing& drawing, int size, Random& random) {
+  Image image;
+  image.height = image.width = size;
+  image.pixels.resize(static_cast<size_t>(size) * size * 3);
+  const Box box = ink_box(drawing);
+  uint8_t* out = image.pixels.data();
+  for (int y = 0; y < size; ++y) {
+    for (int x = 0; x < size; ++x) {
+      const Point point{x + 0.5, y + 0.5};
+      const double ink = box.contains(point) ? coverage(drawing, point) : 0;
+      for (int c = 0; c < 3; ++c) {
+        const double value = drawing.background[c] + ink * (drawing.shade - drawing.background[c]) + drawing.noise * cheap_normal(random);
+        *out++ = static_cast<uint8_t>(std::clamp(value, 0.0, 255.0) + 0.5);
+      }
+    }
+  }
+  return image;
+}
+
+DatasetInfo info_of(const GlyphsOptions& options, FolderSplit split) {
+  DatasetInfo info;
+  info.name = "glyphs";
+  info.split = enum_name(split);
+  for (int64_t i = 0; i < options.classes(); ++i) info.class_names.push_back(glyph_shapes()[static_cast<size_t>(i)].name);
+  for (const Colour& colour : kPalette) info.bias_names.emplace_back(colour.name);
+  info.height = info.width = static_cast<int>(options.size());
+  info.mean = info.std = {0.5, 0.5, 0.5};
+  return info;
+}
+
+class Glyphs : public Dataset {
+ public:
+  Glyphs(const GlyphsOptions& options, FolderSplit split) : options_(options), split_(split), info_(info_of(options, split)) {}
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return split_ == FolderSplit::kTest ? options_.test_count() : options_.train_count(); }
+
+  int64_t label(int64_t index) const override {
+    require_index(*this, index);
+    return index % options_.classes();
+  }
+
+  int64_t bias(int64_t index) const override {
+    const int64_t own = label(index);
+    const int64_t k = index / options_.classes();
+    const int64_t aligned_before = aligned_among(k);
+    if (aligned_among(k + 1) > aligned_before) return own;
+    const int64_t conflicting_before = k - aligned_before;
+    return (own + 1 + conflicting_before % (kColours - 1)) % kColours;
+  }
+
+  Sample get(int64_t index) const override {
+    Sample sample;
+    sample.id = index;
+    sample.label = label(index);
+    sample.bias = bias(index);
+    RngKey key;
+    key.domain = RngDomain::kData;
+    key.seed = static_cast<uint64_t>(options_.seed());
+    key.epoch = split_ == FolderSplit::kTest ? 1 : 0;
+    key.sample = static_cast<uint64_t>(index);
+    key.step = static_cast<uint16_t>(DataStream::kGlyph);
+    Random random(key);
+    const Drawing drawing = draw_parameters(glyph_shapes()[static_cast<size_t>(sample.label)], kPalette[static_cast<size_t>(sample.bias)],
+                                            static_cast<double>(options_.size()), options_.variation(), random);
+    sample.image = paint(drawing, static_cast<int>(options_.size()), random);
+    return sample;
+  }
+
+  std::string source(int64_t index) const override {
+    require_index(*this, index);
+    return fmt::format("{}/{}", split_ == FolderSplit::kTest ? "test" : "train", index);
+  }
+
+ private:
+  int64_t aligned_among(int64_t first) const {
+    return static_cast<int64_t>(std::floor(static_cast<double>(first) * options_.correlation() + 1e-9));
+  }
+
+  GlyphsOptions options_;
+  FolderSplit split_;
+  DatasetInfo info_;
+};
+
+}  // namespace
+
+const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
+  static const auto table = OptionTable<GlyphsOptions>()
+                                .add("root", &GlyphsOptions::root_, "folder that data make wrote; without one, images are drawn")
+                                .add("split", &GlyphsOptions::split_, "which images; valid is that of a made folder")
+                                .add("classes", &GlyphsOptions::classes_, Range::closed(2, 10), "number of shapes")
+                                .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
+                                .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
+                                     "share of images on their class's own background colour; 0.1 is no bias")
+                                .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
+                                     "of place, size, turn, stretch, stroke, filling, shade and noise; 0: none")
+                                .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "images of train, before hold_out")
+                                .add("test_count", &GlyphsOptions::test_count_, Range::closed(1, 1e9), "images of test")
+                                .include(HoldOutOptions::table());
+  return table;
+}
+
+std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options) {
+  const FolderSplit split = options.split();
+  if (!options.root().empty()) {
+    require_root(options.root(), "data set 'glyphs'", "a folder that data make wrote");
+    return read_made_folder(info_of(options, split), options.root(), split, options);
+  }
+  if (split == FolderSplit::kValid) {
+    throw usage_error("data set 'glyphs': split valid is that of a folder written by data make; without a root, write split: held_out");
+  }
+  if (split == FolderSplit::kTest) return std::make_unique<Glyphs>(options, split);
+  return take_hold_out_part(std::make_unique<Glyphs>(options, FolderSplit::kTrain), options,
+                            split == FolderSplit::kHeldOut ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+}
+
+std::unique_ptr<Dataset> glyphs_from_config(const Config& section) {
+  return make_glyphs(GlyphsOptions::table().read(section, "data set 'glyphs'", {"name"}));
+}
+
+}  // namespace debias

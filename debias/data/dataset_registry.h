@@ -1,0 +1,29 @@
+// The data sets by name, as a recipe's `data` section asks for them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/options.h"
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+struct DatasetEntry {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::string summary;
+  std::vector<OptionSpec> options;
+  std::function<std::unique_ptr<Dataset>(const Config& section)> make;
+};
+
+const std::vector<DatasetEntry>& dataset_registry();
+
+// The data set that a recipe's `data.train` (or valid, test) asks for: {name: mnist, root: ..., split: train, hold_out: 5000, ...}.
+// `hold_out: N` and `split: held_out` work for every labelled set with a train split (see hold_out.h).
+std::unique_ptr<Dataset> make_dataset(const Config& section);
+
+}  // namespace debias

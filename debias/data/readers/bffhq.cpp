@@ -1,0 +1,49 @@
+#include "debias/data/readers/bffhq.h"
+
+#include <filesystem>
+
+#include "debias/core/file_error.h"
+#include "debias/data/subset.h"
+
+namespace debias {
+namespace {
+
+std::unique_ptr<Dataset> conflicting_only(std::unique_ptr<Dataset> test, const std::string& root) {
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < test->size(); ++i) {
+    if (test->label(i) != test->bias(i)) kept.push_back(i);
+  }
+  if (kept.empty()) {
+    throw FileError((std::filesystem::path(root) / "test").string(), "data set 'bffhq': no image whose target and bias differ");
+  }
+  return std::make_unique<Subset>(std::move(test), std::move(kept), "test");
+}
+
+}  // namespace
+
+const OptionTable<BffhqOptions>& BffhqOptions::table() {
+  static const auto table = OptionTable<BffhqOptions>()
+                                .add("root", &BffhqOptions::root_, "folder with 0.5pct, valid and test")
+                                .add("split", &BffhqOptions::split_, "which images; of test, those whose target and bias differ")
+                                .include(HoldOutOptions::table());
+  return table;
+}
+
+std::unique_ptr<Dataset> make_bffhq(const BffhqOptions& options) {
+  DatasetInfo info;
+  info.name = "bffhq";
+  info.class_names = {"young", "old"};
+  info.bias_names = {"woman", "man"};
+  info.mean = {0.4914, 0.4822, 0.4465};
+  info.std = {0.2023, 0.1994, 0.2010};
+  SplitFolders folders;
+  folders.train = {"0.5pct/align", "0.5pct/conflict"};
+  auto images = read_named_images(std::move(info), options.root(), folders, options.split(), options);
+  return options.split() == FolderSplit::kTest ? conflicting_only(std::move(images), options.root()) : std::move(images);
+}
+
+std::unique_ptr<Dataset> bffhq_from_config(const Config& section) {
+  return make_bffhq(BffhqOptions::table().read(section, "data set 'bffhq'", {"name"}));
+}
+
+}  // namespace debias

@@ -1,0 +1,43 @@
+// A data set of image files, decoded at each access.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/image/image_decode.h"
+
+namespace debias {
+
+struct ImageFile {
+  std::string path;  // relative to the root, with '/'
+  int64_t label = kUnknown;
+  int64_t bias = kUnknown;
+  int64_t id = kUnknown;  // where unknown, its place in the list
+};
+
+class ImageFiles : public Dataset {
+ public:
+  // Where info.height and info.width are not 0, an image of another size is a data error of get().
+  ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif = ExifOrientation::kIgnored);
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return static_cast<int64_t>(files_.size()); }
+  Sample get(int64_t index) const override;
+  PartialImage region(int64_t index, const RegionChooser& choose) const override;
+  int64_t id(int64_t index) const override;
+  int64_t label(int64_t index) const override { return at(index).label; }
+  int64_t bias(int64_t index) const override { return at(index).bias; }
+  std::string source(int64_t index) const override { return at(index).path; }
+
+ private:
+  const ImageFile& at(int64_t index) const;
+
+  DatasetInfo info_;
+  std::string root_;
+  std::vector<ImageFile> files_;
+  ExifOrientation exif_;
+};
+
+}  // namespace debias

@@ -1,0 +1,202 @@
+#include "debias/data/readers/image_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "debias/core/file_bytes.h"
+#include "debias/core/file_error.h"
+#include "debias/core/utf8.h"
+#include "debias/data/readers/class_selection.h"
+#include "debias/data/readers/image_files.h"
+#include "debias/data/readers/image_listing.h"
+#include "debias/data/readers/label_join.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Listing {
+  std::vector<std::string> class_names;
+  std::vector<ImageFile> files;
+  std::vector<std::string> beside;  // paths of images that lie beside the class folders
+  std::vector<std::string> empty;   // class folders without images
+  UnreadImages unread;
+  std::vector<std::string> remarks;
+};
+
+std::string shown(const std::vector<std::string>& names) {
+  constexpr size_t kShown = 10;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
+  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "), names.size() > kShown ? ", ..." : "");
+}
+
+// "train/" or "", the part of the root that holds the split.
+std::string split_prefix(const std::string& root, const std::string& split) {
+  if (split.empty() || split == "." || split == ".." || split.find('/') != std::string::npos) {
+    throw usage_error("data set 'image_folder': split: expected the name of a folder in the root, found '{}'", split);
+  }
+  std::error_code failure;
+  if (fs::is_directory(fs::path(root) / split, failure)) return split + "/";
+  if (split == "train") return "";
+  const std::vector<std::string> folders = list_folders(root);
+  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}",
+                                                                 split, folders.empty() ? "none" : shown(folders)));
+}
+
+// Results hold no other text; a folder's name may be any bytes.
+std::string in_utf8(const std::string& name) { return utf8_length(name) == name.size() ? name : without_control_characters(name); }
+
+// False where the folder holds no image.
+bool add_class(const std::string& root, const std::string& prefix, const std::string& name, int64_t label, Listing& listing) {
+  const std::string full = (fs::path(root) / prefix / name).string();
+  const std::vector<std::string> images = list_images(full, root, &listing.unread);
+  for (const std::string& image : images) listing.files.push_back({prefix + name + "/" + image, label, kUnknown});
+  if (images.empty()) listing.empty.push_back(name);
+  return !images.empty();
+}
+
+std::string in_lower_case(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+bool names_a_split(const std::string& name) {
+  constexpr std::array<std::string_view, 9> kSplits = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"};
+  return std::find(kSplits.begin(), kSplits.end(), in_lower_case(name)) != kSplits.end();
+}
+
+// Train/ and Test/ are no two classes.
+void refuse_splits(const std::string& root, const std::vector<std::string>& names) {
+  if (names.empty() || !std::all_of(names.begin(), names.end(), names_a_split)) return;
+  const auto train =
+      std::find_if(names.begin(), names.end(), [](const std::string& name) { return in_lower_case(name).starts_with("train"); });
+  throw FileError(root,
+                  fmt::format("data set 'image_folder': holds no folder train, and its folders are named as splits, not as classes ({}); "
+                              "set split={}, or rename that folder train",
+                              shown(names), train == names.end() ? names.front() : *train));
+}
+
+std::vector<std::string> lacking_classes(const Listing& listing) {
+  std::set<int64_t> seen;
+  for (const ImageFile& file : listing.files) seen.insert(file.label);
+  std::vector<std::string> lacking;
+  for (size_t label = 0; label < listing.class_names.size(); ++label) {
+    if (seen.count(static_cast<int64_t>(label)) == 0) lacking.push_back(listing.class_names[label]);
+  }
+  return lacking;
+}
+
+Listing list_selected(const std::string& root, const std::string& prefix, const std::string& choice) {
+  const ClassSelection selection = read_class_selection(choice);
+  const std::string folder = (fs::path(root) / prefix).string();
+  Listing listing;
+  listing.class_names = selection.class_names;
+  for (const std::string& name : list_folders(folder)) {
+    const auto found = selection.label_of.find(name);
+    if (found != selection.label_of.end()) add_class(root, prefix, name, found->second, listing);
+  }
+  std::stable_sort(listing.files.begin(), listing.files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
+  if (listing.files.empty()) {
+    throw FileError(folder,
+                    fmt::format("holds no folder with images of any class (classes: {}){}", choice, listing.unread.after_refusal()));
+  }
+  const std::vector<std::string> lacking = lacking_classes(listing);
+  if (!lacking.empty()) {
+    listing.remarks.push_back(without_control_characters(
+        fmt::format("{}: holds no images of {} (classes: {}); the other classes keep their numbers", folder, shown(lacking), choice)));
+  }
+  return listing;
+}
+
+Listing list_files(const std::string& root, const std::string& prefix) {
+  const std::string folder = (fs::path(root) / prefix).string();
+  Listing listing;
+  for (const std::string& name : list_folders(folder)) {
+    if (add_class(root, prefix, name, std::ssize(listing.class_names), listing)) listing.class_names.push_back(in_utf8(name));
+  }
+  if (prefix.empty()) refuse_splits(root, listing.class_names);
+  if (!listing.class_names.empty()) return listing;
+  for (const std::string& image : list_images_directly_in(folder, &listing.unread))
+    listing.files.push_back({prefix + image, kUnknown, kUnknown});
+  if (listing.files.empty()) {
+    throw FileError(folder, "holds neither class folders with images that can be read nor such images" + listing.unread.after_refusal());
+  }
+  return listing;
+}
+
+void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
+  const auto remark = [&](const std::string& text) {
+    listing.remarks.push_back(without_control_characters(fmt::format("folder {}: {}", folder, text)));
+  };
+  const size_t empty = listing.empty.size(), beside = listing.beside.size();
+  if (empty > 0) {
+    remark(fmt::format("{} without an image that can be read {} passed over ({})",
+                       empty == 1 ? "1 folder" : fmt::format("{} folders", empty), empty == 1 ? "is" : "are", shown(listing.empty)));
+  }
+  if (beside > 0) {
+    remark(fmt::format("{} beside the class folders and {} not read ({})",
+                       beside == 1 ? "1 image lies" : fmt::format("{} images lie", beside), beside == 1 ? "is" : "are",
+                       shown(listing.beside)));
+  }
+  if (!listing.unread.empty()) listing.remarks.push_back(listing.unread.remark(folder));
+}
+
+std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const std::string& split) {
+  require_root(options.root(), "data set 'image_folder'", "one folder of images per class");
+  const std::string prefix = split_prefix(options.root(), split);
+  Listing listing =
+      options.classes().empty() ? list_files(options.root(), prefix) : list_selected(options.root(), prefix, options.classes());
+  const std::string folder = prefix.empty() ? options.root() : (fs::path(options.root()) / split).string();
+  if (!listing.class_names.empty()) {
+    for (const std::string& image : list_images_directly_in(folder)) listing.beside.push_back(prefix + image);
+  }
+  remark_on_what_is_left_out(folder, listing);
+  DatasetInfo info;
+  info.name = "image_folder";
+  info.split = split;
+  info.class_names = std::move(listing.class_names);
+  info.remarks = std::move(listing.remarks);
+  info.mean = {0.485, 0.456, 0.406};
+  info.std = {0.229, 0.224, 0.225};
+  if (!options.labels().file().empty()) {
+    join_labels({options.root(), prefix, options.labels().file(), listing.beside}, read_label_file(options.labels()), listing.files, info);
+  }
+  const auto exif = options.exif_orientation() ? ExifOrientation::kApplied : ExifOrientation::kIgnored;
+  return std::make_unique<ImageFiles>(std::move(info), options.root(), std::move(listing.files), exif);
+}
+
+}  // namespace
+
+const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
+  static const auto table =
+      OptionTable<ImageFolderOptions>()
+          .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
+          .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
+          .add("labels", &ImageFolderOptions::labels_,
+               "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
+          .add("classes", &ImageFolderOptions::classes_, "imagenet9, imagenet100 or a file of lines CLASS: FOLDER ...; all where empty")
+          .add("exif_orientation", &ImageFolderOptions::exif_orientation_, "turn photographs as their camera noted; torchvision does not")
+          .include(HoldOutOptions::table());
+  return table;
+}
+
+std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options) {
+  const bool held_out = options.split() == "held_out";
+  std::unique_ptr<Dataset> images = read_folder(options, held_out ? "train" : options.split());
+  if (!held_out && options.split() != "train") return images;
+  return take_hold_out_part(std::move(images), options, held_out ? HoldOutPart::kHeldOut : HoldOutPart::kKept);
+}
+
+std::unique_ptr<Dataset> image_folder_from_config(const Config& section) {
+  return make_image_folder(ImageFolderOptions::table().read(section, "data set 'image_folder'", {"name"}));
+}
+
+}  // namespace debias

@@ -1,0 +1,44 @@
+// Folders of image files (image_format.h): root/[split/]<class>/**/file.
+//
+// The class index is the rank of the class folder's name in byte-wise order (bytes of a name that is not UTF-8 are written \xe4), files are
+// sorted by path within a class, other files and names that begin with a dot are passed over, extensions count in any case. Where
+// root/<split> is no folder, split train is the root itself, unless its folders are named as splits (Train, Test). A folder without class
+// folders is read as unlabelled: its own files, label kUnknown. info().remarks counts folders without images, which are no classes, and
+// images beside the class folders, which are not read.
+//
+// `labels` (label_columns.h, label_file.h) gives labels and biases by path, relative to the root, to the split's folder or to the CSV's, or
+// absolute; a label column replaces the folders' labels. Every image needs a row, every row a file.
+//
+// `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are passed over. A class of which
+// the root has no images keeps its number and is told in info().remarks; one at least must be there.
+//
+// `exif_orientation` turns photographs as their camera noted, which torchvision's loader does not: there, and here with false, a picture
+// taken upright may lie on its side. Files that look like images but are not read are counted in info().remarks.
+//
+// Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "debias/data/dataset.h"
+#include "debias/data/hold_out.h"
+#include "debias/data/readers/label_columns.h"
+
+namespace debias {
+
+class ImageFolderOptions : public HoldOutOptions {
+ public:
+  DEBIAS_OPTION(ImageFolderOptions, std::string, root, "")
+  DEBIAS_OPTION(ImageFolderOptions, std::string, split, "train")
+  DEBIAS_OPTION(ImageFolderOptions, LabelColumns, labels, {})
+  DEBIAS_OPTION(ImageFolderOptions, std::string, classes, "")
+  DEBIAS_OPTION(ImageFolderOptions, bool, exif_orientation, true)
+  static const OptionTable<ImageFolderOptions>& table();
+};
+
+// A data error naming the path: a missing root or split, no image at all, a malformed or incomplete CSV.
+std::unique_ptr<Dataset> make_image_folder(const ImageFolderOptions& options);
+std::unique_ptr<Dataset> image_folder_from_config(const Config& section);
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// The image files and folders below a folder, in byte-wise order of their paths.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/data/readers/unread_images.h"
+
+namespace debias {
+
+// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and __MACOSX, are passed over here and
+// below.
+std::vector<std::string> list_folders(const std::string& folder);
+
+// Paths, relative to `folder`, of the files with the ending of an image (image_format.h) in it and below it; other files are passed over,
+// those that look like images added to `unread` where it is given. Links are followed, but no folder is entered twice, nor `root` (which
+// holds `folder`) or a folder above it: loops of links end. A link to nothing is listed, so that reading it reports it. FileError when a
+// folder cannot be read.
+std::vector<std::string> list_images(const std::string& folder, const std::string& root, UnreadImages* unread = nullptr);
+
+// Those directly in `folder`.
+std::vector<std::string> list_images_directly_in(const std::string& folder, UnreadImages* unread = nullptr);
+
+}  // namespace debias

@@ -1,0 +1,45 @@
+// CSV files of labels and biases by image path (csv_file.h, label_columns.h).
+//
+// The first line is a header; other columns than the three are passed over. Blanks around labels, biases and the names of columns do not
+// count. An empty field is unknown. A column is one of two things, decided by its other fields:
+//   integers   every field is an integer from -1 (unknown) to 2^31 - 1. The value is the number itself; since its classes are then 0 to
+//              the largest, a number above 1,000,000 is refused. So is a column of -1 and 1 alone, which rather means no and yes.
+//   names      no field reads as a number (7, 1.5, 1e3, inf, nan, 0x10); "7up" is a name. The value is the rank of the name in byte-wise
+//              order.
+// Anything between is refused by line and value: what is rarer in the column, numbers or names, is taken for the mistake.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/data/readers/label_columns.h"
+
+namespace debias {
+
+enum class ColumnKind { kAbsent, kIntegers, kNames };
+
+struct LabelColumn {
+  ColumnKind kind = ColumnKind::kAbsent;
+  std::string title;               // of the column in the file
+  std::vector<std::string> names;  // by value; "0", "1", ... up to the largest for integers
+};
+
+struct LabelRow {
+  std::string path;  // normalised: no "./", "//" or "x/../"
+  int64_t label = kUnknown;
+  int64_t bias = kUnknown;
+  int64_t line = 0;  // in the file, from 1
+};
+
+struct LabelFile {
+  std::vector<LabelRow> rows;  // in the order of the file
+  LabelColumn label, bias;
+};
+
+// FileError "PATH: line N: ..." for a malformed file, a column that is missing (with the nearest of its columns), neither labels nor
+// biases, a path given twice or empty, and fields that are refused above.
+LabelFile read_label_file(const LabelColumns& columns);
+
+}  // namespace debias

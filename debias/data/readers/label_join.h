@@ -1,0 +1,28 @@
+// Labels and biases of a CSV laid upon the images of a folder.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/data/readers/image_files.h"
+#include "debias/data/readers/label_file.h"
+
+namespace debias {
+
+// Where a path of the CSV is looked for: the root, root/split, the CSV's folder; or it is absolute.
+struct LabelPlaces {
+  std::string root;
+  std::string prefix;  // "train/", or "" where the split is the root itself
+  std::string csv;
+  std::vector<std::string> beside = {};  // below the root: images beside the class folders, which are not read
+};
+
+// Sets label and bias of every file, and class_names and bias_names of `info`: of a column of names, those that these images have, numbered
+// in byte-wise order; of integers, 0 to the largest of these images. Adds to info.remarks what each column was read as, with the number of
+// unknowns. A column that the CSV does not have changes nothing. FileError naming the CSV: an image without a row (with what was looked
+// for and what the CSV has), an image with two rows, a row for an image beside the class folders, a row for which there is no file (it may
+// be one of another split).
+void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
+
+}  // namespace debias

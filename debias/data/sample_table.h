@@ -1,0 +1,38 @@
+// What is known of the samples of a set before one is looked at: how many, and of each its id, label and bias value.
+//
+// Methods, objectives and samplers work with this; only who makes batches needs to know whether a sample is an image (dataset.h), a
+// sentence or a step of an episode.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace debias {
+
+constexpr int64_t kUnknown = -1;  // a label or bias that is not known; it matches nothing
+
+struct DatasetInfo {
+  std::string name;                      // registry name
+  std::string split;                     // train, test, held_out, ...
+  std::vector<std::string> class_names;  // empty when unlabelled
+  std::vector<std::string> bias_names;   // empty when there is no bias attribute
+  int channels = 3;                      // of images, as the next three; 0 where samples are none
+  int height = 0, width = 0;             // 0 when images differ
+  std::vector<double> mean, std;         // the field's normalisation constants for it, per channel, of values in [0, 1]
+  std::vector<std::string> remarks;      // one line each: what a reader left out
+};
+
+// Thread-safe for concurrent calls of every const method.
+class SampleTable {
+ public:
+  virtual ~SampleTable() = default;
+  virtual const DatasetInfo& info() const = 0;
+  virtual int64_t size() const = 0;
+  virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
+  virtual int64_t label(int64_t) const { return kUnknown; }
+  virtual int64_t bias(int64_t) const { return kUnknown; }
+  virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed
+};
+
+}  // namespace debias

@@ -1,0 +1,185 @@
+#include "debias/encoders/batch_norm.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/kernels/batch_norm.h"
+
+namespace debias {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Function;
+using torch::autograd::variable_list;
+
+bool lies_channels_last(const at::Tensor& x) {
+  return x.dim() == 4 ? x.is_contiguous(at::MemoryFormat::ChannelsLast) : x.dim() == 2 && x.is_contiguous();
+}
+
+at::Tensor channels_last(const at::Tensor& x) { return x.dim() == 4 ? x.contiguous(at::MemoryFormat::ChannelsLast) : x.contiguous(); }
+
+kernels::MapShape map_shape(const at::Tensor& x) {
+  return {x.size(1) == 0 ? 0 : x.numel() / x.size(1), x.size(1), x.scalar_type() == at::kBFloat16};
+}
+
+bool is_sole_owner(const at::Tensor& tensor) { return tensor.use_count() == 1 && tensor.storage().use_count() == 1; }
+
+// weight / sqrt(variance + eps)
+at::Tensor scale_of(const at::Tensor& weight, const at::Tensor& deviation) { return weight.detach() / deviation; }
+
+struct SavedNorm {
+  explicit SavedNorm(AutogradContext* context)
+      : saved(context->get_saved_variables()),
+        factors{saved[4].const_data_ptr<float>(), saved[5].const_data_ptr<float>(), saved[2].const_data_ptr<float>()} {}
+
+  const at::Tensor& x() const { return saved[0]; }
+  const void* y() const { return saved[1].defined() ? saved[1].const_data_ptr() : nullptr; }
+  const at::Tensor& deviation() const { return saved[3]; }
+
+  variable_list saved;  // x, y, bias, deviation, mean, scale
+  kernels::NormFactors factors;
+};
+
+class NormReluSum : public Function<NormReluSum> {
+ public:
+  // `deviation`: the root of variance + eps; `batch`: mean and deviation are those of x, and depend on it.
+  static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                               const std::optional<at::Tensor>& residual, const at::Tensor& mean, const at::Tensor& deviation, bool relu,
+                               bool batch) {
+    const at::Tensor y = at::empty_like(x), scale = scale_of(weight, deviation), shift = bias.detach();
+    kernels::normalise(map_shape(x), x.const_data_ptr(),
+                       {mean.const_data_ptr<float>(), scale.const_data_ptr<float>(), shift.const_data_ptr<float>()},
+                       residual ? residual->const_data_ptr() : nullptr, relu, y.mutable_data_ptr());
+    const bool by_output = relu && residual.has_value();
+    context->save_for_backward({x, by_output ? y : at::Tensor(), shift, deviation, mean, scale});
+    context->saved_data["passed"] = static_cast<int64_t>(!relu       ? kernels::Passed::kAll
+                                                         : by_output ? kernels::Passed::kByOutput
+                                                                     : kernels::Passed::kByInput);
+    context->saved_data["batch"] = batch;
+    context->set_materialize_grads(false);
+    context->saved_data["summed"] = residual.has_value();
+    return {y, y.variable_data()};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    if (at::GradMode::is_enabled()) throw usage_error("batch normalisation of an encoder has no second derivative; compute in double");
+    const at::Tensor &given = grads[0].defined() ? grads[0] : grads[1], &second = grads[0].defined() ? grads[1] : grads[0];
+    if (!given.defined()) return variable_list(kInputs);
+    const SavedNorm saved(context);
+    const auto passed = static_cast<kernels::Passed>(context->saved_data["passed"].toInt());
+    const bool summed = context->saved_data["summed"].toBool();
+    const kernels::MapShape shape = map_shape(saved.x());
+    const at::Tensor dy = channels_last(given), other = second.defined() ? channels_last(second) : second;
+    const at::Tensor sum = at::empty_like(saved.deviation()), dot = at::empty_like(sum);
+    kernels::GradientMaps maps{dy.const_data_ptr(), other.defined() ? other.const_data_ptr() : nullptr, saved.y(),
+                               saved.x().const_data_ptr()};
+    // What passed is the residual's gradient, too; it is kept for the second walk, in place of dy where nobody else holds that.
+    const bool keeps = other.defined() || (summed && passed != kernels::Passed::kAll), may_overwrite = is_ours(dy, given);
+    const at::Tensor kept = keeps && !may_overwrite ? at::empty_like(dy) : dy;
+    kernels::norm_gradient_sums(shape, passed, maps, saved.factors, keeps ? kept.mutable_data_ptr() : nullptr,
+                                sum.mutable_data_ptr<float>(), dot.mutable_data_ptr<float>());
+    at::Tensor dx;
+    if (context->needs_input_grad(0)) {
+      dx = !summed && (keeps || may_overwrite) ? kept : at::empty_like(dy);
+      const auto factors = gradient_factors(saved, sum, dot, context->saved_data["batch"].toBool() ? shape.rows : 0);
+      maps.dy = kept.const_data_ptr();
+      maps.other = nullptr;
+      kernels::norm_gradient(shape, keeps ? kernels::Passed::kAll : passed, maps, saved.factors,
+                             {factors[0].data(), factors[1].data(), factors[2].data()}, dx.mutable_data_ptr());
+    }
+    return {dx, dot.div_(saved.deviation()), sum, summed ? kept : at::Tensor(), {}, {}, {}, {}};
+  }
+
+ private:
+  static constexpr size_t kInputs = 8;
+
+  // A copy in the right layout is; the gradient itself where only the caller holds it.
+  static bool is_ours(const at::Tensor& dy, const at::Tensor& given) {
+    if (!dy.is_same(given)) return is_sole_owner(dy);
+    return given.use_count() == 2 && given.storage().use_count() == 1;  // `dy` and `given`
+  }
+
+  // a, b and c of kernels::GradientFactors; `rows` = 0: mean and deviation are constants.
+  static std::array<std::vector<float>, 3> gradient_factors(const SavedNorm& saved, const at::Tensor& sum, const at::Tensor& dot,
+                                                            int64_t rows) {
+    const auto C = static_cast<size_t>(sum.numel());
+    const auto *sums = sum.const_data_ptr<float>(), *dots = dot.const_data_ptr<float>();
+    const auto* deviations = saved.deviation().const_data_ptr<float>();
+    std::array<std::vector<float>, 3> factors = {std::vector<float>(saved.factors.scale, saved.factors.scale + C), std::vector<float>(C),
+                                                 std::vector<float>(C)};
+    for (size_t c = 0; c < C && rows > 0; ++c) {
+      const double a = factors[0][c], n = static_cast<double>(rows), deviation = deviations[c];
+      factors[1][c] = static_cast<float>(-a * dots[c] / (n * deviation * deviation));
+      factors[2][c] = static_cast<float>(-a * sums[c] / n);
+    }
+    return factors;
+  }
+};
+
+void update_running(const NormLayer& layer, const ChannelMoments& moments) {
+  const at::NoGradGuard no_grad;
+  const double momentum = *layer.options.momentum();
+  const auto move = [momentum](const at::Tensor& running, const at::Tensor& to) { running.mul_(1 - momentum).add_(to, momentum); };
+  layer.num_batches_tracked.add_(1);
+  move(layer.running_mean, moments.mean);
+  move(layer.running_var, moments.m2 / static_cast<double>(moments.count - 1));
+}
+
+}  // namespace
+
+ChannelMoments channel_moments(const at::Tensor& x) {
+  const kernels::MapShape shape = map_shape(x);
+  ChannelMoments moments{shape.rows, at::empty({shape.channels}, at::kFloat), at::empty({shape.channels}, at::kFloat)};
+  kernels::channel_moments(shape, x.const_data_ptr(), moments.mean.mutable_data_ptr<float>(), moments.m2.mutable_data_ptr<float>());
+  return moments;
+}
+
+bool has_fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+  const auto is_vector = [](const at::Tensor& values) {
+    return values.defined() && values.is_cpu() && values.scalar_type() == at::kFloat && values.is_contiguous();
+  };
+  const bool known_type = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
+  if (!x.is_cpu() || !known_type || x.numel() == 0 || !lies_channels_last(x) || x.size(1) != layer.weight.numel()) return false;
+  if (!is_vector(layer.weight) || !is_vector(layer.bias) || !is_vector(layer.running_mean) || !is_vector(layer.running_var)) return false;
+  if (!layer.options.momentum() || (layer.training && x.numel() == x.size(1))) return false;  // of one position ATen says what is wrong
+  const at::Tensor& residual = after.residual;
+  return !residual.defined() ||
+         (residual.sizes() == x.sizes() && residual.scalar_type() == x.scalar_type() && residual.is_cpu() && lies_channels_last(residual));
+}
+
+Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+  RECORD_FUNCTION("debias::fused_norm", c10::ArrayRef<const c10::IValue>());
+  const double eps = layer.options.eps();
+  at::Tensor mean = layer.running_mean, deviation;
+  {
+    const at::NoGradGuard no_grad;
+    if (layer.training) {
+      const ChannelMoments moments = channel_moments(x);
+      update_running(layer, moments);
+      mean = moments.mean;
+      deviation = (moments.m2 / static_cast<double>(moments.count)).add_(eps).sqrt_();
+    } else {
+      deviation = (layer.running_var + eps).sqrt_();
+    }
+  }
+  const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
+  const variable_list y =
+      NormReluSum::apply(x, layer.weight, layer.bias, residual, mean, deviation, after.activation == Activation::kRelu, layer.training);
+  if (after.activation == Activation::kTanh) {
+    const at::Tensor bounded = y[0].tanh();
+    return {bounded, bounded};
+  }
+  return {y[0], y[1]};
+}
+
+at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {
+  return fused_norm_branches(layer, x, after).first;
+}
+
+}  // namespace debias

@@ -1,0 +1,96 @@
+#include "debias/evaluate/protocols/geometry.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "debias/core/error.h"
+#include "debias/evaluate/protocols/bias_probe.h"
+#include "debias/evaluate/protocols/chosen_images.h"
+#include "debias/evaluate/protocols/geometry_metrics.h"
+#include "debias/evaluate/protocols/view_pairs.h"
+
+namespace debias {
+namespace {
+
+void judge_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
+  const BiasReading reading = read_bias(probe, features);
+  if (reading.known == 0) {
+    result.notes.push_back(fmt::format("geometry: {}: no bias values, so no bias_probe_acc1", split));
+    return;
+  }
+  result.metrics[split + ".bias_probe_acc1"] = reading.accuracy;
+  result.metrics[split + ".bias_majority_rate"] = reading.majority_rate;
+  result.metrics[split + ".bias_uniform_rate"] = reading.uniform_rate;
+}
+
+}  // namespace
+
+[[gnu::noinline]] GeometryOptions::GeometryOptions() = default;
+
+const OptionTable<GeometryOptions>& GeometryOptions::table() {
+  static const auto table =
+      OptionTable<GeometryOptions>()
+          .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6), "images of a split, at most; pairs are compared among them")
+          .add("bins", &GeometryOptions::bins_, Range::closed(1, 1e5), "of the histograms of cosines, over [-1, 1]")
+          .add("bias_probe", &GeometryOptions::bias_probe_, "train a linear classifier for the bias value")
+          .add("probe_iterations", &GeometryOptions::probe_iterations_, Range::closed(1, 1e5), "of L-BFGS, until it has converged; at most")
+          .add("seed", &GeometryOptions::seed_, Range::at_least(0), "of the choice of images and their views; auto: the run's");
+  return table;
+}
+
+std::vector<Metric> geometry_metrics() {
+  return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_majority_rate", "most frequent bias value", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_uniform_rate", "one over the number of bias values", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"uniformity", "uniformity", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"rankme", "RankMe", Unit::kNumber, Better::kNeither, Standing::kFeatures},
+          {"std_of_l2_normalized", "std of normalised features", Unit::kNumber, Better::kNeither, Standing::kFeatures}};
+}
+
+EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+  GeometryOptions options = GeometryOptions::table().read(section, "geometry");
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto seed = static_cast<uint64_t>(*options.seed());
+  std::optional<BiasProbe> probe;
+  EvaluationResult result;
+  if (options.bias_probe()) {
+    bool biased = false;
+    for (int64_t i = 0; i < input.train->size(); ++i) biased = biased || input.train->bias(i) != kUnknown;
+    if (biased) probe = fit_bias_probe(cache.train(), options.probe_iterations(), progress);
+    if (probe && !probe->fit.converged) {
+      result.notes.push_back(
+          fmt::format("geometry: the bias probe has not converged in {} iterations (largest gradient {:.1e}); raise probe_iterations",
+                      probe->fit.iterations, probe->fit.gradient));
+    }
+    if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias values, so no bias_probe_acc1");
+  }
+  std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& features = cache.split(judged.name);
+    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
+    const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
+    const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins());
+    const at::Tensor views = view_pair_features(input, judged.dataset, judged.name, images, seed, progress);
+    result.metrics[judged.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
+    result.metrics[judged.name + ".uniformity"] = pairs.uniformity;
+    result.metrics[judged.name + ".rankme"] = rankme(rows);
+    result.metrics[judged.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);
+    if (probe) judge_bias(*probe, judged.name, features, result);
+    similarity[judged.name] = pairs.distributions;
+  }
+  const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
+  result.record = describe("geometry", input, result.metrics, GeometryOptions::table().write(options), classes);
+  result.record.similarity = std::move(similarity);
+  if (probe) {
+    const LogisticFit& fit = probe->fit;
+    result.record.bias_probe = {std::ssize(probe->values), fit.converged, fit.iterations, fit.gradient, fit.objective};
+  }
+  result.record.notes = result.notes;
+  return result;
+}
+
+}  // namespace debias

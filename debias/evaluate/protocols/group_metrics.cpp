@@ -1,0 +1,202 @@
+#include "debias/evaluate/protocols/group_metrics.h"
+
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/core/philox.h"
+#include "debias/data/dataset.h"
+
+namespace debias {
+namespace {
+
+constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+constexpr uint16_t kBootstrapStep = 7;  // its own stream among those of evaluation
+
+double ratio(int64_t part, int64_t whole) { return whole == 0 ? kUndefined : static_cast<double>(part) / static_cast<double>(whole); }
+
+struct Sums {
+  int64_t count = 0, correct = 0;
+  void add(int64_t more, int64_t right) { count += more, correct += right; }
+  double share() const { return ratio(correct, count); }
+};
+
+// Largest minus smallest of the known values; undefined with fewer than two of them.
+class Spread {
+ public:
+  void add(double value) {
+    if (std::isnan(value)) return;
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+    ++known_;
+  }
+  double difference() const { return known_ < 2 ? kUndefined : high_ - low_; }
+
+ private:
+  double low_ = std::numeric_limits<double>::infinity(), high_ = -std::numeric_limits<double>::infinity();
+  int64_t known_ = 0;
+};
+
+double larger(double a, double b) { return std::isnan(a) ? b : std::isnan(b) ? a : std::max(a, b); }
+
+struct Differences {
+  double parity = kUndefined, opportunity = kUndefined, odds = kUndefined;
+};
+
+Differences differences_of_class(const GroupCounts& counts, int64_t c, const std::vector<int64_t>& members, EmptyRate empty) {
+  Spread selection, true_positive, false_positive;
+  const double without_samples = empty == EmptyRate::kZero ? 0 : kUndefined;
+  for (int64_t b = 0; b < counts.groups; ++b) {
+    if (members[b] == 0) continue;
+    const size_t cell = static_cast<size_t>(c * counts.groups + b);
+    const int64_t positives = counts.count[cell], negatives = members[b] - positives;
+    selection.add(ratio(counts.predicted[cell], members[b]));
+    true_positive.add(positives == 0 ? without_samples : ratio(counts.correct[cell], positives));
+    false_positive.add(negatives == 0 ? without_samples : ratio(counts.predicted[cell] - counts.correct[cell], negatives));
+  }
+  Differences result{selection.difference(), true_positive.difference(), kUndefined};
+  const double false_difference = false_positive.difference();
+  if (!std::isnan(result.opportunity) && !std::isnan(false_difference)) result.odds = std::max(result.opportunity, false_difference);
+  return result;
+}
+
+Differences differences(const GroupCounts& counts, EmptyRate empty) {
+  std::vector<int64_t> members(static_cast<size_t>(counts.groups));
+  for (size_t cell = 0; cell < counts.count.size(); ++cell) members[cell % members.size()] += counts.count[cell];
+  Differences largest;
+  for (int64_t c = counts.classes == 2 ? 1 : 0; c < counts.classes; ++c) {
+    const Differences own = differences_of_class(counts, c, members, empty);
+    largest.parity = larger(largest.parity, own.parity);
+    largest.opportunity = larger(largest.opportunity, own.opportunity);
+    largest.odds = larger(largest.odds, own.odds);
+  }
+  return largest;
+}
+
+// `judged`: the cells that count for the worst and the mean.
+GroupMetrics metrics_over(const GroupCounts& counts, const GroupMetricOptions& options, const std::vector<bool>& judged) {
+  GroupMetrics metrics = {{"acc1", ratio(counts.right, counts.labelled)}};
+  std::array<Sums, 3> of_side;
+  double worst = kUndefined, total = 0;
+  int64_t cells = 0;
+  for (int64_t y = 0; y < counts.classes; ++y) {
+    for (int64_t b = 0; b < counts.groups; ++b) {
+      const size_t cell = static_cast<size_t>(y * counts.groups + b);
+      of_side[static_cast<size_t>(options.alignment.side(y, b))].add(counts.count[cell], counts.correct[cell]);
+      if (!judged[cell] || counts.count[cell] == 0) continue;
+      const double accuracy = counts.accuracy(y, b);
+      worst = std::isnan(worst) ? accuracy : std::min(worst, accuracy);
+      total += accuracy;
+      ++cells;
+    }
+  }
+  if (!options.alignment.empty()) {
+    metrics["aligned_acc"] = of_side[static_cast<size_t>(Side::kAligned)].share();
+    metrics["conflicting_acc"] = of_side[static_cast<size_t>(Side::kConflicting)].share();
+  }
+  metrics["worst_group_acc"] = worst;
+  metrics["unbiased_acc"] = cells == 0 ? kUndefined : total / static_cast<double>(cells);
+  const Differences fairness = differences(counts, options.empty);
+  metrics["demographic_parity_difference"] = fairness.parity;
+  metrics["equal_opportunity_difference"] = fairness.opportunity;
+  metrics["equalized_odds_difference"] = fairness.odds;
+  return metrics;
+}
+
+std::vector<bool> judged_cells(const GroupCounts& counts, int64_t min_count) {
+  std::vector<bool> judged(counts.count.size());
+  for (size_t cell = 0; cell < judged.size(); ++cell) judged[cell] = counts.count[cell] >= min_count;
+  return judged;
+}
+
+GroupCounts empty_counts(const GroupSamples& samples) {
+  const auto cells = static_cast<size_t>(samples.classes * samples.groups);
+  GroupCounts counts{samples.classes, samples.groups, {}, {}, {}};
+  for (auto* table : {&counts.count, &counts.correct, &counts.predicted}) table->assign(cells, 0);
+  return counts;
+}
+
+void add_sample(const GroupSamples& samples, size_t i, GroupCounts& counts) {
+  const int64_t label = samples.labels[i], bias = samples.biases[i], prediction = samples.predictions[i];
+  if (label == kUnknown) return;
+  const int64_t right = label == prediction;
+  ++counts.labelled;
+  counts.right += right;
+  if (bias == kUnknown) return;
+  ++counts.count[label * counts.groups + bias];
+  counts.correct[label * counts.groups + bias] += right;
+  ++counts.predicted[prediction * counts.groups + bias];
+}
+
+// The q-th quantile of sorted values, interpolated linearly (NumPy's default).
+double quantile(const std::vector<double>& sorted, double q) {
+  const double place = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+void check(const std::vector<int64_t>& values, int64_t below, int64_t lowest, const char* what) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] >= lowest && values[i] < below) continue;
+    throw data_error("groups: {} {} of sample {} is not in [{}, {}); check the labels", what, values[i], i, lowest, below);
+  }
+}
+
+}  // namespace
+
+double GroupCounts::accuracy(int64_t label, int64_t bias) const {
+  const auto cell = static_cast<size_t>(label * groups + bias);
+  return ratio(correct[cell], count[cell]);
+}
+
+GroupCounts count_groups(const GroupSamples& samples) {
+  const size_t N = samples.labels.size();
+  if (samples.biases.size() != N || samples.predictions.size() != N) {
+    throw data_error("groups: {} labels, {} bias values and {} predictions; give one of each per sample", N, samples.biases.size(),
+                     samples.predictions.size());
+  }
+  check(samples.labels, samples.classes, kUnknown, "label");
+  check(samples.biases, samples.groups, kUnknown, "bias value");
+  check(samples.predictions, samples.classes, 0, "prediction");
+  GroupCounts counts = empty_counts(samples);
+  for (size_t i = 0; i < N; ++i) add_sample(samples, i, counts);
+  return counts;
+}
+
+GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& options) {
+  return metrics_over(counts, options, judged_cells(counts, options.min_count));
+}
+
+std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
+                                                                 const Bootstrap& bootstrap) {
+  const std::vector<bool> judged = judged_cells(count_groups(samples), options.min_count);
+  const auto N = static_cast<int64_t>(samples.labels.size());
+  std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
+  at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
+    for (int64_t r = low; r < high; ++r) {
+      Random random({RngDomain::kEvaluate, bootstrap.seed, 0, static_cast<uint64_t>(r), 0, 0, kBootstrapStep});
+      GroupCounts counts = empty_counts(samples);
+      for (int64_t i = 0; i < N; ++i) add_sample(samples, static_cast<size_t>(random.below(N)), counts);
+      drawn[r] = metrics_over(counts, options, judged);
+    }
+  });
+  std::map<std::string, std::vector<double>> values;
+  for (const GroupMetrics& replicate : drawn) {
+    for (const auto& [name, value] : replicate) {
+      if (!std::isnan(value)) values[name].push_back(value);
+    }
+  }
+  std::map<std::string, std::pair<double, double>> intervals;
+  for (auto& [name, sample] : values) {
+    std::sort(sample.begin(), sample.end());
+    intervals[name] = {quantile(sample, (1 - bootstrap.level) / 2), quantile(sample, (1 + bootstrap.level) / 2)};
+  }
+  return intervals;
+}
+
+}  // namespace debias

@@ -1,0 +1,178 @@
+#include "debias/evaluate/protocols/groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "debias/core/error.h"
+#include "debias/data/value_name.h"
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/confusion.h"
+#include "debias/evaluate/protocols/group_tables.h"
+
+namespace debias {
+namespace {
+
+constexpr size_t kNamedCells = 5;  // of a note
+
+struct BiasedSplit {
+  std::string name;
+  std::shared_ptr<const Dataset> dataset;
+  std::set<int64_t> classes, biases;  // that an image of training or of the split has
+  GroupSamples samples;
+  GroupMetricOptions options;
+};
+
+void add_values(const Dataset& dataset, BiasedSplit& split) {
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    split.classes.insert(dataset.label(i));
+    split.biases.insert(dataset.bias(i));
+  }
+}
+
+BiasedSplit read_split(const JudgedSplit& judged, const Dataset& train, int64_t classes, const AlignmentMap& alignment,
+                       const GroupsOptions& options) {
+  const Dataset& dataset = *judged.dataset;
+  BiasedSplit split{judged.name, judged.dataset, {}, {}, {}, {alignment, options.min_count(), options.empty()}};
+  add_values(train, split);
+  add_values(dataset, split);
+  GroupSamples& samples = split.samples;
+  samples.classes = classes;
+  samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
+  bool known = false;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    samples.labels.push_back(dataset.label(i));
+    samples.biases.push_back(dataset.bias(i));
+    known = known || dataset.bias(i) != kUnknown;
+    samples.groups = std::max(samples.groups, dataset.bias(i) + 1);
+  }
+  if (!known) {
+    throw usage_error(
+        "groups: split '{}' of {} has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
+        "labels=FILE.csv (path,label,bias)",
+        dataset.info().split, dataset.info().name);
+  }
+  return split;
+}
+
+// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have. Classes and bias values that no image has, such as
+// class 0 where labels start at 1, make no groups.
+std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& counts) {
+  const DatasetInfo& info = split.dataset->info();
+  std::string named;
+  size_t small = 0, all = 0;
+  for (size_t cell = 0; cell < counts.count.size(); ++cell) {
+    const auto y = static_cast<int64_t>(cell) / counts.groups, b = static_cast<int64_t>(cell) % counts.groups;
+    if (!split.classes.contains(y) || !split.biases.contains(b)) continue;
+    ++all;
+    if (counts.count[cell] >= split.options.min_count || ++small > kNamedCells) continue;
+    named += fmt::format("{}{} x {}", named.empty() ? "" : ", ", value_name(info.class_names, y), value_name(info.bias_names, b));
+  }
+  if (small == 0) return "";
+  const std::string lack = split.options.min_count == 1 ? "no members" : fmt::format("fewer than {} members", split.options.min_count);
+  return fmt::format("groups: {}: {} of {} groups have {} ({}{}): left out of worst_group_acc and unbiased_acc", split.name, small, all,
+                     lack, named, small > kNamedCells ? ", ..." : "");
+}
+
+void add_split(const BiasedSplit& split, const GroupsOptions& options, EvaluationResult& result, std::vector<std::string>& undefined) {
+  const GroupCounts counts = count_groups(split.samples);
+  for (const auto& [name, value] : group_metrics(counts, split.options)) {
+    const std::string full = split.name + "." + name;
+    if (std::isnan(value)) {
+      undefined.push_back(full);
+      result.notes.push_back(fmt::format("groups: {} is undefined: no groups to compute it from", full));
+    } else {
+      result.metrics[full] = value;
+    }
+  }
+  const Bootstrap bootstrap{options.bootstrap(), options.level(), static_cast<uint64_t>(*options.seed())};
+  for (const auto& [name, interval] : group_intervals(split.samples, split.options, bootstrap)) {
+    if (result.metrics.contains(split.name + "." + name)) result.record.intervals[split.name + "." + name] = interval;
+  }
+  if (const std::string note = note_on_small_cells(split, counts); !note.empty()) result.notes.push_back(note);
+  result.record.groups[split.name] = group_table(split.dataset->info(), counts);
+  result.record.classes[split.name] =
+      class_table(split.samples.labels, split.samples.predictions, counts.classes, split.dataset->info().class_names);
+}
+
+}  // namespace
+
+PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who) {
+  if (asked == PredictionSource::kAuto) return input.classifier ? PredictionSource::kClassifier : PredictionSource::kKnn;
+  if (asked == PredictionSource::kClassifier && !input.classifier) {
+    throw usage_error("{}: predictions: the run has no classifier; give knn or linear, or train with a `classifier`", who);
+  }
+  return asked;
+}
+
+std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
+                                    const std::string& split) {
+  if (source != PredictionSource::kClassifier) {
+    return cache.judge(source == PredictionSource::kKnn ? "knn" : "linear_dcl").predictions.at(split);
+  }
+  return predicted_classes(input.classifier(cache.split(split).values));
+}
+
+[[gnu::noinline]] GroupsOptions::GroupsOptions() = default;
+
+const OptionTable<GroupsOptions>& GroupsOptions::table() {
+  static const auto table =
+      OptionTable<GroupsOptions>()
+          .add("predictions", &GroupsOptions::predictions_, "whose are judged; auto: the run's classifier, else kNN")
+          .add("aligned", &GroupsOptions::aligned_,
+               "which bias value goes with a class: the most frequent one in training, the one of the label's number, or by names; "
+               "auto: label for data sets that are numbered so, else majority")
+          .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9), "smaller groups are left out of worst and unbiased")
+          .add("empty", &GroupsOptions::empty_, "rates without samples, in differences: left out, or 0 as in fairlearn")
+          .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6), "replicates of the intervals; 0: no intervals")
+          .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "of the intervals")
+          .add("seed", &GroupsOptions::seed_, Range::at_least(0), "of the replicates; auto: the run's");
+  return table;
+}
+
+std::vector<Metric> groups_metrics() {
+  std::vector<Metric> metrics = {{"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy}};
+  for (const auto& metric : side_metrics()) metrics.push_back(metric);
+  const std::vector<Metric> of_groups = {
+      {"worst_group_acc", "accuracy of the worst group", Unit::kShare, Better::kHigher, Standing::kGroups},
+      {"unbiased_acc", "unbiased accuracy, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups},
+      {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kFairness},
+      {"equalized_odds_difference", "equalized odds difference", Unit::kShare, Better::kLower, Standing::kFairness}};
+  metrics.insert(metrics.end(), of_groups.begin(), of_groups.end());
+  return metrics;
+}
+
+EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
+  GroupsOptions options = GroupsOptions::table().read(section, "groups");
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  options.predictions(chosen_predictions(input, options.predictions(), "groups"));
+  const int64_t classes = count_classes(*input.train, "groups");
+  const Alignment& alignment = cache.alignment(options.aligned());
+  const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown
+  std::vector<BiasedSplit> splits;
+  for (const auto& judged : judged_splits(input)) {
+    require_labels(*judged.dataset, classes, "groups");
+    splits.push_back(read_split(judged, *input.train, classes, alignment.judged[splits.size()], options));
+  }
+  EvaluationResult result;
+  std::vector<std::string> undefined;
+  for (BiasedSplit& split : splits) {
+    split.samples.predictions = predictions_of(input, cache, options.predictions(), split.name);
+    add_split(split, options, result, undefined);
+    result.predictions[split.name] = std::move(split.samples.predictions);
+  }
+  EvaluationRecord record = describe("groups", input, result.metrics, GroupsOptions::table().write(options), classes);
+  for (const auto& name : undefined) record.metrics.emplace_back(name, kNotKnown);
+  record.predictions = enum_name(options.predictions());
+  record.aligned = alignment;
+  record.intervals = std::move(result.record.intervals);
+  record.groups = std::move(result.record.groups);
+  record.classes = std::move(result.record.classes);
+  if (!result.notes.empty()) record.notes = result.notes;
+  result.record = std::move(record);
+  result.notes.insert(result.notes.begin(), unsaid.begin(), unsaid.end());
+  return result;
+}
+
+}  // namespace debias

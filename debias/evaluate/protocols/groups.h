@@ -1,0 +1,59 @@
+// The protocol `groups`: who is judged right, by class and bias value. Metrics and their sources: group_metrics.h.
+//
+// Judged are the predictions of the run's online classifier, of weighted kNN or of the linear probe (linear_dcl); kNN and probe run with
+// the options they have in the same call, once. `auto`: the classifier where the run has one, else kNN.
+//
+// Which bias values are aligned with a class: alignment.h.
+//
+// The record has whose predictions were judged (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
+// metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/evaluate/alignment.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocols/group_metrics.h"
+
+namespace debias {
+
+enum class PredictionSource { kAuto, kKnn, kLinear, kClassifier };
+template <>
+struct EnumNames<PredictionSource> {
+  static constexpr std::array<std::pair<std::string_view, PredictionSource>, 4> values = {{{"auto", PredictionSource::kAuto},
+                                                                                           {"knn", PredictionSource::kKnn},
+                                                                                           {"linear", PredictionSource::kLinear},
+                                                                                           {"classifier", PredictionSource::kClassifier}}};
+};
+
+class GroupsOptions {
+ public:
+  GroupsOptions();
+  DEBIAS_OPTION(GroupsOptions, PredictionSource, predictions, PredictionSource::kAuto)
+  DEBIAS_OPTION(GroupsOptions, AlignedChoice, aligned, {})
+  DEBIAS_OPTION(GroupsOptions, int64_t, min_count, 1)
+  DEBIAS_OPTION(GroupsOptions, EmptyRate, empty, EmptyRate::kSkip)
+  DEBIAS_OPTION(GroupsOptions, int64_t, bootstrap, 1000)
+  DEBIAS_OPTION(GroupsOptions, double, level, 0.95)
+  DEBIAS_OPTION(GroupsOptions, Auto<int64_t>, seed, {})
+  static const OptionTable<GroupsOptions>& table();
+};
+
+// `auto` decided; a usage error that begins with `who` where the run has no classifier and one is asked for.
+PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who);
+// The predicted class of each image of a split, by a source that chosen_predictions() has given.
+std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,
+                                    const std::string& split);
+
+std::vector<Metric> groups_metrics();
+
+// Usage error: a judged set without bias values; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
+// Data errors as of count_classes and require_labels (accuracy.h).
+EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

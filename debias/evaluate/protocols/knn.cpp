@@ -1,0 +1,114 @@
+#include "debias/evaluate/protocols/knn.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/data/dataset.h"
+#include "debias/evaluate/accuracy.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kUsualNeighbours = 200;
+
+// The rows that have a label, or all of them.
+UnitRows scaled_rows(const at::Tensor& values, const std::vector<int64_t>* labels, const char* name) {
+  const at::Tensor norms = at::linalg_vector_norm(values, 2, {1});
+  if (!at::isfinite(norms).all().item<bool>()) throw numeric_error("knn: a row of the {} is not finite; check the encoder's weights", name);
+  const float* norm = norms.const_data_ptr<float>();
+  UnitRows unit{values.const_data_ptr<float>(), values.size(1), {}, {}};
+  for (int64_t i = 0; i < values.size(0); ++i) {
+    if (labels != nullptr && (*labels)[i] == kUnknown) continue;
+    unit.rows.push_back(i);
+    unit.scale.push_back(1 / std::max(norm[i], 1e-12f));
+  }
+  return unit;
+}
+
+void check_lengths(const char* name, const at::Tensor& rows, size_t labels) {
+  if (rows.size(0) == static_cast<int64_t>(labels)) return;
+  throw data_error("knn: {} rows and {} labels of the {}; give one label per row", rows.size(0), labels, name);
+}
+
+void check_widths(const KnnGallery& gallery, const at::Tensor& queries) {
+  if (gallery.values.size(1) != queries.size(1)) {
+    throw data_error("knn: queries of width {} and a gallery of width {}; use one encoder for both", queries.size(1),
+                     gallery.values.size(1));
+  }
+}
+
+std::vector<double> votes(const std::vector<Neighbour>& nearest, const KnnGallery& gallery, const UnitRows& voters, double temperature) {
+  std::vector<double> scores(static_cast<size_t>(gallery.classes));
+  const double top = std::min_element(nearest.begin(), nearest.end(), nearer)->cosine;  // the nearest
+  for (const Neighbour& neighbour : nearest) {
+    scores[gallery.labels[voters.rows[neighbour.row]]] += std::exp((neighbour.cosine - top) / temperature);
+  }
+  return scores;
+}
+
+}  // namespace
+
+// Kept out of line: inlined into the table, GCC 12 takes the absent value of an `auto` for read (-Wmaybe-uninitialized).
+[[gnu::noinline]] KnnOptions::KnnOptions() = default;
+
+const OptionTable<KnnOptions>& KnnOptions::table() {
+  static const auto table =
+      OptionTable<KnnOptions>()
+          .add("k", &KnnOptions::k_, Range::at_least(1), "neighbours that vote; auto: 200, or all of a smaller gallery")
+          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote; auto: that of training")
+          .add("examples", &KnnOptions::examples_, Range::closed(0, 10000), "images of a split shown with their nearest; 0: none");
+  return table;
+}
+
+int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
+  if (!options.k()) return std::min(kUsualNeighbours, gallery_size);
+  if (*options.k() > gallery_size) {
+    throw usage_error("knn: k: {} neighbours of a gallery of {} labelled images; give k of at most {}", *options.k(), gallery_size,
+                      gallery_size);
+  }
+  return *options.k();
+}
+
+KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
+              const KnnBlock& block) {
+  const at::NoGradGuard no_grad;
+  check_lengths("gallery", gallery.values, gallery.labels.size());
+  check_lengths("queries", queries, labels.size());
+  check_widths(gallery, queries);
+  const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
+  const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
+  const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
+  if (k < 1 || k > voters.count())
+    throw data_error("knn: k is {}, the gallery has {} labelled rows; give k of 1 to that", k, voters.count());
+  KnnResult result;
+  result.predictions.resize(labels.size());
+  result.ranks.resize(labels.size());
+  nearest_rows(voters, rows, k, block, [&](int64_t query, const std::vector<Neighbour>& nearest) {
+    const std::vector<double> scores = votes(nearest, gallery, voters, temperature);
+    result.predictions[query] = std::max_element(scores.begin(), scores.end()) - scores.begin();
+    result.ranks[query] = label_rank(scores, labels[query]);
+  });
+  return result;
+}
+
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k) {
+  check_lengths("gallery", gallery.values, gallery.labels.size());
+  check_widths(gallery, queries);
+  const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
+  const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
+  const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
+  std::vector<std::vector<Neighbour>> result(rows.rows.size());
+  nearest_rows(voters, rows, std::min(k, voters.count()), {.search = KnnSearch::kExact},
+               [&](int64_t query, std::vector<Neighbour> nearest) {
+                 std::sort(nearest.begin(), nearest.end(), nearer);
+                 for (Neighbour& neighbour : nearest) neighbour.row = voters.rows[neighbour.row];
+                 result[query] = std::move(nearest);
+               });
+  return result;
+}
+
+}  // namespace debias

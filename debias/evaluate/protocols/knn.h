@@ -1,0 +1,55 @@
+// Weighted k-nearest-neighbour classification of features: how well a representation clusters.
+//
+//   score_c(x) = sum over the k gallery rows of highest cosine with x that are of class c of exp(cos / t)
+//
+// Rows are L2-normalised here (a zero row stays zero). k = 200 and t = the training temperature are the evaluation of SimCLR code bases
+// (Wu et al. 2018, "Unsupervised feature learning via non-parametric instance discrimination", section 3.4; Chuang et al. 2020, main.py).
+// Equal cosines: the lower gallery row is nearer; equal scores: the lower class wins. A class without a neighbour scores 0.
+//
+// The scores are computed up to a factor per query, exp(-nearest cos / t), so that no temperature overflows. Memory: nearest_rows.h; no
+// table of queries x gallery is ever held.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/evaluate/neighbours/nearest_rows.h"
+
+namespace debias {
+
+class KnnOptions {
+ public:
+  KnnOptions();
+  DEBIAS_OPTION(KnnOptions, Auto<int64_t>, k, {})
+  DEBIAS_OPTION(KnnOptions, Auto<double>, temperature, {})
+  DEBIAS_OPTION(KnnOptions, int64_t, examples, 24)
+  static const OptionTable<KnnOptions>& table();
+};
+
+struct KnnGallery {
+  at::Tensor values;            // float32 [N, D]
+  std::vector<int64_t> labels;  // [N]; rows of label kUnknown do not vote
+  int64_t classes = 0;          // every label is below
+};
+
+struct KnnResult {
+  std::vector<int64_t> predictions;  // [Q] the class of the highest score
+  std::vector<int64_t> ranks;        // [Q] of the true label (accuracy.h)
+};
+
+// k that the options ask for: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
+int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
+
+// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery. Data errors:
+// lists and rows of different lengths, widths that differ, k above the labelled rows. Numeric error on a row that is not finite.
+KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
+              const KnnBlock& block = {});
+
+// The rows of the gallery that have a label and are nearest to each query, at most k, nearest first, compared exactly. Neighbour::row
+// counts all rows of the gallery. Errors as of knn().
+std::vector<std::vector<Neighbour>> nearest_voters(const KnnGallery& gallery, const at::Tensor& queries, int64_t k);
+
+}  // namespace debias

@@ -1,0 +1,116 @@
+#include "debias/evaluate/protocols/knn_protocol.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "debias/core/philox.h"
+#include "debias/evaluate/accuracy.h"
+
+namespace debias {
+namespace {
+
+constexpr uint16_t kExampleStep = 10;  // its own stream among those of evaluation
+constexpr int64_t kShownNeighbours = 8;
+constexpr uint64_t kSeedOfAllRuns = 0;
+
+NeighbourImage described(const Dataset& dataset, int64_t index) {
+  return {.id = dataset.id(index), .label = dataset.label(index), .bias = dataset.bias(index)};
+}
+
+// Adds the image to those to be shown.
+void show(const std::string& split, const std::shared_ptr<const Dataset>& dataset, int64_t index, EvaluationResult& result) {
+  result.images[fmt::format("{}_{}", split, dataset->id(index))] = {dataset, index};
+}
+
+std::vector<NeighbourQuery> examples_of(const JudgedSplit& judged, const std::vector<int64_t>& chosen, const KnnGallery& gallery,
+                                        const EvaluationInput& input, EvaluationCache& cache, EvaluationResult& result) {
+  const Features &train = cache.train(), &queries = cache.split(judged.name);
+  const auto nearest = nearest_voters(gallery, queries.values.index_select(0, at::tensor(chosen, at::kLong)), kShownNeighbours);
+  std::vector<NeighbourQuery> examples;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const int64_t query = queries.indices[chosen[i]];
+    show(judged.name, judged.dataset, query, result);
+    NeighbourQuery example{described(*judged.dataset, query), result.predictions[judged.name][chosen[i]], {}};
+    for (const Neighbour& neighbour : nearest[i]) {
+      const int64_t index = train.indices[neighbour.row];
+      show("train", input.train, index, result);
+      example.nearest.push_back(described(*input.train, index));
+      example.nearest.back().cosine = std::round(neighbour.cosine * 1e6) / 1e6;
+    }
+    examples.push_back(std::move(example));
+  }
+  return examples;
+}
+
+}  // namespace
+
+std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, const std::vector<int64_t>& labels, int64_t count,
+                                    uint64_t seed) {
+  const auto drawn = [&](uint64_t of_seed) {
+    std::vector<int64_t> places = permutation(std::ssize(labels), {RngDomain::kEvaluate, of_seed, 0, 0, 0, 0, kExampleStep});
+    std::erase_if(places, [&](int64_t i) { return labels[i] == kUnknown; });
+    return places;
+  };
+  std::vector<int64_t> chosen = drawn(kSeedOfAllRuns);
+  chosen.resize(std::min(chosen.size(), static_cast<size_t>(count / 2)));
+  std::sort(chosen.begin(), chosen.end());
+  std::vector<int64_t> others = drawn(seed);
+  std::erase_if(others, [&](int64_t i) { return std::binary_search(chosen.begin(), chosen.end(), i); });
+  std::stable_partition(others.begin(), others.end(), [&](int64_t i) { return predictions[i] != labels[i]; });
+  others.resize(std::min(others.size(), static_cast<size_t>(count) - chosen.size()));
+  std::sort(others.begin(), others.end());
+  chosen.insert(chosen.end(), others.begin(), others.end());
+  return chosen;
+}
+
+std::vector<Metric> knn_metrics() {
+  std::vector<Metric> metrics = {{"knn_acc1", "kNN accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol},
+                                 {"knn_acc5", "kNN accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail}};
+  for (const auto& metric : side_metrics()) metrics.push_back(metric);
+  return metrics;
+}
+
+EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress&) {
+  KnnOptions options = KnnOptions::table().read(section, "knn");
+  const int64_t classes = count_classes(*input.train, "knn");
+  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
+  int64_t voters = 0;
+  for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
+  options.k(resolve_k(options, voters)).temperature(options.temperature().value_or(input.training_temperature));
+
+  const KnnGallery gallery{cache.train().values, cache.train().labels, classes};
+  const Alignment& alignment = cache.alignment();
+  EvaluationResult result;
+  result.notes = cache.unsaid(alignment.notes);
+  std::map<std::string, std::vector<NeighbourQuery>> examples;
+  std::vector<std::pair<std::string, double>> sides;
+  size_t place = 0;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& queries = cache.split(judged.name);
+    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
+    result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
+    result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
+    result.predictions[judged.name] = found.predictions;
+    std::map<std::string, double> own;
+    add_side_accuracy(judged.name, found.ranks, queries.labels, queries.biases, alignment.judged[place++], own);
+    if (input.classifier) {
+      sides.insert(sides.end(), own.begin(), own.end());
+    } else {
+      result.metrics.merge(own);
+    }
+    if (options.examples() == 0) continue;
+    const std::vector<int64_t> chosen = example_images(found.predictions, queries.labels, options.examples(), input.seed);
+    examples[judged.name] = examples_of(judged, chosen, gallery, input, cache, result);
+  }
+  result.record = describe("knn", input, result.metrics, KnnOptions::table().write(options), classes);
+  describe_predictions("knn", input, classes, result);
+  if (!alignment.map.empty() || !alignment.notes.empty()) result.record.aligned = alignment;
+  result.record.side_metrics = std::move(sides);
+  result.record.neighbours = std::move(examples);
+  return result;
+}
+
+}  // namespace debias

@@ -1,0 +1,142 @@
+#include "debias/evaluate/protocols/linear_probe.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/data/subset.h"
+#include "debias/loader/loader.h"
+#include "debias/optim/optimizer.h"
+#include "debias/optim/schedule.h"
+
+namespace debias {
+namespace {
+
+at::Tensor integers(const std::vector<int64_t>& values) { return at::tensor(values, at::kLong); }
+
+std::vector<int64_t> labelled_indices(const Dataset& dataset) {
+  std::vector<int64_t> indices;
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    if (dataset.label(i) != kUnknown) indices.push_back(i);
+  }
+  return indices;
+}
+
+}  // namespace
+
+const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
+  static const auto table =
+      OptionTable<LinearProbeOptions>()
+          .add("epochs", &LinearProbeOptions::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
+          .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step")
+          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "step size at the beginning")
+          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
+          .add("views", &LinearProbeOptions::views_, "of the training images: the recipe's, a random crop and flip, or none (fast)")
+          .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "of initialisation, order and views; auto: the run's");
+  return table;
+}
+
+const OptionTable<LinearDclOptions>& LinearDclOptions::table() {
+  static const auto table =
+      OptionTable<LinearDclOptions>()
+          .include(LinearProbeOptions::table())
+          .add("bn", &LinearDclOptions::bn_, "BatchNorm of the encoder during the probe; train: by the batch, averages move (DCL's code)");
+  return table;
+}
+
+const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
+  static const auto table =
+      OptionTable<LinearSupconOptions>()
+          .include(LinearProbeOptions::table())
+          .add("momentum", &LinearSupconOptions::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
+          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "times the step size after 60, 75 and 90 % of the epochs");
+  return table;
+}
+
+[[gnu::noinline]] LinearFeaturesOptions::LinearFeaturesOptions() = default;
+
+const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
+  static const auto table =
+      OptionTable<LinearFeaturesOptions>()
+          .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "passes over the stored features, at most")
+          .add("batch_size", &LinearFeaturesOptions::batch_size_, Range::closed(1, 1 << 20),
+               "images of a step; a last smaller batch is dropped")
+          .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "step size")
+          .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
+          .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),
+               "epochs without a lower loss to stop after; 0: never")
+          .add("normalize", &LinearFeaturesOptions::normalize_, "divide features by their norms first")
+          .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "of initialisation and order; auto: the run's");
+  return table;
+}
+
+ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64_t seed, LastBatch last) {
+  std::vector<int64_t> rows;
+  for (size_t i = 0; i < features.labels.size(); ++i) {
+    if (features.labels[i] != kUnknown) rows.push_back(static_cast<int64_t>(i));
+  }
+  const at::Tensor labelled = integers(rows), labels = integers(features.labels);
+  const ShuffledSampler sampler(static_cast<int64_t>(rows.size()));
+  return [=, &features](int64_t epoch, const ProbeStep& step) {
+    std::vector<int64_t> order;
+    for (const Visit& visit : sampler.epoch(seed, static_cast<uint64_t>(epoch))) order.push_back(visit.index);
+    const at::Tensor visited = labelled.index_select(0, integers(order));
+    for (const at::Tensor& batch : visited.split(batch_size)) {
+      if (last == LastBatch::kDrop && batch.size(0) < batch_size && visited.size(0) > batch_size) break;
+      step(features.values.index_select(0, batch), labels.index_select(0, batch));
+    }
+  };
+}
+
+ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
+                             int64_t workers, Precision precision, uint64_t seed, OnError on_error) {
+  const auto labelled = std::make_shared<Subset>(train, labelled_indices(*train), train->info().split);
+  const auto loader = std::make_shared<Loader>(labelled, views, std::make_shared<ShuffledSampler>(labelled->size()),
+                                               LoaderOptions().batch_size(batch_size).workers(workers).seed(seed).on_error(on_error));
+  return [=, &encoder](int64_t epoch, const ProbeStep& step) {
+    loader->start(epoch);
+    while (const Batch* batch = loader->next()) {
+      const at::Tensor x = pooled_features(encoder, batch->images().select(0, 0), precision);
+      require_finite(x, batch->indices, *labelled, "linear probe");
+      step(x, integers(batch->labels));
+    }
+  };
+}
+
+double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const ProbeTraining& training,
+                   const std::function<void(int64_t epoch)>& after_epoch, Progress& progress) {
+  const auto parameters = model.parameters();
+  const auto optimizer = make_optimizer(training.optimizer,
+                                        {{"weight", parameters[0], ParameterKind::kWeight}, {"bias", parameters[1], ParameterKind::kBias}});
+  const auto schedule = make_schedule(training.schedule, base_learning_rate(training.optimizer), training.epochs);
+  progress.begin(training.name, training.epochs);
+  double mean_loss = 0, lowest = std::numeric_limits<double>::infinity();
+  int64_t since_lowest = 0;
+  for (int64_t epoch = 0; epoch < training.epochs; ++epoch) {
+    set_learning_rate(*optimizer, schedule->learning_rate(epoch, 0, 1));
+    double total = 0;
+    int64_t samples = 0;
+    batches(epoch, [&](const at::Tensor& x, const at::Tensor& y) {
+      total += model.set_gradients(x, y) * static_cast<double>(x.size(0));
+      samples += x.size(0);
+      optimizer->step();
+    });
+    mean_loss = total / static_cast<double>(samples);
+    if (!std::isfinite(mean_loss)) {
+      throw numeric_error("{}: the loss of epoch {} is {}; lower learning_rate", training.name, epoch + 1, mean_loss);
+    }
+    if (after_epoch) after_epoch(epoch + 1);
+    progress.advance(epoch + 1, fmt::format("loss {:.4f}", mean_loss));
+    constexpr double kRounding = 1e-6;  // batches in another order give another last digit
+    since_lowest = mean_loss < lowest * (1 - kRounding) ? 0 : since_lowest + 1;
+    lowest = std::min(lowest, mean_loss);
+    if (training.patience > 0 && since_lowest >= training.patience) break;
+  }
+  progress.end();
+  return mean_loss;
+}
+
+}  // namespace debias

@@ -1,0 +1,199 @@
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/encoder_guard.h"
+#include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/protocols/linear_probe.h"
+
+namespace debias {
+namespace {
+
+struct Accuracy {
+  double top1 = 0, top5 = 0;
+};
+
+Accuracy judge(const SoftmaxRegression& model, const Features& features) {
+  const auto ranks = label_ranks(model.logits(features.values), features.labels);
+  return {accuracy_within(ranks, 1), accuracy_within(ranks, 5)};
+}
+
+void report(const std::string& prefix, const Accuracy& accuracy, std::map<std::string, double>& metrics) {
+  metrics[prefix + "_acc1"] = accuracy.top1;
+  metrics[prefix + "_acc5"] = accuracy.top5;
+}
+
+int64_t check_data(const EvaluationInput& input, const std::string& name) {
+  const int64_t classes = count_classes(*input.train, name);
+  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
+  return classes;
+}
+
+ViewPipeline pipeline(const EvaluationInput& input, ProbeViews views) {
+  switch (views) {
+    case ProbeViews::kTrain:
+      return training_views(input.train_views, input.train->info());
+    case ProbeViews::kCropFlip:
+      return crop_flip_views(input.train_views, input.train->info());
+    case ProbeViews::kEval:
+      break;
+  }
+  return eval_views(input.train_views, input.train->info());
+}
+
+ProbeBatches encoded(const EvaluationInput& input, const LinearProbeOptions& options, uint64_t seed) {
+  return encoded_batches(*input.encoder, input.train, pipeline(input, options.views()), options.batch_size(), input.workers,
+                         input.precision, seed, input.on_error);
+}
+
+Config optimizer_section(const std::string& name, const LinearProbeOptions& options) {
+  Config section = Config::map();
+  section.set("name", Config::string(name));
+  section.set("learning_rate", Config::number(options.learning_rate()));
+  section.set("weight_decay", Config::number(options.weight_decay()));
+  return section;
+}
+
+// x gamma after 60, 75 and 90 % of the epochs; of very few epochs, milestones that coincide or come before the first one's end are one.
+Config step_schedule(int64_t epochs, double gamma) {
+  Config milestones = Config::sequence();
+  int64_t last = 0;
+  for (const double share : {0.6, 0.75, 0.9}) {
+    const int64_t milestone = std::llround(share * static_cast<double>(epochs));
+    if (milestone > last) milestones.items().push_back(Config::integer(milestone));
+    last = std::max(last, milestone);
+  }
+  Config section = Config::map();
+  section.set("name", Config::string("multistep"));
+  section.set("milestones", std::move(milestones));
+  section.set("gamma", Config::number(gamma));
+  return section;
+}
+
+}  // namespace
+
+std::vector<Metric> linear_dcl_metrics() {
+  return {{"linear_acc1", "linear probe accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"linear_acc5", "linear probe accuracy, top 5", Unit::kShare, Better::kHigher, Standing::kDetail}};
+}
+
+EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
+  const std::string name = "linear_dcl";
+  LinearDclOptions options = LinearDclOptions::table().read(section, name);
+  const int64_t classes = check_data(input, name);
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto seed = static_cast<uint64_t>(*options.seed());
+
+  const EncoderGuard guard(*input.encoder);
+  const bool alters = options.bn() == ProbeBatchNorm::kTrain;
+  input.encoder->train(alters);
+  // Features of a batch normalised by itself depend on the batch: they cannot be stored.
+  const bool stored = options.views() == ProbeViews::kEval && !alters;
+  const ProbeBatches batches = stored ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
+  SoftmaxRegression model(input.encoder->feature_dim(), classes, seed);
+  const double loss =
+      train_probe(model, batches, {name, optimizer_section("adam", options), Config(), options.epochs()}, nullptr, progress);
+
+  EvaluationCache altered(input, progress);  // with the averages that the probe left behind
+  EvaluationResult result;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& judged_features = (alters ? altered : features).split(judged.name);
+    report(judged.name + ".linear", judge(model, judged_features), result.metrics);
+    result.predictions[judged.name] = predicted_classes(model.logits(judged_features.values));
+  }
+  result.record = describe(name, input, result.metrics, LinearDclOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
+  result.record.trained_probe = TrainedProbe{.loss = loss};
+  return result;
+}
+
+std::vector<Metric> linear_features_metrics() {
+  return {{"linear_features_acc1", "linear probe accuracy, stored features", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"linear_features_acc5", "linear probe accuracy, top 5, stored features", Unit::kShare, Better::kHigher, Standing::kDetail}};
+}
+
+EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+  const std::string name = "linear_features";
+  LinearFeaturesOptions options = LinearFeaturesOptions::table().read(section, name);
+  const int64_t classes = check_data(input, name);
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto seed = static_cast<uint64_t>(*options.seed());
+  const auto as_judged = [&](const std::string& split) {
+    Features features = cache.split(split);
+    if (options.normalize()) features.values = unit_rows(features.values, name);
+    return features;
+  };
+  Config adam = Config::map({{"name", Config::string("adam")}});
+  adam.set("learning_rate", Config::number(options.learning_rate()));
+  adam.set("weight_decay", Config::number(options.weight_decay()));
+  const Features train = as_judged("train");
+  SoftmaxRegression model(train.values.size(1), classes, seed);
+  int64_t epochs = 0;
+  const double loss = train_probe(
+      model, stored_batches(train, options.batch_size(), seed, LastBatch::kDrop),
+      {name, adam, Config(), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; }, progress);
+  EvaluationResult result;
+  for (const auto& judged : judged_splits(input)) {
+    const Features features = as_judged(judged.name);
+    report(judged.name + ".linear_features", judge(model, features), result.metrics);
+    result.predictions[judged.name] = predicted_classes(model.logits(features.values));
+  }
+  result.record = describe(name, input, result.metrics, LinearFeaturesOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
+  result.record.trained_probe = TrainedProbe{.loss = loss, .epochs = epochs};
+  return result;
+}
+
+std::vector<Metric> linear_supcon_metrics() {
+  std::vector<Metric> metrics = linear_dcl_metrics();
+  metrics.push_back({"linear_last_acc1", "linear probe accuracy, last epoch", Unit::kShare, Better::kHigher, Standing::kProtocol});
+  metrics.push_back({"linear_last_acc5", "linear probe accuracy, top 5, last epoch", Unit::kShare, Better::kHigher, Standing::kDetail});
+  return metrics;
+}
+
+EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache& features, const Config& section, Progress& progress) {
+  const std::string name = "linear_supcon";
+  LinearSupconOptions options = LinearSupconOptions::table().read(section, name);
+  const int64_t classes = check_data(input, name);
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto seed = static_cast<uint64_t>(*options.seed());
+
+  const EncoderGuard guard(*input.encoder);
+  input.encoder->eval();
+  const auto splits = judged_splits(input);
+  for (const auto& judged : splits) features.split(judged.name);
+  const ProbeBatches batches =
+      options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
+  SoftmaxRegression model(input.encoder->feature_dim(), classes, seed);
+  Config sgd = optimizer_section("sgd", options);
+  sgd.set("momentum", Config::number(options.momentum()));
+
+  EvaluationResult result;
+  std::map<std::string, Accuracy> best, last;
+  int64_t best_epoch = 0;
+  const std::string selector = splits.front().name;  // valid where there is one
+  const auto after_epoch = [&](int64_t epoch) {
+    for (const auto& judged : splits) last[judged.name] = judge(model, features.split(judged.name));
+    if (epoch > 1 && last[selector].top1 <= best[selector].top1) return;
+    best = last;
+    best_epoch = epoch;
+    for (const auto& judged : splits) {
+      result.predictions[judged.name] = predicted_classes(model.logits(features.split(judged.name).values));
+    }
+  };
+  const double loss =
+      train_probe(model, batches, {name, sgd, step_schedule(options.epochs(), options.gamma()), options.epochs()}, after_epoch, progress);
+
+  for (const auto& judged : splits) {
+    report(judged.name + ".linear", best[judged.name], result.metrics);
+    report(judged.name + ".linear_last", last[judged.name], result.metrics);
+  }
+  result.record = describe(name, input, result.metrics, LinearSupconOptions::table().write(options), classes);
+  describe_predictions("linear", input, classes, result);
+  result.record.trained_probe = TrainedProbe{.loss = loss, .best_epoch = best_epoch, .selected_on = selector};
+  return result;
+}
+
+}  // namespace debias

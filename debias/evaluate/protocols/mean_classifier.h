@@ -1,0 +1,31 @@
+// The mean classifier: each class by the mean of its training features.
+//
+//   mu_c = mean over training images i of class c of f_i / |f_i|,   logits_c(x) = <f(x) / |f(x)|, mu_c> / t,
+//   loss = -mean_x log softmax(logits(x))[y(x)]
+//
+// There is no bias and nothing is trained. It is the classifier for which contrastive losses bound the error (Arora et al. 2019, "A
+// theoretical analysis of contrastive unsupervised representation learning", section 3; Chuang et al. 2020, section 4). A class without
+// training images has the logit 0.
+#pragma once
+
+#include "debias/core/options.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+
+class MeanClassifierOptions {
+ public:
+  DEBIAS_OPTION(MeanClassifierOptions, double, temperature, 1.0)
+  static const OptionTable<MeanClassifierOptions>& table();
+};
+
+// float32 [classes, D]; features float32 [N, D], labels [N], kUnknown or below `classes`. Data error when their lengths differ; numeric
+// error on a row that is not finite.
+at::Tensor class_means(const at::Tensor& features, const std::vector<int64_t>& labels, int64_t classes);
+
+std::vector<Metric> mean_classifier_metrics();
+
+// Metrics mean_classifier_acc1, mean_classifier_acc5 and mean_classifier_loss (nats) of each judged split.
+EvaluationResult run_mean_classifier(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

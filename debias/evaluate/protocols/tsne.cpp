@@ -1,0 +1,108 @@
+#include "debias/evaluate/protocols/tsne.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "debias/core/error.h"
+#include "debias/evaluate/maps/neighbour_map.h"
+#include "debias/evaluate/protocols/chosen_images.h"
+
+namespace debias {
+namespace {
+
+constexpr double kUsualPerplexity = 30;
+constexpr int64_t kFewestImages = 4;
+
+// Six digits are more than a picture shows.
+double shortened(double value) { return std::stod(fmt::format("{:.6g}", value)); }
+
+struct SplitMap {
+  std::vector<Point> points;
+  double divergence = 0;
+};
+
+SplitMap map_of(const at::Tensor& features, double perplexity, const TsneOptions& options, const std::string& split, Progress& progress) {
+  const at::Tensor rows = unit_rows(features, "tsne").contiguous();
+  const int64_t neighbours = std::min(rows.size(0) - 1, static_cast<int64_t>(3 * perplexity));
+  const Affinities affinities = joint_affinities(nearest_points(rows, neighbours), perplexity);
+  progress.begin("map of " + split, options.iterations());
+  SplitMap map;
+  map.points = neighbour_map(affinities, principal_start(rows, static_cast<uint64_t>(*options.seed())), options.iterations(),
+                             [&](int64_t done) { progress.advance(done, ""); });
+  progress.end();
+  map.divergence = map_divergence(affinities, map.points);
+  if (!std::isfinite(map.divergence)) throw numeric_error("tsne: the map of {} is not finite; give another perplexity or seed", split);
+  return map;
+}
+
+FeatureMap described(const SplitMap& map, const Features& features, const std::vector<int64_t>& images, const Dataset& dataset,
+                     double perplexity) {
+  FeatureMap shown;
+  for (const int64_t image : images) shown.ids.push_back(dataset.id(features.indices[image]));
+  for (const Point& point : map.points) shown.points.emplace_back(shortened(point.x), shortened(point.y));
+  shown.labels = at_places(features.labels, images);
+  std::vector<int64_t> biases = at_places(features.biases, images);
+  if (std::any_of(biases.begin(), biases.end(), [](int64_t bias) { return bias != kUnknown; })) shown.biases = std::move(biases);
+  shown.kl = map.divergence;
+  shown.perplexity = perplexity;
+  return shown;
+}
+
+}  // namespace
+
+[[gnu::noinline]] TsneOptions::TsneOptions() = default;
+
+const OptionTable<TsneOptions>& TsneOptions::table() {
+  static const auto table =
+      OptionTable<TsneOptions>()
+          .add("samples", &TsneOptions::samples_, Range::closed(kFewestImages, 1e5), "images of a split, at most")
+          .add("perplexity", &TsneOptions::perplexity_, Range{1, 1e4, true, false},
+               "neighbours of an image, roughly; auto: 30, or a third of the images")
+          .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "steps of gradient descent")
+          .add("seed", &TsneOptions::seed_, Range::at_least(0), "of the choice of images and the start; auto: the run's");
+  return table;
+}
+
+double resolve_perplexity(const TsneOptions& options, int64_t images, const std::string& split) {
+  if (!options.perplexity()) return std::min(kUsualPerplexity, static_cast<double>(images) / 3);
+  if (*options.perplexity() >= static_cast<double>(images - 1)) {
+    throw usage_error("tsne: perplexity: {:g} for {} images of split '{}'; give less than {}", *options.perplexity(), images, split,
+                      images - 1);
+  }
+  return *options.perplexity();
+}
+
+std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
+
+EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+  TsneOptions options = TsneOptions::table().read(section, "tsne");
+  options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
+  const auto shown = [&](const JudgedSplit& judged) { return std::min(judged.dataset->size(), options.samples()); };
+  for (const auto& judged : judged_splits(input)) {
+    if (shown(judged) < kFewestImages) {
+      throw data_error("tsne: split '{}' of {} has {} images; a map needs at least {}", judged.dataset->info().split,
+                       judged.dataset->info().name, shown(judged), kFewestImages);
+    }
+    resolve_perplexity(options, shown(judged), judged.name);
+  }
+  EvaluationResult result;
+  std::map<std::string, FeatureMap> maps;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& features = cache.split(judged.name);
+    const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), static_cast<uint64_t>(*options.seed()));
+    const double perplexity = resolve_perplexity(options, shown(judged), judged.name);
+    const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
+    const SplitMap map = map_of(rows, perplexity, options, judged.name, progress);
+    result.metrics[judged.name + ".tsne_kl"] = map.divergence;
+    maps[judged.name] = described(map, features, images, *judged.dataset, perplexity);
+  }
+  const auto classes = static_cast<int64_t>(input.train->info().class_names.size());
+  result.record = describe("tsne", input, result.metrics, TsneOptions::table().write(options), classes);
+  result.record.maps = std::move(maps);
+  return result;
+}
+
+}  // namespace debias

@@ -1,0 +1,35 @@
+// The protocol `tsne`: a map of each judged split, on which images of similar features lie together (neighbour_map.h).
+//
+// Features are the encoder's pooled output divided by its norm, as the losses and kNN compare them. At most `samples` images of a split are
+// shown, chosen by the seed (those of `geometry`). `perplexity` is, roughly, how many neighbours an image has; above 1 and below the number
+// of images less one. A map shows who is near whom: sizes of clusters and distances between them mean little.
+//
+// SPLIT.tsne_kl: the divergence KL(p || q) that remains; lower is a truer map of the same images at the same perplexity.
+#pragma once
+
+#include "debias/core/options.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+
+class TsneOptions {
+ public:
+  TsneOptions();
+  DEBIAS_OPTION(TsneOptions, int64_t, samples, 2000)
+  DEBIAS_OPTION(TsneOptions, Auto<double>, perplexity, {})
+  DEBIAS_OPTION(TsneOptions, int64_t, iterations, 1000)
+  DEBIAS_OPTION(TsneOptions, Auto<int64_t>, seed, {})
+  static const OptionTable<TsneOptions>& table();
+};
+
+// The perplexity that the options ask for: theirs, or 30, or a third of fewer than 90 images. A usage error naming `split` when it is not
+// below `images` - 1.
+double resolve_perplexity(const TsneOptions& options, int64_t images, const std::string& split);
+
+std::vector<Metric> tsne_metrics();
+
+// Details: "map": {SPLIT: {"ids", "points": [[x, y], ...], "labels", "bias" (where any is known), "kl", "perplexity"}}. Labels are not
+// needed. Data error on a split of fewer than 4 images.
+EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

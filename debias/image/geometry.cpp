@@ -1,0 +1,122 @@
+#include "debias/image/geometry.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "debias/image/plane_kernels.h"
+
+namespace debias {
+namespace {
+
+int center_offset(int extent, int wanted) {
+  if (wanted > extent) return -((wanted - extent) / 2);
+  return static_cast<int>(std::nearbyint((extent - wanted) / 2.0));
+}
+
+void turn_half(ViewFrame& frame) {
+  const size_t count = static_cast<size_t>(frame.height()) * frame.width();
+  for (int c = 0; c < frame.channels(); ++c) std::reverse(frame.plane(c), frame.plane(c) + count);
+}
+
+void turn_quarter(ViewFrame& frame, bool counter_clockwise) {  // of a square image
+  const int n = frame.width();
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, n, n);
+    for (int y = 0; y < n; ++y) {
+      for (int x = 0; x < n; ++x) {
+        const size_t from_y = counter_clockwise ? x : n - 1 - x;
+        const size_t from_x = counter_clockwise ? n - 1 - y : y;
+        *out++ = in[from_y * n + from_x];
+      }
+    }
+  }
+  frame.replace_pixels();
+}
+
+double rounded_to_15_digits(double value) { return std::nearbyint(value * 1e15) / 1e15; }  // as PIL.Image.rotate does
+
+int64_t fixed_point(double value) { return static_cast<int64_t>(std::floor(value * 65536.0 + 0.5)); }
+
+}  // namespace
+
+void padded_crop(ViewFrame& frame, const Box& box) {
+  const int height = frame.height(), width = frame.width();
+  if (box.top == 0 && box.left == 0 && box.height == height && box.width == width) return;
+  const int first_row = std::max(0, -box.top), last_row = std::min(box.height, height - box.top);
+  const int first_column = std::max(0, -box.left), last_column = std::min(box.width, width - box.left);
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, box.height, box.width);
+    std::memset(out, 0, static_cast<size_t>(box.height) * box.width);
+    if (first_column >= last_column) continue;
+    for (int y = first_row; y < last_row; ++y) {
+      std::memcpy(out + static_cast<size_t>(y) * box.width + first_column,
+                  in + static_cast<size_t>(box.top + y) * width + box.left + first_column, last_column - first_column);
+    }
+  }
+  frame.replace_pixels();
+}
+
+Image padded_crop(const Image& image, const Box& box) {
+  Image result = image;
+  through_frame(result, [&box](ViewFrame& frame) { padded_crop(frame, box); });
+  return result;
+}
+
+Box center_box(int image_height, int image_width, int height, int width) {
+  return {center_offset(image_height, height), center_offset(image_width, width), height, width};
+}
+
+void mirror_horizontally(ViewFrame& frame) {
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    mirror_rows(in, frame.height(), frame.width(), frame.room(c, frame.height(), frame.width()));
+  }
+  frame.replace_pixels();
+}
+
+void mirror_horizontally(Image& image) {
+  through_frame(image, [](ViewFrame& frame) { mirror_horizontally(frame); });
+}
+
+void rotate(ViewFrame& frame, double degrees) {
+  const int height = frame.height(), width = frame.width();
+  double turn = std::fmod(degrees, 360.0);
+  if (turn < 0) turn += 360.0;
+  if (turn == 0) return;
+  if (turn == 180) return turn_half(frame);
+  if ((turn == 90 || turn == 270) && width == height) return turn_quarter(frame, turn == 90);
+
+  const double angle = -turn * (std::numbers::pi / 180);
+  const double cosine = rounded_to_15_digits(std::cos(angle)), sine = rounded_to_15_digits(std::sin(angle));
+  const double centre_x = width / 2.0, centre_y = height / 2.0;
+  const double offset_x = -cosine * centre_x - sine * centre_y + centre_x;
+  const double offset_y = sine * centre_x - cosine * centre_y + centre_y;
+  const int64_t x_step = fixed_point(cosine), y_step = fixed_point(-sine);
+  const int64_t first_x = fixed_point(offset_x + cosine * 0.5 + sine * 0.5), first_y = fixed_point(offset_y - sine * 0.5 + cosine * 0.5);
+
+  for (int c = 0; c < frame.channels(); ++c) {
+    const uint8_t* in = frame.pixels(c);
+    uint8_t* out = frame.room(c, height, width);
+    for (int y = 0; y < height; ++y) {
+      int64_t x_in = first_x + y * fixed_point(sine), y_in = first_y + y * fixed_point(cosine);
+      for (int x = 0; x < width; ++x, x_in += x_step, y_in += y_step) {
+        const int64_t column = x_in >> 16, row = y_in >> 16;
+        const bool inside = column >= 0 && column < width && row >= 0 && row < height;
+        *out++ = inside ? in[row * width + column] : 0;
+      }
+    }
+  }
+  frame.replace_pixels();
+}
+
+Image rotated(const Image& image, double degrees) {
+  Image result = image;
+  through_frame(result, [degrees](ViewFrame& frame) { rotate(frame, degrees); });
+  return result;
+}
+
+}  // namespace debias

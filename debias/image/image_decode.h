@@ -1,0 +1,38 @@
+// JPEG, PNG, WebP, TIFF, BMP and PNM (PBM, PGM, PPM) files to 8-bit RGB, as Pillow's Image.open(...).convert("RGB") gives them.
+//
+// Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended), 16-bit samples keep their high byte (those of PNM
+// are scaled and rounded; grey ones, too, where Pillow takes the number and clips it at 255), CMYK and YCCK JPEGs are read as Adobe's
+// (inverted) and converted as Pillow does. JPEG decoding uses the accurate inverse DCT and smooth chroma upsampling. Of files with several
+// images the first is read. Colour profiles and gamma are ignored. The format is told from the first bytes, never from the name.
+//
+// The orientation that a camera notes in EXIF is applied where the caller says so. Neither Pillow nor torchvision's loader applies it by
+// themselves, so that with `kIgnored` the pixels are theirs. TIFF's own tag Orientation is always applied, as Pillow does.
+//
+// Hostile input is refused with a FileError naming file and reason: empty, truncated or corrupt data, other formats, and more than
+// kLargestImage pixels, before memory is set aside for them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "debias/image/image.h"
+#include "debias/image/image_size.h"
+#include "debias/image/partial_image.h"
+
+namespace debias {
+
+enum class ExifOrientation { kIgnored, kApplied };  // of JPEG, PNG and WebP files
+
+// `path` is only for messages.
+Image decode_image(std::span<const uint8_t> bytes, const std::string& path, ExifOrientation exif = ExifOrientation::kIgnored);
+Image read_image(const std::string& path, ExifOrientation exif = ExifOrientation::kIgnored);
+
+// At least what `choose` asks for; sizes and regions are those of the turned image where the orientation is applied. Of JPEG files that
+// much is decoded (jpeg_decode.h), of others all, and `choose` is not called.
+PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose,
+                           ExifOrientation exif = ExifOrientation::kIgnored);
+PartialImage read_region(const std::string& path, const RegionChooser& choose, ExifOrientation exif = ExifOrientation::kIgnored);
+
+}  // namespace debias

@@ -1,0 +1,22 @@
+// Cropping and antialiased resizing of 8-bit images, with Pillow's numbers.
+#pragma once
+
+#include "debias/image/box.h"
+#include "debias/image/image.h"
+#include "debias/image/view_frame.h"
+
+namespace debias {
+
+// The box cut out of the image, then resized as Pillow's `Image.resize(size, BILINEAR)` does it: a triangle filter as wide as the scale
+// (so that shrinking averages), horizontal pass first, fixed-point weights, and rounding to 8 bits after each pass. Only pixels of the
+// box are read. Of an image that is there reduced, the box is that of reduced() in image_region.h. A usage error when the box is empty or
+// not inside the image, or the output is empty. Source: Pillow, src/libImaging/Resample.c; torchvision.transforms.functional.resized_crop
+// on PIL images.
+void resized_crop(ViewFrame& frame, const Box& box, int height, int width);
+Image resized_crop(const Image& image, const Box& box, int height, int width);
+
+// The whole image, resized.
+void resize(ViewFrame& frame, int height, int width);
+Image resized(const Image& image, int height, int width);
+
+}  // namespace debias

@@ -1,0 +1,40 @@
+// Where batches of training come from: views of images (loader.h) are one such source.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/safetensors.h"
+#include "debias/data/sample_table.h"
+#include "debias/loader/batch.h"
+
+namespace debias {
+
+// Batches come in epochs. Batch k of epoch e is a function of what the source was made from, of e, k and of state(), so that a run that
+// is resumed sees the same: how many threads make batches, and how many ahead, changes nothing.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  virtual std::string what() const = 0;  // what one waits for, in a word for the log: "views"
+  virtual const SampleTable& samples() const = 0;
+  virtual int64_t batches_per_epoch() const = 0;  // at least 1
+
+  // Starts an epoch at batch `first`; stops whatever was under way.
+  virtual void start(int64_t epoch, int64_t first = 0) = 0;
+  // The next batch of the epoch, or null at its end. The pointer is valid until the next call of next() or start().
+  virtual const Batch* next() = 0;
+  virtual double seconds_waited() const { return 0; }  // by the consumer, since construction
+
+  // What a checkpoint keeps of a source whose batches follow from more than epoch and number (a buffer of what was seen), as it is once
+  // the step on the batch last handed out is done; names begin with "source.". load() comes before start(); data errors where a tensor is
+  // missing or misshapen.
+  virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
+  virtual void load(const SafetensorsFile& /*file*/) {}
+};
+
+}  // namespace debias

@@ -1,0 +1,40 @@
+// The runs of a table: those of sweeps, by setting, or any run folders, those that differ in their seed alone as one row.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/report/run_record.h"
+
+namespace debias {
+
+struct ComparedRow {
+  std::string label;                                      // "end, correlation 0.99"
+  std::string variant;                                    // "" of plain runs and of a sweep without variants
+  std::vector<std::pair<std::string, std::string>> grid;  // of a sweep: key and value
+  std::vector<size_t> runs;                               // those that are finished, by seed
+  size_t planned = 0;                                     // with those that are not
+};
+
+struct ComparedRuns {
+  std::vector<RunRecord> runs;
+  std::vector<ComparedRow> rows;  // a row without a finished run stays, so that it is seen to be missing
+  std::string metric;             // that the sweeps name; "" where they name none, or several
+  std::vector<std::string> notes;
+  std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
+};
+
+// `paths`: outputs of sweeps, sweep files (whose `output` is meant), or run folders. Runs that have not come to their end are left out,
+// which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
+ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
+
+// The run folders that these stand for, those of sweeps that have begun.
+std::vector<std::string> run_folders(const std::vector<std::string>& paths);
+
+// A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
+// `split`: of the metric, or "" for one of training.
+void require_same_data(const ComparedRuns& compared, const std::string& split);
+
+}  // namespace debias

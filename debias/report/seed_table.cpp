@@ -1,0 +1,285 @@
+#include "debias/report/seed_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/report/metric_title.h"
+#include "debias/report/recipe_text.h"
+
+namespace debias {
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+std::string select_of(const RunRecord& run) { return text_at_path(run.config, {"evaluate", "select"}); }
+
+// The epoch at which `select` is highest; 0 where it was never measured.
+double selected_epoch(const RunRecord& run) {
+  const auto found = run.history.by_epoch.find(select_of(run));
+  if (found == run.history.by_epoch.end()) return 0;
+  double best = -std::numeric_limits<double>::infinity(), epoch = 0;
+  for (size_t i = 0; i < found->second.x.size(); ++i) {
+    if (found->second.y[i] > best) {
+      best = found->second.y[i];
+      epoch = found->second.x[i];
+    }
+  }
+  return epoch;
+}
+
+// Of an epoch line, else of what `debias eval` has left of that epoch; NaN where neither has it.
+double value_at(const RunRecord& run, const std::string& metric, double epoch) {
+  if (const auto curve = run.history.by_epoch.find(metric); curve != run.history.by_epoch.end()) {
+    for (size_t i = curve->second.x.size(); i-- > 0;) {
+      if (curve->second.x[i] == epoch && !std::isnan(curve->second.y[i])) return curve->second.y[i];
+    }
+  }
+  for (const auto& record : run.evaluations) {
+    const double* value = record.data.empty() && static_cast<double>(record.epoch) == epoch ? record.metric(metric) : nullptr;
+    if (value != nullptr) return *value;
+  }
+  return kNoValue;
+}
+
+std::vector<std::string> split_at_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') parts.emplace_back();
+    if (c != ',' && c != ' ') parts.back().push_back(c);
+  }
+  std::erase(parts, "");
+  return parts;
+}
+
+std::vector<const RunRecord*> runs_in(const ComparedRuns& compared) {
+  std::vector<const RunRecord*> runs;
+  for (const auto& row : compared.rows) {
+    for (const size_t run : row.runs) runs.push_back(&compared.runs[run]);
+  }
+  return runs;
+}
+
+std::vector<std::string> names_of_all(const ComparedRuns& compared) {
+  std::set<std::string> names;
+  for (const RunRecord* run : runs_in(compared)) {
+    for (const auto& [name, curve] : run->history.by_epoch) names.insert(name);
+    for (const auto& record : run->evaluations) {
+      for (const auto& metric : record.metrics) names.insert(metric.first);
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<Config> expectations(const RunRecord& run) {
+  const Config* expected = run.config.find("expected");
+  return expected == nullptr || !expected->is_sequence() ? std::vector<Config>() : expected->items();
+}
+
+std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const SeedTableOptions& options) {
+  if (!options.metrics.empty()) return options.metrics;
+  if (auto named = split_at_commas(compared.metric); !named.empty()) return named;
+  for (const RunRecord* run : runs_in(compared)) {
+    for (const auto& item : expectations(*run)) return {text_at_path(item, {"metric"})};
+  }
+  throw usage_error("table: no metric is told; give --metric, such as test.knn_acc1");
+}
+
+bool chooses_epochs(const ComparedRuns& compared, TableEpoch asked) {
+  if (asked == TableEpoch::kLast) return false;
+  const auto runs = runs_in(compared);
+  const auto has_select = [](const RunRecord* run) { return select_of(*run).starts_with("valid."); };
+  if (asked == TableEpoch::kAuto) return !runs.empty() && std::ranges::all_of(runs, has_select);
+  const auto without = std::ranges::find_if_not(runs, has_select);
+  if (without == runs.end()) return true;
+  throw usage_error(
+      "table: run '{}' has no `evaluate.select` on valid, so that no epoch is chosen; leave --epoch out, or train with select",
+      (*without)->path);
+}
+
+std::optional<Published> published_of(const RunRecord& run, const std::string& metric) {
+  for (const auto& item : expectations(run)) {
+    Published published;
+    double spread = 0;
+    if (text_at_path(item, {"metric"}) != metric || !parse_number(text_at_path(item, {"value"}), &published.value)) continue;
+    if (parse_number(text_at_path(item, {"spread"}), &spread)) published.spread = spread;
+    published.source = text_at_path(item, {"source"});
+    return published;
+  }
+  return std::nullopt;
+}
+
+double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
+  std::vector<double> minutes;
+  for (const size_t number : row.runs) minutes.push_back(compared.runs[number].speed.seconds / 60);
+  return seed_interval(minutes).mean;
+}
+
+// With the values of the first metric that a run of the row has.
+TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const std::vector<std::string>& metrics, bool selected) {
+  TableRow found{row.label, row.variant, row.grid, "", {}, {}, seed_interval({}), mean_minutes(compared, row), std::nullopt};
+  for (const auto& metric : metrics) {
+    for (const size_t number : row.runs) {
+      const RunRecord& run = compared.runs[number];
+      const double value = value_at(run, metric, selected ? selected_epoch(run) : static_cast<double>(run.epochs));
+      if (std::isnan(value)) continue;
+      found.metric = metric;
+      found.seeds.push_back(run.seed());
+      found.values.push_back(value);
+    }
+    if (!found.values.empty()) break;
+  }
+  found.interval = seed_interval(found.values);
+  if (!row.runs.empty()) {
+    const auto& metric = found.metric.empty() ? metrics.front() : found.metric;
+    found.published = published_of(compared.runs[row.runs.front()], metric);
+  }
+  return found;
+}
+
+// Over the seeds that both rows have, else of means of different seeds.
+TableDifference difference_of(const std::vector<TableRow>& rows, size_t a, size_t b) {
+  std::vector<double> of_a, of_b;
+  for (size_t i = 0; i < rows[a].seeds.size(); ++i) {
+    const auto other = std::ranges::find(rows[b].seeds, rows[a].seeds[i]);
+    if (other == rows[b].seeds.end()) continue;
+    of_a.push_back(rows[a].values[i]);
+    of_b.push_back(rows[b].values[static_cast<size_t>(other - rows[b].seeds.begin())]);
+  }
+  if (!of_a.empty()) return {a, b, paired_difference(of_a, of_b), true};
+  return {a, b, welch_difference(rows[a].values, rows[b].values), false};
+}
+
+bool has_variants(const std::vector<TableRow>& rows) {
+  return std::ranges::any_of(rows, [&](const TableRow& row) { return row.variant != rows.front().variant; });
+}
+
+// Which rows are compared with each other: variants at one point of the grid; without variants, all.
+bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) { return !has_variants(rows) || rows[a].grid == rows[b].grid; }
+
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against) {
+  std::vector<TableDifference> differences;
+  size_t chosen = rows.size();
+  if (!against.empty()) {
+    std::vector<std::string> labels;
+    for (const auto& row : rows) labels.push_back(row.label);
+    chosen = static_cast<size_t>(std::ranges::find(labels, against) - labels.begin());
+    if (chosen == rows.size()) throw usage_error("table: --against '{}': no such row{}", against, suggestion(against, labels));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    size_t reference = chosen;
+    for (size_t other = 0; reference == rows.size() && other <= i; ++other) {
+      if (are_compared(rows, other, i)) reference = other;
+    }
+    if (reference == i || rows[i].values.empty() || rows[reference].values.empty()) continue;
+    differences.push_back(difference_of(rows, i, reference));
+  }
+  return differences;
+}
+
+OrderingVerdict verdict_of(const SeedInterval& interval) {
+  if (!(interval.half_width > 0)) return OrderingVerdict::kOpen;  // one seed, or seeds without any spread
+  if (interval.low() > 0) return OrderingVerdict::kHolds;
+  return interval.high() < 0 ? OrderingVerdict::kReversed : OrderingVerdict::kOpen;
+}
+
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows) {
+  std::vector<TableOrdering> ordering;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = i + 1; j < rows.size(); ++j) {
+      if (!rows[i].published || !rows[j].published || rows[i].metric != rows[j].metric || !are_compared(rows, i, j)) continue;
+      const double difference = rows[i].published->value - rows[j].published->value;
+      if (difference == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
+      const TableDifference ours = difference > 0 ? difference_of(rows, i, j) : difference_of(rows, j, i);
+      ordering.push_back({ours, std::fabs(difference), verdict_of(ours.interval)});
+    }
+  }
+  return ordering;
+}
+
+std::string epoch_words(const ComparedRuns& compared, bool selected) {
+  if (!selected) return "last epoch";
+  std::set<std::string> selects;
+  for (const RunRecord* run : runs_in(compared)) selects.insert(select_of(*run));
+  std::string words = "epoch chosen by ";
+  for (const auto& select : selects) words += (select == *selects.begin() ? "" : ", ") + select;
+  return words;
+}
+
+nlohmann::ordered_json json_number(double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
+
+nlohmann::ordered_json to_json(const TableRow& row) {
+  nlohmann::ordered_json json = {{"label", row.label},
+                                 {"variant", row.variant},
+                                 {"grid", nlohmann::ordered_json::object()},
+                                 {"metric", row.metric},
+                                 {"seeds", row.seeds},
+                                 {"mean", json_number(row.interval.mean)},
+                                 {"half_width", json_number(row.interval.half_width)}};
+  for (const auto& [key, value] : row.grid) json["grid"][key] = value;
+  for (const double value : row.values) json["values"].push_back(json_number(value));
+  if (row.values.empty()) json["values"] = nlohmann::ordered_json::array();
+  json["minutes"] = json_number(row.minutes);
+  json["expected"] = row.published ? json_number(row.published->value) : nlohmann::ordered_json();
+  json["spread"] = row.published && row.published->spread ? json_number(*row.published->spread) : nlohmann::ordered_json();
+  json["source"] = row.published ? nlohmann::ordered_json(row.published->source) : nlohmann::ordered_json();
+  return json;
+}
+
+nlohmann::ordered_json to_json(const TableDifference& difference, const std::vector<TableRow>& rows) {
+  return {{"a", rows[difference.a].label},
+          {"b", rows[difference.b].label},
+          {"mean", json_number(difference.interval.mean)},
+          {"half_width", json_number(difference.interval.half_width)},
+          {"n", difference.interval.n},
+          {"paired", difference.paired}};
+}
+
+}  // namespace
+
+const char* to_text(OrderingVerdict verdict) {
+  return verdict == OrderingVerdict::kHolds ? "holds" : verdict == OrderingVerdict::kReversed ? "reversed" : "open";
+}
+
+SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options) {
+  const std::vector<std::string> metrics = metrics_of_table(compared, options);
+  SeedTable table;
+  for (const auto& metric : metrics) {
+    table.metric += (table.metric.empty() ? "" : ", ") + metric;
+    require_same_data(compared, split_of(metric).split);
+  }
+  table.unit = compared.titles->unit(metrics.front());
+  table.selected = chooses_epochs(compared, options.epoch);
+  table.epoch = epoch_words(compared, table.selected);
+  for (const auto& row : compared.rows) table.rows.push_back(table_row(compared, row, metrics, table.selected));
+  const bool any = std::ranges::any_of(table.rows, [](const TableRow& row) { return !row.values.empty(); });
+  const auto names = names_of_all(compared);
+  if (!any && !names.empty()) {
+    throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metrics.front(), names));
+  }
+  table.differences = differences_of(table.rows, options.against);
+  table.ordering = ordering_of(table.rows);
+  table.notes = compared.notes;
+  return table;
+}
+
+nlohmann::ordered_json to_json(const SeedTable& table) {
+  nlohmann::ordered_json json = {{"metric", table.metric}, {"epoch", table.epoch}};
+  for (const char* list : {"rows", "differences", "ordering"}) json[list] = nlohmann::ordered_json::array();
+  for (const auto& row : table.rows) json["rows"].push_back(to_json(row));
+  for (const auto& difference : table.differences) json["differences"].push_back(to_json(difference, table.rows));
+  for (const auto& ordering : table.ordering) {
+    json["ordering"].push_back(to_json(ordering.difference, table.rows));
+    json["ordering"].back()["expected"] = ordering.published;
+    json["ordering"].back()["verdict"] = to_text(ordering.verdict);
+  }
+  json["notes"] = table.notes;
+  return json;
+}
+
+}  // namespace debias

@@ -1,0 +1,83 @@
+// A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and what is published.
+//
+// Numbers are those of the last epoch, or of the epoch that the recipe's `select` chose on held-out images. An epoch chosen by test images
+// is no choice here: it would be told by the images that it is to be judged on.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/report/compared_runs.h"
+#include "debias/report/seed_interval.h"
+
+namespace debias {
+
+enum class TableEpoch {
+  kAuto,  // kSelected where every run has a `select`, else kLast
+  kLast,
+  kSelected
+};
+
+struct SeedTableOptions {
+  std::vector<std::string> metrics;  // the first of them that a row has; empty: what the sweep names, or what the runs expect
+  std::string against;               // label of the row that the others are compared with; empty: the first of each grid point
+  TableEpoch epoch = TableEpoch::kAuto;
+};
+
+struct Published {
+  double value = 0;
+  std::optional<double> spread;
+  std::string source;
+};
+
+struct TableRow {
+  std::string label, variant;
+  std::vector<std::pair<std::string, std::string>> grid;
+  std::string metric;  // that the row has; "" where it has no value
+  std::vector<std::string> seeds;
+  std::vector<double> values;  // by seed
+  SeedInterval interval;
+  double minutes = 0;  // of training, evaluations aside, the mean over its runs; NaN where none tells
+  std::optional<Published> published;
+};
+
+struct TableDifference {
+  size_t a = 0, b = 0;    // rows
+  SeedInterval interval;  // a - b; n: seeds that both have, where it is paired
+  bool paired = false;
+};
+
+enum class OrderingVerdict { kHolds, kReversed, kOpen };  // open: the interval holds 0, or there is none
+const char* to_text(OrderingVerdict verdict);
+
+// Two rows whose published numbers differ, the larger one first.
+struct TableOrdering {
+  TableDifference difference;
+  double published = 0;
+  OrderingVerdict verdict = OrderingVerdict::kOpen;
+};
+
+struct SeedTable {
+  std::string metric;         // as asked for
+  Unit unit = Unit::kNumber;  // of the first that was asked for
+  bool selected = false;
+  std::string epoch;  // in words: "last epoch", "epoch chosen by valid.knn_acc1"
+  std::vector<TableRow> rows;
+  std::vector<TableDifference> differences;
+  std::vector<TableOrdering> ordering;
+  std::vector<std::string> notes;
+};
+
+// Usage errors: no metric is told or no run has it (with the nearest name), runs of different data, `against` is no row.
+SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
+
+// interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",
+// "spread", "source"}], "differences": [{"a", "b", "mean", "half_width", "n", "paired"}], "ordering": [...], "notes"}; null where there is
+// no number.
+nlohmann::ordered_json to_json(const SeedTable& table);
+
+}  // namespace debias

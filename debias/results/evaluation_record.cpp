@@ -1,0 +1,186 @@
+#include "debias/results/evaluation_record.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLargestEvaluation = int64_t{256} << 20;  // bytes; a map of 100,000 images is 5 MB
+
+// Calls `read` for each split under a key that may be absent.
+template <class Read>
+void for_each_split(const Json& json, const char* key, Read&& read) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return;
+  for (const auto& [split, value] : found->get_ref<const Json::object_t&>()) read(split, value);
+}
+
+// Whose predictions the numbers judge. Files of `groups` by older versions say so among the options.
+std::string predictions_of(const EvaluationRecord& record, const Json& json) {
+  const auto found = json.find("predictions");
+  if (found != json.end() && found->is_string()) return found->get<std::string>();
+  const auto option = record.options.find("predictions");
+  if (option != record.options.end() && option->is_string()) return option->get<std::string>();
+  if (record.protocol == "knn") return "knn";
+  return record.protocol.starts_with("linear") ? "linear" : "";
+}
+
+std::optional<AlignedValues> aligned_values(const Json& json) {
+  const auto found = json.find("aligned");
+  if (found == json.end() || !found->is_object()) return std::nullopt;
+  AlignedValues aligned;
+  for (const auto& [label, biases] : found->get_ref<const Json::object_t&>()) {
+    aligned.biases_of_class.emplace_back(
+        label, biases.is_array() ? biases.template get<std::vector<std::string>>() : std::vector{biases.template get<std::string>()});
+  }
+  aligned.by = value_or(json, "aligned_by", std::string());
+  aligned.share = number_or_nan(json.value("aligned_share", Json()));
+  aligned.share_by_chance = number_or_nan(json.value("aligned_share_by_chance", Json()));
+  return aligned;
+}
+
+std::optional<BiasProbeFit> bias_probe_fit(const Json& json) {
+  const auto found = json.find("bias_probe");
+  if (found == json.end() || !found->is_object()) return std::nullopt;
+  return BiasProbeFit{value_or(*found, "values", int64_t{0}), value_or(*found, "converged", true),
+                      value_or(*found, "iterations", int64_t{0}), number_or_nan(found->value("gradient", Json())),
+                      number_or_nan(found->value("objective", Json()))};
+}
+
+std::optional<TrainedProbe> trained_probe(const Json& json) {
+  const auto loss = json.find("train_loss");
+  if (loss == json.end()) return std::nullopt;
+  TrainedProbe training{number_or_nan(*loss), {}, {}, value_or(json, "selected_on", std::string())};
+  if (json.contains("epochs")) training.epochs = whole_number(json.at("epochs"));
+  if (json.contains("best_epoch")) training.best_epoch = whole_number(json.at("best_epoch"));
+  return training;
+}
+
+SimilarityHistogram similarity_histogram(const Json& json) {
+  return {count_number(json.at("pairs")), number_or_nan(json.at("mean")), number_or_nan(json.at("std")),
+          count_numbers(json.at("histogram"))};
+}
+
+FeatureMap feature_map(const Json& json, const std::string& path) {
+  FeatureMap map;
+  if (json.contains("ids")) map.ids = whole_numbers(json.at("ids"));
+  for (const auto& point : json.at("points")) map.points.emplace_back(number_or_nan(point.at(0)), number_or_nan(point.at(1)));
+  map.labels = whole_numbers(json.at("labels"));
+  if (json.contains("bias")) map.biases = whole_numbers(json.at("bias"));
+  map.kl = number_or_nan(json.value("kl", Json()));
+  map.perplexity = number_or_nan(json.value("perplexity", Json()));
+  if (map.labels.size() != map.points.size() || (!map.biases.empty() && map.biases.size() != map.points.size())) {
+    throw data_error("reading '{}': {} points, {} labels and {} bias values; a map has one of each for an image", path, map.points.size(),
+                     map.labels.size(), map.biases.size());
+  }
+  return map;
+}
+
+NeighbourImage neighbour_image(const Json& json, const char* id) {
+  return {whole_number(json.at(id)), value_or(json, "label", kUnknownValue), value_or(json, "bias", kUnknownValue),
+          number_or_nan(json.value("cosine", Json()))};
+}
+
+std::vector<NeighbourQuery> neighbour_queries(const Json& list) {
+  std::vector<NeighbourQuery> queries;
+  for (const auto& json : list) {
+    NeighbourQuery query{neighbour_image(json, "query"), value_or(json, "predicted", kUnknownValue), {}};
+    for (const auto& near : value_or(json, "nearest", Json::array())) query.nearest.push_back(neighbour_image(near, "id"));
+    queries.push_back(std::move(query));
+  }
+  return queries;
+}
+
+EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
+  EvaluationRecord record;
+  record.path = path;
+  const std::string stem = fs::path(path).stem().string();
+  record.protocol = value_or(json, "protocol", stem);
+  if (stem.starts_with(record.protocol + "-")) record.data = stem.substr(record.protocol.size() + 1);
+  record.checkpoint = value_or(json, "checkpoint", std::string());
+  record.epoch = value_or(json, "epoch", int64_t{-1});
+  record.judged = value_or(json, "data", Json::object());
+  record.options = value_or(json, "options", Json::object());
+  record.class_count = value_or(json, "classes", int64_t{0});
+  record.predictions = predictions_of(record, json);
+  record.aligned = aligned_values(json);
+  record.bias_probe = bias_probe_fit(json);
+  record.trained_probe = trained_probe(json);
+  if (json.contains("notes")) record.notes = value_or(json, "notes", std::vector<std::string>());
+  record.accepted_changes = value_or(json, "accepted_data_changes", std::vector<std::string>());
+  for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
+  for_each_split(json, "anchors", [&](const auto& split, const Json& value) { record.anchors.emplace_back(split, count_number(value)); });
+  for_each_split(json, "metrics", [&](const auto& name, const Json& value) { record.metrics.emplace_back(name, number_or_nan(value)); });
+  for_each_split(json, "sides", [&](const auto& name, const Json& value) { record.side_metrics.emplace_back(name, number_or_nan(value)); });
+  for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
+    record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};
+  });
+  for_each_split(json, "groups", [&](const auto& split, const Json& value) {
+    record.groups[split] = read_group_table(value, path);
+    record.classes[split] = read_class_table(value, path);
+  });
+  for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
+  for_each_split(json, "clusterings", [&](const auto& split, const Json& value) {
+    for (const auto& [name, one] : value.template get_ref<const Json::object_t&>()) {
+      record.clusterings[split].emplace_back(name, ClusteringAccuracy{number_or_nan(one.at("accuracy")), count_number(one.at("cells"))});
+    }
+  });
+  for_each_split(json, "similarity", [&](const auto& split, const Json& sets) {
+    for (const auto& [name, value] : sets.template get_ref<const Json::object_t&>()) {
+      record.similarity[split][name] = similarity_histogram(value);
+    }
+  });
+  for_each_split(json, "map", [&](const auto& split, const Json& value) { record.maps[split] = feature_map(value, path); });
+  for_each_split(json, "neighbours", [&](const auto& split, const Json& value) { record.neighbours[split] = neighbour_queries(value); });
+  return record;
+}
+
+}  // namespace
+
+const double* EvaluationRecord::metric(const std::string& name) const {
+  const auto found = std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == name; });
+  return found == metrics.end() ? nullptr : &found->second;
+}
+
+std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
+  if (!aligned) return label == bias;
+  const auto found = std::ranges::find(aligned->biases_of_class, table.labels[label], &BiasesOfClass::value_type::first);
+  if (found == aligned->biases_of_class.end() || found->second.empty()) return std::nullopt;
+  return std::ranges::find(found->second, table.biases[bias]) != found->second.end();
+}
+
+std::optional<AlignedCounts> EvaluationRecord::aligned_counts(const std::string& split) const {
+  const auto table = groups.find(split);
+  if (table == groups.end()) return std::nullopt;
+  AlignedCounts found;
+  for (size_t y = 0; y < table->second.labels.size(); ++y) {
+    for (size_t b = 0; b < table->second.biases.size(); ++b) {
+      const auto goes_with = is_aligned(table->second, y, b);
+      if (goes_with) (*goes_with ? found.aligned : found.conflicting) += table->second.count[y][b];
+    }
+  }
+  return found;
+}
+
+std::vector<EvaluationRecord> read_evaluations(const std::string& folder) {
+  std::vector<std::string> paths;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<EvaluationRecord> records;
+  for (const auto& path : paths) records.push_back(read_evaluation(path));
+  return records;
+}
+
+EvaluationRecord read_evaluation(const std::string& path) {
+  const Json json = read_json_object(path, kLargestEvaluation);
+  return read_fields(path, [&] { return evaluation_record(path, json); });
+}
+
+}  // namespace debias

@@ -1,0 +1,123 @@
+// What a protocol found, from the protocol to the page: protocols return it, `debias eval` writes it into a run folder
+// (RUN/evaluation/PROTOCOL.json, and PROTOCOL-NAME.json for another data set than the run's own), and a report reads it. The keys of the
+// file are known here alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/results/json_file.h"
+#include "debias/results/prediction_tables.h"
+
+namespace debias {
+
+// Images of a group table whose bias value goes with their class, and others.
+struct AlignedCounts {
+  int64_t aligned = 0, conflicting = 0;
+};
+
+struct SimilarityHistogram {
+  int64_t pairs = 0;
+  double mean = 0, std = 0;        // NaN without pairs
+  std::vector<int64_t> histogram;  // equal bins over [-1, 1]
+};
+
+struct FeatureMap {
+  std::vector<int64_t> ids;  // of the images
+  std::vector<std::pair<double, double>> points;
+  std::vector<int64_t> labels, biases;  // biases: empty where none is known
+  double kl = 0, perplexity = 0;
+};
+
+constexpr int64_t kUnknownValue = -1;  // of a label or bias
+
+struct NeighbourImage {
+  int64_t id = 0, label = kUnknownValue, bias = kUnknownValue;
+  double cosine = 0;
+};
+struct NeighbourQuery {
+  NeighbourImage image;
+  int64_t predicted = kUnknownValue;
+  std::vector<NeighbourImage> nearest;  // training images, nearest first
+};
+
+// Which bias values go with which class, and how that was decided (debias/evaluate/alignment.h).
+using BiasesOfClass = std::vector<std::pair<std::string, std::vector<std::string>>>;
+struct AlignedValues {
+  BiasesOfClass biases_of_class;        // by names
+  std::string by = "none";              // majority, label, recipe or none
+  double share = kNotKnown;             // of training images of known class and bias value that are aligned
+  double share_by_chance = kNotKnown;   // what it would be if class and bias value were independent
+  std::vector<std::string> notes = {};  // one line each, without the protocol's name; read back among the record's
+};
+
+// Of one clustering: the mean over cells of class and cluster, and how many of them counted.
+struct ClusteringAccuracy {
+  double accuracy = 0;
+  int64_t cells = 0;
+};
+
+struct BiasProbeFit {
+  int64_t values = 0;  // of the bias
+  bool converged = true;
+  int64_t iterations = 0;
+  double gradient = 0, objective = 0;
+};
+
+// How a linear probe was trained.
+struct TrainedProbe {
+  double loss = 0;
+  std::optional<int64_t> epochs = {}, best_epoch = {};  // trained until the loss stalled; chosen among all
+  std::string selected_on = {};                         // the split that chose the epoch
+};
+
+struct EvaluationRecord {
+  std::string protocol;                                 // "knn"
+  std::vector<std::pair<std::string, double>> metrics;  // in the file's order; NaN: undefined
+  Json options = Json::object();
+  int64_t class_count = 0;
+  std::vector<std::pair<std::string, int64_t>> counts;  // images by split
+  std::string predictions;               // whose are judged: "knn", "linear", "classifier"; empty where the file does not say
+  std::optional<AlignedValues> aligned;  // none: the file does not say
+  std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own stand among the metrics
+  std::map<std::string, std::pair<double, double>> intervals;
+  std::map<std::string, GroupTable> groups;  // by split, like the following
+  std::map<std::string, ClassTable> classes;
+  std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // then by set of pairs
+  std::map<std::string, FeatureMap> maps;
+  std::map<std::string, std::vector<NeighbourQuery>> neighbours;
+  std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> clusterings;  // then by clustering, in the order asked for
+  std::optional<BiasProbeFit> bias_probe;
+  std::optional<TrainedProbe> trained_probe;
+  std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)
+  std::optional<std::vector<std::string>> notes;         // what was left out, and why; none: the protocol has nothing to say
+
+  // What was judged, and where it stands: of files.
+  std::string checkpoint;
+  int64_t epoch = -1;                         // of that checkpoint; -1: the file does not say
+  Json judged = Json::object();               // sections of the data, by split
+  std::vector<std::string> accepted_changes;  // of the data since training
+  std::string path;                           // of the file
+  std::string data;                           // the other data set's name; empty for the run's own
+
+  const double* metric(const std::string& name) const;  // null where there is none
+  // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
+  // number. None where no bias value goes with the label.
+  std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;
+  std::optional<AlignedCounts> aligned_counts(const std::string& split) const;  // none without a group table of the split
+};
+
+// The file's text is its dump(2). Parts that the record does not have are left out.
+Json to_json(const EvaluationRecord& record);
+
+// Every *.json of FOLDER, by file name; empty where there is no such folder. Keys that are absent stay empty, unknown ones are passed over:
+// other versions wrote them. Data errors name the file.
+std::vector<EvaluationRecord> read_evaluations(const std::string& folder);
+
+EvaluationRecord read_evaluation(const std::string& path);  // one file
+
+}  // namespace debias

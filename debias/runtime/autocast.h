@@ -1,0 +1,24 @@
+// The precision of what torch computes while this lives.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "debias/runtime/precision.h"
+
+namespace debias {
+
+// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, whatever the caller has switched on. What was in force before is so
+// again at the end, and with the outermost of them torch forgets the weights that it has cast.
+class Autocast {
+ public:
+  Autocast(c10::DeviceType device, Precision precision);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  c10::DeviceType device_;
+  bool before_;
+};
+
+}  // namespace debias

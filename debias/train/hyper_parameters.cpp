@@ -1,0 +1,91 @@
+#include "debias/train/hyper_parameters.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "debias/train/proto_message.h"
+
+namespace debias {
+namespace {
+
+// Field numbers of plugin_data.proto, api.proto and struct.proto.
+constexpr uint32_t kPluginExperiment = 2, kPluginStart = 3, kPluginEnd = 4;
+constexpr uint32_t kStartParameters = 1, kEndStatus = 1, kStatusSuccess = 1;
+constexpr uint32_t kMapKey = 1, kMapValue = 2;
+constexpr uint32_t kValueNumber = 2, kValueString = 3, kValueBool = 4;
+constexpr uint32_t kExperimentParameters = 4, kExperimentMetrics = 5;
+constexpr uint32_t kInfoName = 1, kMetricInfoName = 1, kMetricNameTag = 2;
+
+void add_leaves(const Config& node, const std::string& path, std::vector<HyperParameter>& leaves) {
+  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
+  const bool flat = std::ranges::all_of(node.items(), [](const Config& item) { return item.is_scalar() || item.is_null(); });
+  if (node.is_map()) {
+    for (const auto& [key, value] : node.entries()) add_leaves(value, below(key), leaves);
+  } else if (node.is_sequence() && !flat) {
+    for (size_t i = 0; i < node.items().size(); ++i) add_leaves(node.items()[i], below(std::to_string(i)), leaves);
+  } else if (node.is_sequence()) {
+    leaves.emplace_back(path, Config::string(node.to_json().dump()));
+  } else if (!node.is_null()) {
+    leaves.emplace_back(path, node);
+  }
+}
+
+std::string struct_value(const Config& value) {
+  double number = 0;
+  bool boolean = false;
+  return proto_message([&](ProtoStream& out) {
+    if (!value.quoted() && parse_number(value.text(), &number)) {
+      write_double(out, kValueNumber, number);
+    } else if (!value.quoted() && parse_boolean(value.text(), &boolean)) {
+      write_varint(out, kValueBool, boolean ? 1 : 0);
+    } else {
+      write_bytes(out, kValueString, value.text());
+    }
+  });
+}
+
+std::string named(uint32_t field, const std::string& name) {
+  return proto_message([&](ProtoStream& out) { write_bytes(out, field, name); });
+}
+
+std::string plugin_data(uint32_t field, const std::string& content) {
+  return proto_message([&](ProtoStream& out) { write_bytes(out, field, content); });
+}
+
+}  // namespace
+
+std::vector<HyperParameter> hyper_parameters(const Config& resolved) {
+  constexpr std::array<std::string_view, 3> kNoParameters = {"output", "expected", "evaluate"};
+  std::vector<HyperParameter> leaves;
+  for (const auto& [key, value] : resolved.entries()) {
+    if (std::ranges::find(kNoParameters, key) == kNoParameters.end()) add_leaves(value, key, leaves);
+  }
+  return leaves;
+}
+
+std::string session_start(const std::vector<HyperParameter>& parameters) {
+  return plugin_data(kPluginStart, proto_message([&](ProtoStream& out) {
+                       for (const auto& [name, value] : parameters) {
+                         write_bytes(out, kStartParameters, proto_message([&, &name = name, &value = value](ProtoStream& entry) {
+                                       write_bytes(entry, kMapKey, name);
+                                       write_bytes(entry, kMapValue, struct_value(value));
+                                     }));
+                       }
+                     }));
+}
+
+std::string session_success() {
+  return plugin_data(kPluginEnd, proto_message([](ProtoStream& out) { write_varint(out, kEndStatus, kStatusSuccess); }));
+}
+
+std::string experiment(const std::vector<std::string>& parameters, const std::vector<std::string>& metrics) {
+  return plugin_data(kPluginExperiment, proto_message([&](ProtoStream& out) {
+                       for (const auto& name : parameters) write_bytes(out, kExperimentParameters, named(kInfoName, name));
+                       for (const auto& metric : metrics) {
+                         write_bytes(out, kExperimentMetrics, named(kMetricInfoName, named(kMetricNameTag, metric)));
+                       }
+                     }));
+}
+
+}  // namespace debias

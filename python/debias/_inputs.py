@@ -1,0 +1,91 @@
+"""What callers give, as the operators want it: refused here with a line of its own where an operator would print its schema."""
+
+import torch
+
+_SHOWN = 60
+
+
+def _described(value):
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} of shape {list(value.shape)}"
+    text = repr(value)
+    return type(value).__name__ + (f" {text}" if len(text) <= _SHOWN else "")
+
+
+def embeddings(name, value, what="embeddings"):
+    """A floating-point tensor."""
+    if not isinstance(value, torch.Tensor):
+        raise TypeError(f"{name}: {what}: expected a torch.Tensor, found {_described(value)}; torch.as_tensor makes one")
+    if not value.is_floating_point():
+        raise ValueError(f"{name}: {what}: expected floating-point numbers, found {_described(value)}")
+    return value
+
+
+def integers(name, value, what, like):
+    """int64 on the device of `like` from a tensor, an array or a list; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, torch.Tensor):
+        try:
+            value = torch.as_tensor(value)
+            value = value if value.numel() else value.to(torch.int64)  # torch takes an empty list for numbers
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"{name}: {what}: expected integers, one for each sample, found {_described(value)}") from None
+    if value.is_floating_point() or value.is_complex():
+        raise ValueError(f"{name}: {what}: expected integers, found {_described(value)}; give class indices")
+    if value.dim() != 1:
+        raise ValueError(f"{name}: {what}: expected one integer for each sample, found {_described(value)}")
+    return value.to(device=like.device, dtype=torch.int64)
+
+
+def needed_integers(name, value, what, like):
+    if value is None:
+        raise TypeError(f"{name}: {what}: none were given")
+    return integers(name, value, what, like)
+
+
+def temperature(name, value):
+    """One number, or a tensor of one, whose range is its owner's care."""
+    if isinstance(value, torch.Tensor):
+        if value.numel() != 1 or not value.is_floating_point():
+            raise ValueError(f"{name}: temperature: expected one number, found {_described(value)}")
+        return value.reshape(())
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
+        raise ValueError(f"{name}: temperature: expected a number above 0, found {_described(value)}")
+    return value
+
+
+def numbers(name, value, what, like):
+    """A floating-point tensor on the device of `like` from a tensor, an array or a list; None stays None."""
+    if value is None:
+        return None
+    if not isinstance(value, torch.Tensor):
+        try:
+            value = torch.as_tensor(value, dtype=torch.float32)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"{name}: {what}: expected numbers, found {_described(value)}") from None
+    if value.device != like.device:
+        raise ValueError(f"{name}: {what}: on {value.device}, the embeddings on {like.device}; move one of them")
+    return value if value.is_floating_point() else value.to(torch.float32)
+
+
+def views(name, given):
+    """[B, D] each, or one [B, V, D], as [B, V, D] whose views lie one after the other in memory."""
+    if len(given) == 1 and isinstance(given[0], (tuple, list)):
+        given = tuple(given[0])
+    if not given:
+        raise TypeError(f"{name}: expected views of shape [B, D], or one tensor [B, V, D]; none were given")
+    for view in given:
+        embeddings(name, view, "views" if len(given) > 1 else "embeddings")
+    if len(given) == 1:
+        if given[0].dim() not in (2, 3):
+            raise ValueError(f"{name}: expected views of shape [B, D], or one tensor [B, V, D], found {_described(given[0])}")
+        return given[0]
+    shapes = [tuple(view.shape) for view in given]
+    if len(shapes[0]) != 2 or any(shape != shapes[0] for shape in shapes[1:]):
+        raise ValueError(f"{name}: expected views of one shape [B, D], found {', '.join(map(str, shapes))}; labels go by keyword")
+    if any(view.device != given[0].device for view in given[1:]):
+        raise ValueError(f"{name}: views on different devices: {', '.join(str(view.device) for view in given)}")
+    if any(view.dtype != given[0].dtype for view in given[1:]):
+        raise ValueError(f"{name}: views of different types: {', '.join(str(view.dtype).removeprefix('torch.') for view in given)}")
+    return torch.stack(given).transpose(0, 1)

@@ -1,0 +1,28 @@
+"""gather_distributed=True in 2 and 3 processes over Gloo: value and parameters' gradients are those of one process with the whole batch."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import debias
+
+WORKER = pathlib.Path(__file__).with_name("distributed_worker.py")
+
+
+@pytest.mark.parametrize("shares", [[5, 4], [3, 5, 2]])
+def test_processes_compute_the_loss_of_one(shares, tmp_path):
+    words = ",".join(map(str, shares))
+    workers = [subprocess.Popen([sys.executable, "-B", str(WORKER), str(tmp_path), str(rank), words], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, cwd=WORKER.parent) for rank in range(len(shares))]
+    outputs = [worker.communicate(timeout=600)[0] for worker in workers]
+    for worker, output in zip(workers, outputs):
+        assert worker.returncode == 0 and "all as in one process" in output, "\n".join(outputs)
+
+
+def test_one_process_gathers_nothing():
+    z0, z1 = torch.randn(4, 3), torch.randn(4, 3)
+    assert debias.InfoNCELoss(gather_distributed=True)(z0, z1).item() == debias.InfoNCELoss()(z0, z1).item()
+    assert debias.gather(z0) is z0

@@ -1,0 +1,127 @@
+// Samplers and sources of alpha in recipes, as a user meets them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+constexpr const char* kRecipe = R"(
+seed: 3
+data:
+  train: {name: glyphs, size: 16, classes: 2, correlation: 0.9, train_count: 120}
+views: {preset: sim32, count: 2, random_resized_crop: {size: 16}}
+encoder: {name: simple_convnet}
+head: {name: simclr, hidden_dim: 8, output_dim: 4}
+objective: {name: debiased_negatives, tau_plus: {from: prior}}
+train: {epochs: 2, batch_size: 24, device: cpu, threads: 1, log_every: 100}
+)";
+
+class SamplerCommand : public testing::Test {
+ protected:
+  SamplerCommand() { std::ofstream(path("recipe.yaml")) << kRecipe; }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  ProcessResult train(const std::vector<std::string>& more) const {
+    std::vector<std::string> words = {"train", path("recipe.yaml"), "output=" + path("run")};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_debias(words);
+  }
+  std::vector<Json> epochs() const {
+    std::vector<Json> lines;
+    std::istringstream text(file_text(path("run/metrics.jsonl")));
+    for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
+    std::erase_if(lines, [](const Json& line) { return line.contains("step"); });
+    return lines;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(SamplerCommand, ADryRunSaysHowOftenEachGroupIsDrawn) {
+  const ProcessResult result = train({"--dry-run", "--json", "sampler={name: weighted, oversample_conflicting: 3}"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  const Json drawn = Json::parse(result.out).at("drawn");
+  double share = 0, least = 1e9, most = 0;
+  for (const Json& group : drawn) {
+    share += group.at("share").get<double>();
+    least = std::min(least, group.at("times_an_epoch").get<double>());
+    most = std::max(most, group.at("times_an_epoch").get<double>());
+  }
+  EXPECT_NEAR(share, 1, 1e-12);
+  EXPECT_NEAR(most / least, 3, 1e-12);
+  const std::string text = train({"--dry-run", "sampler=balanced"}).out;
+  EXPECT_THAT(text, HasSubstr("# sampler            of each group: images, share of the draws, times an epoch draws each image"));
+  EXPECT_THAT(text, HasSubstr(" groups have no sample and cannot be drawn, the first is class '"));  // colours that a class has not
+  EXPECT_FALSE(Json::parse(train({"--dry-run", "--json"}).out).contains("drawn"));
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(SamplerCommand, ThePriorOfARunIsThatOfItsDraws) {
+  ASSERT_EQ(train({"sampler={name: balanced, by: class}"}).exit, 0);
+  const ProcessResult found = run_debias({"prior", path("run"), "--json"});
+  ASSERT_EQ(found.exit, 0) << found.err;
+  const Json prior = Json::parse(found.out);
+  EXPECT_EQ(prior["method"], "draws");
+  EXPECT_NEAR(prior["tau_plus"].get<double>(), 11.0 / 23, 1e-12);  // twelve of each class in a batch of 24
+  EXPECT_EQ(prior["low"], prior["tau_plus"]);
+  EXPECT_EQ(epochs().at(0).at("estimate.prior"), prior["tau_plus"]);
+  EXPECT_EQ(epochs().at(1).at("debiased_negatives.tau_plus"), prior["tau_plus"]);
+  EXPECT_THAT(run_debias({"prior", path("run")}).out, HasSubstr("as the run's sampler draws them"));
+}
+
+TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
+  ASSERT_EQ(run_debias({"data", "make", "glyphs", "--out", path("made"), "size=16", "train_count=40", "test_count=10"}).exit, 0);
+  std::filesystem::create_directories(path("pictures"));
+  std::ofstream labels(path("labels.csv"));
+  labels << "path,label,bias\n";
+  int count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(path("made/align"))) {
+    if (!entry.is_regular_file() || count == 12) continue;
+    std::filesystem::copy_file(entry.path(), path(fmt::format("pictures/{}.png", count)));
+    labels << count << ".png," << (count % 2 == 0 ? "cat" : "dog") << "," << (count == 7 ? "" : count % 3 == 0 ? "red" : "blue") << "\n";
+    ++count;
+  }
+  labels.close();
+  const std::string data = "data.train={name: image_folder, root: " + path("pictures") + ", labels: " + path("labels.csv") + "}";
+  const std::vector<std::string> common = {data, "train.batch_size=4", "objective=infonce", "train.epochs=1"};
+  const auto with = [&](const std::string& sampler) {
+    std::vector<std::string> words = common;
+    words.push_back("sampler=" + sampler);
+    return train(words);
+  };
+  const ProcessResult refused = with("balanced");
+  EXPECT_EQ(refused.exit, 3);
+  EXPECT_THAT(refused.err,
+              HasSubstr("sampler 'balanced': 1 of 12 samples of data set 'image_folder' (split train) have no label or no bias value, the "
+                        "first is '"));
+  EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+  const ProcessResult by_class = with("{name: weighted, by: class}");
+  EXPECT_EQ(by_class.exit, 0) << by_class.err;
+}
+
+TEST_F(SamplerCommand, AlphaIsTakenFromTwoViewsOfEachImage) {
+  const ProcessResult result = train({"objective={name: bayesian, alpha: {from: augment, start: 0.6}}"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  const auto lines = epochs();
+  EXPECT_EQ(lines.at(0).at("bayesian.alpha"), 0.6);
+  const double found = lines.at(0).at("estimate.augment").get<double>();
+  EXPECT_GT(found, 0.5);
+  EXPECT_LE(found, 1);
+  EXPECT_EQ(lines.at(1).at("bayesian.alpha").get<double>(), found);
+  const ProcessResult refused = train({"--overwrite", "objective={name: infonce, alpha: {from: augment}}"});
+  EXPECT_EQ(refused.exit, 2);
+}
+
+}  // namespace
+}  // namespace debias

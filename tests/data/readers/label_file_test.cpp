@@ -1,0 +1,140 @@
+#include "debias/data/readers/label_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/fixture_files.h"
+
+namespace debias {
+namespace {
+
+using namespace fixture;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class LabelCsv : public testing::Test {
+ protected:
+  LabelFile read(const std::string& text, LabelColumns columns = {}) {
+    write(folder_ / "l.csv", text);
+    return read_label_file(columns.file(folder_ / "l.csv"));
+  }
+  std::string message(const std::string& text, const LabelColumns& columns = {}) {
+    return data_message([&] { read(text, columns); });
+  }
+  // A file of one column of labels.
+  static std::string column(const std::vector<std::string>& labels) {
+    std::string text = "path,label\n";
+    for (size_t i = 0; i < labels.size(); ++i) text += std::to_string(i) + ".png," + labels[i] + "\n";
+    return text;
+  }
+  static std::vector<int64_t> labels(const LabelFile& file) {
+    std::vector<int64_t> values;
+    for (const LabelRow& row : file.rows) values.push_back(row.label);
+    return values;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(LabelCsv, ReadsQuotesAndNames) {
+  const LabelFile file = read("\xef\xbb\xbfpath,label\n\"a,\"\"b\"\".png\",dog\n\nc.png,\" cat\"\r\nd.png,");
+  ASSERT_EQ(file.rows.size(), 3u);
+  EXPECT_EQ(file.rows[0].path, "a,\"b\".png");
+  EXPECT_THAT(labels(file), ElementsAre(1, 0, kUnknown));
+  EXPECT_EQ(file.rows[2].line, 5);
+  EXPECT_EQ(file.label.kind, ColumnKind::kNames);
+  EXPECT_THAT(file.label.names, ElementsAre("cat", "dog"));
+  EXPECT_EQ(file.bias.kind, ColumnKind::kAbsent);
+}
+
+TEST_F(LabelCsv, IntegersAreTheLabelsThemselves) {
+  const LabelFile file = read(column({"3", "-1", "", " 0", "+2", "003", "1000000"}));
+  EXPECT_EQ(file.label.kind, ColumnKind::kIntegers);
+  EXPECT_THAT(labels(file), ElementsAre(3, -1, -1, 0, 2, 3, 1000000));
+  EXPECT_EQ(file.label.names.size(), 1000001u);
+  EXPECT_EQ(file.label.names.back(), "1000000");
+}
+
+TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
+  EXPECT_THAT(message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.0"})),
+              AllOf(HasSubstr("l.csv: line 13: column label: '11.0' is no integer from -1 to 2147483647"), HasSubstr("integers or names")));
+  for (const std::string wrong :
+       {"-2", "1.5", "18446744073709551616", "2147483648", "1e3", "nan", "inf", "-inf", "0x10", "--1", "1 2", "7up", "two"}) {
+    EXPECT_THAT(message(column({"0", "1", wrong})), AllOf(HasSubstr("line 4"), HasSubstr("'" + wrong + "'"))) << wrong;
+  }
+  EXPECT_THAT(message(column({"0", "5000000"})), HasSubstr("line 3: column label: 5000000 is above the largest number, 1000000"));
+  EXPECT_THAT(message(column({"2147483647"})), HasSubstr("line 2: column label: 2147483647 is above"));
+}
+
+TEST_F(LabelCsv, AttributesOfMinusOneAndOneAreRefused) {
+  EXPECT_THAT(message(column({"1", "", "-1", "1", "-1"})),
+              AllOf(HasSubstr("line 4: column label holds only -1 and 1, and -1 is unknown"), HasSubstr("write 0 and 1, or names")));
+  EXPECT_THAT(labels(read(column({"1", "-1", "0"}))), ElementsAre(1, -1, 0));
+  EXPECT_THAT(labels(read(column({"-1", ""}))), ElementsAre(-1, -1));
+  EXPECT_THAT(labels(read(column({"1", ""}))), ElementsAre(1, -1));
+}
+
+TEST_F(LabelCsv, NamesHoldNoNumber) {
+  EXPECT_THAT(read(column({"7up", "v1.5", "\"1,5\"", "zero"})).label.names, testing::SizeIs(4));
+  EXPECT_THAT(message(column({"cat", "dog", "7", "fish"})), HasSubstr("line 4: column label: '7' stands among names"));
+  EXPECT_THAT(message(column({"cat", "dog", "-1"})), AllOf(HasSubstr("line 4"), HasSubstr("an empty field is unknown")));
+  EXPECT_THAT(message(column({"cat", "dog", "nan"})), HasSubstr("'nan' stands among names"));
+  EXPECT_THAT(message(column({"1", "dog", "2"})), HasSubstr("line 3: column label: 'dog' stands among integers"));
+}
+
+TEST_F(LabelCsv, PassesOverOtherColumnsAndReadsThoseThatAreNamed) {
+  const std::string text = "id,place,image, species ,date\n7,sea,a.png,gull,1.5\n8,land,b.png,crow,x\n";
+  const LabelFile file = read(text, LabelColumns().path("image").label("species").bias("place"));
+  EXPECT_EQ(file.rows[1].path, "b.png");
+  EXPECT_THAT(file.label.names, ElementsAre("crow", "gull"));
+  EXPECT_EQ(file.label.title, "species");
+  EXPECT_EQ(file.rows[0].bias, 1);
+  EXPECT_THAT(message(text, LabelColumns().path("image").label("specis")),
+              HasSubstr("line 1: no column 'specis'; did you mean 'species'?"));
+  EXPECT_THAT(message(text, LabelColumns().path("imag").label("species")), HasSubstr("no column 'imag'; did you mean 'image'?"));
+  EXPECT_THAT(message(text, LabelColumns().path("image")), HasSubstr("neither a column label nor a column bias among id, place, image"));
+  EXPECT_THAT(message("path,label,label\na,1,2\n"), HasSubstr("column 'label' is given twice"));
+  EXPECT_EQ(read("path,label,bias\na,1,x\n", LabelColumns().bias(std::nullopt)).bias.kind, ColumnKind::kAbsent);
+}
+
+TEST_F(LabelCsv, PathsAreNormalised) {
+  const LabelFile file = read("path,label\n./a//b.png,1\nx/../c.png,2\n../d/./e.png,3\n");
+  EXPECT_EQ(file.rows[0].path, "a/b.png");
+  EXPECT_EQ(file.rows[1].path, "c.png");
+  EXPECT_EQ(file.rows[2].path, "../d/e.png");
+  EXPECT_THAT(message("path,label\na/b.png,1\n./a/b.png,1\n"), HasSubstr("line 3: a/b.png is given twice, first in line 2"));
+  EXPECT_THAT(message("path,label\n,1\n"), HasSubstr("line 2: no path is given"));
+}
+
+TEST_F(LabelCsv, SaysWhatIsWrongAndWhere) {
+  EXPECT_THAT(message(""), HasSubstr("is empty"));
+  EXPECT_THAT(message("file,label\n"), HasSubstr("line 1: no column 'path' among file, label; name the columns, such as labels: {file: " +
+                                                 (folder_ / "l.csv") + ", path: file, label: label}"));
+  EXPECT_THAT(message("path;label\na.png;1,5\n"), HasSubstr("line 1: semicolons separate the fields; save the file with commas"));
+  EXPECT_THAT(message("path\tlabel\na.png\t1\n"), HasSubstr("line 1: tabs separate the fields"));
+  EXPECT_THAT(message("path,label\na.png,K\xc3\xa4se\nb.png,K\xe4se\n"),
+              HasSubstr("l.csv: line 3: text that is not UTF-8; save the file as UTF-8"));
+  EXPECT_THAT(message("path,label\na.png,1\nb.png\n"), HasSubstr("line 3: 1 fields, expected 2"));
+  EXPECT_THAT(message("path,label\n\"a.png,1\n"), HasSubstr("line 2: a quoted field does not end"));
+  EXPECT_THAT(message("path,label\n\"a\"b.png,1\n"), HasSubstr("line 2: text follows"));
+}
+
+TEST(LabelColumns, AreAFileOrAMap) {
+  const auto read = [](const std::string& yaml) { return LabelColumns::from_config(parse_yaml(yaml, "r.yaml"), "labels"); };
+  EXPECT_EQ(read("l.csv").file(), "l.csv");
+  EXPECT_EQ(read("l.csv").path(), "path");
+  const LabelColumns named = read("{file: l.csv, label: species, bias: none}");
+  EXPECT_EQ(named.label(), "species");
+  EXPECT_EQ(named.bias(), std::nullopt);
+  for (const std::string text : {"l.csv", "{file: l.csv, label: species, bias: none}", "{file: l.csv, path: image}"}) {
+    EXPECT_EQ(read(read(text).config().to_yaml()).config().to_yaml(), read(text).config().to_yaml()) << text;
+  }
+  EXPECT_EQ(read("{file: l.csv}").config().to_yaml(), read("l.csv").config().to_yaml());
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("{file: l.csv, labl: x}"); }), HasSubstr("did you mean 'label'?"));
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("{label: x}"); }), HasSubstr("no file is given"));
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("[l.csv]"); }), HasSubstr("expected a file or a map"));
+}
+
+}  // namespace
+}  // namespace debias

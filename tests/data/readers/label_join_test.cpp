@@ -1,0 +1,151 @@
+#include "debias/data/readers/label_join.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/data/name_table.h"
+#include "debias/data/readers/image_folder.h"
+#include "tests/data/readers/image_tree.h"
+
+namespace debias {
+namespace {
+
+using namespace fixture;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+namespace fs = std::filesystem;
+
+// A folder of images and CSV files.
+class LabelJoin : public ImageTree {
+ protected:
+  std::unique_ptr<Dataset> open(const std::string& csv, const std::string& split = "train") {
+    return make_image_folder(ImageFolderOptions().root(folder_.path()).split(split).labels(LabelColumns().file(folder_ / csv)));
+  }
+  std::unique_ptr<Dataset> open_with(const std::string& text, const std::string& split = "train") {
+    write(folder_ / "l.csv", text);
+    return open("l.csv", split);
+  }
+  std::string message(const std::string& text, const std::string& split = "train") {
+    return data_message([&] { open_with(text, split); });
+  }
+};
+
+TEST_F(LabelJoin, ACsvReplacesLabelsAndGivesBiases) {
+  add("x/1.png");
+  add("x/2.png");
+  const auto data = open_with("path,label,bias\r\nx/2.png,5,1\r\nx/1.png,,0\r\n");
+  EXPECT_THAT(labels(*data), ElementsAre(kUnknown, 5));
+  EXPECT_THAT(biases(*data), ElementsAre(0, 1));
+  EXPECT_EQ(data->get(1).bias, 1);
+  EXPECT_EQ(data->info().class_names.size(), 6u);
+  EXPECT_THAT(data->info().bias_names, ElementsAre("0", "1"));
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("l.csv: column label is read as integers, 0 to 5, 1 unknown"),
+                                                HasSubstr("bias is read as integers, 0 to 1")));
+}
+
+TEST_F(LabelJoin, ACsvOfBiasesKeepsTheFoldersLabels) {
+  add("train/x/1.png");
+  add("train/y/2.png");
+  add("test/x/3.png");
+  const auto data = open_with("bias,path\nwater,train/x/1.png\nland,y/2.png\nsky,test/x/3.png\n");
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1));
+  EXPECT_THAT(biases(*data), ElementsAre(1, 0));
+  EXPECT_THAT(data->info().bias_names, ElementsAre("land", "water"));  // sky is of another split
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("column bias is read as 2 names (land, water)")));
+}
+
+TEST_F(LabelJoin, PathsMayBeginAtTheRootTheSplitTheCsvOrTheTop) {
+  add("train/x/1.png");
+  add("train/x/2.png");
+  add("train/y/3.png");
+  const std::string top = fs::absolute(folder_.path()).string();
+  open_with("path,label\ntrain/x/1.png,a\n./x//2.png,b\n" + top + "/train/y/3.png,c\n");
+  write(folder_ / "tables/l.csv", "path,label\n../train/x/1.png,a\n../train/x/2.png,b\n../train/../train/y/3.png,c\n");
+  EXPECT_THAT(labels(*open("tables/l.csv")), ElementsAre(0, 1, 2));
+  write(folder_ / "train/x/l.csv", "path,label\n1.png,a\n2.png,b\n../y/3.png,c\n");
+  EXPECT_THAT(labels(*open("train/x/l.csv")), ElementsAre(0, 1, 2));
+}
+
+TEST_F(LabelJoin, PathsWithoutLinksServeALinkedRoot) {
+  add("photos/x/1.png");
+  const std::string top = fs::canonical(folder_.path()).string();
+  fs::create_directory_symlink(top + "/photos", folder_ / "linked");
+  write(folder_ / "l.csv", "path,label\n" + top + "/photos/x/1.png,a\n");
+  const auto columns = LabelColumns().file(folder_ / "l.csv");
+  EXPECT_THAT(labels(*make_image_folder(ImageFolderOptions().root(folder_ / "linked").labels(columns))), ElementsAre(0));
+}
+
+TEST_F(LabelJoin, ShowsWhatWasComparedWhereARowIsMissing) {
+  add("train/x/1.png");
+  add("train/x/2.png");
+  EXPECT_THAT(message("path,label\ntrain/x/1.png,0\nz/2.png,0\n"),
+              AllOf(HasSubstr("l.csv: has no row for the image train/x/2.png (1 image in all)"),
+                    HasSubstr("looked for 'train/x/2.png', 'x/2.png', '" + folder_.path()), HasSubstr("its line 3 has 'z/2.png'")));
+  EXPECT_THAT(message("path,label\ny/3.png,0\n"), AllOf(HasSubstr("(2 images in all)"), HasSubstr("its line 2 has 'y/3.png'")));
+  EXPECT_THAT(message("path,label\n"), HasSubstr("it has no row at all"));
+  EXPECT_THAT(message("path,label\nx/1.png,0\nx/2.png,0\nx/3.png,1\n"), HasSubstr("line 4: no image x/3.png in"));
+  EXPECT_THAT(message("path,label\nx/1.png,0\nx/2.png,0\ntrain/x/2.png,1\n"),
+              HasSubstr("line 4: train/x/2.png is the same image as x/2.png of line 3"));
+}
+
+TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
+  add("1.png");
+  add("2.png");
+  EXPECT_THAT(open_with("path,label,bias\n1.png,1,0\n2.png,10,3\n")->info().remarks,
+              ElementsAre(testing::EndsWith("column label is read as integers, 0 to 10; the numbers begin at 1: no image is of label 0"),
+                          testing::EndsWith("column bias is read as integers, 0 to 3")));
+  EXPECT_THAT(open_with("path,label\n1.png,3\n2.png,\n")->info().remarks,
+              ElementsAre(testing::EndsWith("integers, 0 to 3, 1 unknown; the numbers begin at 3: no image is of label 0 to 2")));
+  EXPECT_THAT(open_with("path,label\n1.png,cat\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("1 name (cat), 1 unknown")));
+  EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
+}
+
+TEST_F(LabelJoin, ARowForAnImageBesideTheClassFoldersIsRefused) {
+  add("train/x/1.png");
+  add("train/2.png");
+  const std::string top = fs::absolute(folder_.path()).string();
+  for (const std::string& path : {std::string("train/2.png"), std::string("2.png"), top + "/train/2.png"}) {
+    EXPECT_THAT(message("path,label\ntrain/x/1.png,0\n" + path + ",1\n"),
+                AllOf(HasSubstr("line 3: the image " + path + " lies beside the class folders"), HasSubstr("move it into one of them")));
+  }
+}
+
+// Train and test by the run's table, which training makes.
+class SharedTable : public LabelJoin {
+ protected:
+  SharedTable() {
+    for (const std::string image : {"train/1.png", "train/2.png", "train/3.png", "test/4.png", "test/5.png"}) add(image);
+  }
+  std::vector<int64_t> test_labels(const std::string& train, const std::string& test) {
+    const auto table = name_table(*open_with("path,label\n" + train));
+    return labels(*map_to_table(open_with("path,label\n" + test, "test"), table, UnknownNames::kRefuse).dataset);
+  }
+};
+
+TEST_F(SharedTable, NumbersNamesAsTrainingDidInWhateverOrderTheySort) {
+  EXPECT_THAT(test_labels("1.png,cat\n2.png,dog\n3.png,fish\n", "4.png,fish\n5.png,dog\n"), ElementsAre(2, 1));
+  EXPECT_THAT(test_labels("1.png,2\n2.png,0\n3.png,1\n", "4.png,1\n5.png,2\n"), ElementsAre(1, 2));
+}
+
+TEST_F(SharedTable, RefusesNamesAndNumbersOfTheTestImagesAloneThoughTheCsvIsShared) {
+  const std::string names = "train/1.png,cat\ntrain/2.png,dog\ntrain/3.png,dog\ntest/4.png,cat\ntest/5.png,dgo\n";
+  EXPECT_THAT(data_message([&] { test_labels(names, names); }),
+              AllOf(HasSubstr("class 'dgo' is not one that training knew (1 unknown in all); rename it"),
+                    testing::EndsWith("; did you mean 'dog'?")));
+  const std::string numbers = "train/1.png,0\ntrain/2.png,1\ntrain/3.png,1\ntest/4.png,0\ntest/5.png,7\n";
+  EXPECT_THAT(data_message([&] { test_labels(numbers, numbers); }), HasSubstr("class '7' is not one that training knew"));
+}
+
+TEST_F(SharedTable, RefusesNumbersInOneAndNamesInTheOther) {
+  const std::string numbers = "1.png,0\n2.png,1\n3.png,1\n", names = "4.png,cat\n5.png,dog\n";
+  EXPECT_THAT(data_message([&] { test_labels(numbers, names); }),
+              AllOf(HasSubstr("class 'cat' is not one that training knew"), testing::EndsWith("known: 0, 1")));
+  EXPECT_THAT(data_message([&] { test_labels("1.png,cat\n2.png,dog\n3.png,dog\n", "4.png,0\n5.png,1\n"); }),
+              AllOf(HasSubstr("class '0' is not one that training knew"), testing::EndsWith("known: cat, dog")));
+}
+
+}  // namespace
+}  // namespace debias

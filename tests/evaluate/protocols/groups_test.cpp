@@ -1,0 +1,255 @@
+// The protocol `groups` on a toy whose predictions are known.
+#include "debias/evaluate/protocols/groups.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/evaluate/toy.h"
+
+namespace debias {
+namespace {
+
+// kNN is right on the toy, so relabelling an image makes it wrong. Bias value b of image i: i % 3 for the first 20, then (i + 1) % 3.
+std::shared_ptr<ToyDataset> biased(const std::string& split, const std::string& name = "glyphs") {
+  const auto dataset = std::make_shared<ToyDataset>(30, 3, split);
+  for (int64_t i = 0; i < 30; ++i) dataset->set_bias(i, i < 20 ? i % 3 : (i + 1) % 3);
+  dataset->editable_info().name = name;
+  dataset->editable_info().bias_names = {"red", "green", "blue"};
+  return dataset;
+}
+
+EvaluationInput biased_input() {
+  EvaluationInput input = toy_input();
+  input.train = biased("train");
+  const auto test = biased("test");
+  test->set_label(0, 1);   // class 0, bias 0 -> label 1: conflicting and wrong
+  test->set_label(29, 0);  // class 2, bias 0 -> label 0: aligned and wrong
+  input.test = test;
+  return input;
+}
+
+TEST(Groups, JudgesKnnWithoutAClassifier) {
+  const EvaluationResult result = judged(biased_input(), "groups");
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.acc1"), 28.0 / 30);
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 19.0 / 20);
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 9.0 / 10);
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.worst_group_acc"), 0);  // label 1, bias 0: one image
+  EXPECT_EQ(details(result)["options"]["predictions"], "knn");
+  EXPECT_EQ(details(result)["groups"]["test"]["count"][1][0], 1);
+  EXPECT_EQ(details(result)["groups"]["test"]["accuracy"][1][0], 0.0);
+  EXPECT_TRUE(details(result)["groups"]["test"]["accuracy"][1][1].is_number());
+  EXPECT_EQ(details(result)["groups"]["test"]["biases"][2], "blue");
+  const auto& [low, high] = result.record.intervals.at("test.acc1");
+  EXPECT_LE(low, 28.0 / 30);
+  EXPECT_GE(high, 28.0 / 30);
+  EXPECT_EQ(details(result)["intervals"]["test.acc1"][0], low);
+}
+
+TEST(Groups, SaysWhichGroupsHaveNoMembersAndLeavesThemNull) {
+  const EvaluationResult result = judged(biased_input(), "groups");
+  EXPECT_TRUE(details(result)["groups"]["test"]["accuracy"][0][2].is_null());
+  ASSERT_FALSE(result.notes.empty());
+  EXPECT_EQ(result.notes.back(),
+            "groups: test: 2 of 9 groups have no members (class0 x blue, class2 x green): left out of worst_group_acc and unbiased_acc");
+  EXPECT_EQ(details(result)["notes"].size(), result.notes.size());
+}
+
+TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
+  EvaluationInput input = biased_input();
+  const auto test = biased("test");
+  for (int64_t i = 0; i < 30; ++i) test->set_bias(i, (i + 1) % 3);
+  input.test = test;
+  const EvaluationResult result = judged(input, "groups");
+  EXPECT_FALSE(result.metrics.contains("test.aligned_acc"));
+  EXPECT_TRUE(details(result)["metrics"]["test.aligned_acc"].is_null());
+  EXPECT_EQ(result.notes.front(), "groups: test.aligned_acc is undefined: no groups to compute it from");
+}
+
+TEST(Groups, TakesTheClassifierWhereTheRunHasOneOrWhatIsAskedFor) {
+  EvaluationInput input = biased_input();
+  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { judged(input, "groups", "{predictions: classifier}"); }),
+            "groups: predictions: the run has no classifier; give knn or linear, or train with a `classifier`");
+  input.classifier = [](const at::Tensor& features) {  // always class 1
+    const at::Tensor logits = at::zeros({features.size(0), 3});
+    logits.select(1, 1).fill_(1);
+    return logits;
+  };
+  const EvaluationResult own = judged(input, "groups");
+  EXPECT_EQ(details(own)["options"]["predictions"], "classifier");
+  EXPECT_DOUBLE_EQ(own.metrics.at("test.acc1"), 11.0 / 30);
+  EXPECT_DOUBLE_EQ(judged(input, "groups", "{predictions: knn}").metrics.at("test.acc1"), 28.0 / 30);
+}
+
+TEST(Groups, JudgesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
+  const EvaluationInput input = biased_input();
+  const Config all = options("{linear_dcl: {epochs: 15, batch_size: 20, learning_rate: 0.3, views: eval}}");
+  EvaluationCache cache(input, Progress::silent(), all);
+  const EvaluationResult& groups = cache.judge("groups", options("{predictions: linear}"));
+  const EvaluationResult& linear = cache.judge("linear_dcl", *all.find("linear_dcl"));
+  EXPECT_EQ(&linear, &cache.judge("linear"));
+  EXPECT_DOUBLE_EQ(groups.metrics.at("test.acc1"), linear.metrics.at("test.linear_acc1"));
+  EXPECT_EQ(groups.predictions.at("test"), linear.predictions.at("test"));
+}
+
+// The pictures of a folder: class c goes with bias value (c + 1) % 3, in 20 of 30 images, and kNN is right on all but one that conflicts.
+EvaluationInput rotated_input() {
+  EvaluationInput input = toy_input();
+  const auto rotated = [](const std::string& split) {
+    const auto dataset = biased(split, "image_folder");
+    for (int64_t i = 0; i < 30; ++i) dataset->set_bias(i, (dataset->bias(i) + 1) % 3);
+    return dataset;
+  };
+  const auto test = rotated("test");
+  test->set_label(29, 0);  // its picture is of class 2, and its bias value is 1, which goes with class 0
+  input.train = rotated("train");
+  input.test = test;
+  return input;
+}
+
+TEST(Groups, TheMostFrequentBiasValueOfAClassInTrainingIsAlignedWithItWhateverItsNumber) {
+  const EvaluationResult result = judged(rotated_input(), "groups");
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.aligned_acc"), 20.0 / 21);
+  EXPECT_DOUBLE_EQ(result.metrics.at("test.conflicting_acc"), 1);
+  EXPECT_EQ(details(result)["aligned"].dump(), R"({"class0":["green"],"class1":["blue"],"class2":["red"]})");
+  EXPECT_EQ(details(result)["aligned_by"], "majority");
+  EXPECT_DOUBLE_EQ(details(result)["aligned_share"], 20.0 / 30);
+  EXPECT_NEAR(details(result)["aligned_share_by_chance"], 1.0 / 3, 0.01);
+  EXPECT_EQ(details(result)["options"]["aligned"], "auto");
+  EXPECT_EQ(details(result)["predictions"], "knn");
+}
+
+TEST(Groups, KnnTakesTheSameMap) {
+  const EvaluationInput input = rotated_input();
+  for (const char* aligned : {"auto", "label", "{class0: green, class1: blue, class2: [red, green]}", "none"}) {
+    const Config all = options(fmt::format("{{groups: {{bootstrap: 0, aligned: {}}}}}", aligned));
+    EvaluationCache cache(input, Progress::silent(), all);
+    const EvaluationResult &groups = cache.judge("groups"), &knn = cache.judge("knn");
+    EXPECT_EQ(groups.metrics.contains("test.conflicting_acc"), std::string(aligned) != "none");
+    for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
+      const auto of = [&](const EvaluationResult& result) { return result.metrics.contains(name) ? result.metrics.at(name) : -1; };
+      EXPECT_EQ(of(knn), of(groups)) << aligned;
+    }
+    EXPECT_EQ(details(knn)["predictions"], "knn");
+    if (std::string(aligned) == "none") continue;
+    EXPECT_EQ(details(knn)["aligned"], details(groups)["aligned"]);
+    EXPECT_EQ(details(knn)["aligned_by"], details(groups)["aligned_by"]);
+  }
+}
+
+TEST(Groups, WithoutBiasValuesInTrainingEachJudgedSetIsJudgedByItsOwnNames) {
+  EvaluationInput input = toy_input();
+  const auto test = biased("test", "image_folder"), valid = biased("valid", "image_folder");
+  valid->editable_info().bias_names = {"green", "blue", "red"};
+  for (int64_t i = 0; i < 30; ++i) valid->set_bias(i, (test->bias(i) + 2) % 3);  // the same values by name
+  input.test = test;
+  input.valid = valid;
+  const Config all = options("{groups: {bootstrap: 0, aligned: {class0: red, class1: green, class2: blue}}}");
+  for (const auto& dataset : {test, valid}) dataset->set_label(29, 0);  // aligned and wrong
+  EvaluationCache cache(input, Progress::silent(), all);
+  for (const std::string protocol : {"groups", "knn"}) {
+    const auto& metrics = cache.judge(protocol).metrics;
+    EXPECT_DOUBLE_EQ(metrics.at("test.aligned_acc"), 20.0 / 21) << protocol;
+    EXPECT_DOUBLE_EQ(metrics.at("valid.aligned_acc"), 20.0 / 21) << protocol;
+    EXPECT_DOUBLE_EQ(metrics.at("valid.conflicting_acc"), 1) << protocol;
+  }
+}
+
+TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
+  EvaluationInput input = toy_input();
+  input.test = biased("test", "image_folder");
+  const auto said = [&](const std::vector<std::string>& protocols) {
+    EvaluationCache cache(input, Progress::silent(), options("{groups: {bootstrap: 0}}"));
+    int64_t times = 0;
+    for (const auto& protocol : protocols) {
+      const EvaluationResult& result = cache.judge(protocol);
+      times += std::count(result.notes.begin(), result.notes.end(),
+                          "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
+      EXPECT_EQ(details(result)["notes"][0].get<std::string>().find("the training set has no bias values"), 0u) << protocol;
+    }
+    return times;
+  };
+  EXPECT_EQ(said({"knn"}), 1);
+  EXPECT_EQ(said({"groups"}), 1);
+  EXPECT_EQ(said({"knn", "groups"}), 1);
+  EXPECT_EQ(said({"groups", "knn"}), 1);
+}
+
+TEST(Groups, ClassesAndBiasValuesThatNoImageHasMakeNoGroups) {
+  EvaluationInput input = toy_input();
+  const auto from_one = [](const std::string& split) {
+    const auto dataset = biased(split);
+    for (int64_t i = 0; i < 30; ++i) {
+      dataset->set_label(i, i % 3 + 1);
+      dataset->set_bias(i, dataset->bias(i) + 1);
+    }
+    dataset->editable_info().class_names.clear();
+    dataset->editable_info().bias_names.clear();
+    return dataset;
+  };
+  input.train = from_one("train");
+  input.test = from_one("test");
+  const EvaluationResult result = judged(input, "groups", "{bootstrap: 0, aligned: label}");
+  ASSERT_EQ(result.notes.size(), 1u);
+  EXPECT_EQ(result.notes[0],
+            "groups: test: 3 of 9 groups have no members (1 x 3, 2 x 1, 3 x 2): left out of worst_group_acc and unbiased_acc");
+}
+
+TEST(Groups, KnnLeavesTheSidesToTheClassifierWhereTheRunHasOne) {
+  EvaluationInput input = biased_input();
+  const EvaluationResult alone = judged(input, "knn");
+  EXPECT_FALSE(details(alone).contains("sides"));
+  input.classifier = [](const at::Tensor& features) { return at::zeros({features.size(0), 3}); };
+  const EvaluationResult beside = judged(input, "knn");
+  for (const std::string name : {"test.aligned_acc", "test.conflicting_acc"}) {
+    EXPECT_FALSE(beside.metrics.contains(name));
+    EXPECT_FALSE(details(beside)["metrics"].contains(name));
+    EXPECT_EQ(details(beside)["sides"][name], alone.metrics.at(name));
+  }
+}
+
+TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
+  const auto table = details(judged(biased_input(), "groups", "{bootstrap: 0}"))["groups"]["test"];
+  EXPECT_EQ(table["confusion"].dump(), "[[9,0,1],[1,10,0],[0,0,9]]");
+  EXPECT_EQ(table["per_class"]["class1"].dump(), R"({"count":11,"predicted":10,"accuracy":0.9090909090909091})");
+  const auto& red = table["by_bias"]["red"];
+  EXPECT_EQ(red["count"], 11);
+  EXPECT_DOUBLE_EQ(red["error_rate"], 2.0 / 11);
+  EXPECT_DOUBLE_EQ(red["selection_rate"]["class0"], 7.0 / 11);
+}
+
+TEST(Groups, RefusesDataWithoutABias) {
+  EXPECT_EQ(error_of(ErrorKind::kUsage, [] { judged(toy_input(), "groups"); }),
+            "groups: split 'test' of toy has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
+            "labels=FILE.csv (path,label,bias)");
+}
+
+TEST(Groups, OfEqualNamesItsMetricCounts) {
+  EvaluationResult knn, groups;
+  knn.metrics = {{"test.aligned_acc", 0.1}, {"test.knn_acc1", 0.2}};
+  groups.metrics = {{"test.aligned_acc", 0.3}, {"test.acc1", 0.4}};
+  for (const bool first : {true, false}) {
+    NamedMetrics all;
+    append_metrics(first ? "knn" : "groups", first ? knn : groups, all);
+    append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
+    EXPECT_EQ(all.size(), 3u);
+    EXPECT_EQ(metrics_of(parse_condition("test.aligned_acc<1"), all)[0].second, 0.3);
+  }
+}
+
+TEST(Groups, WhatItLeavesUndefinedIsNotFilledByKnn) {
+  EvaluationResult knn, groups;
+  knn.metrics = {{"test.aligned_acc", 0.1}, {"test.conflicting_acc", 0.2}, {"valid.aligned_acc", 0.5}};
+  groups.metrics = {{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}};
+  for (const bool first : {true, false}) {
+    NamedMetrics all;
+    append_metrics(first ? "knn" : "groups", first ? knn : groups, all);
+    append_metrics(first ? "groups" : "knn", first ? groups : knn, all);
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, (NamedMetrics{{"test.acc1", 0.4}, {"test.conflicting_acc", 0.6}, {"valid.aligned_acc", 0.5}}));
+  }
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,203 @@
+// Which files count as images, and hostile files of the formats beside JPEG and PNG (image_decode_test.cpp has those).
+#include "debias/image/image_format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "debias/core/file_bytes.h"
+#include "debias/image/image_decode.h"
+#include "tests/data/fixture_files.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace {
+
+using namespace fixture;
+using testing::AllOf;
+using testing::AnyOf;
+using testing::HasSubstr;
+
+Bytes golden(const std::string& name) { return read_file_bytes(golden_folder("images") + "/" + name); }
+
+Bytes text(const std::string& words) { return Bytes(words.begin(), words.end()); }
+
+std::string refusal(const Bytes& bytes) {
+  return data_message([&] { decode_image(bytes, "a.img"); });
+}
+
+// Names and bytes of the golden files of the formats tested here.
+const std::map<std::string, Bytes>& files() {
+  static const auto loaded = [] {
+    std::map<std::string, Bytes> found;
+    for (const auto& entry : std::filesystem::directory_iterator(golden_folder("images"))) {
+      const std::string name = entry.path().filename().string(), ending = ending_of(name);
+      if (has_image_extension(name) && ending != ".jpg" && ending != ".png") found[name] = golden(name);
+    }
+    return found;
+  }();
+  return loaded;
+}
+
+TEST(ImageExtension, CountsInAnyCase) {
+  for (const char* name :
+       {"a.jpg", "a.JPEG", "b.c.Png", "a.webp", "a.TIF", "a.tiff", "a.bmp", "a.ppm", "a.pgm", "a.pnm", "a.pbm", "a.jfif"}) {
+    EXPECT_TRUE(has_image_extension(name)) << name;
+    EXPECT_FALSE(has_unread_image_extension(name)) << name;
+  }
+  for (const char* name : {"a.gif", "a.HEIC", "a.avif", "a.jp2", "a.svg", "a.psd", "a.dng", "a.raw"}) {
+    EXPECT_FALSE(has_image_extension(name)) << name;
+    EXPECT_TRUE(has_unread_image_extension(name)) << name;
+  }
+  for (const char* name : {"a.txt", "jpg", "a.jpg.bak", "", "."}) {
+    EXPECT_FALSE(has_image_extension(name)) << name;
+    EXPECT_FALSE(has_unread_image_extension(name)) << name;
+  }
+}
+
+TEST(ImageFormat, ThatIsKnownButNotReadIsNamed) {
+  EXPECT_EQ(refusal(text("GIF89a......")),
+            "a.img: is an image in the format GIF, which is not read; JPEG, PNG, WebP, TIFF, BMP and PNM are");
+  EXPECT_THAT(refusal(text(std::string("\0\0\0\x18", 4) + "ftypheic....")), HasSubstr("in the format HEIC,"));
+  EXPECT_THAT(refusal(text(std::string("\0\0\0\x1c", 4) + "ftypavif....")), HasSubstr("in the format AVIF,"));
+  EXPECT_THAT(refusal(text("8BPS")), HasSubstr("in the format Photoshop,"));
+  EXPECT_THAT(refusal(text("RIFF....WAVE")), HasSubstr("is no image of a format that is read"));
+  EXPECT_THAT(refusal(text("P7")), HasSubstr("it begins with 50 37"));
+}
+
+TEST(OtherFormats, AreRefusedOrWholeWhereverAFileIsCut) {
+  EXPECT_GE(files().size(), 40u);
+  for (const auto& [name, whole] : files()) {
+    if (name == "plain.ppm" || name == "plain.pgm") continue;  // the digits of the last number may be fewer
+    const Image image = decode_image(whole, name);
+    size_t refused = 0;
+    for (size_t length = 0; length < whole.size(); ++length) {
+      try {
+        const Image cut = decode_image({whole.data(), length}, name);
+        ASSERT_EQ(cut.pixels, image.pixels) << name << " cut to " << length << " of " << whole.size();
+      } catch (const Error& error) {
+        ASSERT_EQ(error.kind(), ErrorKind::kData);
+        ASSERT_THAT(error.what(), testing::StartsWith(name + ": "));
+        ++refused;
+      }
+    }
+    EXPECT_GT(refused, whole.size() / 3) << name;
+  }
+}
+
+TEST(OtherFormats, SurviveRandomDamage) {
+  uint32_t state = 1;
+  const auto next = [&](size_t n) {
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % n;
+  };
+  int refused = 0;
+  for (const auto& [name, whole] : files()) {
+    for (int round = 0; round < 150; ++round) {
+      Bytes bytes = whole;
+      for (size_t hits = 1 + next(4); hits > 0; --hits)
+        bytes[next(round % 2 == 0 ? std::min<size_t>(bytes.size(), 64) : bytes.size())] = static_cast<uint8_t>(next(256));
+      try {
+        const Image image = decode_image(bytes, name, ExifOrientation::kApplied);
+        ASSERT_EQ(image.pixels.size(), static_cast<size_t>(image.height) * image.width * 3);
+      } catch (const Error& error) {
+        ASSERT_EQ(error.kind(), ErrorKind::kData) << error.what();
+        ++refused;
+      }
+    }
+  }
+  EXPECT_GT(refused, 500);
+}
+
+Bytes with_bytes(Bytes bytes, size_t at, const Bytes& those) {
+  std::copy(those.begin(), those.end(), bytes.begin() + static_cast<ptrdiff_t>(at));
+  return bytes;
+}
+
+Bytes little(uint32_t value, size_t size) {
+  Bytes bytes;
+  for (size_t i = 0; i < size; ++i) bytes.push_back(static_cast<uint8_t>(value >> 8 * i));
+  return bytes;
+}
+
+Bytes tiff_claiming(uint32_t side) {  // its first two tags are width and height
+  const Bytes bytes = golden("planes.tif");
+  const size_t directory = bytes[4] | static_cast<size_t>(bytes[5]) << 8;
+  return with_bytes(with_bytes(bytes, directory + 10, little(side, 2)), directory + 22, little(side, 2));
+}
+Bytes bmp_claiming(uint32_t side) { return with_bytes(with_bytes(golden("colour.bmp"), 18, little(side, 4)), 22, little(side, 4)); }
+Bytes ppm_claiming(uint32_t side) { return text(fmt::format("P6 {0} {0} 255\n123", side)); }
+
+TEST(OtherFormats, SetNothingAsideForHeadersThatCannotBeTrue) {
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  for (const auto& claiming : {tiff_claiming, bmp_claiming, ppm_claiming}) {
+    EXPECT_THAT(refusal(claiming(65500)), HasSubstr("65500x65500 pixels, more than the 178956970 allowed"));
+    EXPECT_THAT(refusal(claiming(13000)), HasSubstr("truncated"));
+    EXPECT_THAT(refusal(claiming(0)), AnyOf(HasSubstr("without pixels"), HasSubstr("corrupt")));
+  }
+  EXPECT_THAT(refusal(with_bytes(golden("lossless.webp"), 21, {0xff, 0xff, 0xff, 0x0f})), HasSubstr("16384x16384 pixels, more than"));
+  EXPECT_THAT(refusal(text("P5 99999999999999999999 1 255\n")), HasSubstr("a number above 1000000000"));
+  getrusage(RUSAGE_SELF, &after);
+  EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 100 * 1024);  // kilobytes
+}
+
+TEST(OtherFormats, SayWhatTheyDoNotRead) {
+  EXPECT_THAT(refusal(with_bytes(golden("colour.bmp"), 28, {2, 0})), HasSubstr("unsupported BMP image: 2 bits a pixel with compression 0"));
+  EXPECT_THAT(refusal(with_bytes(golden("colour.bmp"), 30, {4})), HasSubstr("24 bits a pixel with compression 4"));
+  EXPECT_THAT(refusal(with_bytes(golden("colour.bmp"), 14, {41 + 100})), HasSubstr("a header of 141 bytes"));
+  EXPECT_THAT(refusal(with_bytes(golden("masks.bmp"), 54, {0xff, 0xff})), HasSubstr("the mask ff00ffff of a colour"));
+  EXPECT_THAT(refusal(with_bytes(golden("palette.bmp"), 46, {1, 0, 0, 0})), HasSubstr("of a palette of 1"));
+  const Bytes floats = [] {
+    Bytes bytes = golden("premultiplied.tif");  // its last tag, 338, becomes 339: the kind of number, here floating
+    const Bytes tag = {0x52, 0x01};
+    const auto at = std::search(bytes.begin(), bytes.end(), tag.begin(), tag.end());
+    *at = 0x53;
+    at[8] = 3;
+    return bytes;
+  }();
+  EXPECT_THAT(refusal(floats), HasSubstr("unsupported TIFF image: samples of 8 bits that are not whole numbers"));
+  EXPECT_THAT(refusal(text("P2 1 1 0 0 ")), HasSubstr("the largest value is 0"));
+  EXPECT_THAT(refusal(text("P2 1 1 9 x ")), HasSubstr("a number was expected, found byte 78"));
+  EXPECT_THAT(refusal(text("P2 1 1 9 10 ")), HasSubstr("a number above 9"));
+  EXPECT_THAT(refusal(text("P1 1 1 2 ")), HasSubstr("0 or 1 was expected"));
+}
+
+size_t chunk_data(const Bytes& webp, const std::string& kind) {
+  return static_cast<size_t>(std::search(webp.begin(), webp.end(), kind.begin(), kind.end()) - webp.begin()) + 8;
+}
+
+TEST(WebP, AFirstFrameMayCoverPartOfThePicture) {
+  const Bytes whole = golden("animated.webp");
+  const Image frame = decode_image(whole, "a.webp");
+  const auto W = static_cast<uint32_t>(frame.width), H = static_cast<uint32_t>(frame.height);
+  const size_t canvas = chunk_data(whole, "VP8X") + 4, place = chunk_data(whole, "ANMF");
+  Bytes larger = with_bytes(with_bytes(whole, canvas, little(W + 3 - 1, 3)), canvas + 3, little(H + 5 - 1, 3));
+  larger = with_bytes(with_bytes(larger, place, little(1, 3)), place + 3, little(2, 3));  // two to the right, four down
+  const Image image = decode_image(larger, "a.webp");
+  ASSERT_EQ(image.width, frame.width + 3);
+  ASSERT_EQ(image.height, frame.height + 5);
+  for (int y = 0; y < image.height; ++y) {
+    for (int x = 0; x < image.width; ++x) {
+      const bool inside = x >= 2 && x < 2 + frame.width && y >= 4 && y < 4 + frame.height;
+      for (int c = 0; c < 3; ++c) {
+        const int expected = inside ? frame.pixels[static_cast<size_t>(((y - 4) * frame.width + x - 2) * 3 + c)] : 0;
+        ASSERT_EQ(image.pixels[static_cast<size_t>((y * image.width + x) * 3 + c)], expected) << x << ", " << y;
+      }
+    }
+  }
+}
+
+TEST(WebP, DamageIsNoticedInPixelsAndBetweenThem) {
+  Bytes pixels = golden("lossless.webp");
+  std::fill(pixels.begin() + static_cast<ptrdiff_t>(chunk_data(pixels, "VP8L") + 5), pixels.end(), 0xff);  // behind the size
+  EXPECT_EQ(refusal(pixels), "a.img: corrupt or truncated WebP image: damaged data");
+  const Bytes animation = golden("animated.webp");
+  EXPECT_EQ(refusal({animation.begin(), animation.end() - 10}), "a.img: truncated WebP image");  // in its last frame
+  EXPECT_EQ(refusal(with_bytes(animation, 16, little(0xfffffff0, 4))), "a.img: corrupt or truncated WebP image");
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,241 @@
+// Tables over seeds: means, paired differences, what is published, and what may not stand beside each other.
+#include "debias/report/seed_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/report/grid_figures.h"
+#include "debias/report/run_report.h"
+#include "debias/report/seed_table_text.h"
+#include "debias/sweep/sweep_record.h"
+#include "tests/report/reading_program.h"
+#include "tests/report/run_fixture.h"
+#include "tests/report/well_formed.h"
+
+namespace debias {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct FixtureRun {
+  std::string variant, size, seed;
+  double accuracy = 0;
+  double published = NAN;
+  std::string test = "{name: glyphs, root: \"\", correlation: 0.1, split: test}";
+  std::string more;  // lines of the recipe
+  int64_t epochs_done = 2;
+};
+
+class SeedTables : public testing::Test {
+ protected:
+  // A run of two epochs whose accuracy in the first is 0.1 higher.
+  void add(const FixtureRun& run) {
+    const SweepPoint point{run.variant,
+                           run.size.empty() ? decltype(SweepPoint::grid){} : decltype(SweepPoint::grid){{"train.batch_size", run.size}}};
+    if (plan_.points.empty() || plan_.points.back() != point) plan_.points.push_back(point);
+    plan_.runs.push_back({point, run.seed, {}});
+    const std::string folder = output() + "/" + plan_.runs.back().name();
+    const std::string expected =
+        std::isnan(run.published)
+            ? ""
+            : fmt::format("expected: [{{metric: test.acc1, value: {}, spread: 0.01, source: \"Table 3\"}}]\n", run.published);
+    write_text(folder + "/config.yaml",
+               fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2}}\n{}{}",
+                           run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant, run.more, expected));
+    std::string lines;
+    for (int64_t epoch = 1; epoch <= run.epochs_done; ++epoch) {
+      const double accuracy = run.accuracy + (epoch == 1 ? 0.1 : 0);
+      lines += fmt::format(R"({{"epoch":{},"train_loss":1,"valid.acc1":{},"test.acc1":{}}})", epoch, 1.0 / static_cast<double>(epoch),
+                           accuracy) +
+               "\n";
+    }
+    write_text(folder + "/metrics.jsonl", lines);
+    write_text(folder + "/train.log",
+               fmt::format("2026-01-01 00:00:00 epoch 1: {}.0 s, 400 images/s, waited 0.10 s for views\n", 60 * plan_.runs.size()));
+  }
+  std::string output() const { return folder_ / "sweep"; }
+  ComparedRuns compared() {
+    plan_.file = "sweep.yaml";
+    plan_.output = output();
+    plan_.metric = "test.acc1";
+    std::filesystem::create_directories(folder_ / "sweep");
+    if (!has_sweep_record(output())) open_sweep_record(plan_);
+    return read_compared_runs({output()}, reading_program());
+  }
+  SeedTable table(const SeedTableOptions& options = {}) { return seed_table(compared(), options); }
+  std::string refusal(const SeedTableOptions& options = {}) {
+    try {
+      table(options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  }
+  // Two settings of three seeds, b above a by 0.02, 0.03 and 0.04, published the other way round.
+  void two_settings() {
+    for (int seed = 1; seed <= 3; ++seed)
+      add({.variant = "a", .size = "", .seed = std::to_string(seed), .accuracy = 0.5 + 0.1 * seed, .published = 0.9});
+    for (int seed = 1; seed <= 3; ++seed) {
+      add({.variant = "b", .size = "", .seed = std::to_string(seed), .accuracy = 0.51 + 0.11 * seed, .published = 0.8});
+    }
+  }
+
+  TemporaryFolder folder_;
+  SweepPlan plan_;
+};
+
+TEST_F(SeedTables, HaveTheMeanAndStudentsIntervalOfEachSetting) {
+  two_settings();
+  const SeedTable found = table();
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_EQ(found.rows[0].label, "a");
+  EXPECT_THAT(found.rows[0].seeds, ElementsAre("1", "2", "3"));
+  EXPECT_DOUBLE_EQ(found.rows[0].interval.mean, 0.7);
+  EXPECT_NEAR(found.rows[0].interval.half_width, 4.30265273 * 0.1 / std::sqrt(3.0), 1e-8);  // t of 2 degrees at 0.975
+  EXPECT_EQ(found.epoch, "last epoch");
+  EXPECT_DOUBLE_EQ(found.rows[0].published->value, 0.9);
+  EXPECT_DOUBLE_EQ(*found.rows[0].published->spread, 0.01);
+  EXPECT_EQ(found.rows[0].published->source, "Table 3");
+  EXPECT_DOUBLE_EQ(found.rows[0].minutes, 2);
+}
+
+TEST_F(SeedTables, PairDifferencesBySeed) {
+  two_settings();
+  const SeedTable found = table();
+  ASSERT_EQ(found.differences.size(), 1u);
+  EXPECT_EQ(found.differences[0].a, 1u);
+  EXPECT_TRUE(found.differences[0].paired);
+  EXPECT_NEAR(found.differences[0].interval.mean, 0.03, 1e-12);
+  EXPECT_NEAR(found.differences[0].interval.half_width, 4.30265273 * 0.01 / std::sqrt(3.0), 1e-8);
+}
+
+TEST_F(SeedTables, SayWhetherThePublishedOrderingHolds) {
+  two_settings();
+  const SeedTable reversed = table();
+  ASSERT_EQ(reversed.ordering.size(), 1u);
+  EXPECT_EQ(reversed.rows[reversed.ordering[0].difference.a].label, "a");  // published as the better one
+  EXPECT_NEAR(reversed.ordering[0].published, 0.1, 1e-12);
+  EXPECT_EQ(reversed.ordering[0].verdict, OrderingVerdict::kReversed);
+  EXPECT_THAT(ordering_words(reversed), HasSubstr("Of 1 published orderings 0 hold beyond the seeds' spread, 1 are reversed"));
+}
+
+TEST_F(SeedTables, LeaveAnOrderingOpenThatOneSeedOrTheSpreadCannotTell) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .published = 0.9});
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.3, .published = 0.8});
+  EXPECT_EQ(table().ordering.at(0).verdict, OrderingVerdict::kOpen);
+  EXPECT_THAT(to_json(table())["differences"][0]["half_width"].dump(), "null");
+}
+
+TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
+  for (const char* variant : {"a", "b"}) {
+    for (const char* size : {"16", "32"})
+      add({.variant = variant, .size = size, .seed = "1", .accuracy = 0.5, .published = 0.5 + (*size == '1' ? 0.1 : 0.2)});
+  }
+  const SeedTable found = table();
+  ASSERT_EQ(found.differences.size(), 2u);
+  for (const auto& difference : found.differences) EXPECT_EQ(found.rows[difference.a].grid, found.rows[difference.b].grid);
+  EXPECT_TRUE(found.ordering.empty());  // published as equal where they are compared
+  EXPECT_EQ(table({.against = "a, batch_size 32"}).differences.size(), 3u);
+  EXPECT_THAT(refusal({.against = "a, batch_size 33"}), HasSubstr("no such row; did you mean 'a, batch_size 32'?"));
+}
+
+TEST_F(SeedTables, TakeTheEpochThatHeldOutImagesChoseAndSaySo) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .more = "evaluate: {select: valid.acc1}\n"});
+  const SeedTable chosen = table();
+  EXPECT_EQ(chosen.epoch, "epoch chosen by valid.acc1");
+  EXPECT_DOUBLE_EQ(chosen.rows[0].values[0], 0.6);  // the first epoch has the highest valid.acc1
+  EXPECT_DOUBLE_EQ(table({.epoch = TableEpoch::kLast}).rows[0].values[0], 0.5);
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5});
+  std::filesystem::remove(output() + "/sweep.json");
+  EXPECT_EQ(table().epoch, "last epoch");
+  EXPECT_THAT(refusal({.epoch = TableEpoch::kSelected}), HasSubstr("has no `evaluate.select` on valid"));
+}
+
+TEST_F(SeedTables, RefuseRunsOfDifferentData) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = "{name: glyphs, root: elsewhere, correlation: 0.2, split: test}"});
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("runs of different data: data.test.correlation is 0.1 in"), HasSubstr("and 0.2 in"), Not(HasSubstr("\n"))));
+}
+
+TEST_F(SeedTables, LeaveUnfinishedRunsOutAndSaySo) {
+  two_settings();
+  add({.variant = "b", .size = "", .seed = "4", .accuracy = 0.9, .epochs_done = 1});
+  const SeedTable found = table();
+  EXPECT_EQ(found.rows[1].values.size(), 3u);
+  EXPECT_THAT(found.notes, ElementsAre("1 of 7 runs have not come to their end and are left out"));
+}
+
+TEST_F(SeedTables, OfAMetricThatNoRunHasNameTheNearest) {
+  two_settings();
+  EXPECT_THAT(refusal({.metrics = {"test.acc2"}}), HasSubstr("no run has 'test.acc2' at its last epoch; did you mean 'test.acc1'?"));
+  EXPECT_EQ(table({.metrics = {"test.acc2", "test.acc1"}}).rows[0].metric, "test.acc1");
+}
+
+TEST_F(SeedTables, OfRunsWithoutASweepTakeThoseOfOneRecipeAsARow) {
+  for (int seed = 1; seed <= 3; ++seed) {
+    write_run(folder_ / ("plain-" + std::to_string(seed)), {.seed = seed, .accuracy = 0.5 + 0.01 * seed});
+    write_run(folder_ / ("other-" + std::to_string(seed)), {.seed = seed, .objective = "infonce", .accuracy = 0.4});
+  }
+  std::vector<std::string> paths;
+  for (const char* name : {"plain-1", "other-1", "plain-2", "other-2", "plain-3", "other-3"}) paths.push_back(folder_ / name);
+  const SeedTable found = seed_table(read_compared_runs(paths, reading_program()), {});
+  EXPECT_EQ(found.metric, "test.knn_acc1");  // that the recipes expect
+  ASSERT_EQ(found.rows.size(), 2u);
+  EXPECT_EQ(found.rows[0].label, "plain");
+  EXPECT_NEAR(found.rows[0].interval.mean, 0.56, 1e-12);
+}
+
+TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
+  two_settings();
+  const SeedTable found = table();
+  EXPECT_EQ(seed_table_text(found, TableFormat::kText),
+            "test.acc1, last epoch: mean ± two-sided 95 % t-interval over seeds.\n\n"
+            "setting  seeds    test.acc1 %   published %  source\n"
+            "a            3  70.00 ± 24.84  90.00 ± 1.00  Table 3\n"
+            "b            3  73.00 ± 27.33  80.00 ± 1.00  Table 3\n\n"
+            "difference  seeds        points\n"
+            "b – a           3  +3.00 ± 2.48\n\n"
+            "Of 1 published orderings 0 hold beyond the seeds' spread, 1 are reversed beyond it, 0 are open.\n\n"
+            "published as better  than        points  published\n"
+            "a                    b     -3.00 ± 2.48     +10.00  reversed\n\n");
+  EXPECT_THAT(seed_table_text(found, TableFormat::kMarkdown),
+              AllOf(HasSubstr("| setting | seeds | test.acc1 % | published % | source |\n|---|---:|---:|---:|---|\n"),
+                    HasSubstr("| a | 3 | 70.00 ± 24.84 | 90.00 ± 1.00 | Table 3 |\n")));
+  EXPECT_THAT(seed_table_text(found, TableFormat::kLatex),
+              AllOf(HasSubstr("\\begin{tabular}{lrrrl}\n\\hline\nsetting & seeds & test.acc1 \\% & published \\% & source \\\\\n"),
+                    HasSubstr("a & 3 & 70.00 $\\pm$ 24.84 &")));
+  EXPECT_THAT(seed_table_text(found, TableFormat::kCsv),
+              HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,0.7,0.24841377"));
+}
+
+TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
+  for (const char* variant : {"a", "b"}) {
+    for (const char* size : {"16", "64", "256"}) add({.variant = variant, .size = size, .seed = "1", .accuracy = 0.5, .published = 0.7});
+  }
+  const ComparedRuns runs = compared();
+  const SeedTable found = seed_table(runs, {});
+  const Figures figures = grid_figures(found);
+  ASSERT_EQ(figures.size(), 2u);
+  const Chart& chart = figures[0].first;
+  EXPECT_EQ(chart.title, "test.acc1 over train.batch_size");
+  EXPECT_EQ(chart.x.scale, Scale::kLog);
+  ASSERT_EQ(chart.series.size(), 4u);
+  EXPECT_EQ(chart.series[1].name, "a, published");
+  EXPECT_THAT(chart.series[1].x, ElementsAre(16, 64, 256));
+  EXPECT_THAT(chart.series[1].y, ElementsAre(0.7, 0.7, 0.7));
+  EXPECT_EQ(figures[1].first.title, "test.acc1 against minutes of training");
+  EXPECT_THAT(figures[1].first.series[0].x, ElementsAre(1));
+  const std::string page = run_report_html(runs.runs, "0.1.0", {found});
+  EXPECT_THAT(page, AllOf(HasSubstr("Settings: test.acc1"), HasSubstr("a, batch_size 64"), HasSubstr("a, published")));
+  EXPECT_EQ(well_formed(page).fault, "");
+}
+
+}  // namespace
+}  // namespace debias

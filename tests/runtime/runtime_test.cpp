@@ -1,0 +1,71 @@
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "debias/core/error.h"
+#include "debias/runtime/autocast.h"
+#include "debias/runtime/threads.h"
+#include "debias/runtime/unit_rows.h"
+
+namespace debias {
+namespace {
+
+at::ScalarType type_of_a_product() { return at::mm(at::ones({2, 2}), at::ones({2, 2})).scalar_type(); }
+
+TEST(Autocast, HoldsWhileItLivesAndGivesBackWhatWasInForce) {
+  {
+    const Autocast rounded(at::kCPU, Precision::kBf16);
+    EXPECT_EQ(type_of_a_product(), at::kBFloat16);
+    {
+      const Autocast exact(at::kCPU, Precision::kFp32);
+      EXPECT_EQ(type_of_a_product(), at::kFloat);
+    }
+    EXPECT_EQ(type_of_a_product(), at::kBFloat16);
+  }
+  EXPECT_EQ(type_of_a_product(), at::kFloat);
+}
+
+TEST(Autocast, ForgetsCastWeightsAtItsEnd) {
+  const at::Tensor weight = at::ones({2, 2}).set_requires_grad(true);
+  const auto product = [&] {
+    const Autocast rounded(at::kCPU, Precision::kBf16);
+    return at::mm(at::ones({2, 2}), weight)[0][0].item<float>();
+  };
+  EXPECT_EQ(product(), 2);
+  {
+    const at::NoGradGuard no_grad;
+    weight.fill_(3);
+  }
+  EXPECT_EQ(product(), 6);
+}
+
+TEST(UnitRows, AreDividedByTheirNormsAndZeroRowsStay) {
+  const at::Tensor rows = at::tensor({3.0, 4.0, 0.0, 0.0}).view({1, 2, 2});
+  EXPECT_TRUE(at::equal(unit_rows(rows), at::tensor({0.6, 0.8, 0.0, 0.0}).view({1, 2, 2})));
+  EXPECT_TRUE(at::equal(unit_rows(rows, "test"), unit_rows(rows)));
+}
+
+TEST(UnitRows, ThatAreNotFiniteAreRefusedByWhoAsks) {
+  const at::Tensor rows = at::full({2, 2}, std::numeric_limits<double>::infinity());
+  try {
+    unit_rows(rows, "tsne");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kNumeric);
+    EXPECT_EQ(std::string(error.what()).find("tsne: "), 0u);
+  }
+}
+
+TEST(Threads, AreThoseThatAreAskedForElseNoMoreThanBefore) {
+  use_threads(3);
+  EXPECT_EQ(at::get_num_threads(), 3);
+  use_threads();
+  EXPECT_LE(at::get_num_threads(), 3);
+}
+
+}  // namespace
+}  // namespace debias
