@@ -17,6 +17,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/safetensors.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/train/method.h"
 
 namespace debias {
