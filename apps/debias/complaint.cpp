@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "apps/debias/rank_environment.h"
 #include "apps/debias/standard_streams.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
@@ -50,7 +51,7 @@ int exit_code(ErrorKind kind) {
   constexpr std::string_view kLine =
       "debias: out of memory; give it less at once (in training, lower batch_size or set train.micro_batch), or raise its limit (ulimit "
       "-v)\n";
-  static_cast<void>(!write(STDERR_FILENO, kLine.data(), kLine.size()));
+  static_cast<void>(!write(complaint_descriptor(), kLine.data(), kLine.size()));
   _exit(kOutOfResources);
 }
 
@@ -139,9 +140,20 @@ __attribute__((section(".preinit_array"), used)) void (*at_first)() = install_la
 
 }  // namespace
 
+int complaint_descriptor() {
+  const char* given = std::getenv(kLauncherVariable);
+  return given == nullptr ? STDERR_FILENO : std::atoi(given);
+}
+
 int complain(const std::string& text, int code) {
-  write_message("debias: " + without_control_characters(text.substr(0, text.find('\n'))) + "\n");
+  write_complaint("debias: " + without_control_characters(text.substr(0, text.find('\n'))));
   return code;
+}
+
+void write_complaint(const std::string& line) {
+  const int descriptor = complaint_descriptor();
+  if (descriptor == STDERR_FILENO) return write_message(line + "\n");
+  static_cast<void>(!write(descriptor, (line + "\n").data(), line.size() + 1));
 }
 
 int complain_of_exception() {

@@ -8,6 +8,12 @@
 
 namespace debias {
 
+// Where complaints go: standard error, or to the process that started this one as a rank (rank_launcher.h), which prints the first.
+int complaint_descriptor();
+
+// Prints a line as it is.
+void write_complaint(const std::string& line);
+
 // Prints "debias: " and the first line of `text`; returns `code`. Throws nothing, whatever standard error is.
 int complain(const std::string& text, int code);
 

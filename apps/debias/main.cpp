@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
   add_report_verb(root, action);
   add_list_verb(root, action);
   add_prior_verb(root, action);
+  add_certify_verb(root, action);
   add_sweep_verb(root, action);
   add_table_verb(root, action);
   add_checkpoint_verb(root, action);

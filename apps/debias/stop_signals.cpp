@@ -5,12 +5,15 @@
 #include <csignal>
 #include <cstring>
 
+#include "apps/debias/complaint.h"
+
 namespace debias {
 namespace {
 
 constexpr int kResumable = 75;
 
 StopSignals stop_signals;
+int messages = STDERR_FILENO;
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
 const char* name_of(int signal) {
@@ -29,7 +32,7 @@ const char* name_of(int signal) {
 }
 
 void say(const char* text) {
-  const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
+  const ssize_t written = write(messages, text, std::strlen(text));
   static_cast<void>(written);
 }
 
@@ -51,6 +54,7 @@ bool is_ignored(int signal) {
 }  // namespace
 
 StopSignals& watch_stop_signals() {
+  messages = complaint_descriptor();
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
   sigemptyset(&action.sa_mask);

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 
 #include "apps/debias/duration_text.h"
@@ -7,6 +10,8 @@
 #include "apps/debias/metric_text.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/output_path.h"
+#include "apps/debias/rank_environment.h"
+#include "apps/debias/rank_launcher.h"
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/stop_signals.h"
@@ -24,6 +29,8 @@ namespace {
 struct TrainArguments {
   std::string recipe;
   std::vector<std::string> words;
+  int64_t ranks = 1;
+  RankArguments meeting;
   bool resume = false, overwrite = false, accept_data_change = false, dry_run = false, json = false;
 };
 
@@ -116,19 +123,23 @@ void print_result(const TrainResult& result, bool json) {
   }
 }
 
-int run_train(const TrainArguments& arguments) {
-  if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
-  TrainInput input;
-  if (!arguments.dry_run) {
-    StopSignals& signals = watch_stop_signals();
-    input.stop_signal = &signals.received;
-    input.all_saved = &signals.all_saved;
+ExistingFolder existing_of(const TrainArguments& arguments) {
+  return arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
+}
+
+// Rank 0's: the other ranks have nothing to judge, and what is wrong with it is told to them.
+void add_observers(TrainInput& input, const Config& resolved, const std::shared_ptr<const Dataset>& dataset, DataWatch& watch) {
+  const auto evaluation = make_training_evaluation(input.recipe, resolved, dataset, watch, *input.progress, *input.log);
+  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *input.progress, *input.log)}) {
+    if (observer != nullptr) input.observers.push_back(observer);
   }
-  const Config config = read_config(arguments);
-  input.recipe = read_recipe(config);
+}
+
+int train_one(const TrainArguments& arguments, const Config& config, TrainInput input) {
   if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
-  const auto progress = terminal_progress();
-  const auto log = terminal_log();
+  const bool leads = input.ranks->leads();
+  const auto progress = leads ? terminal_progress() : std::make_unique<Progress>();
+  const auto log = leads ? terminal_log() : std::make_unique<Log>();
   DataWatch watch(input.recipe.verify, *progress, *log);
   const std::shared_ptr<const Dataset> dataset = watch.open("train", input.recipe.train_data);
   input.dataset = dataset;
@@ -138,11 +149,7 @@ int run_train(const TrainArguments& arguments) {
   input.progress = progress.get();
   input.log = log.get();
   const Config resolved = resolve_recipe(input.recipe, *dataset);
-  const auto evaluation =
-      make_training_evaluation(input.recipe, resolved, dataset, watch, *progress, *log);  // refuses bad options before anything runs
-  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *progress, *log)}) {
-    if (observer != nullptr) input.observers.push_back(observer);
-  }
+  if (leads) add_observers(input, resolved, dataset, watch);  // refuses bad options before anything runs
   if (arguments.dry_run) {
     print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
     return 0;
@@ -150,14 +157,59 @@ int run_train(const TrainArguments& arguments) {
   input.data = watch.record();
   input.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
   input.data_roots = roots_of(data_of(input.recipe));
-  input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
   const TrainResult result = train(input);
+  if (!leads) return 0;
   print_result(result, arguments.json);
   if (result.failed_evaluations.empty()) return 0;
   const auto& [epoch, reason] = result.failed_evaluations.front();
   const size_t more = result.failed_evaluations.size() - 1;
   throw Error(ErrorKind::kFailure, fmt::format("train: trained to the end, but the evaluation after epoch {} failed: {}{}", epoch, reason,
                                                more == 0 ? "" : fmt::format(" ({} later ones, too)", more)));
+}
+
+int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& signals) {
+  const int64_t most = recipe.train.batch_size();
+  if (arguments.ranks > most)
+    throw usage_error("train: --ranks {} is more than the {} images of a batch; lower it, or raise batch_size", arguments.ranks, most);
+  signals.all_saved = false;
+  return launch_ranks({.ranks = arguments.ranks, .words = own_words(), .signals = &signals});
+}
+
+int train_as_rank(const TrainArguments& arguments, const Config& config, TrainInput input, RankStart start) {
+  const auto seconds = [](double count) { return std::chrono::milliseconds(static_cast<int64_t>(count * 1000)); };
+  start.rendezvous.step = seconds(input.recipe.train.rank_timeout());
+  start.rendezvous.setup = std::min(start.rendezvous.setup, start.rendezvous.step);
+  const Ranks ranks(start.place, start.rendezvous);
+  input.ranks = &ranks;
+  if (start.is_restart) input.existing = ExistingFolder::kResume;
+  return tell_failures(ranks, [&] { return train_one(arguments, config, std::move(input)); });
+}
+
+int run_train(const TrainArguments& arguments) {
+  if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
+  if (arguments.ranks < 1) throw usage_error("train: --ranks {}: give 1 or more", arguments.ranks);
+  end_with_launcher();
+  TrainInput input;
+  StopSignals* signals = arguments.dry_run ? nullptr : &watch_stop_signals();
+  if (signals != nullptr) {
+    input.stop_signal = &signals->received;
+    input.all_saved = &signals->all_saved;
+  }
+  input.existing = existing_of(arguments);
+  const Config config = read_config(arguments);
+  input.recipe = read_recipe(config);
+  const auto start = rank_start(arguments.meeting);
+  const bool is_launched = std::getenv(kLauncherVariable) != nullptr;
+  if (start && !is_launched && arguments.ranks > 1) {
+    throw usage_error("train: --ranks {} and an environment that says this is rank {} of {}; leave --ranks out", arguments.ranks,
+                      start->place.rank, start->place.size);
+  }
+  if (arguments.dry_run) {
+    if (start || arguments.ranks > 1) throw usage_error("train: --dry-run plans a single process; leave --ranks out");
+    return train_one(arguments, config, input);
+  }
+  if (start) return train_as_rank(arguments, config, std::move(input), *start);
+  return arguments.ranks > 1 ? launch(arguments, input.recipe, *signals) : train_one(arguments, config, std::move(input));
 }
 
 }  // namespace
@@ -169,6 +221,9 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
                    "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
   verb->add_option("words", arguments->words, "key.sub=value: overrides of the recipe");
+  verb->add_option("--ranks", arguments->ranks, "so many processes on this machine share each batch (docs/distributed.md)");
+  verb->add_option("--rendezvous", arguments->meeting.rendezvous, "HOST:PORT or file:PATH, where processes of mpirun and srun meet");
+  verb->add_option("--interface", arguments->meeting.interface, "of the network between the processes, such as eth0");
   verb->add_flag("--resume", arguments->resume, "go on where the output folder's run stopped, bit for bit");
   verb->add_flag("--overwrite", arguments->overwrite, "start again in an existing run folder");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "with --resume, go on with data that are not what they were");

@@ -24,6 +24,7 @@ void add_study_verb(CLI::App& root, VerbAction& action);
 void add_report_verb(CLI::App& root, VerbAction& action);
 void add_list_verb(CLI::App& root, VerbAction& action);
 void add_prior_verb(CLI::App& root, VerbAction& action);
+void add_certify_verb(CLI::App& root, VerbAction& action);
 void add_sweep_verb(CLI::App& root, VerbAction& action);
 void add_table_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);

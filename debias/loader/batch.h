@@ -14,7 +14,7 @@ namespace debias {
 
 struct Batch {
   // What the network eats, by name, each [V, B, ...] and view-major: "images" float32 [V, B, C, H, W] alone, or a few (words and lengths;
-  // observations, actions and rewards). Valid until the source's next batch.
+  // observations, actions and rewards). Valid until the source's next batch. Of several ranks: [V, share, ...], the rows from first_row on.
   std::vector<std::pair<std::string, at::Tensor>> inputs;
 
   std::vector<int64_t> ids;          // [B] source ids
@@ -24,6 +24,7 @@ struct Batch {
   std::vector<int64_t> indices;      // [B] into the source's samples
   int64_t epoch = 0;
   int64_t number = 0;                         // within the epoch, from 0
+  int64_t first_row = 0;                      // that `inputs` have
   int64_t substituted = 0;                    // rows and noise views whose image could not be read
   std::map<int64_t, std::string> unreadable;  // why not, by index; stand-ins that could not be read, too
 

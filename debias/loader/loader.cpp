@@ -38,6 +38,7 @@ struct Slot {  // of the ring
   float* pixels = nullptr;
   Batch batch;
   int64_t first_visit = 0, rows = 0;
+  int64_t begin = 0, end = 0;  // of the rows that are made here
   std::atomic<int64_t> rows_left{0};
   std::exception_ptr error;  // of the first failing row; like the batch's substitutions guarded by State::mutex until rows_left is 0
   int64_t error_row = 0;
@@ -52,6 +53,8 @@ void check_options(const LoaderOptions& options) {
   at_least("workers", options.workers(), 0);
   at_least("prefetch", options.prefetch(), 1);
   at_least("cache_megabytes", options.cache_megabytes(), 0);
+  at_least("rank", options.rank(), 0);
+  at_least("ranks", options.ranks(), options.rank() + 1);
   const auto at_most = [](const char* name, int64_t value, int64_t most) {
     if (value > most) throw usage_error("loader: {}: {} is out of range; give a value that is <= {}", name, value, most);
   };
@@ -95,6 +98,17 @@ struct Loader::State {
   void write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const;
   void stop_workers();
 
+  int64_t rows_of(int64_t batch) const {
+    return std::min(options.batch_size(), static_cast<int64_t>(visits.size()) - batch * options.batch_size());
+  }
+  std::pair<int64_t, int64_t> own_of(int64_t rows) const {
+    return {rows * options.rank() / options.ranks(), rows * (options.rank() + 1) / options.ranks()};
+  }
+  bool is_own(int64_t batch, int64_t row) const {
+    const auto [begin, end] = own_of(rows_of(batch));
+    return begin <= row && row < end;
+  }
+  int64_t images_of(int64_t rows) const { return (rows + options.ranks() - 1) / options.ranks(); }  // at most
   int64_t batches_of(int64_t visit_count) const {
     return options.drop_last() ? visit_count / options.batch_size() : (visit_count + options.batch_size() - 1) / options.batch_size();
   }
@@ -174,17 +188,18 @@ void Loader::State::allocate(int64_t rows) {
 
 void Loader::State::open_batch(int64_t number) {
   Slot& slot = slot_of(number);
-  const auto visit_count = static_cast<int64_t>(visits.size());
   slot.first_visit = number * options.batch_size();
-  slot.rows = std::min(options.batch_size(), visit_count - slot.first_visit);
+  slot.rows = rows_of(number);
+  std::tie(slot.begin, slot.end) = own_of(slot.rows);
   slot.error = nullptr;
   Batch& batch = slot.batch;
   batch.epoch = epoch;
   batch.number = number;
+  batch.first_row = slot.begin;
   batch.substituted = 0;
   batch.unreadable.clear();
-  const int64_t values = options.views() * slot.rows * channels * height * width;
-  batch.inputs = {{"images", slot.buffer.narrow(0, 0, values).view({options.views(), slot.rows, channels, height, width})}};
+  const int64_t images = slot.end - slot.begin, values = options.views() * images * channels * height * width;
+  batch.inputs = {{"images", slot.buffer.narrow(0, 0, values).view({options.views(), images, channels, height, width})}};
   for (auto* column : {&batch.ids, &batch.occurrences, &batch.labels, &batch.biases, &batch.indices}) column->resize(slot.rows);
   for (int64_t row = 0; row < slot.rows; ++row) {
     const Visit& visit = visits[slot.first_visit + row];
@@ -194,7 +209,7 @@ void Loader::State::open_batch(int64_t number) {
     batch.labels[row] = dataset->label(visit.index);
     batch.biases[row] = dataset->bias(visit.index);
   }
-  slot.rows_left.store(slot.rows, std::memory_order_relaxed);
+  slot.rows_left.store(images, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex);
     opened.store(number + 1, std::memory_order_release);
@@ -207,8 +222,11 @@ void Loader::State::work() {
   const auto end = std::min(static_cast<int64_t>(visits.size()), batch_count * options.batch_size());
   while (true) {
     const int64_t item = next_row.fetch_add(1, std::memory_order_relaxed);
-    if (item >= end || !wait_until_open(item / options.batch_size())) return;
-    make_row(item / options.batch_size(), item % options.batch_size(), workspace);
+    if (item >= end) return;
+    const int64_t batch = item / options.batch_size(), row = item % options.batch_size();
+    if (!is_own(batch, row)) continue;
+    if (!wait_until_open(batch)) return;
+    make_row(batch, row, workspace);
   }
 }
 
@@ -248,7 +266,8 @@ void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
   const Found second = other_class ? read_second(own, key, workspace.other, batch) : own;
   for (int64_t view = 0; view < options.views(); ++view) {
     key.view = static_cast<uint16_t>(view);
-    write_view(view == 1 ? second : own, key, workspace.frame, slot.pixels + (view * slot.rows + row) * channels * height * width);
+    write_view(view == 1 ? second : own, key, workspace.frame,
+               slot.pixels + (view * (slot.end - slot.begin) + row - slot.begin) * channels * height * width);
   }
 }
 
@@ -329,7 +348,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, st
         state_->options.batch_size(), visits);
   }
   state_->find_shape();
-  state_->allocate(std::min(state_->options.batch_size(), visits));
+  state_->allocate(state_->images_of(std::min(state_->options.batch_size(), visits)));
 }
 
 Loader::~Loader() = default;
@@ -350,7 +369,7 @@ void Loader::start(int64_t epoch, int64_t first) {
   if (first < 0 || first > state.batch_count) {
     throw usage_error("loader: epoch {} has {} batches and cannot be started at batch {}", epoch, state.batch_count, first);
   }
-  state.allocate(std::min(state.options.batch_size(), static_cast<int64_t>(state.visits.size())));
+  state.allocate(state.images_of(std::min(state.options.batch_size(), static_cast<int64_t>(state.visits.size()))));
   state.epoch = epoch;
   state.handed_out = -1;
   state.upcoming = first;
@@ -379,7 +398,7 @@ const Batch* Loader::next() {
   Slot& slot = state.slot_of(number);
   const auto begin = std::chrono::steady_clock::now();
   if (state.workers.empty()) {
-    for (int64_t row = 0; row < slot.rows; ++row) state.make_row(number, row, state.own_workspace);
+    for (int64_t row = slot.begin; row < slot.end; ++row) state.make_row(number, row, state.own_workspace);
   } else {
     std::unique_lock lock(state.mutex);
     state.batch_finished.wait(lock, [&slot] { return slot.rows_left.load(std::memory_order_acquire) == 0; });

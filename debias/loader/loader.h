@@ -13,6 +13,9 @@
 // Decode::kScaled keeps no JPEG file's pixels in memory and decodes it at the largest denominator of 1, 2, 4, 8 at which every crop of the
 // row still has at least the size of the view. Ids, boxes and all that is drawn are as with kExact; the edges of a box then go to the
 // nearest line between the pixels of the reduced image.
+//
+// Of several loaders of one training (`ranks`), each makes the views of its share of the rows of every batch. Ids, labels and the like are
+// those of all rows; of a row of another rank whose image cannot be read, only that rank knows what stands in for it.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +44,8 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
   DEBIAS_OPTION(LoaderOptions, Decode, decode, Decode::kExact)
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
+  DEBIAS_OPTION(LoaderOptions, int64_t, rank, 0)                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
+  DEBIAS_OPTION(LoaderOptions, int64_t, ranks, 1)
 };
 
 class Loader : public BatchSource {

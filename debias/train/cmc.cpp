@@ -83,7 +83,7 @@ class Cmc final : public Method {
 
  protected:
   StepReport differentiate(const Batch& batch, int64_t step) override {
-    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
     const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
     features_ = unit_rows(halves);  // [B, 2, D]
     own_ = at::tensor(batch.indices, at::kLong);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 #include "debias/loader/loader.h"
 #include "debias/train/recipe.h"
@@ -11,14 +10,36 @@
 namespace debias {
 namespace {
 
-int64_t worker_count(const Recipe& recipe) {
+constexpr int64_t kCacheMegabytes = 1024;  // of decoded images, on a machine
+
+int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
   if (recipe.train.workers()) return *recipe.train.workers();
-  return std::clamp<int64_t>(available_cpus() / 2, 1, 16);
+  return std::clamp<int64_t>(ranks.cpus() / 2, 1, 16);
+}
+
+// As require_two_rows_a_pass(), of the share of a batch that each of several ranks has.
+void require_shares(const Recipe& recipe, int64_t images, int64_t views, const Ranks& ranks) {
+  const int64_t batch = recipe.train.batch_size(), W = ranks.size();
+  const int64_t last = recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
+  if (batch < W) throw usage_error("train: {} ranks share batches of {} images; start at most {}, or raise batch_size", W, batch, batch);
+  for (const int64_t share : {batch / W, (batch + W - 1) / W, last / W, (last + W - 1) / W}) {
+    const int64_t part = recipe.train.micro_batch() ? std::min(share, *recipe.train.micro_batch()) : share;
+    const int64_t pass = part > 0 && share % part != 0 ? share % part : part;
+    if (pass * views >= 2) continue;
+    throw usage_error(
+        "train: {} ranks share a batch of {}{}: one sees {} image{} in a pass, which batch normalisation cannot take; start fewer, or "
+        "raise "
+        "batch_size",
+        W, last < batch && share <= (last + W - 1) / W ? last : batch,
+        recipe.train.micro_batch() ? fmt::format(" in parts of {}", *recipe.train.micro_batch()) : "", pass == 0 ? "no" : "one",
+        pass == 0 ? "" : " alone");
+  }
 }
 
 // Batch normalisation in training mode has nothing to normalise one row over.
-void require_two_rows_a_pass(const Recipe& recipe, int64_t images) {
+void require_two_rows_a_pass(const Recipe& recipe, int64_t images, const Ranks& ranks) {
   const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
+  if (!ranks.is_alone()) return require_shares(recipe, images, views, ranks);
   const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
   const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
   int64_t pass = std::min(batch, last);
@@ -39,7 +60,7 @@ void require_images(const Recipe& recipe, const SampleTable& samples, const char
                     recipe.method.prefix(), method, samples.info().name);
 }
 
-std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples) {
+std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks) {
   const auto dataset = std::dynamic_pointer_cast<const Dataset>(samples);
   const DatasetInfo& info = samples->info();
   auto loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
@@ -48,13 +69,16 @@ std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::sh
                                              .batch_size(recipe.train.batch_size())
                                              .views(recipe.views.count())
                                              .drop_last(recipe.train.drop_last())
-                                             .workers(worker_count(recipe))
+                                             .workers(worker_count(recipe, ranks))
                                              .prefetch(recipe.train.prefetch())
                                              .seed(recipe.seed)
                                              .noise(recipe.views.noise())
                                              .on_error(recipe.on_error)
-                                             .decode(recipe.decode));
-  require_two_rows_a_pass(recipe, dataset->size());
+                                             .decode(recipe.decode)
+                                             .cache_megabytes(kCacheMegabytes / ranks.place().local_size)
+                                             .rank(ranks.rank())
+                                             .ranks(ranks.size()));
+  require_two_rows_a_pass(recipe, dataset->size(), ranks);
   return loader;
 }
 

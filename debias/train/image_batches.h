@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "debias/loader/batch_source.h"
+#include "debias/ranks/ranks.h"
 
 namespace debias {
 
@@ -13,7 +14,8 @@ struct Recipe;
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method);
 
 // Views of the images of recipe.train_data as `views`, `sampler` and `train` ask for them. `samples` are images. Usage errors: fewer than
-// one batch of them, batches in which batch normalisation would see one image alone.
-std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples);
+// one batch of them, batches in which batch normalisation would see one image alone, more ranks than they can share a batch among.
+std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples,
+                                             const Ranks& ranks = Ranks::alone());
 
 }  // namespace debias

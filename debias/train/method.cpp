@@ -12,9 +12,11 @@
 #include "debias/core/registry.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/cross_entropy.h"
+#include "debias/ranks/gather_rows.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
+#include "debias/train/running_statistics.h"
 #include "debias/train/simclr.h"
 
 namespace debias {
@@ -71,6 +73,34 @@ std::vector<const torch::nn::Module*> Method::networks() const {
 
 at::Tensor Method::on_device(const std::vector<int64_t>& values) const {
   return at::tensor(values, at::TensorOptions().dtype(at::kLong)).to(parts_.forward.device);
+}
+
+at::Tensor Method::of_all_ranks(const at::Tensor& own, const Batch& batch) const {
+  return gather_rows(own, static_cast<int64_t>(batch.ids.size()), *parts_.ranks);
+}
+
+ModelOutput Method::of_all_ranks(const ModelOutput& own, const Batch& batch) const {
+  if (parts_.ranks->is_alone()) return own;
+  const bool read = model().classifier != nullptr ||
+                    std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.on() == TermInput::kEncoder; });
+  // Features that nothing reads stay where they are; their sums tell whether they are finite.
+  const at::Tensor features = read ? own.features : own.features.detach().sum(-1, /*keepdim=*/true);
+  return {of_all_ranks(features, batch), of_all_ranks(own.projection, batch)};
+}
+
+void Method::join_gradients() const {
+  if (parts_.ranks->is_alone()) return;
+  std::vector<at::Tensor> parts, wholes;  // of the own rows; of all rows already
+  for (const auto& parameter : model().parameters()) {
+    if (parameter.grad().defined()) parts.push_back(parameter.grad());
+  }
+  if (model().classifier != nullptr) {
+    for (const auto& parameter : model().classifier->linear()->parameters()) {
+      if (parameter.grad().defined()) wholes.push_back(parameter.grad());
+    }
+  }
+  parts_.ranks->sum_ordered(parts);
+  parts_.ranks->take_from_leader(wholes);  // the same already, unless the machines round differently
 }
 
 void Method::backward(const at::Tensor& loss) {
@@ -141,9 +171,13 @@ void Method::check_finite(const ModelOutput& output, const Batch& batch, const E
   const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
   if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
   const int64_t V = output.features.size(1);
-  std::vector<std::pair<std::string, at::Tensor>> suspects;
-  for (const auto& [name, input] : batch.inputs) suspects.emplace_back(name, input.transpose(0, 1));
-  suspects.insert(suspects.end(), {{"features", output.features}, {"projection", output.projection}, more});
+  const auto own_begin = batch.ids.begin() + batch.first_row;
+  for (const auto& [name, input] : batch.inputs) {
+    if (at::isfinite(input).all().item<bool>()) continue;
+    const std::vector<int64_t> own(own_begin, own_begin + input.size(1));
+    throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(input.transpose(0, 1), own));
+  }
+  std::vector<std::pair<std::string, at::Tensor>> suspects = {{"features", output.features}, {"projection", output.projection}, more};
   if (evaluated.logits.defined()) suspects.emplace_back("logits", evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1));
   for (const auto& [name, rows] : suspects) {
     if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
@@ -171,9 +205,12 @@ double Method::checked_norm(const StepReport& report, const Batch& batch) const 
 StepReport Method::run(const Batch& batch, int64_t step) {
   StepReport report;
   BufferGuard buffers(networks());
+  RunningStatistics statistics(networks(), *parts_.ranks);
   try {
     parts_.optimizers.zero_grad();
     report = differentiate(batch, step);
+    join_gradients();
+    statistics.join();
     report.grad_norm = checked_norm(report, batch);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;

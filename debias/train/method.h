@@ -16,6 +16,7 @@
 
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
+#include "debias/ranks/ranks.h"
 #include "debias/train/evidence.h"
 #include "debias/train/image_batches.h"
 #include "debias/train/model.h"
@@ -44,6 +45,8 @@ struct MethodParts {
   std::optional<int64_t> micro_batch{};
   // Of inner products inside the losses (ObjectiveInput::bfloat16_products); `forward` has the network's.
   Precision loss_precision = Precision::kFp32;
+  // Of the processes that train together each sees the images of its rows; the objective sees the rows of all. Must outlive the method.
+  const Ranks* ranks = &Ranks::alone();
 };
 
 class Method {
@@ -71,10 +74,15 @@ class Method {
     void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
   };
 
-  // Forward, losses and backward of one batch.
+  // Forward, losses and backward of one batch. With several ranks, what depends on parameters beside the classifier's lies before
+  // of_all_ranks(), and losses and classifier behind it: every rank computes them, and only gradients of the former are summed.
   virtual StepReport differentiate(const Batch& batch, int64_t step) = 0;
   virtual void after_update(const Batch& /*batch*/) {}
   virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
+
+  // The outputs [B, V, ...] of all rows, of those of this rank's images; gradients flow back to these.
+  at::Tensor of_all_ranks(const at::Tensor& own, const Batch& batch) const;
+  ModelOutput of_all_ranks(const ModelOutput& own, const Batch& batch) const;
 
   // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples.
   ObjectiveInput input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const;
@@ -105,6 +113,7 @@ class Method {
   };
 
  private:
+  void join_gradients() const;
   void train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const;
   double checked_norm(const StepReport& report, const Batch& batch) const;
 
@@ -117,9 +126,10 @@ struct MethodEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  // What it is trained on, of samples that `check` has let pass.
-  std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples)> batches =
-      views_of_images;
+  // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share (Batch::first_row);
+  // one that makes them all is refused where there are several.
+  std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks)>
+      batches = views_of_images;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
   std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
   // The networks of the judged model and those that the optimizers train beside it.

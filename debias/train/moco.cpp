@@ -52,11 +52,11 @@ class Moco final : public Method {
   StepReport differentiate(const Batch& batch, int64_t) override {
     // Direction d asks with view d and has the other view's keys.
     const int64_t directions = *options_.symmetric() ? 2 : 1;
-    const ModelOutput output = forward(model(), batch.images().slice(0, 0, directions), parts().forward);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
     {
       const at::NoGradGuard no_grad;
       const at::Tensor others = directions == 2 ? batch.images().flip(0) : batch.images().slice(0, 1, 2);
-      keys_ = unit_rows(copy_.forward(others, parts().forward).projection);  // [B, directions, D]
+      keys_ = unit_rows(of_all_ranks(copy_.forward(others, parts().forward).projection, batch));  // [B, directions, D]
     }
     const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {

@@ -88,6 +88,7 @@ class TrainOptions {
   DEBIAS_OPTION(TrainOptions, double, checkpoint_every, 0)
   DEBIAS_OPTION(TrainOptions, int64_t, log_every, 10)
   DEBIAS_OPTION(TrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
+  DEBIAS_OPTION(TrainOptions, double, rank_timeout, 600)
   static const OptionTable<TrainOptions>& table();
 };
 

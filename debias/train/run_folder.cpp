@@ -26,10 +26,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 12> kFreeKeys = {
-    "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every",  "train.on_full_disk", "data.verify",
-    "output",        "expected",       "name",          "data.train.root",        "data.train.labels"};  // where the data lie; what they
-                                                                                                         // are, fingerprints say
+constexpr std::array<std::string_view, 13> kFreeKeys = {"train.workers",
+                                                        "train.prefetch",
+                                                        "train.threads",
+                                                        "train.checkpoint_every",
+                                                        "train.log_every",
+                                                        "train.on_full_disk",
+                                                        "train.rank_timeout",
+                                                        "data.verify",
+                                                        "output",
+                                                        "expected",
+                                                        "name",
+                                                        "data.train.root",
+                                                        "data.train.labels"};  // where the data lie; what they
+                                                                               // are, fingerprints say
 constexpr std::array<std::string_view, 4> kFreeSections = {"evaluate", "views.eval", "data.valid", "data.test"};
 
 void collect_changes(const Config& then, const Config& now, const std::string& path, std::vector<ConfigChange>& changes) {

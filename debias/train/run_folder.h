@@ -45,8 +45,8 @@ struct ConfigChange {
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 
 // Whether a run with another value there trains otherwise. Free to change at --resume are `evaluate`, `views.eval`, `data.valid`,
-// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every, log_every and
-// on_full_disk.
+// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every, log_every,
+// on_full_disk and rank_timeout.
 bool changes_training(const std::string& key);
 
 void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots);

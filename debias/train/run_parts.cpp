@@ -1,6 +1,9 @@
 #include "debias/train/run_parts.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
+#include <cstdlib>
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/error.h"
@@ -14,6 +17,13 @@
 namespace debias {
 namespace {
 
+// torchrun sets OMP_NUM_THREADS to 1 where nobody has set it, and says so; what a user means by `auto` are the cores.
+std::optional<int64_t> thread_count(const Recipe& recipe, const Ranks& ranks) {
+  if (recipe.train.threads() || ranks.is_alone()) return recipe.train.threads();
+  const bool is_default = getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1;
+  return is_default ? ranks.cpus() : std::min<int64_t>(at::get_num_threads(), ranks.cpus());
+}
+
 int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   if (!recipe.classifier) return 0;
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
@@ -23,9 +33,9 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
 
 }  // namespace
 
-RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset) {
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   const c10::Device device = resolve_device(recipe.train.device());
-  use_threads(recipe.train.threads());
+  use_threads(thread_count(recipe, ranks));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;
@@ -43,8 +53,9 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .optimizers = *parts.optimizers,
                               .forward = forward,
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
-                              .loss_precision = recipe.train.loss_precision()});
-  parts.source = method.batches(recipe, dataset);
+                              .loss_precision = recipe.train.loss_precision(),
+                              .ranks = &ranks});
+  parts.source = method.batches(recipe, dataset, ranks);
   return parts;
 }
 

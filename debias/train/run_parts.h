@@ -19,7 +19,8 @@ struct RunParts {
   std::unique_ptr<Method> method;
 };
 
-// Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place.
-RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset);
+// Sets the tensor library's thread count. Usage errors: a data set smaller than one batch, an option out of place, more ranks than they
+// can share a batch among.
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks = Ranks::alone());
 
 }  // namespace debias

@@ -25,7 +25,7 @@ class Simclr final : public Method {
  protected:
   StepReport differentiate(const Batch& batch, int64_t) override {
     if (parts().micro_batch && *parts().micro_batch < batch.images().size(1)) return in_parts(batch);
-    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
     const Evaluated evaluated = losses(output, batch);
     check_finite(output, batch, evaluated);
     backward(evaluated.total);
@@ -50,9 +50,9 @@ class Simclr final : public Method {
         projections.push_back(part.projection);
       }
     }
-    ModelOutput whole;
-    whole.features = at::cat(features, 0).requires_grad_();
-    whole.projection = at::cat(projections, 0).requires_grad_();
+    ModelOutput whole = of_all_ranks({at::cat(features, 0), at::cat(projections, 0)}, batch);
+    whole.features.requires_grad_();
+    whole.projection.requires_grad_();
     const Evaluated evaluated = losses(whole, batch);
     check_finite(whole, batch, evaluated);
     backward(evaluated.total);
@@ -68,7 +68,7 @@ class Simclr final : public Method {
     at::Tensor surrogate;
     const auto add = [&](const at::Tensor& output, const at::Tensor& gradient) {
       if (!gradient.defined() || !output.requires_grad()) return;
-      const at::Tensor sum = (output * gradient.slice(0, begin, end)).sum();
+      const at::Tensor sum = (output * gradient.slice(0, batch.first_row + begin, batch.first_row + end)).sum();
       surrogate = surrogate.defined() ? surrogate + sum : sum;
     };
     add(part.projection, whole.projection.grad());

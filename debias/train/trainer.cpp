@@ -17,6 +17,8 @@
 #include "debias/train/checkpoint.h"
 #include "debias/train/disk_wait.h"
 #include "debias/train/metric_files.h"
+#include "debias/train/rank_batches.h"
+#include "debias/train/rank_resume.h"
 #include "debias/train/resume_check.h"
 #include "debias/train/run_parts.h"
 #include "debias/train/train_log.h"
@@ -48,10 +50,11 @@ class Run {
   Run(const TrainInput& input, const Config& resolved)
       : input_(input),
         recipe_(input.recipe),
+        ranks_(*input.ranks),
         parts_(input.existing == ExistingFolder::kResume ? RunParts{} : checked_parts()),
-        folder_(RunFolder::open(recipe_.output, input.existing, resolved, input.data_roots, *input.log)),
+        folder_(open_folder(resolved)),
         description_{resolved.to_yaml(), name_table(*input.dataset), input.data},
-        log_(folder_.path() + "/train.log", *input.log),
+        log_(folder_ ? folder_->path() + "/train.log" : "/dev/null", *input.log),
         disk_(
             recipe_.train.on_full_disk(), input.full_disk_retry, [this] { return stop_signal() != 0; }, log_) {
     say_saved(true);
@@ -60,32 +63,31 @@ class Run {
   TrainResult run() {
     const auto start = Clock::now();
     TrainResult result;
-    result.folder = folder_.path();
+    result.folder = recipe_.output;
     result.epochs = recipe_.train.epochs();
-    std::optional<OpenCheckpoint> checkpoint;
-    if (folder_.resumed()) checkpoint = open_newest(folder_.checkpoints(), log_);
-    if (checkpoint) require_possible(*checkpoint, recipe_.train.epochs());
     ResumeCheck check;
-    if (checkpoint) check = check_resume(*checkpoint, description_, folder_.path(), input_.data_change, log_);
-    if (checkpoint && checkpoint->state.finished) {
-      require_metrics(folder_.path() + "/metrics.jsonl", checkpoint->state.metrics);
+    std::optional<OpenCheckpoint> checkpoint;
+    const std::string begins = ranks_.leader_says([&] {
+      checkpoint = newest_checkpoint(check);
+      return checkpoint ? checkpoint->state.finished ? kFinished : kResumed : kNew;
+    });
+    if (begins == kFinished) {
       result.already_finished = true;
       return result;
     }
     description_.data.accepted = check.accepted;
     if (!parts_.method) parts_ = checked_parts();
-    folder_.put_in_force(parse_yaml(description_.recipe_yaml, "recipe"));
+    if (begins == kResumed) share_checkpoint(checkpoint);
+    on_leader([&] { folder_->put_in_force(parse_yaml(description_.recipe_yaml, "recipe")); });
     if (checkpoint) {
       restore_from(*checkpoint, check.forgets_best);
-    } else if (folder_.resumed()) {
-      log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_.path()));
+    } else if (folder_ && folder_->resumed()) {
+      log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_->path()));
     }
-    to_disk([&] {
-      write_listings(description_.data, folder_.path());
-      write_file_atomically(folder_.path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
-      metrics_ = std::make_unique<MetricFiles>(folder_.path(), state_.metrics, log_);
-    });
-    metrics_->begin(parse_yaml(description_.recipe_yaml, "recipe"));
+    on_leader([&] { open_files(); });
+    require_same_weights(parts_.model, fmt::format("they differ after step {}", state_.step), ranks_);
+    RankBatches batches(*parts_.source, recipe_.train.batch_size(), ranks_);
+    batches_ = &batches;
     if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
       log_.warn(
           fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
@@ -94,25 +96,67 @@ class Run {
     }
     for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log_.warn(line);
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
+    if (!ranks_.is_alone()) log_.note(fmt::format("{} processes share each batch", ranks_.size()));
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
-    metrics_->finish();
+    if (metrics_) metrics_->finish();
     result.failed_evaluations = state_.failed_evaluations;
     result.seconds = seconds_since(start);
     return result;
   }
 
  private:
+  static constexpr const char *kNew = "new", *kResumed = "resumed", *kFinished = "finished";
+
   RunParts checked_parts() const {
-    RunParts parts = make_run_parts(recipe_, input_.dataset);
+    RunParts parts = make_run_parts(recipe_, input_.dataset, ranks_);
     for (const auto& observer : input_.observers) observer->before_training(parts.model);
     return parts;
   }
 
   Trained trained() const { return {parts_.model, *parts_.optimizers, *parts_.method, *parts_.source}; }
 
+  // Rank 0's alone.
+  std::optional<RunFolder> open_folder(const Config& resolved) const {
+    if (!ranks_.leads()) return std::nullopt;
+    return RunFolder::open(recipe_.output, input_.existing, resolved, input_.data_roots, *input_.log);
+  }
+
+  // Work with the run's folder, for which the other ranks wait.
+  void on_leader(const std::function<void()>& work) const {
+    ranks_.leader_says([&] {
+      work();
+      return std::string();
+    });
+  }
+
+  std::optional<OpenCheckpoint> newest_checkpoint(ResumeCheck& check) {
+    if (!folder_->resumed()) return std::nullopt;
+    std::optional<OpenCheckpoint> checkpoint = open_newest(folder_->checkpoints(), log_);
+    if (!checkpoint) return checkpoint;
+    require_possible(*checkpoint, recipe_.train.epochs());
+    check = check_resume(*checkpoint, description_, folder_->path(), input_.data_change, log_);
+    if (checkpoint->state.finished) require_metrics(folder_->path() + "/metrics.jsonl", checkpoint->state.metrics);
+    return checkpoint;
+  }
+
+  void share_checkpoint(std::optional<OpenCheckpoint>& checkpoint) const {
+    if (ranks_.leads()) return give_checkpoint(checkpoint->file.path(), ranks_);
+    checkpoint = take_checkpoint(ranks_);
+  }
+
+  void open_files() {
+    to_disk([&] {
+      write_listings(description_.data, folder_->path());
+      write_file_atomically(folder_->path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
+      metrics_ = std::make_unique<MetricFiles>(folder_->path(), state_.metrics, log_);
+    });
+    metrics_->begin(parse_yaml(description_.recipe_yaml, "recipe"));
+  }
+
+  // With several processes a signal is always obeyed by the loop, so that all of them end.
   void say_saved(bool all) const {
-    if (input_.all_saved != nullptr) input_.all_saved->store(all);
+    if (input_.all_saved != nullptr) input_.all_saved->store(all && ranks_.is_alone());
   }
 
   void restore_from(const OpenCheckpoint& checkpoint, bool forgets_best) {
@@ -120,15 +164,15 @@ class Run {
     state_ = checkpoint.state;
     parts_.method->terms().restore_estimates(state_.estimates);
     if (state_.batch > parts_.source->batches_per_epoch()) {
-      throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", folder_.path(),
+      throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", recipe_.output,
                        checkpoint.file.path(), state_.batch, parts_.source->batches_per_epoch());
     }
     if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
       throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
-                       folder_.path(), checkpoint.file.path(), terms, parts_.method->terms().labels().size());
+                       recipe_.output, checkpoint.file.path(), terms, parts_.method->terms().labels().size());
     }
     saved_step_ = state_.step;
-    set_damaged_aside(checkpoint.file.path());
+    if (ranks_.leads()) set_damaged_aside(checkpoint.file.path());
     if (forgets_best && state_.best_value) {
       log_.warn("what `best` is chosen by has changed: it is chosen among the epochs from now on");
       state_.best_value.reset();
@@ -137,12 +181,18 @@ class Run {
       log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
                             state_.instruction_set, at::get_num_threads(), instruction_set()));
     }
-    log_.info(fmt::format("resuming '{}' at epoch {}, batch {} (step {})", folder_.path(), state_.epoch + 1, state_.batch, state_.step));
+    if (state_.ranks != ranks_.size()) {
+      log_.warn(
+          fmt::format("the run used {} processes, now {}: sums are formed in another order, and what batch normalisation sees at once "
+                      "may be another part of a batch",
+                      state_.ranks, ranks_.size()));
+    }
+    log_.info(fmt::format("resuming '{}' at epoch {}, batch {} (step {})", recipe_.output, state_.epoch + 1, state_.batch, state_.step));
   }
 
   // A `last` that could not be read must not take the place of the `previous` that the run goes on from.
   void set_damaged_aside(const std::string& opened) const {
-    const std::string last = folder_.checkpoints() + "/last.safetensors";
+    const std::string last = folder_->checkpoints() + "/last.safetensors";
     if (opened == last || !std::filesystem::exists(last)) return;
     rename_durably(last, last + ".damaged");
   }
@@ -154,14 +204,14 @@ class Run {
     parts_.model.train(true);
     parts_.method->terms().begin_epoch(state_.epoch);
     parts_.source->start(state_.epoch, state_.batch);
-    while (const Batch* batch = parts_.source->next()) {
+    while (const Batch* batch = batches_->next(own_orders())) {
       say_saved(false);
       one_step(*batch, batches);
       input_.progress->advance(state_.batch, fmt::format("loss {:.4f}", state_.loss_sum / static_cast<double>(state_.batch)));
       after_step();
     }
     input_.progress->end();
-    if (state_.batch > begun_.batch) metrics_->timing("time/images_per_second", state_.step, note_speed(""));
+    if (metrics_ && state_.batch > begun_.batch) metrics_->timing("time/images_per_second", state_.step, note_speed(""));
     return end_epoch();
   }
 
@@ -196,6 +246,7 @@ class Run {
   }
 
   void log_step(const StepReport& report, double learning_rate) {
+    if (!metrics_) return;
     nlohmann::ordered_json line = {{"epoch", state_.epoch + 1},
                                    {"step", state_.step},
                                    {"loss", report.loss},
@@ -213,11 +264,19 @@ class Run {
 
   int stop_signal() const { return input_.stop_signal == nullptr ? 0 : input_.stop_signal->load(); }
 
-  void after_step() {
+  StepOrders own_orders() const {
     const double every = recipe_.train.checkpoint_every();
-    if (stop_signal() == 0 && !(every > 0 && seconds_since(last_checkpoint_) >= every)) return;
+    return {stop_signal(), ranks_.rank(), every > 0 && seconds_since(last_checkpoint_) >= every};
+  }
+
+  // Of one process, what it knows now; of several, what they told each other before the step.
+  StepOrders orders() const { return ranks_.is_alone() ? own_orders() : batches_->orders(); }
+
+  void after_step() {
+    const StepOrders now = orders();
+    if (now.stop_signal == 0 && !now.save) return;
     save();
-    if (stop_signal() != 0) note_speed(fmt::format("; stopped after batch {}", state_.batch));
+    if (metrics_ && orders().stop_signal != 0) note_speed(fmt::format("; stopped after batch {}", state_.batch));
     stop_if_asked();
   }
 
@@ -236,11 +295,13 @@ class Run {
   }
 
   void stop_if_asked() const {
-    const int signal = stop_signal();
-    if (signal == 0) return;
+    const StepOrders now = orders();
+    if (now.stop_signal == 0) return;
     input_.progress->end();
-    throw Error(ErrorKind::kInterrupted, fmt::format("stopped by {} after step {} (epoch {}, batch {}); go on with --resume",
-                                                     signal_name(signal), state_.step, state_.epoch + 1, state_.batch));
+    const std::string text = fmt::format("stopped by {} after step {} (epoch {}, batch {}); go on with --resume",
+                                         signal_name(now.stop_signal), state_.step, state_.epoch + 1, state_.batch);
+    if (ranks_.is_alone()) throw Error(ErrorKind::kInterrupted, text);
+    throw RankLost(ErrorKind::kInterrupted, fmt::format("rank {} of {}: {}", now.stopped_rank, ranks_.size(), text));
   }
 
   std::vector<std::pair<std::string, double>> end_epoch() {
@@ -260,24 +321,41 @@ class Run {
       line[name] = value;
       text += fmt::format(", {} {:.4f}", name, value);
     }
-    metrics_->write(line, state_.step);
+    if (metrics_) metrics_->write(line, state_.step);
     log_.info(fmt::format("epoch {}/{}{}", state_.epoch, recipe_.train.epochs(), text));
     state_.batch = 0;
     state_.loss_sum = state_.grad_norm_sum = 0;
     state_.substituted = 0;
     state_.evidence = {};
     state_.finished = state_.epoch == recipe_.train.epochs();
-    keep_best(metrics);
+    on_leader([&] { keep_best(metrics); });
     save();
     if (!state_.finished) stop_if_asked();
     return metrics;
   }
 
+  bool is_judged() const {
+    return std::any_of(input_.observers.begin(), input_.observers.end(),
+                       [&](const auto& observer) { return observer->is_due(state_.epoch + 1, recipe_.train.epochs()); });
+  }
+
+  // Rank 0 judges; the metrics are told to all, since training may go by them.
   void judge(std::vector<std::pair<std::string, double>>& metrics) {
+    const std::string due = ranks_.leader_says([&] { return is_judged() ? "due" : ""; });
+    if (due.empty()) return;
+    if (saved_step_ != state_.step) save();
+    const std::string told = ranks_.leader_says([&] {
+      judge_here(metrics);
+      const auto packed = nlohmann::json::to_cbor(nlohmann::json(metrics));
+      return std::string(packed.begin(), packed.end());
+    });
+    if (!ranks_.leads()) metrics = nlohmann::json::from_cbor(told).get<Metrics>();
+  }
+
+  void judge_here(std::vector<std::pair<std::string, double>>& metrics) {
     const int64_t epoch = state_.epoch + 1, epochs = recipe_.train.epochs();
     for (const auto& observer : input_.observers) {
       if (!observer->is_due(epoch, epochs)) continue;
-      if (saved_step_ != state_.step) save();
       try {
         Metrics more;
         to_disk([&] { more = observer->after_epoch({epoch, epochs, parts_.model}); });
@@ -308,7 +386,7 @@ class Run {
       state_.best_epoch = state_.epoch;
       to_disk([&] {
         prepare_to_save();
-        save_checkpoint(folder_.checkpoints() + "/best.safetensors", trained(), state_, description_);
+        save_checkpoint(folder_->checkpoints() + "/best.safetensors", trained(), state_, description_);
       });
     }
   }
@@ -325,13 +403,17 @@ class Run {
     require_finite_weights();
     state_.metrics = metrics_->commit();
     state_.threads = at::get_num_threads();
+    state_.ranks = ranks_.size();
     state_.instruction_set = instruction_set();
   }
 
   void save() {
-    to_disk([&] {
-      prepare_to_save();
-      save_generation(folder_.checkpoints(), trained(), state_, description_);
+    require_same_weights(parts_.model, fmt::format("they differ after step {}, so nothing is saved", state_.step), ranks_);
+    on_leader([&] {
+      to_disk([&] {
+        prepare_to_save();
+        save_generation(folder_->checkpoints(), trained(), state_, description_);
+      });
     });
     last_checkpoint_ = Clock::now();
     saved_step_ = state_.step;
@@ -340,12 +422,14 @@ class Run {
 
   const TrainInput& input_;
   const Recipe& recipe_;
-  RunParts parts_;  // of a new run before its folder, so that a recipe that cannot run leaves none
-  RunFolder folder_;
+  const Ranks& ranks_;
+  RunParts parts_;                   // of a new run before its folder, so that a recipe that cannot run leaves none
+  std::optional<RunFolder> folder_;  // rank 0's alone
   RunDescription description_;
   TrainLog log_;
   DiskWait disk_;
-  std::unique_ptr<MetricFiles> metrics_;
+  std::unique_ptr<MetricFiles> metrics_;  // likewise
+  RankBatches* batches_ = nullptr;
   TrainingState state_;
   int64_t saved_step_ = -1;  // of the last checkpoint
   std::set<int64_t> named_;  // unreadable images
@@ -362,6 +446,7 @@ class Run {
 TrainResult train(const TrainInput& input) {
   if (input.recipe.output.empty()) throw usage_error("train: no output folder is given; write `output: runs/NAME` or add output=runs/NAME");
   const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  require_same_training(resolved.to_yaml(), input.data, *input.ranks);
   return Run(input, resolved).run();
 }
 

@@ -2,6 +2,9 @@
 //
 // Same recipe, seed and thread count: same weights and metric files, byte for byte, however often the run was stopped and resumed and
 // however many workers made its views.
+//
+// Of several processes that train together (`ranks`) each calls train() with the same recipe and data; rank 0's alone has observers, and
+// reads and writes the run folder.
 #pragma once
 
 #include <atomic>
@@ -14,6 +17,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/data/sample_table.h"
+#include "debias/ranks/ranks.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
@@ -54,6 +58,7 @@ struct TrainInput {
   // True while all that was trained is on disk (at the start, in evaluations): who asked for a stop may then end the process at once.
   std::atomic<bool>* all_saved = nullptr;
   std::chrono::milliseconds full_disk_retry = std::chrono::minutes(1);  // with `train.on_full_disk: wait`
+  const Ranks* ranks = &Ranks::alone();
   Progress* progress = &Progress::silent();
   Log* log = &Log::silent();
 };

@@ -53,23 +53,25 @@ nlohmann::ordered_json to_json(const NameTable& names) { return {{"classes", nam
 nlohmann::ordered_json TrainingState::to_json() const {
   nlohmann::ordered_json failed = nlohmann::ordered_json::array();
   for (const auto& [epoch_of_it, reason] : failed_evaluations) failed.push_back({{"epoch", epoch_of_it}, {"reason", reason}});
-  return {{"format", kFormat},
-          {"epoch", epoch},
-          {"batch", batch},
-          {"step", step},
-          {"metrics_bytes", metrics.bytes},
-          {"metrics_sha256", metrics.sha256},
-          {"loss_sum", loss_sum},
-          {"grad_norm_sum", grad_norm_sum},
-          {"substituted", substituted},
-          {"evidence", evidence.to_json()},
-          {"estimates", estimates},
-          {"best_value", optional_json(best_value)},
-          {"best_epoch", best_epoch},
-          {"failed_evaluations", failed},
-          {"finished", finished},
-          {"threads", threads},
-          {"instruction_set", instruction_set}};
+  nlohmann::ordered_json json = {{"format", kFormat},
+                                 {"epoch", epoch},
+                                 {"batch", batch},
+                                 {"step", step},
+                                 {"metrics_bytes", metrics.bytes},
+                                 {"metrics_sha256", metrics.sha256},
+                                 {"loss_sum", loss_sum},
+                                 {"grad_norm_sum", grad_norm_sum},
+                                 {"substituted", substituted},
+                                 {"evidence", evidence.to_json()},
+                                 {"estimates", estimates},
+                                 {"best_value", optional_json(best_value)},
+                                 {"best_epoch", best_epoch},
+                                 {"failed_evaluations", failed},
+                                 {"finished", finished},
+                                 {"threads", threads},
+                                 {"instruction_set", instruction_set}};
+  if (ranks > 1) json["ranks"] = ranks;
+  return json;
 }
 
 TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
@@ -90,6 +92,7 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   }
   state.finished = json.at("finished").get<bool>();
   state.threads = count_at(json, "threads");
+  if (json.contains("ranks")) state.ranks = count_at(json, "ranks");
   state.instruction_set = json.at("instruction_set").get<std::string>();
   return state;
 }

@@ -36,6 +36,7 @@ struct TrainingState {
   std::vector<FailedEvaluation> failed_evaluations;
   bool finished = false;
   int64_t threads = 0;
+  int64_t ranks = 1;  // processes of the run that wrote it
   std::string instruction_set;
 
   nlohmann::ordered_json to_json() const;

@@ -9,6 +9,7 @@
 #include "debias/train/method.h"
 #include "debias/train/named_tensor.h"
 #include "debias/train/run_parts.h"
+#include "tests/ranks/threads.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/sample_list.h"
 #include "tests/train/small_recipe.h"
@@ -93,7 +94,9 @@ class ShiftedPoints : public Method {
 std::shared_ptr<const MethodEntry> points_entry() {
   auto entry = std::make_shared<MethodEntry>();
   entry->name = "points";
-  entry->batches = [](const Recipe&, const std::shared_ptr<const SampleTable>& samples) { return std::make_unique<Points>(samples); };
+  entry->batches = [](const Recipe&, const std::shared_ptr<const SampleTable>& samples, const Ranks&) {
+    return std::make_unique<Points>(samples);
+  };
   entry->check = [](const Recipe&, const SampleTable&) {};
   entry->networks = [](const Recipe&, int64_t) { return Model{std::make_shared<Plane>(), make_head(Config(), 3, 1)}; };
   entry->make = [](const Recipe&, const SampleTable&, MethodParts parts) { return std::make_unique<ShiftedPoints>(std::move(parts)); };
@@ -149,6 +152,24 @@ TEST(BatchSource, APlanIsMadeOfItsBatches) {
   const TrainPlan plan = plan_training(points_input("x"));
   EXPECT_EQ(plan.steps_per_epoch, kBatches);
   EXPECT_EQ(plan.checkpoint_bytes, 2 * (6 + 3) * 4 + 8);  // weights, bias and their momentum; what was seen
+}
+
+TEST(BatchSource, ThatMakesAllRowsIsRefusedWhereThereAreSeveralRanks) {
+  const TemporaryFolder folder;
+  try {
+    on_ranks(2, [&](const Ranks& ranks) {
+      TrainInput input = points_input(folder / "run");
+      input.ranks = &ranks;
+      tell_failures(ranks, [&] {
+        train(input);
+        return 0;
+      });
+    });
+    FAIL() << "was not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("cannot make a rank's rows alone; train in one process"), std::string::npos) << error.what();
+  }
 }
 
 TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {

@@ -1,0 +1,102 @@
+#include "apps/debias/rank_environment.h"
+
+#include <array>
+#include <cstdlib>
+
+#include "debias/core/config.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+struct StarterVariables {
+  const char *starter, *rank, *size, *local_rank, *local_size;
+  bool leaves_halves;  // sets one of the two for processes that are alone, too
+};
+
+constexpr std::array<StarterVariables, 3> kStarters = {{
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", false},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_TASKS_PER_NODE", true},
+}};
+
+std::string value_of(const char* variable) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? "" : text;
+}
+
+int64_t number_of(const char* variable, const std::string& text, int64_t least, int64_t most) {
+  int64_t number = 0;
+  if (parse_integer(text, &number) && number >= least && number <= most) return number;
+  throw usage_error("{} is '{}', which is no number from {} to {}", variable, text, least, most);
+}
+
+// "4(x2),3" of SLURM: 4.
+int64_t leading_number(const char* variable) {
+  const std::string text = value_of(variable);
+  const size_t end = text.find_first_not_of("0123456789");
+  return text.empty() || end == 0 ? 1 : number_of(variable, text.substr(0, end), 1, 1 << 20);
+}
+
+std::optional<Place> place_in(const StarterVariables& names) {
+  const std::string rank = value_of(names.rank), size = value_of(names.size);
+  if (rank.empty() && size.empty()) return std::nullopt;
+  if (rank.empty() || size.empty()) {
+    if (names.leaves_halves) return std::nullopt;
+    throw usage_error("{} is set and {} is not; set both, as {} does, or neither", rank.empty() ? names.size : names.rank,
+                      rank.empty() ? names.rank : names.size, names.starter);
+  }
+  Place place;
+  place.size = number_of(names.size, size, 1, 1 << 20);
+  place.rank = number_of(names.rank, rank, 0, place.size - 1);
+  place.local_size = std::min(place.size, leading_number(names.local_size));
+  const std::string local_rank = value_of(names.local_rank);
+  place.local_rank = local_rank.empty() ? 0 : number_of(names.local_rank, local_rank, 0, place.size - 1);
+  return place;
+}
+
+void read_master(Rendezvous& rendezvous) {
+  const std::string host = value_of("MASTER_ADDR"), port = value_of("MASTER_PORT");
+  if (host.empty() && port.empty()) return;
+  if (host.empty() || port.empty()) {
+    throw usage_error("{} is set and {} is not; set both, or give --rendezvous HOST:PORT", host.empty() ? "MASTER_PORT" : "MASTER_ADDR",
+                      host.empty() ? "MASTER_ADDR" : "MASTER_PORT");
+  }
+  rendezvous.host = host;
+  rendezvous.port = static_cast<uint16_t>(number_of("MASTER_PORT", port, 1, 65535));
+}
+
+}  // namespace
+
+std::optional<RankStart> rank_start(const RankArguments& arguments) {
+  for (const auto& names : kStarters) {
+    const auto place = place_in(names);
+    if (!place) continue;
+    if (place->size == 1) return std::nullopt;
+    RankStart start;
+    start.place = *place;
+    if (arguments.rendezvous.empty()) {
+      read_master(start.rendezvous);
+    } else {
+      read_rendezvous(arguments.rendezvous, start.rendezvous);
+    }
+    if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
+      // A batch script has the variables of the tasks that it may start, and is none of them.
+      if (names.leaves_halves && value_of("SLURM_STEP_NUM_TASKS").empty()) return std::nullopt;
+      throw usage_error(
+          "{} says that this is one of {} processes, and not where they meet; give --rendezvous HOST:PORT of rank 0's machine, or "
+          "--rendezvous file:PATH in a folder that all see",
+          names.size, place->size);
+    }
+    start.rendezvous.interface = arguments.interface;
+    start.rendezvous.serves = place->rank == 0 && value_of("TORCHELASTIC_USE_AGENT_STORE") != "True";
+    if (const std::string restart = value_of("TORCHELASTIC_RESTART_COUNT"); !restart.empty() && restart != "0") {
+      start.rendezvous.round = restart;
+      start.is_restart = true;
+    }
+    return start;
+  }
+  return std::nullopt;
+}
+
+}  // namespace debias

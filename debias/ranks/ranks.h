@@ -1,0 +1,104 @@
+// The processes that train together: what one of them knows of the others, and what they exchange.
+//
+// Each has a rank, from 0; rank 0 leads: it alone reads and writes the run's folder. All exchanges are collective: every rank calls the
+// same ones, in the same order, with tensors of the same shape and type (which agreement.h makes sure of before the first; gloo ends the
+// process otherwise). One that fails throws on every rank that is left, naming the rank that does not answer, or saying what the one that
+// failed said. Sums are formed in the order of the ranks, so that their bytes depend on nothing else.
+//
+// A beat each half second says that a process is alive, however long it computes; a rank is lost when its beats stop.
+//
+// Alone, all of them return what they are given.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/ranks/rendezvous.h"
+
+namespace debias {
+
+struct RowRange {
+  int64_t begin = 0, end = 0;
+  int64_t size() const { return end - begin; }
+};
+
+// What was exchanged since the start, by kind.
+struct Traffic {
+  int64_t calls = 0;
+  int64_t bytes = 0;  // that this rank gave
+  double cpu_seconds = 0, seconds = 0;
+};
+
+// Ends a process because of another one: what that one said, or that it does not answer. Ranks::failed() passes it on as it is.
+class RankLost : public Error {
+ public:
+  using Error::Error;
+};
+
+class Ranks {
+ public:
+  enum class Channel { kRows, kStatistics, kSums };  // groups of their own, so that their orders cannot mix
+
+  static const Ranks& alone();
+
+  // Meets the others: all must come. Usage errors: a port in use, a file of an earlier run, two processes of one rank; resource errors name
+  // who has not come.
+  Ranks(const Place& place, const Rendezvous& rendezvous);
+  ~Ranks();
+  Ranks(const Ranks&) = delete;
+  Ranks& operator=(const Ranks&) = delete;
+
+  int64_t rank() const { return place_.rank; }
+  int64_t size() const { return place_.size; }
+  const Place& place() const { return place_; }
+  bool leads() const { return place_.rank == 0; }
+  bool is_alone() const { return place_.size == 1; }
+  int64_t cpus() const;  // for this process, where several share the machine
+
+  // The rows of a batch that are this rank's, or another's: [B r / W, B (r + 1) / W).
+  RowRange share_of(int64_t rows) const { return share_of(rows, place_.rank); }
+  RowRange share_of(int64_t rows, int64_t rank) const { return {rows * rank / place_.size, rows * (rank + 1) / place_.size}; }
+  int64_t largest_share(int64_t rows) const { return (rows + place_.size - 1) / place_.size; }
+
+  // [W, ...] of every rank's `own`.
+  at::Tensor gather(const at::Tensor& own, Channel channel = Channel::kRows) const;
+  // All rows, in order, of each rank's share of them: `own` [share_of(rows).size(), ...].
+  at::Tensor gather_rows(const at::Tensor& own, int64_t rows) const;
+  // Each tensor becomes the sum over the ranks of those in its place: ((rank 0 + rank 1) + rank 2) + ... Of one type.
+  void sum_ordered(const std::vector<at::Tensor>& tensors) const;
+  // Each tensor becomes rank 0's.
+  void take_from_leader(const std::vector<at::Tensor>& tensors) const;
+
+  // What `work` of rank 0 returns, on every rank. It may last as long as it will: the others wait while rank 0 is alive.
+  std::string leader_says(const std::function<std::string()>& work) const;
+  // On rank 0: what every rank tells it, by rank; elsewhere nothing.
+  std::vector<std::string> tell_leader(const std::string& text) const;
+
+  // To be called by a process that ends with an error of its own; the first to do so is heard. Returns what to say at the end of it: the
+  // error with the rank, or that of the rank that failed first.
+  Error failed(const Error& error) const;
+
+  // What another rank said when it failed, where it is known that one did.
+  RankLost told_failure() const;
+
+  Traffic traffic(Channel channel) const;
+
+ private:
+  struct State;
+  std::string await(const std::string& key, int64_t of_rank) const;
+
+  Place place_;
+  std::unique_ptr<State> state_;
+};
+
+// Runs `work` as one of the ranks: the others are told what it throws, which is then thrown on as what failed() makes of it.
+int tell_failures(const Ranks& ranks, const std::function<int()>& work);
+
+}  // namespace debias

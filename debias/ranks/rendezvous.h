@@ -1,0 +1,58 @@
+// Where the processes of one training meet, and which of them this one is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "debias/core/error.h"
+
+namespace debias {
+
+struct Place {
+  int64_t rank = 0, size = 1;              // of all processes
+  int64_t local_rank = 0, local_size = 1;  // of those on this machine
+};
+
+class Meeting;  // a store that threads of one process share, for tests
+
+struct Rendezvous {
+  std::string host;  // empty: a file, or threads
+  uint16_t port = 0;
+  bool serves = false;  // this process opens the port
+  std::string file;     // in a folder that all machines see; must not exist before
+  std::shared_ptr<Meeting> threads;
+  std::string interface;                                      // of the network, "eth0"; empty: that of the machine's name
+  std::string round = "0";                                    // of restarts that find the keys of the one before in the store
+  std::chrono::milliseconds setup = std::chrono::minutes(5);  // until all have come
+  std::chrono::milliseconds step = std::chrono::minutes(10);  // until an exchange of a step ends
+};
+
+std::shared_ptr<Meeting> meeting_of_threads();
+
+// What ended a process, as the others are told.
+struct RankFailure {
+  int64_t rank = 0;
+  ErrorKind kind = ErrorKind::kFailure;
+  std::string text;
+};
+
+// "HOST:PORT" or "file:PATH" into `rendezvous`; a usage error on anything else, or beyond port 65535.
+void read_rendezvous(const std::string& text, Rendezvous& rendezvous);
+
+// The store that processes of this machine meet at, opened before they are started: on a free port, or a usage error.
+class LocalMeeting {
+ public:
+  LocalMeeting();
+  ~LocalMeeting();
+  uint16_t port() const;
+  std::optional<RankFailure> failure() const;  // what the first process to fail said
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace debias

@@ -1,0 +1,324 @@
+// `debias train --ranks N`, and processes that others start: what they leave, what ends them, and with which line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <random>
+
+#include "debias/core/safetensors.h"
+#include "tests/apps/named_pictures.h"
+#include "tests/apps/rank_processes.h"
+#include "tests/support/small_disk.h"
+#include "tests/train/small_recipe_text.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::Not;
+
+std::map<std::string, std::string> weights_of(const std::string& run) {
+  const auto file = SafetensorsFile::open(run + "/checkpoints/last.safetensors");
+  std::map<std::string, std::string> all;
+  for (const auto& entry : file.tensors()) {
+    if (entry.name.ends_with("running_mean") || entry.name.ends_with("running_var")) continue;
+    std::string& bytes = all[entry.name];
+    bytes.resize(entry.end - entry.begin);
+    file.read(entry, bytes.data());
+  }
+  return all;
+}
+
+void expect_same_bytes(const std::string& a, const std::string& b) {
+  EXPECT_EQ(file_text(a + "/metrics.jsonl"), file_text(b + "/metrics.jsonl"));
+  EXPECT_TRUE(weights_of(a) == weights_of(b)) << b;
+}
+
+class RankRuns : public testing::Test {
+ protected:
+  RankRuns() { std::ofstream(recipe()) << kSmallRecipe; }
+  std::string recipe() const { return folder_ / "small.yaml"; }
+  std::string run_of(const std::string& name) const { return folder_ / name; }
+  std::vector<std::string> training(const std::string& name, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train", recipe(), "train.workers=1", "output=" + run_of(name)};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::vector<std::string> command(const std::string& name, const std::vector<std::string>& more = {}) const {
+    auto words = training(name, more);
+    words.insert(words.begin(), debias_binary());
+    return words;
+  }
+  // Long enough to be disturbed, with a checkpoint at almost every step.
+  std::vector<std::string> endless(const std::string& name, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train.epochs=5000", "train.checkpoint_every=0.001"};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(name, words);
+  }
+  bool trains(const std::string& name) const {
+    return soon([&] { return fs::exists(run_of(name) + "/checkpoints/previous.safetensors"); });
+  }
+  void expect_resumable(const std::string& name) const {
+    const std::string folder = run_of(name) + "/checkpoints/";  // killed between two names, a run has `previous` alone
+    const std::string file = folder + (fs::exists(folder + "last.safetensors") ? "last" : "previous") + ".safetensors";
+    const auto verified = run_debias({"checkpoint", "verify", file});
+    EXPECT_EQ(verified.exit, 0) << verified.err;
+  }
+  TemporaryFolder folder_;
+};
+
+// One line of complaint, at the end.
+void expect_complaint(const ProcessResult& result, int exit, const std::string& part) {
+  EXPECT_EQ(result.exit, exit) << result.err;
+  EXPECT_EQ(times("debias: ", result.err), 1u) << result.err;
+  EXPECT_THAT(result.err.substr(result.err.find("debias: ")), HasSubstr(part));
+}
+
+TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
+  const auto two = run_debias(training("two", {"--ranks", "2", "train.epochs=2"}));
+  ASSERT_EQ(two.exit, 0) << two.err;
+  EXPECT_THAT(two.out, HasSubstr("2 epochs in"));
+  EXPECT_EQ(times("epoch 1/2", file_text(run_of("two") + "/train.log")), 1u);
+  ASSERT_EQ(run_debias(training("one", {"train.micro_batch=8", "train.epochs=2"})).exit, 0);
+  expect_same_bytes(run_of("one"), run_of("two"));
+}
+
+TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
+  expect_complaint(run_debias(training("run", {"--ranks", "0"})), 2, "--ranks 0: give 1 or more");
+  expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 images of a batch");
+  expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5"})), 2, "one sees one image alone in a pass");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+ProcessResult run_with(const Background::Variables& variables, const std::vector<std::string>& words) {
+  return Background(words, variables).wait();
+}
+
+TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
+  expect_complaint(run_with({{"RANK", "0"}}, command("run")), 2, "RANK is set and WORLD_SIZE is not");
+  expect_complaint(run_with({{"WORLD_SIZE", "2"}}, command("run")), 2, "WORLD_SIZE is set and RANK is not");
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}}, command("run")), 2,
+                   "MASTER_ADDR is set and MASTER_PORT is not");
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run")), 2, "not where they meet");
+  expect_complaint(run_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}, command("run")), 2, "RANK is '2', which is no number from 0 to 1");
+  expect_complaint(run_with({{"OMPI_COMM_WORLD_RANK", "0"}}, command("run")), 2, "OMPI_COMM_WORLD_RANK is set and OMPI_COMM_WORLD_SIZE");
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29999"}},
+                            command("run", {"--ranks", "2"})),
+                   2, "leave --ranks out");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+TEST_F(RankRuns, AreRefusedAPortInUse) {
+  const int listener = socket(AF_INET6, SOCK_STREAM, 0);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_any;
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  socklen_t length = sizeof address;
+  getsockname(listener, reinterpret_cast<sockaddr*>(&address), &length);
+  const std::string port = std::to_string(ntohs(address.sin6_port));
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}}, command("run")), 2,
+                   "the port is in use");
+  close(listener);
+}
+
+// Two ranks that somebody else starts, each with words of its own; what they say.
+std::vector<ProcessResult> run_two(const std::vector<Background::Variables>& variables,
+                                   const std::vector<std::vector<std::string>>& words) {
+  Background first(words[0], variables[0]), second(words[1], variables[1]);
+  return {first.wait(), second.wait()};
+}
+
+TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
+  const std::string port = std::to_string(free_port()), file = "file:" + (folder_ / "meeting");
+  const auto of = [](const std::string& rank, const std::string& size, const std::string& local, int number) {
+    return Background::Variables{{rank, std::to_string(number)}, {size, "2"}, {local, std::to_string(number)}};
+  };
+  auto torchrun = [&](int number) {
+    auto all = of("RANK", "WORLD_SIZE", "LOCAL_RANK", number);
+    all["MASTER_ADDR"] = "127.0.0.1";
+    all["MASTER_PORT"] = port;
+    return all;
+  };
+  const std::vector<std::string> none, at_port = {"--rendezvous", "127.0.0.1:" + std::to_string(free_port())},
+                                       at_file = {"--rendezvous", file};
+  const std::vector<std::pair<std::function<Background::Variables(int)>, std::vector<std::string>>> starts = {
+      {torchrun, none},
+      {[&](int n) { return of("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", n); }, at_port},
+      {[&](int n) { return of("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", n); }, at_file}};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const std::string name = "run-" + std::to_string(i);
+    auto words = starts[i].second;
+    words.push_back("train.epochs=1");
+    const auto results = run_two({starts[i].first(0), starts[i].first(1)}, {command(name, words), command(name, words)});
+    for (const auto& result : results) EXPECT_EQ(result.exit, 0) << result.err;
+    EXPECT_EQ(results[1].out + results[1].err, "");
+    expect_same_bytes(run_of("run-0"), run_of(name));
+  }
+}
+
+TEST_F(RankRuns, OfABatchScriptAreOneProcess) {
+  const auto result = run_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}}, command("run", {"train.epochs=1"}));
+  EXPECT_EQ(result.exit, 0) << result.err;
+}
+
+class Disturbed : public RankRuns {};
+
+TEST_F(Disturbed, AKilledRankIsNamedAndTheRunGoesOn) {
+  for (const int rank : {0, 2}) {
+    const std::string name = "run-" + std::to_string(rank);
+    Background run(endless(name, {"--ranks", "3", "train.batch_size=12"}));
+    ASSERT_TRUE(trains(name)) << run.err();
+    kill(process_of_rank(run.id(), rank), SIGKILL);
+    expect_complaint(run.wait(), 5, "rank " + std::to_string(rank) + " of 3 was ended by signal 9");
+    expect_resumable(name);
+  }
+}
+
+TEST_F(Disturbed, AStoppedRankIsNamedAfterTheTimeout) {
+  Background run(endless("run", {"--ranks", "3", "train.batch_size=12", "train.rank_timeout=3"}));
+  ASSERT_TRUE(trains("run")) << run.err();
+  kill(process_of_rank(run.id(), 1), SIGSTOP);
+  expect_complaint(run.wait(), 5, "rank 1 of 3 does not answer any more");
+  expect_resumable("run");
+}
+
+TEST_F(Disturbed, ASignalToOneRankEndsAllWithACheckpoint) {
+  for (const int rank : {0, 1}) {
+    const std::string name = "run-" + std::to_string(rank);
+    Background run(endless(name, {"--ranks", "2"}));
+    ASSERT_TRUE(trains(name)) << run.err();
+    kill(process_of_rank(run.id(), rank), SIGTERM);
+    expect_complaint(run.wait(), 75, "rank " + std::to_string(rank) + " of 2: stopped by SIGTERM after step");
+    expect_resumable(name);
+  }
+}
+
+TEST_F(Disturbed, ASignalToTheLauncherGoesToAll) {
+  Background run(endless("run", {"--ranks", "2"}));
+  ASSERT_TRUE(trains("run")) << run.err();
+  kill(run.id(), SIGTERM);
+  expect_complaint(run.wait(), 75, "stopped by SIGTERM after step");
+}
+
+TEST_F(Disturbed, RanksEndWithTheirLauncher) {
+  Background run(endless("run", {"--ranks", "2"}));
+  ASSERT_TRUE(trains("run")) << run.err();
+  const pid_t ranks[] = {process_of_rank(run.id(), 0), process_of_rank(run.id(), 1)};
+  kill(run.id(), SIGKILL);
+  run.wait();
+  for (const pid_t rank : ranks) EXPECT_TRUE(soon([&] { return kill(rank, 0) != 0; })) << rank;
+  expect_resumable("run");
+}
+
+TEST_F(Disturbed, AMissingRankIsNamed) {
+  const Background::Variables first = {
+      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}};
+  expect_complaint(run_with(first, command("run", {"train.rank_timeout=2"})), 5, "rank 1 of 2 did not come within 2 s");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
+  const std::string port = std::to_string(free_port());
+  const auto of = [&](const char* rank) {
+    return Background::Variables{{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
+  };
+  const auto results = run_two({of("0"), of("1")}, {command("run"), command("run", {"train.batch_size=8"})});
+  for (const auto& result : results) {
+    expect_complaint(result, 2, "rank 1 of 2 has not the recipe of rank 0: train.batch_size is 16 on rank 0 and 8 there");
+  }
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+class DisturbedPictures : public Disturbed {
+ protected:
+  std::vector<std::string> pictures(const std::string& name, const std::string& root, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"data.train={name: image_folder, root: " + root + "}", "train.epochs=2"};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(name, words);
+  }
+  NamedPictures pictures_;
+};
+
+TEST_F(DisturbedPictures, RanksOfTwoListingsAreRefused) {
+  const std::string one = pictures_.folder("one", {"a", "b", "c", "d"}, "train"), port = std::to_string(free_port());
+  const std::string two = folder_ / "two";
+  fs::copy(one, two, fs::copy_options::recursive);
+  fs::remove(fs::directory_iterator(two + "/a")->path());
+  const auto of = [&](const char* rank) {
+    return Background::Variables{{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
+  };
+  const auto results = run_two({of("0"), of("1")}, {pictures("run", one), pictures("run", two)});
+  for (const auto& result : results) expect_complaint(result, 2, "rank 1 of 2 has not the training images of rank 0");
+  EXPECT_THAT(results[0].err, HasSubstr("images then"));
+}
+
+TEST_F(DisturbedPictures, AnUnreadableImageOfOneRankIsNamed) {
+  const std::string root = pictures_.folder("broken", {"a", "b", "c", "d"}, "train");
+  const fs::path broken = fs::directory_iterator(root + "/b")->path();
+  fs::resize_file(broken, fs::file_size(broken) / 2);
+  const ProcessResult result = Background(pictures("run", root, {"--ranks", "2"})).wait();
+  expect_complaint(result, 3, broken.filename().string());
+  EXPECT_THAT(result.err, testing::ContainsRegex("debias: rank [01] of 2: "));
+}
+
+TEST_F(Disturbed, AFullDiskOfRankZeroEndsAll) {
+  const SmallDisk disk(2 << 20);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing may be mounted here";
+  disk.fill(256 << 10);
+  auto words = command("elsewhere", {"--ranks", "2"});
+  words.push_back("output=" + (disk / "run"));
+  const ProcessResult result = Background(words).wait();
+  expect_complaint(result, 5, "rank 0 of 2: ");
+}
+
+// Kills of random ranks of four at random moments, each resumed: the bytes of the run that nothing disturbed.
+void expect_kills_change_nothing(RankRuns&, const std::string& whole, const std::function<std::vector<std::string>(bool resumes)>& words,
+                                 const std::string& run, int kills, unsigned seed) {
+  std::mt19937 random(seed);
+  int done = 0;
+  for (int start = 0; done < kills; ++start) {
+    Background process(words(start > 0));
+    const int rank = static_cast<int>(random() % 4);
+    const auto moment = std::chrono::milliseconds(random() % 4000);
+    pid_t victim = 0;
+    ASSERT_TRUE(soon([&] { return (victim = process_of_rank(process.id(), rank)) != 0; })) << process.err();
+    std::this_thread::sleep_for(moment);
+    if (kill(victim, SIGKILL) != 0) break;  // it has ended
+    const ProcessResult result = process.wait();
+    if (result.exit == 0) break;
+    expect_complaint(result, 5, "rank " + std::to_string(rank) + " of 4 was ended by signal 9");
+    ++done;
+  }
+  EXPECT_GT(done, 0);
+  const ProcessResult rest = Background(words(true)).wait();
+  ASSERT_EQ(rest.exit, 0) << rest.err;
+  expect_same_bytes(whole, run);
+}
+
+TEST_F(Disturbed, KillsAndResumesEndInTheSameBytes) {
+  const std::vector<std::string> recipe = {"--ranks", "4", "train.epochs=8", "train.checkpoint_every=0.2"};
+  ASSERT_EQ(Background(command("whole", recipe)).wait().exit, 0);
+  expect_kills_change_nothing(
+      *this, run_of("whole"),
+      [&](bool resumes) {
+        auto words = command("killed", recipe);
+        if (resumes) words.push_back("--resume");
+        return words;
+      },
+      run_of("killed"), 2, 7);
+}
+
+TEST_F(RankRuns, AreCertified) {
+  const auto result = run_debias({"certify", "ranks", recipe(), "--ranks", "2", "--steps", "4"});
+  EXPECT_EQ(result.exit, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 8 after 4 steps, byte for byte"));
+  expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
+}
+
+}  // namespace
+}  // namespace debias

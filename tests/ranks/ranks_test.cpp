@@ -1,0 +1,201 @@
+// Collectives among threads: shares, gathering, sums in the order of the ranks, what rank 0 says, and what is said of a rank that fails.
+#include "debias/ranks/ranks.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "tests/ranks/threads.h"
+
+namespace debias {
+namespace {
+
+using testing::HasSubstr;
+
+// Of each rank, all different.
+at::Tensor values_of(int64_t rank, int64_t count) {
+  return at::sin(at::arange(count, at::kFloat) * 0.37 + static_cast<double>(rank)) * std::pow(10.0, static_cast<double>(rank % 3));
+}
+
+TEST(Ranks, AloneGiveBackWhatTheyAreGiven) {
+  const Ranks& alone = Ranks::alone();
+  const at::Tensor rows = values_of(0, 6).view({3, 2});
+  EXPECT_TRUE(alone.leads() && alone.is_alone());
+  EXPECT_TRUE(alone.gather_rows(rows, 3).equal(rows));
+  const at::Tensor sum = rows.clone();
+  alone.sum_ordered({sum});
+  alone.take_from_leader({sum});
+  EXPECT_TRUE(sum.equal(rows));
+  EXPECT_EQ(alone.leader_says([] { return "said"; }), "said");
+}
+
+TEST(Ranks, SharesCoverABatchInOrder) {
+  on_ranks(3, [](const Ranks& ranks) {
+    for (const int64_t rows : {3, 4, 5, 7, 8, 256}) {
+      int64_t next = 0;
+      for (int64_t rank = 0; rank < 3; ++rank) {
+        const RowRange share = ranks.share_of(rows, rank);
+        EXPECT_EQ(share.begin, next);
+        EXPECT_LE(share.size(), ranks.largest_share(rows));
+        next = share.end;
+      }
+      EXPECT_EQ(next, rows);
+    }
+  });
+}
+
+TEST(Ranks, GatheredRowsStandAsInOneProcess) {
+  for (const int64_t W : {2, 3, 4}) {
+    on_ranks(W, [](const Ranks& ranks) {
+      for (const int64_t rows : {4, 7, 16}) {
+        const at::Tensor all = at::arange(rows * 6, at::kFloat).view({rows, 2, 3});
+        const RowRange share = ranks.share_of(rows);
+        EXPECT_TRUE(ranks.gather_rows(all.slice(0, share.begin, share.end), rows).equal(all)) << rows;
+        const at::Tensor keys = at::arange(rows, at::kLong);
+        EXPECT_TRUE(ranks.gather_rows(keys.slice(0, share.begin, share.end), rows).equal(keys));
+      }
+    });
+  }
+}
+
+TEST(Ranks, SumsAreFormedInTheOrderOfTheRanks) {
+  for (const int64_t W : {2, 3, 4, 5}) {
+    on_ranks(W, [W](const Ranks& ranks) {
+      for (const int64_t count : {1, 7, 1000, (1 << 20) + 13}) {  // below, and beyond, one piece
+        at::Tensor expected = values_of(0, count).clone();
+        for (int64_t rank = 1; rank < W; ++rank) expected += values_of(rank, count);
+        const at::Tensor own = values_of(ranks.rank(), count).clone(), small = at::full({2, 2}, static_cast<float>(ranks.rank()));
+        ranks.sum_ordered({own, small});
+        EXPECT_TRUE(own.equal(expected)) << W << " ranks, " << count;
+        EXPECT_TRUE(small.equal(at::full({2, 2}, static_cast<float>(W * (W - 1) / 2))));
+      }
+    });
+  }
+}
+
+TEST(Ranks, SumsKeepTheLayoutOfATensor) {
+  on_ranks(2, [](const Ranks& ranks) {
+    at::Tensor own = at::arange(2 * 3 * 2 * 2, at::kFloat).view({2, 3, 2, 2}).contiguous(at::MemoryFormat::ChannelsLast);
+    const at::Tensor doubled = own * 2;
+    ranks.sum_ordered({own});
+    EXPECT_TRUE(own.equal(doubled));
+    EXPECT_TRUE(own.is_contiguous(at::MemoryFormat::ChannelsLast));
+  });
+}
+
+TEST(Ranks, TakeRankZerosTensorsAndWords) {
+  on_ranks(3, [](const Ranks& ranks) {
+    at::Tensor tensor = values_of(ranks.rank(), 10).clone();
+    ranks.take_from_leader({tensor});
+    EXPECT_TRUE(tensor.equal(values_of(0, 10)));
+    for (int turn = 0; turn < 3; ++turn) {
+      const std::string said = ranks.leader_says([&] { return fmt::format("turn {} of rank {}", turn, ranks.rank()); });
+      EXPECT_EQ(said, fmt::format("turn {} of rank 0", turn));
+    }
+    const auto told = ranks.tell_leader(fmt::format("rank {}", ranks.rank()));
+    EXPECT_EQ(told, ranks.leads() ? (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}) : std::vector<std::string>{});
+  });
+}
+
+// What every rank hears when `work` ends some of them; "" of a rank that went on.
+std::vector<std::string> heard(int64_t W, const std::function<void(const Ranks&)>& work) {
+  std::vector<std::string> texts(W);
+  std::mutex mutex;
+  on_ranks(W, [&](const Ranks& ranks) {
+    try {
+      work(ranks);
+    } catch (const Error& error) {
+      const Error said = ranks.failed(error);
+      const std::lock_guard lock(mutex);
+      texts[ranks.rank()] = fmt::format("{} {}", static_cast<int>(said.kind()), said.what());
+    }
+  });
+  return texts;
+}
+
+TEST(Ranks, AllHearTheErrorOfTheRankThatFails) {
+  const auto texts = heard(3, [](const Ranks& ranks) {
+    if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
+    ranks.gather(at::ones({4}));
+  });
+  for (const auto& text : texts) EXPECT_EQ(text, "2 rank 1 of 3: image 'a.png' cannot be read");
+}
+
+TEST(Ranks, AnErrorOfRankZeroEndsTheWaitForIt) {
+  const auto texts =
+      heard(3, [](const Ranks& ranks) { ranks.leader_says([]() -> std::string { throw resource_error("the disk is full"); }); });
+  for (const auto& text : texts) EXPECT_EQ(text, "4 rank 0 of 3: the disk is full");
+}
+
+TEST(Ranks, ARankThatGoesWithoutAWordIsNamed) {
+  const auto texts = heard(3, [](const Ranks& ranks) {
+    ranks.gather(at::ones({4}));
+    if (ranks.rank() == 2) return;
+    ranks.gather(at::ones({4}));
+  });
+  EXPECT_EQ(texts[2], "");
+  for (const int64_t rank : {0, 1}) EXPECT_THAT(texts[rank], HasSubstr("rank 2 of 3 does not answer any more")) << rank;
+}
+
+TEST(Ranks, OnesThatDoNotComeAreNamed) {
+  const auto meeting = meeting_of_threads();
+  Rendezvous rendezvous = thread_rendezvous(meeting);
+  rendezvous.setup = std::chrono::milliseconds(300);
+  try {
+    const Ranks ranks({.rank = 0, .size = 3}, rendezvous);
+    FAIL() << "nobody was missed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kResource);
+    EXPECT_THAT(error.what(), HasSubstr("ranks 1, 2 of 3 did not come within"));
+  }
+}
+
+TEST(Ranks, TwoOfOneRankAreRefused) {
+  const auto meeting = meeting_of_threads();
+  Rendezvous rendezvous = thread_rendezvous(meeting);
+  rendezvous.setup = std::chrono::milliseconds(100);
+  EXPECT_THROW(Ranks({.rank = 0, .size = 2}, rendezvous), Error);
+  try {
+    const Ranks ranks({.rank = 0, .size = 2}, rendezvous);
+    FAIL() << "came twice";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_THAT(error.what(), HasSubstr("rank 0 has come already"));
+  }
+}
+
+TEST(Ranks, OnesThatCountDifferentlyAreRefused) {
+  const auto meeting = meeting_of_threads();
+  std::atomic<int> refused{0};
+  std::vector<std::thread> threads;
+  for (const int64_t rank : {0, 1}) {
+    threads.emplace_back([&, rank] {
+      try {
+        const Ranks ranks({.rank = rank, .size = rank == 0 ? 2 : 3}, thread_rendezvous(meeting));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+        EXPECT_THAT(error.what(), HasSubstr("rendezvous: this is one of 3 processes, rank 0 one of 2")) << rank;
+        ++refused;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(refused, 2);
+}
+
+TEST(Rendezvous, ReadsHostsAndFiles) {
+  Rendezvous rendezvous;
+  read_rendezvous("node-1:29500", rendezvous);
+  EXPECT_EQ(rendezvous.host, "node-1");
+  EXPECT_EQ(rendezvous.port, 29500);
+  read_rendezvous("file:/shared/meet", rendezvous);
+  EXPECT_EQ(rendezvous.file, "/shared/meet");
+  for (const char* bad : {"", "node", "node:", ":1", "node:0", "node:70000", "node:1x", "file:"}) {
+    EXPECT_THROW(read_rendezvous(bad, rendezvous), Error) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace debias

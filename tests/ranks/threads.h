@@ -1,0 +1,44 @@
+// Ranks as threads of one process, over a store in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "debias/ranks/ranks.h"
+
+namespace debias {
+
+inline Rendezvous thread_rendezvous(const std::shared_ptr<Meeting>& meeting) {
+  Rendezvous rendezvous;
+  rendezvous.threads = meeting;
+  rendezvous.setup = rendezvous.step = std::chrono::seconds(60);
+  return rendezvous;
+}
+
+// `work` on each of W ranks; the first exception of any is thrown again, after all have ended.
+inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work) {
+  const auto meeting = meeting_of_threads();
+  std::vector<std::exception_ptr> errors(W);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < W; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        const Ranks ranks({.rank = rank, .size = W, .local_rank = rank, .local_size = W}, thread_rendezvous(meeting));
+        work(ranks);
+      } catch (...) {
+        errors[rank] = std::current_exception();
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+}  // namespace debias
