@@ -236,8 +236,9 @@ TEST(RankTraining, RefusesRanksThatDiffer) {
         Config other = root;
         other.assign(change);
         input.recipe = read_recipe(other);
-        input.dataset = make_dataset(input.recipe.train_data);
-        input.data.sets["train"] = fingerprint(*input.dataset, input.recipe.train_data, Verify::kListing);
+        const std::shared_ptr<const Dataset> dataset = make_dataset(input.recipe.train_data);
+        input.dataset = dataset;
+        input.data.sets["train"] = fingerprint(*dataset, input.recipe.train_data, Verify::kListing);
       });
     });
   };
