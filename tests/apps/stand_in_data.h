@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "debias/data/class_selection.h"
+#include "debias/data/readers/class_selection.h"
 #include "tests/data/fixture_files.h"
 
 namespace debias::fixture {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "debias/core/registry.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "tests/evaluate/toy.h"
 #include "tests/support/temporary_folder.h"
