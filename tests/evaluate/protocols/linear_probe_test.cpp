@@ -109,8 +109,8 @@ TEST(EncodedBatches, OfUnchangedViewsEqualTheStoredOnes) {
     return model.parameters()[0];
   };
   const at::Tensor stored = weights(stored_batches(features, 5, 4));
-  EXPECT_TRUE(at::allclose(weights(encoded_batches(encoder, data, views, 5, 0, "fp32", 4)), stored, 1e-5, 1e-6));
-  EXPECT_TRUE(at::allclose(weights(encoded_batches(encoder, data, views, 5, 2, "fp32", 4)), stored, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(weights(encoded_batches(encoder, data, views, 5, 0, Precision::kFp32, 4)), stored, 1e-5, 1e-6));
+  EXPECT_TRUE(at::allclose(weights(encoded_batches(encoder, data, views, 5, 2, Precision::kFp32, 4)), stored, 1e-5, 1e-6));
   EXPECT_FALSE(at::allclose(weights(stored_batches(features, 5, 5)), stored, 1e-5, 1e-6));
 }
 
@@ -119,7 +119,7 @@ TEST(EncodedBatches, NameTheSampleWhoseFeatureIsNotFinite) {
   data->set_label(0, kUnknown);  // leaves sample 1 alone
   ToyEncoder encoder;
   encoder.poison = NAN;
-  const ProbeBatches batches = encoded_batches(encoder, data, eval_views(Config(), data->info()), 5, 0, "fp32", 1);
+  const ProbeBatches batches = encoded_batches(encoder, data, eval_views(Config(), data->info()), 5, 0, Precision::kFp32, 1);
   EXPECT_NE(error_of(ErrorKind::kNumeric, [&] { batches(0, [](const at::Tensor&, const at::Tensor&) {}); }).find("(toy/1.png)"),
             std::string::npos);
 }
