@@ -28,7 +28,7 @@ naive::Batch batch_of(const Case& c, bool labelled) {
 
 at::Tensor labels_of(const naive::Batch& batch) { return batch.labels.empty() ? at::Tensor() : integers(batch.labels); }
 
-void expect_same(const ObjectiveResult& found, const naive::Result& expected, const std::string& what) {
+void expect_same(const ObjectiveResult& found, const naive::Result& expected, const std::string& what, double tolerance = kTolerance) {
   EXPECT_NEAR(found.value.item<double>(), expected.value, kTolerance) << what;
   ASSERT_EQ(found.anchors, static_cast<int64_t>(expected.per_anchor.size())) << what;
   for (int64_t row = 0; row < found.anchors; ++row) {
@@ -36,7 +36,7 @@ void expect_same(const ObjectiveResult& found, const naive::Result& expected, co
     if (std::isnan(expected.per_anchor[row])) {
       EXPECT_TRUE(std::isnan(own)) << what << ", row " << row;
     } else {
-      EXPECT_NEAR(own, expected.per_anchor[row], kTolerance) << what << ", row " << row;
+      EXPECT_NEAR(own, expected.per_anchor[row], tolerance) << what << ", row " << row;
     }
   }
   EXPECT_EQ(found.anchors_used, expected.used) << what;
@@ -114,7 +114,9 @@ TEST(Oracle, DebiasedPositives) {
                                        .drop_false_negatives(drop);
               const auto expected = naive::evaluate(batch, c.temperature, aggregation == Aggregation::kPairs,
                                                     [&](const auto& e) { return naive::debiased_positives(e, options); });
-              expect_same(debiased_positives(batch.z, options, labels_of(batch)), expected, named(c, options));
+              // Unguarded, the last form's mean less its true negatives nearly cancels in some anchors, and its logarithm has the rest.
+              const double tolerance = form == PositiveForm::kFinal ? 10 * kTolerance : kTolerance;
+              expect_same(debiased_positives(batch.z, options, labels_of(batch)), expected, named(c, options), tolerance);
             }
           }
         }
