@@ -24,7 +24,7 @@ struct LoadedRun {
   std::shared_ptr<Classifier> classifier;  // null where the run has none
   std::optional<NameTable> names;          // of its training set; older checkpoints do not say
   DataRecord data;                         // what its data sets were; likewise empty
-  int64_t channels = 3;  // of its images
+  int64_t channels = 3;                    // of its images
   uint64_t seed = 1;
   int64_t epoch = 0;  // finished epochs
 };

@@ -17,7 +17,13 @@ constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 
 
 RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
                      std::optional<int64_t> self, double temperature, int64_t memory_budget)
-    : anchors_(anchors.detach()), keys_(keys), group_(group), key_group_(key_group), self_(self), temperature_(temperature), memory_budget_(memory_budget) {
+    : anchors_(anchors.detach()),
+      keys_(keys),
+      group_(group),
+      key_group_(key_group),
+      self_(self),
+      temperature_(temperature),
+      memory_budget_(memory_budget) {
   if (!square()) keys_ = keys_.detach();
   if (square()) {
     key_group_ = group_;
@@ -43,7 +49,8 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
           context->saved_data["group"].toTensor(),
           key_group,
           self < 0 ? std::nullopt : std::optional<int64_t>(self),
-          context->saved_data["temperature"].toDouble(), context->saved_data["memory_budget"].toInt()};
+          context->saved_data["temperature"].toDouble(),
+          context->saved_data["memory_budget"].toInt()};
 }
 
 void RowBlocks::each(const std::function<void(const Block&)>& visit) const {

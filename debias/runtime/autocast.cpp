@@ -4,8 +4,7 @@
 
 namespace debias {
 
-Autocast::Autocast(c10::DeviceType device, Precision precision)
-    : device_(device), before_(at::autocast::is_autocast_enabled(device)) {
+Autocast::Autocast(c10::DeviceType device, Precision precision) : device_(device), before_(at::autocast::is_autocast_enabled(device)) {
   at::autocast::increment_nesting();
   at::autocast::set_autocast_enabled(device_, precision == Precision::kBf16);
   if (precision == Precision::kBf16) at::autocast::set_autocast_dtype(device_, at::kBFloat16);

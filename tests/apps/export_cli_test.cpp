@@ -142,9 +142,10 @@ TEST_F(Exporting, ReplacesAnEarlierExportAsAWholeAndNothingElse) {
 
 TEST_F(Exporting, RefusesWhatItCannotWriteInOneLine) {
   expect_refused(run_debias({"export", run_folder(), "--format", "onxx"}), 2, "unknown value 'onxx'; did you mean 'onnx'?");
-  expect_refused(run_debias({"export", convnet(), "--format", "onnx"}), 2,
-                 "--format onnx: the encoder ('simple_convnet') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
-                 "form here; give --format safetensors");
+  expect_refused(
+      run_debias({"export", convnet(), "--format", "onnx"}), 2,
+      "--format onnx: the encoder ('simple_convnet') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
+      "form here; give --format safetensors");
   EXPECT_TRUE(names_in(convnet() + "/exported").empty());
   expect_refused(run_debias({"export", path("nothing")}), 3, "no such run folder");
   expect_refused(run_debias({"export", run_folder(), "--format", "onnx", "--ouut", "x"}), 2, "did you mean '--out'");
