@@ -18,6 +18,7 @@
 
 #include "apps/debias/large_blocks.h"
 #include "debias/core/npy.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
 #include "debias/train/run_parts.h"
 
