@@ -20,6 +20,7 @@ class StandInData {
     bffhq();
     image_net("imagenet100", 6);
     image_net("imagenet9", 8);
+    image_net_a();
   }
 
  private:
@@ -95,6 +96,19 @@ class StandInData {
         }
       }
     }
+  }
+
+  // Without the folders of one class; and the clusterings of the validation images.
+  void image_net_a() const {
+    namespace fs = std::filesystem;
+    std::string clusters = "path,cluster1,cluster2,cluster3\n";
+    for (const auto& [group, label] : read_class_selection("imagenet9").label_of) {
+      clusters += group + "/" + group + "_0.png,0,1,2\n";
+      if (label == 0) continue;
+      fs::create_directories(root_ + "imagenet-a/" + group);
+      fs::create_hard_link(root_ + "imagenet9.png", root_ + "imagenet-a/" + group + "/0.png");
+    }
+    write(root_ + "imagenet9/clusters.csv", {clusters.begin(), clusters.end()});
   }
 
   std::string root_;
