@@ -95,6 +95,22 @@ void add_point(SweepPlan& plan, const SweepPoint& point, const Config& recipe) {
   }
 }
 
+// The shortest end of grid[i]'s key, in whole parts and not beginning with a number, that no other key ends in.
+std::string short_key(const std::vector<std::pair<std::string, std::string>>& grid, size_t i) {
+  const std::string& key = grid[i].first;
+  const auto is_told_apart = [&](const std::string& end) {
+    return std::ranges::none_of(grid, [&](const auto& other) {
+      return other.first != key && (other.first == end || other.first.ends_with("." + end));
+    });
+  };
+  for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
+    const std::string end = key.substr(dot + 1);
+    const bool is_number = end.find_first_not_of("0123456789") >= end.find('.');
+    if (!is_number && is_told_apart(end)) return end;
+  }
+  return key;
+}
+
 }  // namespace
 
 std::string SweepPoint::folder() const {
@@ -103,11 +119,10 @@ std::string SweepPoint::folder() const {
   return variant.empty() || values.empty() ? variant + values : variant + "/" + values;
 }
 
-std::string SweepPoint::label() const {
+std::string SweepPoint::label(const std::string& without) const {
   std::string text = variant;
-  for (const auto& [key, value] : grid) {
-    const std::string last = key.substr(key.rfind('.') + 1);  // npos + 1 is 0
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", last, value);
+  for (size_t i = 0; i < grid.size(); ++i) {
+    if (grid[i].first != without) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", short_key(grid, i), grid[i].second);
   }
   return text;
 }

@@ -27,7 +27,8 @@ struct SweepPoint {
   std::vector<std::pair<std::string, std::string>> grid;  // key and value, in the file's order
 
   std::string folder() const;  // "end/optimizer.learning_rate=3e-3"; "" where there is one point
-  std::string label() const;   // "end, learning_rate 3e-3"
+  // "end, learning_rate 3e-3": of each key as much of its end as no other key of the grid shares. `without`: a key that is left out.
+  std::string label(const std::string& without = "") const;
   bool operator==(const SweepPoint&) const = default;
 };
 

@@ -70,6 +70,16 @@ TEST_F(SweepFile, MakesARunOfEachVariantGridValueAndSeed) {
   EXPECT_EQ(last["output"], "runs/tiny/b/objective.0.tau_plus=0.1/seed-1");
 }
 
+TEST(SweepPointLabel, NamesKeysByWhatTellsThemApart) {
+  const SweepPoint point = {"a", {{"train.epochs", "3"}, {"objective.1.weight", "0.5"}, {"objective.0.weight", "1"}}};
+  EXPECT_EQ(point.label(), "a, epochs 3, objective.1.weight 0.5, objective.0.weight 1");
+  EXPECT_EQ(point.label("objective.1.weight"), "a, epochs 3, objective.0.weight 1");
+  const SweepPoint sections = {"", {{"data.train.root", "x"}, {"data.test.root", "y"}, {"seed", "1"}}};
+  EXPECT_EQ(sections.label(), "train.root x, test.root y, seed 1");
+  const SweepPoint within = {"", {{"objective.temperature", "1"}, {"temperature", "2"}}};
+  EXPECT_EQ(within.label(), "objective.temperature 1, temperature 2");
+}
+
 TEST_F(SweepFile, WithoutVariantsGridAndSeedsIsTheRecipeItself) {
   const SweepPlan plan = read("");
   EXPECT_THAT(names(plan), ElementsAre("seed-1"));
