@@ -113,6 +113,18 @@ class CorruptedImages : public Dataset {
   DatasetInfo info_;
 };
 
+// 0.05 of "5pct".
+double conflicting_share(const std::string& ratio) {
+  constexpr std::array<std::pair<ConflictRatio, double>, 4> kShares = {
+      {{ConflictRatio::k05, 0.005}, {ConflictRatio::k1, 0.01}, {ConflictRatio::k2, 0.02}, {ConflictRatio::k5, 0.05}}};
+  std::vector<std::string> known;
+  for (const auto& [name, share] : kShares) {
+    known.emplace_back(enum_name(name));
+    if (known.back() == ratio) return share;
+  }
+  throw usage_error("data make corrupted_cifar10: ratios: unknown share '{}'{}", ratio, suggestion(ratio, known));
+}
+
 bool has_ratio_folder(const std::string& root) {
   for (const auto& [name, ratio] : EnumNames<ConflictRatio>::values) {
     std::error_code failure;
@@ -141,6 +153,8 @@ const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
           .add("root", &CorruptedCifar10Recipe::root_, "folder with CIFAR-10")
           .add("correlation", &CorruptedCifar10Recipe::correlation_, Range::closed(0, 1),
                "share of images with their class's own corruption")
+          .add("ratios", &CorruptedCifar10Recipe::ratios_,
+               "shares of conflicting images in one folder, in place of correlation: some of 0.5pct, 1pct, 2pct and 5pct")
           .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train set aside as valid")
           .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "of every corruption")
           .add("corruptions", &CorruptedCifar10Recipe::corruptions_, "type0, type1 or a list of ten, in the order of the classes")
@@ -189,6 +203,16 @@ MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe) {
   return made;
 }
 
+std::vector<std::pair<std::string, MadeParts>> corrupted_cifar10_shares(const CorruptedCifar10Recipe& recipe) {
+  std::vector<std::pair<std::string, MadeParts>> shares;
+  std::set<std::string> seen;
+  for (const auto& ratio : recipe.ratios()) {
+    if (!seen.insert(ratio).second) throw usage_error("data make corrupted_cifar10: ratios: {} is given twice", ratio);
+    shares.emplace_back(ratio, corrupted_cifar10_parts(CorruptedCifar10Recipe(recipe).correlation(1 - conflicting_share(ratio))));
+  }
+  return shares;
+}
+
 std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options) {
   DatasetInfo info = info_of(kType0);
   if (options.ratio() == ConflictRatio::kMade) {
@@ -204,6 +228,7 @@ std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& o
   SplitFolders folders;
   folders.train = {share + "/align", share + "/conflict"};
   folders.valid = {share + "/valid"};
+  apply_about(options.root() + "/" + share, info);
   return read_named_images(std::move(info), options.root(), folders, options.split(), options);
 }
 

@@ -3,6 +3,7 @@
 // Read from a folder, of two kinds: one that `debias data make corrupted_cifar10` wrote (made_folder.h), or the archive that Lee et al.
 // (2021) publish, whose root holds a folder per share of bias-conflicting images, chosen by `ratio`, and one test/ for all of them:
 //   root/{0.5pct,1pct,2pct,5pct}/{align,conflict,valid}/..., root/test/...
+// `data make` writes that one, too, where it is asked for `ratios`.
 // The construction is that of Nam et al., "Learning from failure" (2020).
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "debias/data/builders/made_folder.h"
 #include "debias/data/dataset.h"
@@ -48,6 +50,7 @@ class CorruptedCifar10Recipe {
  public:
   DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, root, "")
   DEBIAS_OPTION(CorruptedCifar10Recipe, double, correlation, 0.95)
+  DEBIAS_OPTION(CorruptedCifar10Recipe, std::vector<std::string>, ratios, {})
   DEBIAS_OPTION(CorruptedCifar10Recipe, double, valid_fraction, 0.1)
   DEBIAS_OPTION(CorruptedCifar10Recipe, int64_t, severity, 5)
   DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, corruptions, "type0")
@@ -62,6 +65,9 @@ class CorruptedCifar10Recipe {
 // the seed, its split and its index alone.
 // Usage errors: a list of corruptions that is not ten known names. Data errors: those of cifar.h and of frost_textures.h.
 MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe);
+
+// Of `ratios`, the parts of each, by its name: correlation is 1 - the share of conflicting images. Usage errors: an unknown one, one twice.
+std::vector<std::pair<std::string, MadeParts>> corrupted_cifar10_shares(const CorruptedCifar10Recipe& recipe);
 
 // Corruption of each image by that rule; `labels[i]` in [0, 10).
 std::vector<int64_t> ordered_biases(const std::vector<int64_t>& labels, double correlation);

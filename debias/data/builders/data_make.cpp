@@ -67,9 +67,25 @@ Config with_joined_corruptions(const Config& section) {
 
 MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::string& out, Progress& progress) {
   const auto recipe = CorruptedCifar10Recipe::table().read(with_joined_corruptions(section), "data make corrupted_cifar10", {"name"});
+  if (!recipe.ratios().empty() && section.find("correlation") != nullptr) {
+    throw usage_error("{}data make corrupted_cifar10: ratios say how many images conflict, and so does correlation; leave one out",
+                      section.find("correlation")->prefix());
+  }
   nlohmann::ordered_json options = kept_options(recipe);
   options["frost"] = recipe.frost().empty() ? "procedural" : "files";
-  MadeCounts counts = write_made_folder(out, corrupted_cifar10_parts(recipe), options, progress);
+  options.erase("ratios");
+  MadeCounts counts;
+  if (recipe.ratios().empty()) {
+    counts = write_made_folder(out, corrupted_cifar10_parts(recipe), options, progress);
+  } else {
+    std::vector<MadeShare> shares;
+    for (const auto& [ratio, parts] : corrupted_cifar10_shares(recipe)) {
+      options.erase("correlation");
+      options["ratio"] = ratio;
+      shares.push_back({ratio, parts, options});
+    }
+    counts = write_made_shares(out, shares, progress);
+  }
   const bool uses_frost = recipe.corruptions() == "type0" || recipe.corruptions().find("frost") != std::string::npos;
   if (uses_frost && recipe.frost().empty()) counts.remarks.push_back("frost is laid over from drawn textures, not the published ones");
   return counts;

@@ -44,11 +44,14 @@ void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
 struct Part {
   std::string split;
   const Dataset* images = nullptr;
+  std::string share = {};  // that train and valid lie below
+
+  std::string name() const { return share.empty() ? split : share + "/" + split; }
 };
 
 std::string folder_of(const Part& part, int64_t label, int64_t bias) {
   const std::string first = part.split == "train" ? (label == bias ? "align" : "conflict") : part.split;
-  return first + "/" + std::to_string(label);
+  return (part.share.empty() ? "" : part.share + "/") + first + "/" + std::to_string(label);
 }
 
 void make_folders(const fs::path& root, const Part& part) {
@@ -80,7 +83,7 @@ void write_images(const fs::path& root, const Part& part, int64_t done, Progress
 }
 
 MadeCounts::Part count_of(const Part& part) {
-  MadeCounts::Part count{part.split, 0, 0};
+  MadeCounts::Part count{part.name(), 0, 0};
   for (int64_t i = 0; i < part.images->size(); ++i) {
     ++(part.images->label(i) == part.images->bias(i) ? count.aligned : count.conflicting);
   }
@@ -100,7 +103,7 @@ bool is_extent(const Json& value) {
   return value.is_number_unsigned() && value.get<uint64_t>() <= kLongestSide;
 }
 
-void apply_about(const std::string& path, DatasetInfo& info) {
+void read_about(const std::string& path, DatasetInfo& info) {
   const std::vector<uint8_t> bytes = read_file_bytes(path, kLargestAbout);
   const Json about = Json::parse(bytes, nullptr, false);
   const auto fail = [&](const std::string& reason) { throw FileError(path, reason); };
@@ -124,14 +127,22 @@ void apply_about(const std::string& path, DatasetInfo& info) {
 }  // namespace
 
 MadeCounts write_made_folder(const std::string& out, const MadeParts& made, const Json& options, Progress& progress) {
-  std::vector<Part> parts = {{"train", made.train.get()}};
-  if (made.valid) parts.push_back({"valid", made.valid.get()});
-  parts.push_back({"test", made.test.get()});
+  return write_made_shares(out, {{"", made, options}}, progress);
+}
+
+MadeCounts write_made_shares(const std::string& out, const std::vector<MadeShare>& shares, Progress& progress) {
+  std::vector<Part> parts;
+  for (const auto& [share, made, options] : shares) {
+    parts.push_back({"train", made.train.get(), share});
+    if (made.valid) parts.push_back({"valid", made.valid.get(), share});
+  }
+  const MadeParts& first = shares.front().parts;
+  parts.push_back({"test", first.test.get()});
   AtomicFolder folder(out);
   const fs::path root = folder.building();
   int64_t total = 0;
   for (const Part& part : parts) total += part.images->size();
-  progress.begin("making " + made.train->info().name, total);
+  progress.begin("making " + first.train->info().name, total);
   MadeCounts counts;
   int64_t done = 0;
   for (const Part& part : parts) {
@@ -140,7 +151,9 @@ MadeCounts write_made_folder(const std::string& out, const MadeParts& made, cons
     done += part.images->size();
     counts.parts.push_back(count_of(part));
   }
-  write_file_atomically((root / kAbout).string(), about_json(made.train->info(), options).dump(2) + "\n");
+  for (const auto& [share, made, options] : shares) {
+    write_file_atomically((root / share / kAbout).string(), about_json(made.train->info(), options).dump(2) + "\n");
+  }
   progress.end();
   folder.commit();
   return counts;
@@ -153,10 +166,14 @@ bool is_made_folder(const std::string& root) {
   return fs::exists(path / kAbout, failure) || fs::is_directory(path / "align", failure) || fs::is_directory(path / "conflict", failure);
 }
 
-std::unique_ptr<Dataset> read_made_folder(DatasetInfo info, const std::string& root, FolderSplit split, const HoldOutOptions& hold_out) {
+void apply_about(const std::string& root, DatasetInfo& info) {
   const std::string about = (fs::path(root) / kAbout).string();
   std::error_code failure;
-  if (fs::exists(about, failure)) apply_about(about, info);
+  if (fs::exists(about, failure)) read_about(about, info);
+}
+
+std::unique_ptr<Dataset> read_made_folder(DatasetInfo info, const std::string& root, FolderSplit split, const HoldOutOptions& hold_out) {
+  apply_about(root, info);
   return read_named_images(std::move(info), root, SplitFolders(), split, hold_out);
 }
 

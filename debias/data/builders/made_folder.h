@@ -5,6 +5,8 @@
 //   valid/<class>/..., test/<class>/...
 //
 // The layout is that of named_images.h, so that programs written for Lee et al.'s data sets read it too; <class> is the target's number.
+// Several shares of conflicting images go into one folder as in their archive: about.json, train and valid below a folder of each share,
+// and one test/ beside these.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -39,8 +41,19 @@ struct MadeCounts {
 MadeCounts write_made_folder(const std::string& out, const MadeParts& parts, const nlohmann::ordered_json& options,
                              Progress& progress = Progress::silent());
 
+struct MadeShare {
+  std::string folder;  // "5pct"
+  MadeParts parts;
+  nlohmann::ordered_json options;
+};
+// The same of several shares; the test images are those of the first.
+MadeCounts write_made_shares(const std::string& out, const std::vector<MadeShare>& shares, Progress& progress = Progress::silent());
+
 // Whether `root` holds such a folder: about.json, align/ or conflict/.
 bool is_made_folder(const std::string& root);
+
+// What about.json of the folder `root`, where it has one, says of its images; data errors as of read_made_folder().
+void apply_about(const std::string& root, DatasetInfo& info);
 
 // One split of it. `info` gives the name and stands for what about.json does not say; a data error where that file is damaged or
 // tells of another data set.

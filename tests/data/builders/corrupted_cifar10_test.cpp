@@ -90,6 +90,27 @@ TEST_F(CorruptedCifar10, MakesAndReadsAFolder) {
   EXPECT_EQ(open(", correlation: 0.5")->size(), 180);  // a made folder keeps its own
 }
 
+TEST_F(CorruptedCifar10, SeveralSharesAreOneFolderWithOneTest) {
+  const MadeCounts counts = build(", ratios: [5pct, 1pct], corruptions: type1, valid_fraction: 0.1");
+  std::vector<std::string> names;
+  for (const auto& part : counts.parts) names.push_back(part.split);
+  EXPECT_THAT(names, testing::ElementsAre("5pct/train", "5pct/valid", "1pct/train", "1pct/valid", "test"));
+  const auto recipe = CorruptedCifar10Recipe().root(folder_ / "cifar").corruptions("type1").valid_fraction(0.1);
+  for (const auto& [ratio, correlation] : {std::pair{"5pct", 0.95}, {"1pct", 0.99}}) {
+    const MadeParts parts = corrupted_cifar10_parts(CorruptedCifar10Recipe(recipe).correlation(correlation));
+    for (const auto& [split, made] : {std::pair{"train", parts.train}, {"valid", parts.valid}, {"test", parts.test}}) {
+      const auto read = open(fmt::format(", ratio: {}, split: {}", ratio, split));
+      ASSERT_EQ(read->size(), made->size());
+      for (int64_t i = 0; i < read->size(); ++i) {
+        EXPECT_EQ(read->bias(i), made->bias(i));
+        EXPECT_EQ(read->get(i).image.pixels, made->get(i).image.pixels) << ratio << split << i;
+      }
+      EXPECT_EQ(read->info().bias_names[9], "original");  // of the corruptions that were asked for
+    }
+  }
+  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open(""); }), HasSubstr("write ratio: 0.5pct"));
+}
+
 TEST_F(CorruptedCifar10, OptionsShapeWhatIsMade) {
   const MadeCounts all = build(", valid_fraction: 0, corruptions: type1, severity: 1", "type1");
   ASSERT_EQ(all.parts.size(), 2u);
@@ -116,6 +137,9 @@ TEST_F(CorruptedCifar10, RefusesWhatItCannotMake) {
   EXPECT_THAT(message(", corruptions: [snow, fog]"), HasSubstr("expected ten, one a class, found 2"));
   EXPECT_THAT(message(", corruptions: [snow, snow]"), HasSubstr("given twice"));
   EXPECT_THAT(message(", corruptions: [snow, snwo]"), HasSubstr("did you mean 'snow'"));
+  EXPECT_THAT(message(", ratios: [5pc]"), HasSubstr("unknown share '5pc'; did you mean '5pct'"));
+  EXPECT_THAT(message(", ratios: [1pct, 1pct]"), HasSubstr("1pct is given twice"));
+  EXPECT_THAT(message(", ratios: [1pct], correlation: 0.9"), HasSubstr("leave one out"));
   EXPECT_THAT(message(", severity: 6"), HasSubstr("[1, 5]"));
   EXPECT_THAT(message(", valid_fraction: 1"), HasSubstr("[0, 1)"));
   EXPECT_THAT(message(", correlation: 1.5"), HasSubstr("[0, 1]"));
