@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "debias/core/config.h"
@@ -54,7 +55,12 @@ StorePointer open_file(const std::string& path, const Place& place) {
 
 }  // namespace
 
-std::shared_ptr<Meeting> meeting_of_threads() { return std::make_shared<Meeting>(); }
+std::shared_ptr<Meeting> meeting_of_threads() {
+  // c10d writes down each process' last exchanges, for debuggers, and enters a new group into a map without a lock (2.11,
+  // FlightRecorder::recordWithResetEnabled): groups of two threads that begin at once end the process. It reads this at its first use.
+  setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/1);
+  return std::make_shared<Meeting>();
+}
 
 void read_rendezvous(const std::string& text, Rendezvous& rendezvous) {
   if (text.starts_with("file:") && text.size() > 5) {

@@ -30,6 +30,7 @@ struct Rendezvous {
   std::chrono::milliseconds step = std::chrono::minutes(10);  // until an exchange of a step ends
 };
 
+// To be called before the threads start: it sets a variable of the environment.
 std::shared_ptr<Meeting> meeting_of_threads();
 
 // What ended a process, as the others are told.

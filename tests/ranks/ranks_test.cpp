@@ -197,5 +197,15 @@ TEST(Rendezvous, ReadsHostsAndFiles) {
   }
 }
 
+// Or first exchanges of two groups, begun at once, end the process (rendezvous.cpp).
+TEST(RanksAsThreads, KeepNoRecordOfExchangesForDebuggers) {
+  on_ranks(2, [](const Ranks& ranks) {
+    ranks.gather(at::zeros({1}));
+    const char* entries = getenv("TORCH_FR_BUFFER_SIZE");
+    ASSERT_NE(entries, nullptr);
+    EXPECT_STREQ(entries, "0");
+  });
+}
+
 }  // namespace
 }  // namespace debias
