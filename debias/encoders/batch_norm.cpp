@@ -6,6 +6,7 @@
 
 #include <array>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "debias/core/error.h"
@@ -17,6 +18,8 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
+
+thread_local const NormPeers* current_peers = nullptr;  // as torch has its modes: layers deep in a network are called by nobody who knows
 
 bool lies_channels_last(const at::Tensor& x) {
   return x.dim() == 4 ? x.is_contiguous(at::MemoryFormat::ChannelsLast) : x.dim() == 2 && x.is_contiguous();
@@ -48,10 +51,11 @@ struct SavedNorm {
 
 class NormReluSum : public Function<NormReluSum> {
  public:
-  // `deviation`: the root of variance + eps; `batch`: mean and deviation are those of x, and depend on it.
+  // `deviation`: the root of variance + eps; `rows`: of how many positions mean and deviation are, which then depend on x, else 0.
+  // `peers`: who has the others of them.
   static variable_list forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                                const std::optional<at::Tensor>& residual, const at::Tensor& mean, const at::Tensor& deviation, bool relu,
-                               bool batch) {
+                               int64_t rows, const NormPeers* peers) {
     const at::Tensor y = at::empty_like(x), scale = scale_of(weight, deviation), shift = bias.detach();
     kernels::normalise(map_shape(x), x.const_data_ptr(),
                        {mean.const_data_ptr<float>(), scale.const_data_ptr<float>(), shift.const_data_ptr<float>()},
@@ -61,7 +65,8 @@ class NormReluSum : public Function<NormReluSum> {
     context->saved_data["passed"] = static_cast<int64_t>(!relu       ? kernels::Passed::kAll
                                                          : by_output ? kernels::Passed::kByOutput
                                                                      : kernels::Passed::kByInput);
-    context->saved_data["batch"] = batch;
+    context->saved_data["rows"] = rows;
+    context->saved_data["peers"] = reinterpret_cast<intptr_t>(peers);
     context->set_materialize_grads(false);
     context->saved_data["summed"] = residual.has_value();
     return {y, y.variable_data()};
@@ -87,17 +92,24 @@ class NormReluSum : public Function<NormReluSum> {
     at::Tensor dx;
     if (context->needs_input_grad(0)) {
       dx = !summed && (keeps || may_overwrite) ? kept : at::empty_like(dy);
-      const auto factors = gradient_factors(saved, sum, dot, context->saved_data["batch"].toBool() ? shape.rows : 0);
+      const auto factors = gradient_factors(saved, sums_of_all(context, sum, dot), context->saved_data["rows"].toInt());
       maps.dy = kept.const_data_ptr();
       maps.other = nullptr;
       kernels::norm_gradient(shape, keeps ? kernels::Passed::kAll : passed, maps, saved.factors,
                              {factors[0].data(), factors[1].data(), factors[2].data()}, dx.mutable_data_ptr());
     }
-    return {dx, dot.div_(saved.deviation()), sum, summed ? kept : at::Tensor(), {}, {}, {}, {}};
+    return {dx, dot.div_(saved.deviation()), sum, summed ? kept : at::Tensor(), {}, {}, {}, {}, {}};
   }
 
  private:
-  static constexpr size_t kInputs = 8;
+  static constexpr size_t kInputs = 9;
+
+  // float64 [2, C]
+  static at::Tensor sums_of_all(AutogradContext* context, const at::Tensor& sum, const at::Tensor& dot) {
+    const auto* peers = reinterpret_cast<const NormPeers*>(static_cast<intptr_t>(context->saved_data["peers"].toInt()));
+    const at::Tensor own = at::stack({sum, dot}).to(at::kDouble);
+    return peers == nullptr ? own : peers->sum(own);
+  }
 
   // A copy in the right layout is; the gradient itself where only the caller holds it.
   static bool is_ours(const at::Tensor& dy, const at::Tensor& given) {
@@ -106,10 +118,9 @@ class NormReluSum : public Function<NormReluSum> {
   }
 
   // a, b and c of kernels::GradientFactors; `rows` = 0: mean and deviation are constants.
-  static std::array<std::vector<float>, 3> gradient_factors(const SavedNorm& saved, const at::Tensor& sum, const at::Tensor& dot,
-                                                            int64_t rows) {
-    const auto C = static_cast<size_t>(sum.numel());
-    const auto *sums = sum.const_data_ptr<float>(), *dots = dot.const_data_ptr<float>();
+  static std::array<std::vector<float>, 3> gradient_factors(const SavedNorm& saved, const at::Tensor& of_all, int64_t rows) {
+    const auto C = static_cast<size_t>(of_all.size(1));
+    const auto *sums = of_all.const_data_ptr<double>(), *dots = sums + C;
     const auto* deviations = saved.deviation().const_data_ptr<float>();
     std::array<std::vector<float>, 3> factors = {std::vector<float>(saved.factors.scale, saved.factors.scale + C), std::vector<float>(C),
                                                  std::vector<float>(C)};
@@ -127,9 +138,52 @@ void update_running(const NormLayer& layer, const ChannelMoments& moments) {
   const double momentum = *layer.options.momentum();
   const auto move = [momentum](const at::Tensor& running, const at::Tensor& to) { running.mul_(1 - momentum).add_(to, momentum); };
   layer.num_batches_tracked.add_(1);
-  move(layer.running_mean, moments.mean);
-  move(layer.running_var, moments.m2 / static_cast<double>(moments.count - 1));
+  move(layer.running_mean, moments.mean.to(layer.running_mean.scalar_type()));
+  move(layer.running_var, (moments.m2 / static_cast<double>(moments.count - 1)).to(layer.running_var.scalar_type()));
 }
+
+// The same of any type, layout and device, from ATen's operators.
+class NormOfAll : public Function<NormOfAll> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
+                            const NormLayer& layer, const NormPeers* peers) {
+    const at::Tensor wide = widened(x), mean = wide.mean(others(x)), deviations = wide - by_channel(mean, x);
+    const ChannelMoments own = {x.numel() / x.size(1), mean, deviations.square().sum(others(x))}, all = peers->join(own);
+    update_running(layer, {all.count, all.mean.to(x.device()), all.m2.to(x.device())});
+    const auto told = [&](const at::Tensor& moments) { return moments.to(wide.options()); };
+    const at::Tensor joined = told(all.mean), deviation = told((all.m2 / static_cast<double>(all.count)).add_(layer.options.eps()).sqrt_());
+    context->save_for_backward({x, joined, deviation, weight.detach()});
+    context->saved_data["rows"] = all.count;
+    context->saved_data["peers"] = reinterpret_cast<intptr_t>(peers);
+    const at::Tensor scale = weight.to(wide.scalar_type()) / deviation;
+    return ((wide - by_channel(joined, x)) * by_channel(scale, x) + by_channel(bias.to(wide.scalar_type()), x)).to(x.scalar_type());
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    if (at::GradMode::is_enabled()) throw usage_error("batch normalisation of several processes has no second derivative");
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &deviation = saved[2], dy = widened(grads[0]), centred = widened(x) - by_channel(saved[1], x);
+    const at::Tensor sum = dy.sum(others(x)), dot = (dy * centred).sum(others(x));
+    const auto* peers = reinterpret_cast<const NormPeers*>(static_cast<intptr_t>(context->saved_data["peers"].toInt()));
+    const at::Tensor all = peers->sum(at::stack({sum, dot}).to(at::kDouble)).to(dy.options()) / context->saved_data["rows"].toInt();
+    const at::Tensor scale = saved[3].to(dy.scalar_type()) / deviation;
+    const at::Tensor dx = (dy - by_channel(all[0], x) - centred * by_channel(all[1] / deviation.square(), x)) * by_channel(scale, x);
+    return {dx.to(x.scalar_type()), (dot / deviation).to(saved[3].scalar_type()), sum.to(saved[3].scalar_type()), {}, {}};
+  }
+
+ private:
+  static at::Tensor widened(const at::Tensor& x) { return x.scalar_type() == at::kDouble ? x : x.to(at::kFloat); }
+  static std::vector<int64_t> others(const at::Tensor& x) {
+    std::vector<int64_t> dims = {0};
+    for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
+    return dims;
+  }
+  static at::Tensor by_channel(const at::Tensor& values, const at::Tensor& x) {
+    std::vector<int64_t> sizes(static_cast<size_t>(x.dim()), 1);
+    sizes[1] = x.size(1);
+    return values.view(sizes);
+  }
+};
 
 }  // namespace
 
@@ -147,7 +201,8 @@ bool has_fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm
   const bool known_type = x.scalar_type() == at::kFloat || x.scalar_type() == at::kBFloat16;
   if (!x.is_cpu() || !known_type || x.numel() == 0 || !lies_channels_last(x) || x.size(1) != layer.weight.numel()) return false;
   if (!is_vector(layer.weight) || !is_vector(layer.bias) || !is_vector(layer.running_mean) || !is_vector(layer.running_var)) return false;
-  if (!layer.options.momentum() || (layer.training && x.numel() == x.size(1))) return false;  // of one position ATen says what is wrong
+  if (!layer.options.momentum() || (layer.training && x.numel() == x.size(1) && !is_shared(layer)))
+    return false;  // of one position ATen says what is wrong
   const at::Tensor& residual = after.residual;
   return !residual.defined() ||
          (residual.sizes() == x.sizes() && residual.scalar_type() == x.scalar_type() && residual.is_cpu() && lies_channels_last(residual));
@@ -157,25 +212,38 @@ Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const 
   RECORD_FUNCTION("debias::fused_norm", c10::ArrayRef<const c10::IValue>());
   const double eps = layer.options.eps();
   at::Tensor mean = layer.running_mean, deviation;
+  int64_t rows = 0;
+  const NormPeers* peers = is_shared(layer) ? current_peers : nullptr;
   {
     const at::NoGradGuard no_grad;
     if (layer.training) {
-      const ChannelMoments moments = channel_moments(x);
+      const ChannelMoments own = channel_moments(x), moments = peers == nullptr ? own : peers->join(own);
       update_running(layer, moments);
-      mean = moments.mean;
-      deviation = (moments.m2 / static_cast<double>(moments.count)).add_(eps).sqrt_();
+      mean = moments.mean.to(at::kFloat);
+      deviation = (moments.m2 / static_cast<double>(moments.count)).add_(eps).sqrt_().to(at::kFloat);
+      rows = moments.count;
     } else {
       deviation = (layer.running_var + eps).sqrt_();
     }
   }
   const std::optional<at::Tensor> residual = after.residual.defined() ? std::optional(after.residual) : std::nullopt;
   const variable_list y =
-      NormReluSum::apply(x, layer.weight, layer.bias, residual, mean, deviation, after.activation == Activation::kRelu, layer.training);
+      NormReluSum::apply(x, layer.weight, layer.bias, residual, mean, deviation, after.activation == Activation::kRelu, rows, peers);
   if (after.activation == Activation::kTanh) {
     const at::Tensor bounded = y[0].tanh();
     return {bounded, bounded};
   }
   return {y[0], y[1]};
+}
+
+SharedNorm::SharedNorm(const NormPeers* peers) : before_(std::exchange(current_peers, peers)) {}
+
+SharedNorm::~SharedNorm() { current_peers = before_; }
+
+bool is_shared(const NormLayer& layer) { return layer.training && current_peers != nullptr; }
+
+at::Tensor shared_norm(const NormLayer& layer, const at::Tensor& x) {
+  return NormOfAll::apply(x, layer.weight, layer.bias, layer, current_peers);
 }
 
 at::Tensor fused_norm(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after) {

@@ -5,6 +5,8 @@
 //
 // Kept for the backward pass are x, the output where it is needed to know what passed, and three numbers a channel. It has no second
 // derivative. Running statistics, their momentum and the unbiased variance are the module's, as torch has them.
+//
+// Of a batch whose rows several processes share, each normalises its own by the statistics of all: see SharedNorm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,9 +27,31 @@ struct AfterNorm {
 // Of a batch, per channel: what normalisation in training divides by and subtracts. Those of parts of a batch can be joined.
 struct ChannelMoments {
   int64_t count = 0;
-  at::Tensor mean, m2;  // float32 [C]; m2: the sum of squared deviations from the mean
+  at::Tensor mean, m2;  // float32 [C], joined ones float64; m2: the sum of squared deviations from the mean
 };
 ChannelMoments channel_moments(const at::Tensor& x);  // what has_fused_norm() accepts
+
+// The other processes that have rows of the batch. Both calls are collective, and give the same bytes everywhere.
+class NormPeers {
+ public:
+  virtual ~NormPeers() = default;
+  virtual ChannelMoments join(const ChannelMoments& own) const = 0;  // of all rows, from those of each process'
+  virtual at::Tensor sum(const at::Tensor& own) const = 0;           // float64
+};
+
+// While it lives, layers in training mode on this thread normalise by the statistics of all peers' rows, as one process would that had
+// them: the backward pass, too, of what was computed meanwhile. A layer's parameters get the gradient of the own rows. Null: of these alone.
+// `peers` must outlive the graph.
+class SharedNorm {
+ public:
+  explicit SharedNorm(const NormPeers* peers);
+  ~SharedNorm();
+  SharedNorm(const SharedNorm&) = delete;
+  SharedNorm& operator=(const SharedNorm&) = delete;
+
+ private:
+  const NormPeers* before_;
+};
 
 // The members of a normalisation layer, of whatever dimension.
 struct NormLayer {
@@ -45,6 +69,10 @@ struct Branches {
 };
 Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
 
+// Whether the layer is to be normalised with others' rows; and so normalised, whatever the type and the device.
+bool is_shared(const NormLayer& layer);
+at::Tensor shared_norm(const NormLayer& layer, const at::Tensor& x);
+
 template <class Norm>
 NormLayer layer_of(const Norm& norm) {
   return {norm.weight, norm.bias, norm.running_mean, norm.running_var, norm.num_batches_tracked, norm.options, norm.is_training()};
@@ -54,7 +82,7 @@ template <class Norm>
 at::Tensor normalised(Norm& norm, const at::Tensor& x, const AfterNorm& after = {}) {
   const NormLayer layer = layer_of(norm);
   if (has_fused_norm(layer, x, after)) return fused_norm(layer, x, after);
-  at::Tensor y = norm.forward(x);
+  at::Tensor y = is_shared(layer) ? shared_norm(layer, x) : norm.forward(x);
   if (after.residual.defined()) y.add_(after.residual);
   if (after.activation == Activation::kRelu) y.relu_();
   if (after.activation == Activation::kTanh) y.tanh_();

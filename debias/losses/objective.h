@@ -20,6 +20,7 @@
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/pairs/engine.h"
+#include "debias/pairs/row_share.h"
 
 namespace debias {
 
@@ -44,6 +45,7 @@ struct ObjectiveInput {
   Engine engine = Engine::kAuto;
   std::shared_ptr<EngineRecord> engines{};       // of one evaluation; made by the objective
   int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward
+  const RowShare* row_share = nullptr;           // of the sums over pairs, where several processes have these rows; outlives the graph
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
   bool bfloat16_products = false;

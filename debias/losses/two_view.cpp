@@ -70,6 +70,7 @@ Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char
                .engine = input.engine,
                .memory_budget = input.memory_budget,
                .bfloat16_products = input.bfloat16_products,
+               .share = input.row_share,
                .engines = input.engines};
   if (input.keys.defined()) {
     set_keys(rows, input, by_class, objective);

@@ -20,7 +20,8 @@ using Block = RowBlocks::Block;
 constexpr char kEngineName[] = "blocked";
 
 RowBlocks blocks_of(const at::Tensor& anchors, const at::Tensor& keys, const Rows& rows) {
-  return {anchors, rows.square() ? at::Tensor() : keys, rows.group, rows.key_group, rows.self, rows.temperature, rows.memory_budget};
+  return {anchors,   rows.square() ? at::Tensor() : keys, rows.group, rows.key_group, rows.self, rows.temperature, rows.memory_budget,
+          rows.share};
 }
 
 // What apply takes for keys: no tensor may be undefined there.
@@ -92,6 +93,7 @@ class BlockedLogSums : public Function<BlockedLogSums> {
         }
       }
     });
+    sums = blocks.completed(sums.t()).t().contiguous();
     context->save_for_backward({anchors, keys, sums});
     RowBlocks::remember(context, rows);
     context->saved_data["largest"] = largest;
@@ -132,6 +134,7 @@ class BlockedLogSums : public Function<BlockedLogSums> {
       if (!weights.defined()) return;
       blocks.square() ? gradients.add_both(block, weights) : gradients.add(block, weights);
     });
+    blocks.square() ? gradients.complete_both() : gradients.complete();
     return returned(gradients, blocks.square(), 2);
   }
 
@@ -206,6 +209,7 @@ class BlockedLogAddSums : public Function<BlockedLogAddSums> {
       const at::Tensor x = argument(block, c, term), out = blocks.excluded(block, term.set);
       sums.slice(0, block.begin, block.end).copy_(log_add(x.masked_fill_(out, 0), term.epsilon).masked_fill_(out, 0).sum(1));
     });
+    sums = blocks.completed(sums);
     context->save_for_backward({anchors, keys, c});
     RowBlocks::remember(context, rows);
     context->saved_data["set"] = static_cast<int64_t>(term.set);
@@ -230,6 +234,8 @@ class BlockedLogAddSums : public Function<BlockedLogAddSums> {
         dc.slice(0, block.begin, block.end).copy_(slopes.sum(1) * upstream);
         gradients.add(block, slopes.mul_((upstream * (term.sign / blocks.temperature())).unsqueeze(1)));
       });
+      gradients.complete();
+      dc = blocks.completed(dc);
     }
     return {gradients.anchors, blocks.square() ? at::Tensor() : gradients.keys, dc, at::Tensor(), at::Tensor()};
   }
@@ -258,6 +264,7 @@ class BlockedRankedLogSums : public Function<BlockedRankedLogSums> {
             .copy_(at::logsumexp(x.masked_fill(nothing, kLogOfNothing), 1).where(nothing.all(1).logical_not(), kLogOfNothing));
       }
     });
+    sums = blocks.completed(sums.t()).t().contiguous();
     context->save_for_backward({anchors, keys, log_weights, sums});
     RowBlocks::remember(context, rows);
     context->saved_data["multipliers"] = multipliers;
@@ -288,6 +295,7 @@ class BlockedRankedLogSums : public Function<BlockedRankedLogSums> {
       }
       gradients.add(block, weights);
     });
+    gradients.complete();
     return returned(gradients, blocks.square(), 4);
   }
 

@@ -16,14 +16,15 @@ constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 
 }  // namespace
 
 RowBlocks::RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-                     std::optional<int64_t> self, double temperature, int64_t memory_budget)
+                     std::optional<int64_t> self, double temperature, int64_t memory_budget, const RowShare* share)
     : anchors_(anchors.detach()),
       keys_(keys),
       group_(group),
       key_group_(key_group),
       self_(self),
       temperature_(temperature),
-      memory_budget_(memory_budget) {
+      memory_budget_(memory_budget),
+      share_(share) {
   if (!square()) keys_ = keys_.detach();
   if (square()) {
     key_group_ = group_;
@@ -38,6 +39,7 @@ void RowBlocks::remember(torch::autograd::AutogradContext* context, const Rows& 
   context->saved_data["self"] = rows.self.value_or(-1);
   context->saved_data["temperature"] = rows.temperature;
   context->saved_data["memory_budget"] = rows.memory_budget;
+  context->saved_data["share"] = reinterpret_cast<intptr_t>(rows.share);
 }
 
 RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& saved) {
@@ -50,21 +52,42 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
           key_group,
           self < 0 ? std::nullopt : std::optional<int64_t>(self),
           context->saved_data["temperature"].toDouble(),
-          context->saved_data["memory_budget"].toInt()};
+          context->saved_data["memory_budget"].toInt(),
+          reinterpret_cast<const RowShare*>(static_cast<intptr_t>(context->saved_data["share"].toInt()))};
+}
+
+int64_t RowBlocks::block_rows() const {
+  const int64_t row = std::max<int64_t>(keys().size(0), 1), affordable = memory_budget_ / (kCopies * row * anchors_.element_size());
+  return std::max<int64_t>(1, std::min(std::clamp(kBlockScores / row, kLeastRows, kMostRows), affordable));
+}
+
+std::vector<int64_t> RowBlocks::bounds() const {
+  const int64_t n = size(), rows = block_rows(), blocks = (n + rows - 1) / rows, parts = share_ == nullptr ? 1 : share_->parts;
+  std::vector<int64_t> all;
+  for (int64_t part = 0; part <= parts; ++part) all.push_back(std::min(n, blocks * part / parts * rows));
+  return all;
 }
 
 void RowBlocks::each(const std::function<void(const Block&)>& visit) const {
-  const int64_t n = size(), m = keys().size(0);
-  const int64_t row = std::max<int64_t>(m, 1), affordable = memory_budget_ / (kCopies * row * anchors_.element_size());
-  const int64_t rows = std::max<int64_t>(1, std::min(std::clamp(kBlockScores / row, kLeastRows, kMostRows), affordable));
+  const int64_t m = keys().size(0), rows = block_rows();
+  const std::vector<int64_t> all = bounds();
+  const auto part = static_cast<size_t>(share_ == nullptr ? 0 : share_->part);
+  const int64_t first = all[part], last = all[part + 1];
   const at::Tensor scaled = anchors_ / temperature_, columns = keys().t();
-  const at::Tensor buffer = at::empty({std::min(rows, n), m}, anchors_.options());
-  for (int64_t begin = 0; begin < n; begin += rows) {
-    Block block = {begin, std::min(begin + rows, n), {}};
+  const at::Tensor buffer = at::empty({std::min(rows, last - first), m}, anchors_.options());
+  for (int64_t begin = first; begin < last; begin += rows) {
+    Block block = {begin, std::min(begin + rows, last), {}};
     block.scores = buffer.slice(0, 0, block.end - begin);
     at::mm_out(block.scores, scaled.slice(0, begin, block.end), columns);
     visit(block);
   }
+}
+
+at::Tensor RowBlocks::completed(const at::Tensor& of_rows) const {
+  if (share_ == nullptr) return of_rows;
+  const std::vector<int64_t> all = bounds();
+  const auto part = static_cast<size_t>(share_->part);
+  return share_->gather(of_rows.slice(0, all[part], all[part + 1]), all);
 }
 
 at::Tensor RowBlocks::equal(const Block& block) const {
@@ -106,6 +129,18 @@ void BlockGradients::add(const RowBlocks::Block& block, const at::Tensor& weight
 
 void BlockGradients::add_both(const RowBlocks::Block& block, const at::Tensor& weights) {
   anchors.slice(0, block.begin, block.end).add_(at::mm(weights, blocks_.keys()));
+}
+
+void BlockGradients::complete_both() { anchors = blocks_.completed(anchors); }
+
+void BlockGradients::complete() {
+  if (blocks_.share() == nullptr) return;
+  if (blocks_.square()) {
+    keys = anchors = blocks_.share()->sum(anchors);
+    return;
+  }
+  anchors = blocks_.completed(anchors);
+  if (keys.defined()) keys = blocks_.share()->sum(keys);
 }
 
 void refuse_second_derivative(const char* op, const char* engine) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "debias/pairs/rows.h"
 
@@ -17,7 +18,7 @@ class RowBlocks {
   // What is compared, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
   // A block and what is made of it take no more than the budget, one row at least.
   RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
-            std::optional<int64_t> self, double temperature, int64_t memory_budget);
+            std::optional<int64_t> self, double temperature, int64_t memory_budget, const RowShare* share = nullptr);
 
   // The same, kept by a forward pass for its backward pass. Anchors and keys are its first two saved tensors.
   static void remember(torch::autograd::AutogradContext* context, const Rows& rows);
@@ -27,7 +28,8 @@ class RowBlocks {
     int64_t begin = 0, end = 0;  // anchors
     at::Tensor scores;           // [rows, m] s_aj; the visitor may write over it
   };
-  void each(const std::function<void(const Block&)>& visit) const;
+  void each(const std::function<void(const Block&)>& visit) const;  // of the own share
+  at::Tensor completed(const at::Tensor& of_rows) const;            // [n, ...] with what the others made of their blocks
 
   at::Tensor equal(const Block& block) const;  // bool [rows, m]: keys of the anchor's group, itself among them
   void clear_self(const Block& block, const at::Tensor& of_block, double value) const;  // its entry of each row, where it has one
@@ -39,12 +41,17 @@ class RowBlocks {
   const at::Tensor& keys() const { return square() ? anchors_ : keys_; }
   double temperature() const { return temperature_; }
   double largest_score() const;  // no |s_aj| is larger
+  const RowShare* share() const { return share_; }
 
  private:
+  int64_t block_rows() const;
+  std::vector<int64_t> bounds() const;  // of the shares: whole blocks
+
   at::Tensor anchors_, keys_, group_, key_group_;
   std::optional<int64_t> self_;
   double temperature_;
   int64_t memory_budget_;
+  const RowShare* share_;
 };
 
 // Gradients of anchors and keys, gathered block by block.
@@ -56,6 +63,10 @@ class BlockGradients {
   void add(const RowBlocks::Block& block, const at::Tensor& weights);
   // In the square case, with both roles of the rows in the weights already.
   void add_both(const RowBlocks::Block& block, const at::Tensor& weights);
+
+  // After the last block, of several shares: what the others added. complete_both() where the blocks went to add_both().
+  void complete();
+  void complete_both();
 
   at::Tensor anchors, keys;  // keys: undefined where nothing asks for them
 

@@ -35,6 +35,7 @@ at::Tensor Rows::flat() const { return anchors.dim() == 2 ? anchors : anchors.tr
 
 Engine engine_of(const Rows& rows) {
   if (rows.engine == Engine::kDense || rows.engine == Engine::kBlocked) return rows.engine;
+  if (rows.share != nullptr && rows.engine == Engine::kAuto) return Engine::kBlocked;
   if (takes_fused(rows)) return Engine::kFused;
   if (rows.engine == Engine::kFused && !rows.square()) {
     throw usage_error("fused engine: it compares rows with themselves, and keys were given; give engine auto, blocked or dense");

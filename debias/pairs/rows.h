@@ -15,6 +15,7 @@
 #include <optional>
 
 #include "debias/pairs/engine.h"
+#include "debias/pairs/row_share.h"
 
 namespace debias {
 
@@ -32,6 +33,7 @@ struct Rows {
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;
   bool bfloat16_products = false;                 // the fused engine may round rows where it multiplies them
+  const RowShare* share = nullptr;                // the blocked engine, which `auto` then is, walks this share of the blocks
   std::shared_ptr<EngineRecord> engines{};        // told which engine computed each sum
   mutable std::shared_ptr<SortedBatch> sorted{};  // made by the first fused sum, shared by the others
 

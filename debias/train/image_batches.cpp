@@ -17,7 +17,7 @@ int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
   return std::clamp<int64_t>(ranks.cpus() / 2, 1, 16);
 }
 
-// As require_two_rows_a_pass(), of the share of a batch that each of several ranks has.
+// As require_two_rows_a_pass(), of the share of a batch that each of several ranks has; one row is enough where they normalise together.
 void require_shares(const Recipe& recipe, int64_t images, int64_t views, const Ranks& ranks) {
   const int64_t batch = recipe.train.batch_size(), W = ranks.size();
   const int64_t last = recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
@@ -25,11 +25,10 @@ void require_shares(const Recipe& recipe, int64_t images, int64_t views, const R
   for (const int64_t share : {batch / W, (batch + W - 1) / W, last / W, (last + W - 1) / W}) {
     const int64_t part = recipe.train.micro_batch() ? std::min(share, *recipe.train.micro_batch()) : share;
     const int64_t pass = part > 0 && share % part != 0 ? share % part : part;
-    if (pass * views >= 2) continue;
+    if (pass * views >= (recipe.train.joins_norm() ? 1 : 2)) continue;
     throw usage_error(
         "train: {} ranks share a batch of {}{}: one sees {} image{} in a pass, which batch normalisation cannot take; start fewer, or "
-        "raise "
-        "batch_size",
+        "raise batch_size",
         W, last < batch && share <= (last + W - 1) / W ? last : batch,
         recipe.train.micro_batch() ? fmt::format(" in parts of {}", *recipe.train.micro_batch()) : "", pass == 0 ? "no" : "one",
         pass == 0 ? "" : " alone");

@@ -63,7 +63,11 @@ void Method::BufferGuard::restore() {
   for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(saved_[i]);
 }
 
-Method::Method(MethodParts parts) : parts_(std::move(parts)), terms_(std::move(parts_.terms)) {}
+Method::Method(MethodParts parts) : parts_(std::move(parts)), terms_(std::move(parts_.terms)) {
+  if (parts_.ranks->is_alone()) return;
+  if (parts_.joins_norm) norm_peers_ = norm_peers(*parts_.ranks);
+  if (parts_.loss_rows == LossRows::kOwn) row_share_ = row_share(*parts_.ranks);
+}
 
 std::vector<const torch::nn::Module*> Method::networks() const {
   std::vector<const torch::nn::Module*> all = {model().encoder.get(), model().head.get()};
@@ -127,6 +131,8 @@ ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const Mode
   }
   input.prior = term.prior();
   input.bfloat16_products = parts_.loss_precision == Precision::kBf16;
+  input.row_share = row_share_.get();
+  if (term.kind() == InputKind::kPairs) input.engine = parts_.pair_engine;
   return input;
 }
 
@@ -205,8 +211,9 @@ double Method::checked_norm(const StepReport& report, const Batch& batch) const 
 StepReport Method::run(const Batch& batch, int64_t step) {
   StepReport report;
   BufferGuard buffers(networks());
-  RunningStatistics statistics(networks(), *parts_.ranks);
+  RunningStatistics statistics(networks(), norm_peers_ != nullptr ? Ranks::alone() : *parts_.ranks);
   try {
+    const SharedNorm shared(norm_peers_.get());
     parts_.optimizers.zero_grad();
     report = differentiate(batch, step);
     join_gradients();

@@ -21,6 +21,8 @@
 #include "debias/train/image_batches.h"
 #include "debias/train/model.h"
 #include "debias/train/optimizers.h"
+#include "debias/train/rank_shares.h"
+#include "debias/train/recipe.h"
 #include "debias/train/sampling.h"
 #include "debias/train/term_set.h"
 
@@ -47,6 +49,9 @@ struct MethodParts {
   Precision loss_precision = Precision::kFp32;
   // Of the processes that train together each sees the images of its rows; the objective sees the rows of all. Must outlive the method.
   const Ranks* ranks = &Ranks::alone();
+  bool joins_norm = false;  // batch normalisation over the rows of all of them
+  LossRows loss_rows = LossRows::kAll;
+  Engine pair_engine = Engine::kAuto;  // of the terms over pairs
 };
 
 class Method {
@@ -119,6 +124,8 @@ class Method {
 
   MethodParts parts_;
   TermSet terms_;
+  std::unique_ptr<const NormPeers> norm_peers_;  // null: each normalises its own rows
+  std::unique_ptr<const RowShare> row_share_;    // null: each computes all of the loss
 };
 
 struct MethodEntry {

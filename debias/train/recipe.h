@@ -63,6 +63,13 @@ struct EnumNames<OnFullDisk> {
       {{"stop", OnFullDisk::kStop}, {"wait", OnFullDisk::kWait}}};
 };
 
+// Of several processes that train together: whose anchors each computes the losses of.
+enum class LossRows { kAll, kOwn };
+template <>
+struct EnumNames<LossRows> {
+  static constexpr std::array<std::pair<std::string_view, LossRows>, 2> values = {{{"all", LossRows::kAll}, {"own", LossRows::kOwn}}};
+};
+
 // The part of `views:` that is not the pipeline.
 class ViewsOptions {
  public:
@@ -88,8 +95,11 @@ class TrainOptions {
   DEBIAS_OPTION(TrainOptions, double, checkpoint_every, 0)
   DEBIAS_OPTION(TrainOptions, int64_t, log_every, 10)
   DEBIAS_OPTION(TrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
+  DEBIAS_OPTION(TrainOptions, bool, synchronise_norm, true)
+  DEBIAS_OPTION(TrainOptions, LossRows, loss_rows, LossRows::kAll)
   DEBIAS_OPTION(TrainOptions, double, rank_timeout, 600)
   static const OptionTable<TrainOptions>& table();
+  bool joins_norm() const { return synchronise_norm_ && !micro_batch_; }  // with parts of a batch each has statistics of its own
 };
 
 class EvaluateOptions {

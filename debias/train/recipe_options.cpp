@@ -35,6 +35,9 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
                "seconds between checkpoints inside an epoch; 0: none")
           .add("log_every", &TrainOptions::log_every_, Range::closed(1, 1e9), "steps between lines of metrics.jsonl")
           .add("on_full_disk", &TrainOptions::on_full_disk_, "stop: the run ends; wait: it tries again every minute, until there is room")
+          .add("synchronise_norm", &TrainOptions::synchronise_norm_,
+               "with several processes, BatchNorm sees the rows of all, unless there is a micro_batch; else those of one")
+          .add("loss_rows", &TrainOptions::loss_rows_, "with several processes, each walks the pairs of all rows, or of its share")
           .add("rank_timeout", &TrainOptions::rank_timeout_, Range::closed(1, 1e6),
                "with several processes, seconds after which one that does not answer ends the run")
           .check([](const TrainOptions& options, const std::string& what) {

@@ -10,33 +10,13 @@
 
 #include "debias/core/npy.h"
 #include "debias/losses/objective.h"
-#include "tests/ranks/threads.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/train/small_recipe.h"
-#include "tests/train/training.h"
+#include "tests/train/rank_training.h"
 
 namespace debias {
 namespace {
 
 using testing::HasSubstr;
-
-// Trains the recipe on W ranks; `prepare` has each rank's input before it begins.
-void train_on_ranks(const Config& root, int64_t W, const std::function<void(TrainInput&, const Ranks&)>& prepare = {}) {
-  on_ranks(W, [&](const Ranks& ranks) {
-    TrainInput input = input_for(root);
-    input.ranks = &ranks;
-    if (prepare) prepare(input, ranks);
-    tell_failures(ranks, [&] {
-      train(input);
-      return 0;
-    });
-  });
-}
-
-Config in_folder(Config root, const std::string& path) {
-  root.set("output", Config::string(path));
-  return root;
-}
 
 void expect_same_training(const std::string& a, const std::string& b) {
   EXPECT_EQ(content(a + "/metrics.jsonl"), content(b + "/metrics.jsonl")) << b;
@@ -66,23 +46,22 @@ void expect_ranks_are_parts(Config root, int64_t W) {
   expect_same_training(folder.path() + "/one", folder.path() + "/ranks");
 }
 
-Config batches_of(int64_t batch_size, int64_t epochs) {
-  Config root = small_config("");
-  root.assign(fmt::format("train.batch_size={}", batch_size));
-  root.assign(fmt::format("train.epochs={}", epochs));
-  root.assign("train.workers=0");
+// Each normalises its own rows, as one process does with a part at a time.
+Config parts_of(int64_t batch_size, int64_t epochs) {
+  Config root = batches_of(batch_size, epochs);
+  root.assign("train.synchronise_norm=false");
   return root;
 }
 
 TEST(RankTraining, IsThatOfOneProcessInParts) {
-  expect_ranks_are_parts(batches_of(16, 4), 2);  // 24 steps
-  expect_ranks_are_parts(batches_of(15, 4), 3);
-  expect_ranks_are_parts(batches_of(16, 4), 4);
-  expect_ranks_are_parts(batches_of(16, 4), 8);
+  expect_ranks_are_parts(parts_of(16, 4), 2);  // 24 steps
+  expect_ranks_are_parts(parts_of(15, 4), 3);
+  expect_ranks_are_parts(parts_of(16, 4), 4);
+  expect_ranks_are_parts(parts_of(16, 4), 8);
 }
 
 TEST(RankTraining, JointForwardsAndPartsOfShares) {
-  Config root = batches_of(16, 1);
+  Config root = parts_of(16, 1);
   root.assign("views.forward=joint");
   expect_ranks_are_parts(root, 2);
   // Shares of 8 in parts of 4 are one process' parts of 4: sums of gradients are formed in another order.
@@ -106,7 +85,7 @@ std::string bias_file(const TemporaryFolder& folder) {
 
 TEST_P(EveryObjectiveOnRanks, IsThatOfOneProcessInParts) {
   const TemporaryFolder folder;
-  Config root = batches_of(16, 1);
+  Config root = parts_of(16, 1);
   const auto& registry = objective_registry();
   const auto entry = std::find_if(registry.begin(), registry.end(), [](const auto& one) { return one.name == GetParam(); });
   root.assign("objective={name: " + entry->name + (entry->name == "softcon" ? ", bias_features: " + bias_file(folder) : "") + "}");
@@ -124,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryObjectiveOnRanks, testing::ValuesIn(name
                          [](const auto& parameter) { return parameter.param; });
 
 Config many_parts(const TemporaryFolder& folder) {
-  Config root = batches_of(16, 3);
+  Config root = parts_of(16, 3);
   root.assign(
       "objective=[{name: hard_negatives, beta: {schedule: linear, from: 2, to: 0.1}}, {name: fairkl, 'on': encoder, mode: mean, weight: "
       "{schedule: steps, values: {0: 0.5, 2: 0.25}}, bias_features: " +
@@ -137,13 +116,13 @@ Config many_parts(const TemporaryFolder& folder) {
 TEST(RankTraining, OfSeveralTermsASchedulesAndAClassifierIsThatOfOneProcess) {
   const TemporaryFolder folder;
   expect_ranks_are_parts(many_parts(folder), 4);
-  Config probe = batches_of(16, 2);
+  Config probe = parts_of(16, 2);
   probe.assign("classifier={name: linear}");  // a probe with an optimizer of its own
   expect_ranks_are_parts(probe, 2);
 }
 
 TEST(RankTraining, OfAShortLastBatchIsThatOfOneProcess) {
-  Config root = batches_of(20, 2);  // the last of 96 images are 16
+  Config root = parts_of(20, 2);  // the last of 96 images are 16
   root.assign("train.drop_last=false");
   const TemporaryFolder folder;
   train_on_ranks(in_folder(root, folder.path() + "/ranks"), 2);
@@ -187,7 +166,7 @@ TEST(RankTraining, StoppedOnAnyRankIsResumedByteForByte) {
 
 TEST(RankTraining, IsResumedWithAnotherNumberOfRanks) {
   const TemporaryFolder folder;
-  const Config root = in_folder(batches_of(16, 3), folder.path() + "/run");
+  const Config root = in_folder(parts_of(16, 3), folder.path() + "/run");
   train_in_two_on_ranks(root, 4, 1, 8, 2);
   const auto lines = metric_lines(folder.path() + "/run");
   EXPECT_EQ(lines.back().at("epoch"), 3);
@@ -197,7 +176,7 @@ TEST(RankTraining, IsResumedWithAnotherNumberOfRanks) {
 
 // One network in float32 without batch normalisation: the same on any number of ranks but for the order of sums.
 TEST(RankTraining, OfMomentumContrastKeepsOneQueueOnAllRanks) {
-  Config root = batches_of(16, 2);
+  Config root = parts_of(16, 2);
   root.assign("method={name: moco, queue: 48, momentum: 0.9}");
   const TemporaryFolder folder;
   train_on_ranks(in_folder(root, folder.path() + "/two"), 2);
@@ -228,7 +207,7 @@ std::string refusal_of(const std::function<void()>& work) {
 
 TEST(RankTraining, RefusesRanksThatDiffer) {
   const TemporaryFolder folder;
-  const Config root = in_folder(batches_of(16, 1), folder.path() + "/run");
+  const Config root = in_folder(parts_of(16, 1), folder.path() + "/run");
   const auto with = [&](const std::string& change) {
     return refusal_of([&] {
       train_on_ranks(root, 2, [&](TrainInput& input, const Ranks& ranks) {
@@ -248,7 +227,7 @@ TEST(RankTraining, RefusesRanksThatDiffer) {
 
 TEST(RankTraining, RefusesMoreRanksThanABatchHasRows) {
   const TemporaryFolder folder;
-  const Config root = in_folder(batches_of(4, 1), folder.path() + "/run");
+  const Config root = in_folder(parts_of(4, 1), folder.path() + "/run");
   EXPECT_THAT(refusal_of([&] { train_on_ranks(root, 5); }), HasSubstr("5 ranks share batches of 4 images; start at most 4"));
   EXPECT_THAT(refusal_of([&] { train_on_ranks(root, 3); }), HasSubstr("3 ranks share a batch of 4: one sees one image alone in a pass"));
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/run"));
