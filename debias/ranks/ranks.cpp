@@ -291,15 +291,15 @@ int64_t Ranks::cpus() const { return std::max<int64_t>(1, available_cpus() / pla
 Ranks::~Ranks() = default;
 
 at::Tensor Ranks::gather(const at::Tensor& own, Channel channel) const {
-  at::Tensor input = own.detach().contiguous();
-  if (is_alone()) return input.unsqueeze(0);
+  if (is_alone()) return own.detach().contiguous().unsqueeze(0);
+  at::Tensor input = own.detach().to(at::kCPU).contiguous();  // gloo's groups are of the host
   std::vector<int64_t> sizes = input.sizes().vec();
   sizes.insert(sizes.begin(), size());
   at::Tensor all = at::empty(sizes, input.options());
   at::Tensor flat_all = all.view(-1), flat = input.view(-1);
   state_->exchange(channel, "gathering", static_cast<int64_t>(input.nbytes()),
                    [&](Gloo& group) { return group._allgather_base(flat_all, flat); });
-  return all;
+  return all.to(own.device());
 }
 
 at::Tensor Ranks::gather_rows(const at::Tensor& own, int64_t rows) const {
@@ -321,7 +321,7 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
   if (is_alone() || tensors.empty()) return;
   std::vector<at::Tensor> flat_parts;
   for (const auto& tensor : tensors) flat_parts.push_back(tensor.detach().reshape(-1));
-  at::Tensor flat = at::cat(flat_parts);
+  at::Tensor flat = at::cat(flat_parts).to(at::kCPU);
   std::vector<int64_t> even;
   for (int64_t begin = 0; begin < flat.numel(); begin += kPiece) {
     at::Tensor piece = flat.slice(0, begin, std::min(begin + kPiece, flat.numel()));
@@ -348,7 +348,7 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
 void Ranks::take_from_leader(const std::vector<at::Tensor>& tensors) const {
   if (is_alone()) return;
   for (const auto& tensor : tensors) {
-    std::vector<at::Tensor> one = {tensor.detach().contiguous().view(-1)};
+    std::vector<at::Tensor> one = {tensor.detach().to(at::kCPU).contiguous().view(-1)};
     if (one[0].numel() == 0) continue;
     state_->exchange(Channel::kSums, "taking tensors from rank 0", leads() ? static_cast<int64_t>(tensor.nbytes()) : 0,
                      [&](Gloo& group) { return group.broadcast(one); });

@@ -5,6 +5,8 @@
 // process otherwise). One that fails throws on every rank that is left, naming the rank that does not answer, or saying what the one that
 // failed said. Sums are formed in the order of the ranks, so that their bytes depend on nothing else.
 //
+// Tensors of devices cross by way of the host.
+//
 // A beat each half second says that a process is alive, however long it computes; a rank is lost when its beats stop.
 //
 // Alone, all of them return what they are given.

@@ -10,6 +10,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/loader/ahead_batches.h"
 #include "debias/optim/optimizer.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
@@ -34,7 +35,7 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
 }  // namespace
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
-  const c10::Device device = resolve_device(recipe.train.device());
+  const c10::Device device = resolve_device(recipe.train.device(), ranks.place().local_rank);
   use_threads(thread_count(recipe, ranks));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
@@ -54,8 +55,13 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .forward = forward,
                               .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
                               .loss_precision = recipe.train.loss_precision(),
-                              .ranks = &ranks});
+                              .ranks = &ranks,
+                              .joins_norm = recipe.train.joins_norm(),
+                              .loss_rows = recipe.train.loss_rows()});
   parts.source = method.batches(recipe, dataset, ranks);
+  if (copies_ahead(device) && parts.source->state().empty()) {
+    parts.source = std::make_unique<AheadBatches>(std::move(parts.source), transfer_to(device));
+  }
   return parts;
 }
 

@@ -8,6 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/runtime/autocast.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 #include "debias/runtime/unit_rows.h"
 
@@ -65,6 +66,19 @@ TEST(Threads, AreThoseThatAreAskedForElseNoMoreThanBefore) {
   EXPECT_EQ(at::get_num_threads(), 3);
   use_threads();
   EXPECT_LE(at::get_num_threads(), 3);
+}
+
+TEST(Device, OfAProcessIsTheOneOfItsNumber) {
+  EXPECT_EQ(own_device(c10::kCUDA, 0, 2), c10::Device(c10::kCUDA, 0));
+  EXPECT_EQ(own_device(c10::kCUDA, 1, 2), c10::Device(c10::kCUDA, 1));
+  try {
+    own_device(c10::kCUDA, 2, 2);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kResource);
+    EXPECT_STREQ(error.what(),
+                 "device cuda: process 2 of this machine has none of its own, there are 2; start at most 2, or use device cpu");
+  }
 }
 
 }  // namespace

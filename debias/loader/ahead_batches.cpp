@@ -1,0 +1,115 @@
+#include "debias/loader/ahead_batches.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace debias {
+namespace {
+
+class HostTransfer final : public InputTransfer {
+ public:
+  std::vector<at::Tensor> begin(size_t, const std::vector<at::Tensor>& host) override {
+    std::vector<at::Tensor> copies;
+    for (const auto& tensor : host) copies.push_back(tensor.clone());
+    return copies;
+  }
+  void await(size_t) override {}
+};
+
+class StreamTransfer final : public InputTransfer {
+ public:
+  explicit StreamTransfer(c10::Device device) : device_(device), guard_(device.type()), stream_(guard_.getStreamFromGlobalPool(device)) {
+    for (size_t slot = 0; slot < kSlots; ++slot) slots_[slot].copied.emplace(device.type());
+  }
+
+  std::vector<at::Tensor> begin(size_t index, const std::vector<at::Tensor>& host) override {
+    Slot& slot = slots_[index];
+    if (slot.is_used) slot.copied->synchronize();  // its pinned memory is still read by the copy before the last, if at all
+    slot.pinned.resize(host.size());
+    slot.there.clear();
+    const c10::StreamGuard on(stream_);
+    for (size_t i = 0; i < host.size(); ++i) {
+      at::Tensor& pinned = slot.pinned[i];
+      if (!pinned.defined() || pinned.sizes() != host[i].sizes() || pinned.scalar_type() != host[i].scalar_type()) {
+        pinned = at::empty(host[i].sizes(), host[i].options().pinned_memory(true));
+      }
+      pinned.copy_(host[i]);
+      slot.there.push_back(pinned.to(device_, /*non_blocking=*/true));
+    }
+    slot.copied->record(stream_);
+    slot.is_used = true;
+    return slot.there;
+  }
+
+  void await(size_t index) override {
+    const c10::Stream reader = guard_.getStream(device_);
+    slots_[index].copied->block(reader);
+    for (const auto& tensor : slots_[index].there) tensor.record_stream(reader);  // its memory is not given away before that is done
+  }
+
+ private:
+  struct Slot {
+    std::vector<at::Tensor> pinned, there;
+    std::optional<c10::Event> copied;
+    bool is_used = false;
+  };
+  c10::Device device_;
+  c10::impl::VirtualGuardImpl guard_;
+  c10::Stream stream_;
+  std::array<Slot, kSlots> slots_;
+};
+
+}  // namespace
+
+std::unique_ptr<InputTransfer> transfer_to(c10::Device device) {
+  if (device.is_cpu()) return std::make_unique<HostTransfer>();
+  return std::make_unique<StreamTransfer>(device);
+}
+
+AheadBatches::AheadBatches(std::unique_ptr<BatchSource> source, std::unique_ptr<InputTransfer> transfer)
+    : source_(std::move(source)), transfer_(std::move(transfer)) {
+  if (!source_->state().empty()) throw std::logic_error("AheadBatches: a source's state is that of the batch last handed out");
+}
+
+void AheadBatches::start(int64_t epoch, int64_t first) {
+  ahead_.reset();
+  failure_ = nullptr;
+  source_->start(epoch, first);
+  fetch();
+}
+
+const Batch* AheadBatches::next() {
+  if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) {
+    fetch();  // what comes behind it
+    std::rethrow_exception(failure);
+  }
+  if (!ahead_) return nullptr;
+  current_ = std::move(*ahead_);
+  ahead_.reset();
+  transfer_->await(slot_);
+  slot_ = (slot_ + 1) % InputTransfer::kSlots;
+  fetch();
+  return &current_;
+}
+
+void AheadBatches::fetch() {
+  try {
+    const Batch* batch = source_->next();
+    if (batch == nullptr) return;
+    ahead_ = *batch;
+  } catch (...) {
+    failure_ = std::current_exception();
+    return;
+  }
+  std::vector<at::Tensor> host;
+  for (const auto& [name, tensor] : ahead_->inputs) host.push_back(tensor);
+  const std::vector<at::Tensor> there = transfer_->begin(slot_, host);
+  for (size_t i = 0; i < there.size(); ++i) ahead_->inputs[i].second = there[i];
+}
+
+}  // namespace debias
