@@ -26,9 +26,10 @@ struct Meter {
     cpu = process_seconds();
     for (size_t i = 0; i < 3; ++i) traffic[i] = ranks.traffic(static_cast<Ranks::Channel>(i));
   }
-  TrialCost read(int64_t steps) const {
+  TrialCost read(int64_t steps, double last_loss) const {
     const auto of = [&](Ranks::Channel channel) { return between(traffic[static_cast<size_t>(channel)], ranks.traffic(channel)); };
-    return {steps, process_seconds() - cpu, of(Ranks::Channel::kRows), of(Ranks::Channel::kStatistics), of(Ranks::Channel::kSums)};
+    return {
+        steps, process_seconds() - cpu, last_loss, of(Ranks::Channel::kRows), of(Ranks::Channel::kStatistics), of(Ranks::Channel::kSums)};
   }
 
   const Ranks& ranks;
@@ -54,13 +55,14 @@ TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset
   RankBatches batches(*parts.source, recipe.train.batch_size(), ranks);
   const int64_t per_epoch = parts.source->batches_per_epoch(), last = std::min(trial.steps, recipe.train.epochs() * per_epoch);
   const int64_t first = state.step;
+  double last_loss = 0;
   Meter meter(ranks);
   while (state.step < last) {
     parts.method->terms().begin_epoch(state.epoch);
     parts.source->start(state.epoch, state.batch);
     for (const Batch* batch = nullptr; state.step < last && (batch = batches.next({})) != nullptr;) {
       set_learning_rate(*parts.optimizers->network, parts.schedule->learning_rate(state.epoch, batch->number, per_epoch));
-      parts.method->run(*batch, ++state.step);
+      last_loss = parts.method->run(*batch, ++state.step).loss;
       ++state.batch;
       if (state.step == first + 1) meter.start();
     }
@@ -68,7 +70,7 @@ TrialCost run_trial(const Recipe& recipe, std::shared_ptr<const Dataset> dataset
     state.batch = 0;
     ++state.epoch;
   }
-  const TrialCost cost = meter.read(state.step - first - 1);
+  const TrialCost cost = meter.read(state.step - first - 1, last_loss);
   require_same_weights(parts.model, fmt::format("they differ after step {}", state.step), ranks);
   if (ranks.leads()) save_checkpoint(trial.out, trained, state, description);
   return cost;

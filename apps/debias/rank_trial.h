@@ -20,6 +20,7 @@ struct Trial {
 struct TrialCost {  // of this process, its first step left out
   int64_t steps = 0;
   double cpu_seconds = 0;
+  double last_loss = 0;
   Traffic rows, statistics, sums;
 };
 

@@ -105,6 +105,12 @@ std::string find_recipe(const std::string& asked) {
                     near.empty() ? others : "did you mean '" + near + "'?");
 }
 
+Config recipe_with_words(const std::string& asked, const std::vector<std::string>& words) {
+  Config root = read_yaml_file(find_recipe(asked));
+  for (const auto& word : words) root.assign(word);
+  return root;
+}
+
 std::vector<ListedRecipe> list_recipes() {
   std::vector<ListedRecipe> recipes;
   for (const auto& [name, path] : named_recipes()) recipes.push_back(describe_recipe(name, path));

@@ -5,11 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/config.h"
+
 namespace debias {
 
 // The path of the recipe that was asked for: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
+
+// The recipe that was asked for, with words of the command line.
+Config recipe_with_words(const std::string& asked, const std::vector<std::string>& words);
 
 struct ListedRecipe {
   std::string name;  // demo/infonce

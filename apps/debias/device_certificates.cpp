@@ -1,0 +1,167 @@
+#include "apps/debias/device_certificates.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "apps/debias/rank_trial.h"
+#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
+#include "apps/debias/tensor_distance.h"
+#include "apps/debias/trial_folder.h"
+#include "debias/core/error.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/losses/objective.h"
+#include "debias/runtime/device.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+namespace {
+
+constexpr double kObjectiveApart = 1e-4;  // of the largest entry: float32 there, float64 here
+constexpr double kStepApart = 2e-3;       // of 1 + the value: convolutions of a device may round products to 10 bits
+constexpr double kLossApart = 0.05;       // of the loss after some steps, in which roundings grow
+
+constexpr const char* kSmallTraining = R"(
+name: certify-device
+data: {train: {name: glyphs, size: 32, train_count: 2048}}
+views: {preset: sim32, count: 2}
+encoder: {name: resnet18, width: 16}
+head: simclr
+objective: {name: debiased_negatives, tau_plus: 0.1}
+optimizer: {name: adam, learning_rate: 1e-3}
+train: {epochs: 10, batch_size: 64}
+)";
+
+// The same numbers wherever it runs.
+at::Tensor wave(at::IntArrayRef shape, double pace) {
+  return at::sin(at::arange(c10::multiply_integers(shape), at::kDouble) * pace +
+                 at::arange(c10::multiply_integers(shape), at::kDouble).square() * 0.01)
+      .reshape(shape);
+}
+
+struct Found {
+  at::Tensor value, gradient;  // on the CPU, float64
+};
+
+Found evaluated(const ObjectiveEntry& entry, c10::Device device, at::ScalarType type) {
+  constexpr int64_t kSamples = 48;
+  ObjectiveInput input;
+  if (entry.kind == InputKind::kLogits) {
+    input.z = wave({kSamples, 5}, 0.7);
+  } else {
+    const at::Tensor rows = wave({kSamples, 2, 24}, 0.7) + wave({kSamples, 1, 24}, 1.9);
+    input.z = rows / rows.norm(2, -1, true);
+  }
+  input.z = input.z.to(device, type).requires_grad_();
+  const auto integers = [&](int64_t divisor, int64_t modulus) {
+    return at::arange(kSamples, at::kLong).div(divisor, "floor").remainder(modulus).to(device);
+  };
+  input.labels = integers(1, 5);
+  if (entry.needs_bias || entry.takes_bias_features) input.bias = integers(2, 3);
+  if (entry.needs_bias_features) input.weights = (wave({kSamples, 6}, 0.3) + 1.5).to(device, type);
+  const ObjectiveResult result = (*entry.make(parse_yaml("{}", "certify"), {}))(input);
+  result.value.backward();
+  return {result.value.detach().to(at::kCPU, at::kDouble), input.z.grad().to(at::kCPU, at::kDouble)};
+}
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() / std::max(b.abs().max().item<double>(), 1e-30);
+}
+
+class DeviceCertificates {
+ public:
+  explicit DeviceCertificates(const DeviceCertificate& asked) : asked_(asked), device_(resolve_device(asked.device)) {
+    root_ = asked.recipe.empty() ? parse_yaml(kSmallTraining, "certify device") : recipe_with_words(asked.recipe, {});
+    for (const auto& word : asked.words) root_.assign(word);
+  }
+
+  int run() {
+    for (const auto& entry : objective_registry()) equals_cpu(entry);
+    trains_as_cpu();
+    costs();
+    if (asked_.json) print_json({{"device", device_.str()}, {"claims", claims_}, {"costs", costs_}, {"all_hold", all_hold_}});
+    return all_hold_ ? 0 : 1;
+  }
+
+ private:
+  void claim(const std::string& text, bool holds) {
+    all_hold_ = all_hold_ && holds;
+    claims_.push_back({{"claim", text}, {"holds", holds}});
+    if (!asked_.json) print_lines(fmt::format("{}  {}\n", holds ? "holds " : "FAILS ", text));
+    std::fflush(stdout);
+  }
+
+  void equals_cpu(const ObjectiveEntry& entry) {
+    const Found there = evaluated(entry, device_, at::kFloat), here = evaluated(entry, c10::Device(c10::kCPU), at::kDouble);
+    const double value = apart(there.value, here.value), gradient = apart(there.gradient, here.gradient);
+    claim(fmt::format("{} on {}: value {:.0e} and gradient {:.0e} from the CPU's in double, at most {:.0e}", entry.name, device_.str(),
+                      value, gradient, kObjectiveApart),
+          value <= kObjectiveApart && gradient <= kObjectiveApart);
+  }
+
+  Recipe recipe_with(std::vector<std::string> words) const {
+    Config root = root_;
+    for (const auto& word : words) root.assign(word);
+    return read_recipe(root);
+  }
+
+  TrialCost trial(const std::string& device, int64_t steps, const std::string& out, std::vector<std::string> words) const {
+    words.push_back("train.device=" + device);
+    const Recipe recipe = recipe_with(std::move(words));
+    return run_trial(recipe, make_dataset(recipe.train_data), Ranks::alone(), {.steps = steps, .from = "", .out = folder_ / out});
+  }
+
+  void trains_as_cpu() {
+    const std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.1}", "schedule=constant"};
+    trial(asked_.device, 1, "there", plain);
+    trial("cpu", 1, "here", plain);
+    const double step = farthest_tensors(folder_ / "there", folder_ / "here");
+    claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kStepApart),
+          step <= kStepApart);
+    const double there = trial(asked_.device, asked_.steps, "there", {}).last_loss, here = trial("cpu", asked_.steps, "here", {}).last_loss;
+    const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
+    claim(fmt::format("after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", asked_.steps, there, here,
+                      100 * off, 100 * kLossApart),
+          off <= kLossApart);
+  }
+
+  void costs() {
+    TrainInput input;
+    input.recipe = recipe_with({"train.device=" + asked_.device});
+    input.dataset = make_dataset(input.recipe.train_data);
+    const TrainPlan plan = plan_training(input);
+    const double bytes = device_.is_cpu() ? static_cast<double>(plan.peak_bytes) : device_peak();
+    costs_ = {
+        {"seconds_per_step", plan.seconds_per_step}, {"seconds_per_cached_step", plan.seconds_per_cached_step}, {"peak_bytes", bytes}};
+    if (asked_.json) return;
+    print_lines(fmt::format("costs   a step of {} images: {:.4f} s, {:.4f} s of it where their views are made already; {:.0f} MB at most\n",
+                            input.recipe.train.batch_size(), plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
+  }
+
+  double device_peak() const {
+    const auto stats = c10::getDeviceAllocator(device_.type())->getDeviceStats(device_.index());
+    return static_cast<double>(stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak);
+  }
+
+  const DeviceCertificate& asked_;
+  c10::Device device_;
+  Config root_;
+  TrialFolder folder_;
+  nlohmann::ordered_json claims_ = nlohmann::ordered_json::array(), costs_;
+  bool all_hold_ = true;
+};
+
+}  // namespace
+
+int certify_device(const DeviceCertificate& asked) {
+  if (asked.steps < 1) throw usage_error("certify: --steps {}: give 1 or more", asked.steps);
+  return DeviceCertificates(asked).run();
+}
+
+}  // namespace debias

@@ -1,0 +1,210 @@
+#include "apps/debias/rank_certificates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "apps/debias/rank_launcher.h"
+#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
+#include "apps/debias/stop_signals.h"
+#include "apps/debias/tensor_distance.h"
+#include "apps/debias/trial_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/safetensors.h"
+#include "debias/train/method.h"
+
+namespace debias {
+namespace {
+
+constexpr double kStatisticsApart = 2e-6;  // roundings of float32, some tens of them
+constexpr double kStepApart = 1e-6;        // after one step, in another order of sums
+
+bool is_running(const std::string& name) { return name.ends_with("running_mean") || name.ends_with("running_var"); }
+
+// One claim, and whether it held.
+struct Claim {
+  std::string text;
+  bool holds = false;
+};
+
+struct Cost {  // of a step, all ranks together
+  double cpu_seconds = 0;
+  std::map<std::string, double> share;         // of what is exchanged, by kind
+  std::map<std::string, double> calls, bytes;  // a rank's
+};
+
+class RankCertificates {
+ public:
+  explicit RankCertificates(const RankCertificate& arguments)
+      : arguments_(arguments), recipe_(read_recipe(recipe_with_words(arguments.recipe, arguments.words))), signals_(watch_stop_signals()) {
+    has_parts_ = method_of(recipe_).name == "simclr";
+  }
+
+  int run() {
+    for (const int64_t W : arguments_.ranks) {
+      equals_parts(W);
+      resumes(W);
+      equals_whole(W, "", "train.loss_rows=all");
+      equals_whole(W, ", each with the loss of its own rows,", "train.loss_rows=own");
+      costs(W);
+    }
+    const bool all = std::all_of(claims_.begin(), claims_.end(), [](const Claim& claim) { return claim.holds; });
+    if (arguments_.json) print_json({{"claims", json_}, {"costs", costs_}, {"all_hold", all}});
+    return all ? 0 : 1;
+  }
+
+ private:
+  // Whole shares, so that one process has parts of the same size.
+  int64_t batch_of(int64_t W) const {
+    const int64_t batch = recipe_.train.batch_size() / W * W;
+    if (batch >= 2 * W) return batch;
+    throw usage_error("certify: {} ranks share batches of {} images; each needs two: lower --ranks, or raise train.batch_size", W,
+                      recipe_.train.batch_size());
+  }
+
+  // Runs a trial of W ranks and returns the path of its file.
+  std::string trial(const std::string& name, int64_t W, int64_t batch, int64_t parts, int64_t steps, const std::string& from = "",
+                    const std::vector<std::string>& more = {"train.synchronise_norm=false"}) const {
+    const std::string out = folder_ / name;
+    std::vector<std::string> words = {"certify", "trial", arguments_.recipe};
+    words.insert(words.end(), arguments_.words.begin(), arguments_.words.end());
+    words.insert(words.end(), {fmt::format("train.batch_size={}", batch), "train.threads=1", "train.workers=0", "train.device=cpu"});
+    words.insert(words.end(), more.begin(), more.end());
+    if (parts > 1) words.push_back(fmt::format("train.micro_batch={}", batch / parts));
+    words.insert(words.end(), {"--steps", std::to_string(steps), "--out", out});
+    if (!from.empty()) words.insert(words.end(), {"--from", from});
+    const int code = launch_ranks({.ranks = W, .words = words, .signals = &signals_});
+    if (code != 0) throw Error(ErrorKind::kFailure, fmt::format("certify: the trial of {} ranks ended with exit code {}", W, code));
+    return out;
+  }
+
+  void claim(const std::string& text) {  // that same_ holds
+    const bool holds = same_;
+    claims_.push_back({text, holds});
+    json_.push_back({{"claim", text}, {"holds", holds}});
+    if (!arguments_.json) print_lines(fmt::format("{}  {}\n", holds ? "holds " : "FAILS ", text));
+    std::fflush(stdout);
+  }
+
+  void equals_parts(int64_t W) {
+    if (!has_parts_) return;
+    const int64_t batch = batch_of(W), steps = arguments_.steps;
+    const std::string ranks = trial(fmt::format("ranks-{}", W), W, batch, 1, steps),
+                      one = trial(fmt::format("parts-{}", W), 1, batch, W, steps);
+    claim(fmt::format("{} processes = one process with micro_batch {} after {} steps, byte for byte: {}", W, batch / W, steps,
+                      differences(ranks, one)));
+  }
+
+  void resumes(int64_t W) {
+    const int64_t half = arguments_.steps / 2, other = W == arguments_.ranks.front() ? arguments_.ranks.back() : arguments_.ranks.front();
+    if (half < 1 || (has_parts_ && other == W)) return;
+    const int64_t batch = recipe_.train.batch_size() / (W * other) * W * other;
+    if (!has_parts_ || batch < 2 * std::max(W, other)) return;
+    const std::string first = trial("first-half", W, batch, 1, half), second = trial("second-half", other, batch, 1, 2 * half, first);
+    const std::string one = trial("first-one", 1, batch, W, half), rest = trial("second-one", 1, batch, other, 2 * half, one);
+    claim(fmt::format("{} processes for {} steps, then {} = one process with micro_batch {}, then {}, byte for byte: {}", W, half, other,
+                      batch / W, batch / other, differences(second, rest)));
+  }
+
+  // One step of gradient descent: adaptive optimizers make steps of full size of gradients that are rounding errors.
+  void equals_whole(int64_t W, const std::string& how, const std::string& loss_rows) {
+    if (method_of(recipe_).name == "cmc") return;  // its bank draws by occurrence
+    const std::vector<std::string> words = {"optimizer={name: sgd, learning_rate: 0.1}", "schedule=constant", "train.synchronise_norm=true",
+                                            "train.micro_batch=auto", loss_rows};
+    const int64_t batch = batch_of(W);
+    const double apart = farthest_tensors(trial("together", W, batch, 1, 1, "", words), trial("plain", 1, batch, 1, 1, "", words));
+    same_ = apart <= kStepApart;
+    claim(fmt::format("{} processes{} with synchronise_norm = one process after a step, within {:.0e}: {:.0e} apart", W, how, kStepApart,
+                      apart));
+  }
+
+  // What of two trials' tensors is not the same; sets same_. Running statistics, which no step reads, are joined from the ranks' in another
+  // order of roundings than one process has.
+  std::string differences(const std::string& a, const std::string& b) {
+    const auto in_a = SafetensorsFile::open(a), in_b = SafetensorsFile::open(b);
+    same_ = in_a.tensors().size() == in_b.tensors().size();
+    size_t equal = 0, statistics = 0;
+    double farthest = 0;
+    std::string first;
+    for (const auto& entry : in_a.tensors()) {
+      const TensorEntry* other = in_b.find(entry.name);
+      const std::string there = other == nullptr ? "" : bytes_of(in_b, *other), here = bytes_of(in_a, entry);
+      if (here == there) {
+        ++equal;
+      } else if (is_running(entry.name) && here.size() == there.size()) {
+        ++statistics;
+        farthest = std::max(farthest, tensor_distance(here, there));
+      } else if (first.empty()) {
+        first = entry.name;
+      }
+    }
+    same_ = same_ && first.empty() && farthest <= kStatisticsApart;
+    if (!first.empty()) return fmt::format("'{}' differs, {} of {} tensors are equal", first, equal, in_a.tensors().size());
+    return statistics == 0 ? fmt::format("{} tensors", equal)
+                           : fmt::format("{} tensors; {} of running statistics within {:.0e}", equal, statistics, farthest);
+  }
+
+  Cost cost_of(const std::string& out, int64_t W) const {
+    Cost cost;
+    for (int64_t rank = 0; rank < W; ++rank) {
+      const auto json = nlohmann::json::parse(std::ifstream(fmt::format("{}.cost-{}", out, rank)));
+      const double steps = std::max(1.0, json.at("steps").get<double>());
+      cost.cpu_seconds += json.at("cpu_seconds").get<double>() / steps;
+      for (const char* kind : {"rows", "statistics", "sums"}) {
+        cost.share[kind] += json.at(kind).at("cpu_seconds").get<double>() / steps;
+        cost.calls[kind] = json.at(kind).at("calls").get<double>() / steps;
+        cost.bytes[kind] = json.at(kind).at("bytes").get<double>() / steps;
+      }
+    }
+    for (auto& [kind, share] : cost.share) share /= cost.cpu_seconds;
+    return cost;
+  }
+
+  // Processor time of the same steps in one process and in several. No claim: a busy machine spoils it.
+  void costs(int64_t W) {
+    const int64_t batch = batch_of(W);
+    const double one = cost_of(trial("whole", 1, batch, 1, arguments_.steps, "", {}), 1).cpu_seconds;
+    const Cost ranks = cost_of(trial("ranks", W, batch, 1, arguments_.steps, "", {}), W);
+    nlohmann::ordered_json json = {{"ranks", W},
+                                   {"images_a_rank", batch / W},
+                                   {"cpu_seconds_one", one},
+                                   {"cpu_seconds_ranks", ranks.cpu_seconds},
+                                   {"ratio", one / ranks.cpu_seconds}};
+    std::string text =
+        fmt::format("costs   {} processes, {} images each: {:.3f} s of processor time a step, one process {:.3f} s: ratio {:.3f}", W,
+                    batch / W, ranks.cpu_seconds, one, one / ranks.cpu_seconds);
+    for (const auto& [kind, share] : ranks.share) {
+      json[kind] = {{"share", share}, {"calls", ranks.calls.at(kind)}, {"bytes", ranks.bytes.at(kind)}};
+      text += fmt::format("; {} {:.1f} % ({:.0f} exchanges, {:.0f} kB a rank)", kind, 100 * share, ranks.calls.at(kind),
+                          ranks.bytes.at(kind) / 1000);
+    }
+    costs_.push_back(json);
+    if (!arguments_.json) print_lines(text + "\n");
+    std::fflush(stdout);
+  }
+
+  const RankCertificate& arguments_;
+  Recipe recipe_;
+  StopSignals& signals_;
+  TrialFolder folder_;
+  bool has_parts_ = true, same_ = false;
+  std::vector<Claim> claims_;
+  nlohmann::ordered_json json_ = nlohmann::ordered_json::array(), costs_ = nlohmann::ordered_json::array();
+};
+
+}  // namespace
+
+int certify_ranks(const RankCertificate& arguments) {
+  for (const int64_t W : arguments.ranks) {
+    if (W < 2) throw usage_error("certify: --ranks {}: give numbers of 2 or more, such as 2,3,4", W);
+  }
+  if (arguments.steps < 1) throw usage_error("certify: --steps {}: give 1 or more", arguments.steps);
+  return RankCertificates(arguments).run();
+}
+
+}  // namespace debias
