@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "debias/core/safetensors.h"
@@ -77,7 +78,7 @@ void expect_complaint(const ProcessResult& result, int exit, const std::string& 
 }
 
 TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
-  const auto two = run_debias(training("two", {"--ranks", "2", "train.epochs=2"}));
+  const auto two = run_debias(training("two", {"--ranks", "2", "train.epochs=2", "train.synchronise_norm=false"}));
   ASSERT_EQ(two.exit, 0) << two.err;
   EXPECT_THAT(two.out, HasSubstr("2 epochs in"));
   EXPECT_EQ(times("epoch 1/2", file_text(run_of("two") + "/train.log")), 1u);
@@ -88,7 +89,8 @@ TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
 TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
   expect_complaint(run_debias(training("run", {"--ranks", "0"})), 2, "--ranks 0: give 1 or more");
   expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 images of a batch");
-  expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5"})), 2, "one sees one image alone in a pass");
+  expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5", "train.synchronise_norm=false"})), 2,
+                   "one sees one image alone in a pass");
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
 
@@ -168,6 +170,10 @@ TEST_F(RankRuns, OfABatchScriptAreOneProcess) {
 
 class Disturbed : public RankRuns {};
 
+Background::Variables at_port(const char* rank, int port) {
+  return {{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
+}
+
 TEST_F(Disturbed, AKilledRankIsNamedAndTheRunGoesOn) {
   for (const int rank : {0, 2}) {
     const std::string name = "run-" + std::to_string(rank);
@@ -216,18 +222,42 @@ TEST_F(Disturbed, RanksEndWithTheirLauncher) {
 }
 
 TEST_F(Disturbed, AMissingRankIsNamed) {
-  const Background::Variables first = {
-      {"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}};
-  expect_complaint(run_with(first, command("run", {"train.rank_timeout=2"})), 5, "rank 1 of 2 did not come within 2 s");
+  expect_complaint(run_with(at_port("0", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 1 of 2 did not come within 2 s");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+TEST_F(Disturbed, AMissingLeaderIsNamed) {
+  expect_complaint(run_with(at_port("1", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 0 did not answer within 2 s");
+}
+
+// This program as a later version, by its text in the file.
+std::string with_another_version(const TemporaryFolder& folder) {
+  const std::string said = run_debias({"--version"}).out, version = said.substr(said.find(' ') + 1, said.find('\n') - said.find(' ') - 1);
+  std::string program = file_text(debias_binary());
+  size_t found = 0;
+  for (size_t at = 0; (at = program.find(version + '\0', at)) != std::string::npos; ++at, ++found) program[at] = '9';
+  EXPECT_GT(found, 0u) << version;
+  const std::string path = folder / "another-debias";
+  std::ofstream(path, std::ios::binary) << program;
+  fs::permissions(path, fs::perms::owner_all);
+  return path;
+}
+
+TEST_F(Disturbed, RanksOfTwoVersionsAreRefused) {
+  const int port = free_port();
+  auto other = command("run");
+  other[0] = with_another_version(folder_);
+  const auto results = run_two({at_port("0", port), at_port("1", port)}, {command("run"), other});
+  for (const auto& result : results) {
+    expect_complaint(result, 2, "rank 1 of 2 has not the version of rank 0: 'debias ");
+    EXPECT_THAT(result.err, testing::ContainsRegex("on rank 0, 'debias 9.*' there"));
+  }
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
 
 TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
-  const std::string port = std::to_string(free_port());
-  const auto of = [&](const char* rank) {
-    return Background::Variables{{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
-  };
-  const auto results = run_two({of("0"), of("1")}, {command("run"), command("run", {"train.batch_size=8"})});
+  const int port = free_port();
+  const auto results = run_two({at_port("0", port), at_port("1", port)}, {command("run"), command("run", {"train.batch_size=8"})});
   for (const auto& result : results) {
     expect_complaint(result, 2, "rank 1 of 2 has not the recipe of rank 0: train.batch_size is 16 on rank 0 and 8 there");
   }
@@ -245,14 +275,12 @@ class DisturbedPictures : public Disturbed {
 };
 
 TEST_F(DisturbedPictures, RanksOfTwoListingsAreRefused) {
-  const std::string one = pictures_.folder("one", {"a", "b", "c", "d"}, "train"), port = std::to_string(free_port());
+  const std::string one = pictures_.folder("one", {"a", "b", "c", "d"}, "train");
+  const int port = free_port();
   const std::string two = folder_ / "two";
   fs::copy(one, two, fs::copy_options::recursive);
   fs::remove(fs::directory_iterator(two + "/a")->path());
-  const auto of = [&](const char* rank) {
-    return Background::Variables{{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
-  };
-  const auto results = run_two({of("0"), of("1")}, {pictures("run", one), pictures("run", two)});
+  const auto results = run_two({at_port("0", port), at_port("1", port)}, {pictures("run", one), pictures("run", two)});
   for (const auto& result : results) expect_complaint(result, 2, "rank 1 of 2 has not the training images of rank 0");
   EXPECT_THAT(results[0].err, HasSubstr("images then"));
 }
@@ -317,7 +345,30 @@ TEST_F(RankRuns, AreCertified) {
   const auto result = run_debias({"certify", "ranks", recipe(), "--ranks", "2", "--steps", "4"});
   EXPECT_EQ(result.exit, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 8 after 4 steps, byte for byte"));
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes with synchronise_norm = one process after a step"));
+  EXPECT_THAT(result.out,
+              HasSubstr("holds   2 processes, each with the loss of its own rows, with synchronise_norm = one process after a step"));
   expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
+}
+
+class DeviceCertificates : public RankRuns {};
+
+TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
+  expect_complaint(run_debias({"certify", "device"}), 5, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
+  expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
+}
+
+TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
+  const auto result = run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "3", "--json"});
+  ASSERT_EQ(result.exit, 0) << result.out << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  const auto objectives = nlohmann::json::parse(run_debias({"list", "objectives", "--json"}).out);
+  EXPECT_EQ(json["claims"].size(), objectives["objectives"].size() + 2);
+  for (const auto& claim : json["claims"]) EXPECT_TRUE(claim["holds"]) << claim;
+  EXPECT_GT(json["costs"]["seconds_per_step"], 0);
+  EXPECT_GT(json["costs"]["peak_bytes"], 0);
+  EXPECT_EQ(run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "0"}).exit, 2);
 }
 
 }  // namespace
