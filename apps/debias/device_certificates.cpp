@@ -118,7 +118,7 @@ class DeviceCertificates {
   }
 
   void trains_as_cpu() {
-    const std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.1}", "schedule=constant"};
+    const std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.01}", "schedule=constant"};
     trial(asked_.device, 1, "there", plain);
     trial("cpu", 1, "here", plain);
     const double step = farthest_tensors(folder_ / "there", folder_ / "here");

@@ -35,9 +35,9 @@ class StreamTransfer final : public InputTransfer {
     const c10::StreamGuard on(stream_);
     for (size_t i = 0; i < host.size(); ++i) {
       at::Tensor& pinned = slot.pinned[i];
-      if (!pinned.defined() || pinned.sizes() != host[i].sizes() || pinned.scalar_type() != host[i].scalar_type()) {
-        pinned = at::empty(host[i].sizes(), host[i].options().pinned_memory(true));
-      }
+      const bool fits = pinned.defined() && pinned.sizes() == host[i].sizes() && pinned.strides() == host[i].strides() &&
+                        pinned.scalar_type() == host[i].scalar_type();
+      if (!fits) pinned = at::empty_like(host[i], host[i].options().pinned_memory(true));  // in the order of the host's numbers
       pinned.copy_(host[i]);
       slot.there.push_back(pinned.to(device_, /*non_blocking=*/true));
     }

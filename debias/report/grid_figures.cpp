@@ -39,9 +39,7 @@ std::vector<std::string> numeric_keys(const SeedTable& table) {
 }
 
 // What a line is of: the variant, and the other keys of the grid.
-std::string line_name(const TableRow& row, const std::string& key) {
-  return SweepPoint{row.variant, row.grid}.label(key);
-}
+std::string line_name(const TableRow& row, const std::string& key) { return SweepPoint{row.variant, row.grid}.label(key); }
 
 Axis grid_axis(const std::string& key, const std::vector<TableRow>& rows) {
   constexpr double kWide = 16;

@@ -61,6 +61,7 @@ TEST(AheadBatches, AreThoseOfTheSource) {
         ASSERT_NE(found, nullptr);
         EXPECT_EQ(found->number, expected->number);
         EXPECT_EQ(found->ids, expected->ids);
+        EXPECT_EQ(found->images().strides(), expected->images().strides());
         EXPECT_TRUE(found->images().equal(expected->images())) << "epoch " << epoch << ", batch " << expected->number;
         if (found->number == 3 && epoch == 1) break;  // start() stops whatever is under way
       }
