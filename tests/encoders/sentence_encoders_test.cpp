@@ -13,13 +13,15 @@ namespace {
 
 at::Tensor some_ids() { return at::tensor({1, 2, 3, 4, 0, -1, 3, -1, -1}, at::kLong).view({3, 3}); }
 
-std::shared_ptr<Encoder> gru(const std::string& options, uint64_t seed = 1) {
-  return make_encoder(parse_yaml("{name: gru, embedding: 6, features: 8" + options + "}", "r.yaml"), 5, seed);
+std::shared_ptr<Encoder> gru(const std::vector<std::string>& options = {}, uint64_t seed = 1) {
+  Config section = parse_yaml("{name: gru, embedding: 6, features: 8}", "r.yaml");
+  for (const auto& option : options) section.assign(option);
+  return make_encoder(section, 5, seed);
 }
 std::shared_ptr<Encoder> bag(uint64_t seed = 1) { return make_encoder(parse_yaml("{name: bag_of_words, features: 8}", "r.yaml"), 5, seed); }
 
 TEST(SentenceEncoders, GiveARowASentence) {
-  for (const auto& encoder : {gru(""), gru(", direction: forward"), gru(", cell: torch"), bag()}) {
+  for (const auto& encoder : {gru(), gru({"direction=forward"}), gru({"cell=torch"}), bag()}) {
     const at::Tensor rows = encoder->forward(some_ids());
     EXPECT_EQ(rows.sizes(), (std::vector<int64_t>{3, 8})) << encoder->config().to_yaml();
     EXPECT_EQ(encoder->feature_dim(), 8);
@@ -36,7 +38,7 @@ TEST(SentenceEncoders, SumTheirWords) {
 }
 
 TEST(SentenceEncoders, BeginAsPublished) {
-  const auto encoder = gru(", embedding: 300, features: 400");
+  const auto encoder = gru({"embedding=300", "features=400"});
   std::map<std::string, at::Tensor> state;
   for (const auto& [name, tensor] : named_state(*encoder)) state[name] = tensor;
   EXPECT_EQ(state.size(), 7u);
@@ -53,7 +55,7 @@ TEST(SentenceEncoders, BeginAsPublished) {
 }
 
 TEST(SentenceEncoders, FollowFromTheSeed) {
-  for (const auto& make : {+[](uint64_t seed) { return gru("", seed); }, +[](uint64_t seed) { return bag(seed); }}) {
+  for (const auto& make : {+[](uint64_t seed) { return gru({}, seed); }, +[](uint64_t seed) { return bag(seed); }}) {
     EXPECT_TRUE(make(3)->forward(some_ids()).equal(make(3)->forward(some_ids())));
     EXPECT_FALSE(make(3)->forward(some_ids()).equal(make(4)->forward(some_ids())));
   }
@@ -84,8 +86,8 @@ TEST(SentenceEncoders, RefuseWhatTheyCannotRead) {
             }),
             "word 5 of a vocabulary of 5: the sentences were numbered by another one");
   EXPECT_EQ(refused([] { bag()->forward(at::full({1, 1}, -1, at::kLong)); }), "a sentence of a batch has no word");
-  EXPECT_EQ(refused([] { gru("")->forward(at::ones({1, 3, 4, 4})); }), "an encoder of sentences is given a tensor that holds no word ids");
-  EXPECT_EQ(refused([] { gru(", features: 7"); }), "encoder 'gru': features: 7 for two directions; give an even number");
+  EXPECT_EQ(refused([] { gru()->forward(at::ones({1, 3, 4, 4})); }), "an encoder of sentences is given a tensor that holds no word ids");
+  EXPECT_EQ(refused([] { gru({"features=7"}); }), "r.yaml:1: encoder 'gru': features: 7 for two directions; give an even number");
 }
 
 }  // namespace
