@@ -17,9 +17,10 @@ EDGES = {
     "ranks": set(),
     "sweep": set(),
     "image": set(),
-    "data": {"image"},
+    "text": set(),
+    "data": {"image", "text"},
     "augment": {"image"},
-    "loader": {"image", "data", "augment"},
+    "loader": {"image", "text", "data", "augment"},
     "results": set(),
     "kernels": set(),
     "pairs": {"kernels"},
@@ -27,8 +28,8 @@ EDGES = {
     "scores": {"kernels"},
     "encoders": {"kernels"},
     "optim": set(),
-    "train": {"runtime", "loader", "image", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
-    "evaluate": {"runtime", "loader", "image", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
+    "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
+    "evaluate": {"runtime", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "study": {"losses", "pairs"},
     "report": {"sweep", "results"},
 }
@@ -40,7 +41,7 @@ ROOMS = {
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
 }
-WITHOUT_TORCH = {"core", "sweep", "image", "data", "augment", "results", "kernels", "report"}
+WITHOUT_TORCH = {"core", "sweep", "image", "text", "data", "augment", "results", "kernels", "report"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("debias/core", "debias/runtime", "debias/sweep", "debias/results", "debias/losses", "debias/pairs", "debias/encoders", "debias/optim",
+FOLDERS = ("debias/core", "debias/runtime", "debias/sweep", "debias/results", "debias/text", "debias/losses", "debias/pairs", "debias/encoders", "debias/optim",
            "debias/train", "debias/evaluate", "debias/study", "debias/report", "apps/debias")
 SKIPPED = re.compile(r"set_source_files_properties\(([^)]*?)PROPERTIES\s[^)]*SKIP_UNITY_BUILD_INCLUSION\s+ON")
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z_])\'(?:\\.|[^\'\\\n])+\''

@@ -7,6 +7,7 @@
 #include "apps/debias/judged_run.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/results.h"
+#include "apps/debias/sentence_verbs.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -24,7 +25,7 @@ namespace debias {
 namespace {
 
 struct EmbedArguments {
-  std::string run, out;
+  std::string run, out, text;
   DataWords data;
   std::string layer = "encoder", which = "last", device = "auto";
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
@@ -97,11 +98,20 @@ std::vector<std::string> inputs_of(const LoadedRun& run, const Config& section) 
   return inputs;
 }
 
+int run_text_embed(const EmbedArguments& arguments) {
+  if (!arguments.data.name.empty() || !arguments.data.words.empty() || !arguments.data.root.empty() || arguments.bias_features) {
+    throw usage_error("embed: --text goes with --out, --checkpoint and --json alone");
+  }
+  return embed_text({.run = arguments.run, .text = arguments.text, .out = arguments.out, .which = arguments.which, .json = arguments.json});
+}
+
 int run_embed(const EmbedArguments& arguments) {
+  if (!arguments.text.empty()) return run_text_embed(arguments);
   const Layer layer = layer_named(arguments.layer);
   const std::string bias_path = arguments.bias_features ? bias_feature_path(arguments.out) : "";
   const c10::Device device = resolve_device(arguments.device);
   LoadedRun run = load_run(arguments.run, arguments.which);
+  require_image_run(run);
   const DataWords data = take_recipe_words(arguments.data, run.recipe);
   const Recipe recipe = read_recipe(run.recipe);
   const auto network = embedded_layer(run, layer);
@@ -139,13 +149,14 @@ int run_embed(const EmbedArguments& arguments) {
 }  // namespace
 
 void add_embed_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("embed", "writes what the network makes of images");
+  auto* verb = root.add_subcommand("embed", "writes what the network makes of images, or of the lines of a text");
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
   verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
   verb->add_option("--root", arguments->data.root, "its folder");
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table")->required();
+  verb->add_option("--text", arguments->text, "of a run on sentences: a file with a sentence on every line");
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));

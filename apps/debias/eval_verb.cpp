@@ -8,6 +8,7 @@
 #include "apps/debias/metric_text.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/results.h"
+#include "apps/debias/sentence_verbs.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -25,7 +26,9 @@ struct EvalArguments {
   std::string protocols, run;
   std::vector<std::string> words;
   DataWords data;
-  std::string which = "last", device = "auto", fail_if;
+  std::string which = "last", device = "auto", fail_if, tasks;
+  std::vector<std::string> with;
+  bool cheap = false, untrained = false;
   bool predictions = false, accept_data_change = false, raw = false, json = false;
 
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
@@ -136,13 +139,33 @@ void refuse_overwriting_data(const EvaluationFiles& files, const std::vector<Ask
   }
 }
 
+// The only protocol that judges sentences; it reads sets of its own.
+int run_sentence_eval(const EvalArguments& arguments) {
+  if (!arguments.words.empty()) throw usage_error("eval sentences takes no '{}'; see debias eval --help", arguments.words.front());
+  if (!arguments.data.name.empty() || arguments.predictions) throw usage_error("eval sentences takes neither --data nor --predictions");
+  return eval_sentences({.run = arguments.run,
+                         .root = arguments.data.root,
+                         .tasks = arguments.tasks,
+                         .which = arguments.which,
+                         .fail_if = arguments.fail_if,
+                         .with = arguments.with,
+                         .cheap = arguments.cheap,
+                         .untrained = arguments.untrained,
+                         .json = arguments.json});
+}
+
 int run_eval(const EvalArguments& arguments) {
+  if (arguments.protocols == "sentences") return run_sentence_eval(arguments);
+  if (!arguments.tasks.empty() || !arguments.with.empty() || arguments.cheap || arguments.untrained) {
+    throw usage_error("eval: --tasks, --cheap, --with and --untrained are of `eval sentences`");
+  }
   std::vector<AskedProtocol> asked = asked_protocols(arguments.protocols);
   std::optional<Condition> condition;
   if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
   const SortedWords words = sort_words(arguments, asked);
   const c10::Device device = resolve_device(arguments.device);
   LoadedRun run = load_run(arguments.run, arguments.which);
+  require_image_run(run);
   for (const auto& word : words.recipe) run.recipe.assign(word);
   DataWords named = arguments.data;
   named.words = words.data;
@@ -191,7 +214,7 @@ int run_eval(const EvalArguments& arguments) {
 std::string protocol_names() {
   std::string names;
   for (const auto& entry : protocol_registry()) names += (names.empty() ? "one or several, with commas: " : ", ") + entry.name;
-  return names;
+  return names + "; or sentences, alone";
 }
 
 }  // namespace
@@ -204,6 +227,10 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");
   verb->add_option("--root", arguments->data.root, "the folder of --data; alone, where the run's own data lie now");
+  verb->add_option("--tasks", arguments->tasks, "sentences: which, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
+  verb->add_option("--with", arguments->with, "sentences: further runs, whose vectors are appended to the first's");
+  verb->add_flag("--cheap", arguments->cheap, "sentences: choose C on one tenth of the training part, not by ten folds");
+  verb->add_flag("--untrained", arguments->untrained, "sentences: judge the encoder as it was before training");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");

@@ -89,6 +89,7 @@ void write_weights(const std::string& path, const Encoder& encoder) {
 int run_export_verb(const ExportArguments& arguments) {
   require_known(arguments.format);
   const LoadedRun run = load_run(arguments.run, arguments.which);
+  require_image_run(run);
   const std::string folder = folder_of(arguments, run);
   const std::vector<std::string> files = files_of(arguments.format, *run.encoder);
   refuse_inside_data(folder, roots_of(data_of(read_recipe(run.recipe))));

@@ -69,11 +69,21 @@ std::vector<std::string> roots_of(const JudgedData& data) {
 
 std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
   std::shared_ptr<const Dataset> dataset = make_dataset(section);
-  for (const auto& remark : dataset->info().remarks) {
+  watch(split, section, *dataset);
+  return dataset;
+}
+
+std::shared_ptr<const SampleTable> DataWatch::open_samples(const std::string& split, const Config& section) {
+  std::shared_ptr<const SampleTable> samples = make_samples(section);
+  watch(split, section, *samples);
+  return samples;
+}
+
+void DataWatch::watch(const std::string& split, const Config& section, const SampleTable& samples) {
+  for (const auto& remark : samples.info().remarks) {
     if (said_.insert(remark).second) log_.info(remark);
   }
-  record_.sets[split] = fingerprint(*dataset, section, verify_, progress_);
-  return dataset;
+  record_.sets[split] = fingerprint(samples, section, verify_, progress_);
 }
 
 Config protocol_options(const Recipe& recipe) {

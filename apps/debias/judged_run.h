@@ -46,10 +46,13 @@ Config protocol_options(const Recipe& recipe);
 class DataWatch {
  public:
   DataWatch(Verify verify, Progress& progress, Log& log) : verify_(verify), progress_(progress), log_(log) {}
-  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);
+  std::shared_ptr<const Dataset> open(const std::string& split, const Config& section);  // usage error where samples are no images
+  std::shared_ptr<const SampleTable> open_samples(const std::string& split, const Config& section);
   const DataRecord& record() const { return record_; }
 
  private:
+  void watch(const std::string& split, const Config& section, const SampleTable& samples);
+
   Verify verify_;
   Progress& progress_;
   Log& log_;

@@ -31,6 +31,12 @@ int64_t channels_under(const SafetensorsFile& file, const std::string& prefix) {
   return 0;
 }
 
+// Of the tables of f and g, which have a row a word; 0 where they are none.
+int64_t words_of_tables(const SafetensorsFile& file) {
+  const TensorEntry* table = file.find("encoder.f.embedding");
+  return table == nullptr || table->shape.size() != 2 ? 0 : table->shape[0];
+}
+
 // Of the images. Two networks that share them (method cmc) read a part of the channels each.
 int64_t channels_of(const SafetensorsFile& file) {
   const int64_t second = channels_under(file, "encoder.second.");
@@ -60,11 +66,13 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   run.names = checkpoint.names;
   run.data = checkpoint.data;
   Recipe recipe = read_recipe(run.recipe);
-  recipe.encoder.set("weights", Config());  // they come from the checkpoint
+  run.words = words_of_tables(checkpoint.file);
+  if (run.words == 0) recipe.encoder.set("weights", Config());  // they come from the checkpoint
+  recipe.encoder.erase("vectors");                              // likewise
   run.seed = recipe.seed;
   const TensorEntry* classifier = checkpoint.file.find("classifier.weight");
-  run.channels = channels_of(checkpoint.file);
-  const Model model = make_model(recipe, run.channels, classifier == nullptr ? 0 : classifier->shape.at(0));
+  run.channels = run.words > 0 ? 0 : channels_of(checkpoint.file);
+  const Model model = make_model(recipe, run.words > 0 ? run.words : run.channels, classifier == nullptr ? 0 : classifier->shape.at(0));
   load_state(*model.encoder, checkpoint.file, "encoder.");
   load_state(*model.head, checkpoint.file, "head.");
   model.train(false);
@@ -75,10 +83,17 @@ LoadedRun load_run(const std::string& path, const std::string& which) {
   return run;
 }
 
+void require_image_run(const LoadedRun& run) {
+  if (run.words == 0) return;
+  throw usage_error("opening '{}': it reads sentences; this is for images (debias eval sentences, debias embed --text FILE)",
+                    run.checkpoint);
+}
+
 std::vector<std::string> run_files(const LoadedRun& run) {
   std::vector<std::string> files = {run.checkpoint};
   if (run.folder.empty()) return files;
-  for (const char* name : {"config.yaml", "metrics.jsonl", "metrics.csv", "train.log", "environment.json", "classes.json"}) {
+  for (const char* name :
+       {"config.yaml", "metrics.jsonl", "metrics.csv", "train.log", "environment.json", "classes.json", "vocabulary.txt"}) {
     files.push_back(run.folder + "/" + name);
   }
   for (const auto& entry : fs::directory_iterator(run.folder + "/checkpoints")) files.push_back(entry.path().string());

@@ -24,7 +24,8 @@ struct LoadedRun {
   std::shared_ptr<Classifier> classifier;  // null where the run has none
   std::optional<NameTable> names;          // of its training set; older checkpoints do not say
   DataRecord data;                         // what its data sets were; likewise empty
-  int64_t channels = 3;                    // of its images
+  int64_t channels = 3;                    // of its images; 0: it reads sentences
+  int64_t words = 0;                       // of its vocabulary, where it reads sentences
   uint64_t seed = 1;
   int64_t epoch = 0;  // finished epochs
 };
@@ -32,6 +33,9 @@ struct LoadedRun {
 // `path`: a run folder (its checkpoints/last, or best when `which` says so), or a .safetensors file (inside a run folder's checkpoints/ it
 // finds that run's config.yaml; elsewhere the recipe in its metadata). Data errors name the path.
 LoadedRun load_run(const std::string& path, const std::string& which = "last");
+
+// A usage error for a run on sentences.
+void require_image_run(const LoadedRun& run);
 
 // What the run consists of, the checkpoint first; without its evaluations and exports, which are made from it.
 std::vector<std::string> run_files(const LoadedRun& run);

@@ -88,6 +88,7 @@ int run(int argc, char** argv) {
   add_prior_verb(root, action);
   add_certify_verb(root, action);
   add_sweep_verb(root, action);
+  add_text_verb(root, action);
   add_table_verb(root, action);
   add_checkpoint_verb(root, action);
   let_outputs_begin_at_home(root);

@@ -56,6 +56,7 @@ std::vector<PriorEstimate> priors_of_files(const LossFiles& files, Log& log) {
 std::vector<PriorEstimate> priors_of_run(const PriorArguments& arguments, Progress& progress, Log& log) {
   const c10::Device device = resolve_device(arguments.device);
   const LoadedRun run = load_run(arguments.run, arguments.which);
+  require_image_run(run);
   JudgedData data;
   const Recipe recipe = read_recipe(run.recipe);
   data.train = recipe.train_data;

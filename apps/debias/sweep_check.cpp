@@ -11,6 +11,7 @@
 #include <string>
 
 #include "apps/debias/judged_run.h"
+#include "apps/debias/neighbour_evaluation.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/training_evaluation.h"
 #include "debias/core/error.h"
@@ -54,9 +55,10 @@ class SweepCheck {
     input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
     DataWatch watch(input.recipe.verify, progress_, log_);
-    const std::shared_ptr<const Dataset> train = dataset(input.recipe, watch);
+    const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
+    const auto images = std::dynamic_pointer_cast<const Dataset>(train);
     input.dataset = train;
-    if (input.recipe.eval_views.is_null()) {
+    if (images != nullptr && input.recipe.eval_views.is_null()) {
       input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());
     }
     Recipe written = input.recipe;
@@ -64,24 +66,28 @@ class SweepCheck {
     const Config resolved = resolve_recipe(written, *train);
     for (size_t i = 0; i < seeds; ++i) require_same_training(plan_.runs[number * seeds + i], resolved);
     check_evaluation(input.recipe, train, resolved, watch);
-    make_option_estimates(input.recipe, train, progress_, log_);
+    if (images != nullptr) make_option_estimates(input.recipe, images, progress_, log_);
     CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
     checked.recipe = resolved;
     return checked;
   }
 
  private:
-  std::shared_ptr<const Dataset> dataset(const Recipe& recipe, DataWatch& watch) {
-    auto& opened = datasets_[recipe.train_data.to_yaml()];
-    if (opened == nullptr) opened = watch.open("train", recipe.train_data);
+  std::shared_ptr<const SampleTable> samples(const Recipe& recipe, DataWatch& watch) {
+    auto& opened = samples_[recipe.train_data.to_yaml()];
+    if (opened == nullptr) opened = watch.open_samples("train", recipe.train_data);
     return opened;
   }
 
   // Opens the judged data: once for all points that are judged alike.
-  void check_evaluation(const Recipe& recipe, const std::shared_ptr<const Dataset>& train, const Config& resolved, DataWatch& watch) {
+  void check_evaluation(const Recipe& recipe, const std::shared_ptr<const SampleTable>& train, const Config& resolved, DataWatch& watch) {
     const std::string judged = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
     if (!evaluations_.insert(judged).second) return;
-    make_training_evaluation(recipe, resolved, train, watch, progress_, log_);
+    if (const auto images = std::dynamic_pointer_cast<const Dataset>(train)) {
+      make_training_evaluation(recipe, resolved, images, watch, progress_, log_);
+    } else {
+      make_neighbour_evaluation(recipe, resolved, watch, progress_, log_);
+    }
   }
 
   CheckedPoint built(const TrainInput& input, const Config& resolved) {
@@ -106,7 +112,7 @@ class SweepCheck {
   const SweepCheckOptions& options_;
   Progress& progress_;
   Log& log_;
-  std::map<std::string, std::shared_ptr<const Dataset>> datasets_;
+  std::map<std::string, std::shared_ptr<const SampleTable>> samples_;
   std::set<std::string> evaluations_;
   std::map<std::string, CheckedPoint> built_;
 };

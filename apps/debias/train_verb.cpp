@@ -8,6 +8,7 @@
 #include "apps/debias/duration_text.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
+#include "apps/debias/neighbour_evaluation.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/rank_environment.h"
@@ -128,11 +129,14 @@ ExistingFolder existing_of(const TrainArguments& arguments) {
 }
 
 // Rank 0's: the other ranks have nothing to judge, and what is wrong with it is told to them.
-void add_observers(TrainInput& input, const Config& resolved, const std::shared_ptr<const Dataset>& dataset, DataWatch& watch) {
-  const auto evaluation = make_training_evaluation(input.recipe, resolved, dataset, watch, *input.progress, *input.log);
-  for (const auto& observer : {evaluation, make_option_estimates(input.recipe, dataset, *input.progress, *input.log)}) {
+void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) {
+  const auto take = [&input](const std::shared_ptr<TrainObserver>& observer) {
     if (observer != nullptr) input.observers.push_back(observer);
-  }
+  };
+  const auto images = std::dynamic_pointer_cast<const Dataset>(input.dataset);
+  if (images == nullptr) return take(make_neighbour_evaluation(input.recipe, resolved, watch, *input.progress, *input.log));
+  take(make_training_evaluation(input.recipe, resolved, images, watch, *input.progress, *input.log));
+  take(make_option_estimates(input.recipe, images, *input.progress, *input.log));
 }
 
 int train_one(const TrainArguments& arguments, const Config& config, TrainInput input) {
@@ -141,15 +145,16 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
   const auto progress = leads ? terminal_progress() : std::make_unique<Progress>();
   const auto log = leads ? terminal_log() : std::make_unique<Log>();
   DataWatch watch(input.recipe.verify, *progress, *log);
-  const std::shared_ptr<const Dataset> dataset = watch.open("train", input.recipe.train_data);
-  input.dataset = dataset;
-  if (input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, dataset->info());
+  input.dataset = watch.open_samples("train", input.recipe.train_data);
+  const bool has_images = dynamic_cast<const Dataset*>(input.dataset.get()) != nullptr;
+  if (has_images && input.recipe.eval_views.is_null()) {
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
   }
+  keep_vocabulary(input);
   input.progress = progress.get();
   input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *dataset);
-  if (leads) add_observers(input, resolved, dataset, watch);  // refuses bad options before anything runs
+  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  if (leads) add_observers(input, resolved, watch);  // refuses bad options before anything runs
   if (arguments.dry_run) {
     print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
     return 0;

@@ -26,6 +26,7 @@ void add_list_verb(CLI::App& root, VerbAction& action);
 void add_prior_verb(CLI::App& root, VerbAction& action);
 void add_certify_verb(CLI::App& root, VerbAction& action);
 void add_sweep_verb(CLI::App& root, VerbAction& action);
+void add_text_verb(CLI::App& root, VerbAction& action);
 void add_table_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);
 

@@ -8,6 +8,7 @@
 #include "debias/data/readers/cifar.h"
 #include "debias/data/readers/image_folder.h"
 #include "debias/data/readers/mnist.h"
+#include "debias/data/readers/sentences.h"
 #include "debias/data/readers/stl10.h"
 
 namespace debias {
@@ -47,13 +48,25 @@ const std::vector<DatasetEntry>& dataset_registry() {
        "image files in one folder per class, or with a CSV of labels and biases",
        ImageFolderOptions::table().specs(),
        image_folder_from_config},
+      {"sentences",
+       {},
+       "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
+       SentencesOptions::table().specs(),
+       sentences_from_config,
+       false},
   };
   return registry;
 }
 
-std::unique_ptr<Dataset> make_dataset(const Config& section) {
+std::unique_ptr<SampleTable> make_samples(const Config& section) {
   const std::string name = section_name(section, "data set");
   return find_entry(dataset_registry(), name, "data set", section.prefix()).make(section_map(section));
+}
+
+std::unique_ptr<Dataset> make_dataset(const Config& section) {
+  const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+  if (!entry.has_images) throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
+  return std::unique_ptr<Dataset>(&dynamic_cast<Dataset&>(*entry.make(section_map(section)).release()));
 }
 
 }  // namespace debias

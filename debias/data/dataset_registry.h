@@ -17,13 +17,17 @@ struct DatasetEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<std::unique_ptr<Dataset>(const Config& section)> make;
+  std::function<std::unique_ptr<SampleTable>(const Config& section)> make;
+  bool has_images = true;  // make() gives a Dataset
 };
 
 const std::vector<DatasetEntry>& dataset_registry();
 
-// The data set that a recipe's `data.train` (or valid, test) asks for: {name: mnist, root: ..., split: train, hold_out: 5000, ...}.
+std::unique_ptr<SampleTable> make_samples(const Config& section);  // of any kind
+
+// The images that a recipe's `data.train` (or valid, test) asks for: {name: mnist, root: ..., split: train, hold_out: 5000, ...}.
 // `hold_out: N` and `split: held_out` work for every labelled set with a train split (see hold_out.h).
+// A usage error where samples are no images.
 std::unique_ptr<Dataset> make_dataset(const Config& section);
 
 }  // namespace debias

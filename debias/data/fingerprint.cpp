@@ -47,11 +47,12 @@ Json options_of(const Config& section) {
   for (const OptionSpec& spec : entry.options) {
     if (options.find(spec.name) == nullptr) options.set(spec.name, spec.default_value);
   }
-  for (const char* told_otherwise : {"name", "root", "labels", "classes"}) options.erase(told_otherwise);
+  for (const char* told_otherwise : {"name", "root", "labels", "classes", "vocabulary", "cache"}) options.erase(told_otherwise);
   return options.to_json();
 }
 
 std::string hash_of_labels(const Config& section) {
+  if (const std::string vocabulary = text_of(section, "vocabulary"); !vocabulary.empty()) return sha256_of(read_file_bytes(vocabulary));
   const Config* labels = section.find("labels");
   const std::string file = labels == nullptr ? "" : LabelColumns::from_config(*labels, "labels").file();
   return file.empty() ? "" : sha256_of(read_file_bytes(file));
@@ -66,26 +67,56 @@ std::string hash_or_unreadable(const Read& read) {
   }
 }
 
+struct FileLook {
+  bool found = false;
+  int64_t bytes = -1, time = -1;
+  std::string hash = "-";
+};
+
+FileLook look_at(const std::string& path, Verify verify) {
+  FileLook look;
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return look;
+  look.found = true;
+  look.bytes = status.st_size;
+  look.time = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+  if (verify == Verify::kContents) look.hash = hash_or_unreadable([&] { return read_file_bytes(path); });
+  return look;
+}
+
+ImageRecord record_of(const FileLook& look, const std::string& source) {
+  ImageRecord record;
+  record.bytes = look.bytes;
+  record.time = look.time;
+  record.hash = look.hash;
+  record.source = source;
+  return record;
+}
+
 std::string record_text(const Dataset& dataset, const std::string& root, int64_t index, Verify verify) {
   const std::string source = dataset.source(index);
-  ImageRecord record;
+  FileLook look = root.empty() ? FileLook() : look_at((std::filesystem::path(root) / source).string(), verify);
+  if (!look.found && !root.empty()) look.hash = hash_or_unreadable([&] { return dataset.get(index).image.pixels; });
+  ImageRecord record = record_of(look, source);
   record.id = dataset.id(index);
   record.label = dataset.label(index);
   record.bias = dataset.bias(index);
-  record.source = source;
-  std::string hash = "-", text;
-  const std::string path = (std::filesystem::path(root) / source).string();
-  struct stat status {};
-  if (!root.empty() && stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) {
-    record.bytes = status.st_size;
-    record.time = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-    if (verify == Verify::kContents) hash = hash_or_unreadable([&] { return read_file_bytes(path); });
-  } else if (!root.empty()) {
-    hash = hash_or_unreadable([&] { return dataset.get(index).image.pixels; });
-  }
-  record.hash = hash;
+  std::string text;
   append_record(text, record);
   return text;
+}
+
+std::string listing_of_files(const std::vector<std::string>& files, const std::string& root, Verify verify) {
+  std::error_code ignored;
+  const bool is_file = std::filesystem::is_regular_file(root, ignored);
+  std::string listing;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const FileLook look = look_at(is_file ? root : (std::filesystem::path(root) / files[i]).string(), verify);
+    ImageRecord record = record_of(look, files[i]);
+    record.id = static_cast<int64_t>(i);
+    append_record(listing, record);
+  }
+  return listing;
 }
 
 std::string listing_of(const Dataset& dataset, const std::string& root, Verify verify, Progress& progress) {
@@ -119,17 +150,20 @@ void hash_listing(DataFingerprint& result) {
 
 }  // namespace
 
-DataFingerprint fingerprint(const Dataset& dataset, const Config& section, Verify verify, Progress& progress) {
+DataFingerprint fingerprint(const SampleTable& samples, const Config& section, Verify verify, Progress& progress) {
   DataFingerprint result;
-  result.name = dataset.info().name;
-  result.split = dataset.info().split;
-  result.count = dataset.size();
-  result.classes = dataset.info().class_names;
-  result.biases = dataset.info().bias_names;
+  result.name = samples.info().name;
+  result.split = samples.info().split;
+  result.count = samples.size();
+  result.classes = samples.info().class_names;
+  result.biases = samples.info().bias_names;
   result.verify = verify;
   result.options = options_of(section);
   result.labels = hash_of_labels(section);
-  result.listing = listing_of(dataset, text_of(section, "root"), verify, progress);
+  const std::vector<std::string> files = samples.files();
+  const std::string root = text_of(section, "root");
+  result.listing =
+      files.empty() ? listing_of(dynamic_cast<const Dataset&>(samples), root, verify, progress) : listing_of_files(files, root, verify);
   hash_listing(result);
   return result;
 }

@@ -43,16 +43,16 @@ struct DataFingerprint {
   std::vector<std::string> classes, biases;
   Verify verify = Verify::kListing;
   nlohmann::ordered_json options = nlohmann::ordered_json::object();  // all but name, root, labels and classes, with defaults
-  std::string labels;                                                 // SHA-256 of the CSV of labels; empty without one
+  std::string labels;        // SHA-256 of the CSV of labels, or of the vocabulary; empty without one
   std::string images;        // SHA-256 over id, label, bias, size or pixels, and source of each image
   std::string contents;      // SHA-256 over the files' hashes; empty unless verify is contents
   std::string listing_hash;  // SHA-256 of the listing
   std::string listing;       // the records; empty when only to_json's part is known
 };
 
-// `section` is what make_dataset made `dataset` from. Files that cannot be read are recorded as such, not refused. Reads every file only
+// `section` is what make_samples made `samples` from. Of samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not refused. Reads every file only
 // with kContents; several threads.
-DataFingerprint fingerprint(const Dataset& dataset, const Config& section, Verify verify, Progress& progress = Progress::silent());
+DataFingerprint fingerprint(const SampleTable& samples, const Config& section, Verify verify, Progress& progress = Progress::silent());
 
 // Without the listing. from_json: a data error where it is not what to_json writes.
 nlohmann::ordered_json to_json(const DataFingerprint& fingerprint);

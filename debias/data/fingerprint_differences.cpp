@@ -176,9 +176,11 @@ std::vector<std::string> differences(const DataFingerprint& then, const DataFing
   const size_t before = lines.count();
   compare_images(then, now, lines);
   if (then.labels != now.labels && lines.count() == before) {
-    lines.add(then.labels.empty()  ? "a CSV of labels is used now, none was then"
-              : now.labels.empty() ? "a CSV of labels was used then, none is now"
-                                   : "the CSV of labels has other bytes, though these images have the same labels");
+    const std::string file = now.options.contains("lowercase") ? "vocabulary" : "CSV of labels";
+    lines.add(then.labels.empty()    ? fmt::format("a {} is used now, none was then", file)
+              : now.labels.empty()   ? fmt::format("a {} was used then, none is now", file)
+              : file == "vocabulary" ? "the vocabulary has other words"
+                                     : "the CSV of labels has other bytes, though these images have the same labels");
   }
   return lines.text();
 }

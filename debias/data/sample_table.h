@@ -19,8 +19,11 @@ struct DatasetInfo {
   std::vector<std::string> bias_names;   // empty when there is no bias attribute
   int channels = 3;                      // of images, as the next three; 0 where samples are none
   int height = 0, width = 0;             // 0 when images differ
+  int64_t words = 0;                     // of the vocabulary, where samples are sentences
   std::vector<double> mean, std;         // the field's normalisation constants for it, per channel, of values in [0, 1]
   std::vector<std::string> remarks;      // one line each: what a reader left out
+
+  int64_t inputs() const { return words > 0 ? words : channels; }  // what the first layer of an encoder must know
 };
 
 // Thread-safe for concurrent calls of every const method.
@@ -32,6 +35,8 @@ class SampleTable {
   virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
   virtual int64_t label(int64_t) const { return kUnknown; }
   virtual int64_t bias(int64_t) const { return kUnknown; }
+  // The files below the root that samples are parts of, several a file; empty where each sample is one, or is told by its pixels.
+  virtual std::vector<std::string> files() const { return {}; }
   virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed
 };
 

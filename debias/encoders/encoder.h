@@ -37,6 +37,7 @@ struct EncoderEntry {
   std::vector<OptionSpec> options;
   // Parameters are initialised from `seed` alone (RngDomain::kInit), whatever ran before.
   std::function<std::shared_ptr<Encoder>(const Config& section, int64_t in_channels, uint64_t seed)> make;
+  bool reads_words = false;  // sentences (sentence_encoders.h) and not images; in_channels is then the number of words
 };
 const std::vector<EncoderEntry>& encoder_registry();
 

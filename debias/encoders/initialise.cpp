@@ -47,6 +47,10 @@ void draw_uniform(Random& random, double bound, float* out, int64_t count) {
 
 }  // namespace
 
+void fill_uniform(const at::Tensor& tensor, const RngKey& key, double bound) {
+  fill(tensor, key, [bound](Random& random, float* out, int64_t n) { draw_uniform(random, bound, out, n); });
+}
+
 void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream, ConvolutionWeights convolutions) {
   RngKey key;
   key.domain = RngDomain::kInit;

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "debias/core/philox.h"
+
 namespace debias {
 
 // Modules that share a seed draw from different streams, so that no two of them start with the same numbers.
@@ -21,5 +23,8 @@ enum class ConvolutionWeights { kFanOutNormal, kFanInUniform };
 // Fills every float32 convolution, linear layer and batch normalisation within `module`, which is on the CPU.
 void initialise(torch::nn::Module& module, uint64_t seed, InitStream stream,
                 ConvolutionWeights convolutions = ConvolutionWeights::kFanOutNormal);
+
+// Fills `tensor` (float32, contiguous, on the CPU) with U(-bound, bound), as a function of the key.
+void fill_uniform(const at::Tensor& tensor, const RngKey& key, double bound);
 
 }  // namespace debias

@@ -5,6 +5,7 @@
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/heads.h"
 #include "debias/encoders/resnet.h"
+#include "debias/encoders/sentence_encoders.h"
 #include "debias/encoders/simple_convnet.h"
 #include "debias/encoders/state.h"
 
@@ -60,6 +61,21 @@ EncoderEntry alexnet_half() {
           make};
 }
 
+EncoderEntry gru() {
+  const auto make = [](const Config& section, int64_t words, uint64_t seed) {
+    return make_gru(GruOptions::table().read(section_map(section), "encoder 'gru'", {"name"}), words, seed);
+  };
+  return {"gru", {},  "of sentences: final states of a gated recurrent unit, one or both directions", GruOptions::table().specs(),
+          make,  true};
+}
+
+EncoderEntry bag_of_words() {
+  const auto make = [](const Config& section, int64_t words, uint64_t seed) {
+    return make_bag_of_words(BagOfWordsOptions::table().read(section_map(section), "encoder 'bag_of_words'", {"name"}), words, seed);
+  };
+  return {"bag_of_words", {}, "of sentences: the sum of the embeddings of the words", BagOfWordsOptions::table().specs(), make, true};
+}
+
 HeadEntry simclr() {
   const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
     return make_simclr_head(SimclrHeadOptions::table().read(section_map(section), "head 'simclr'", {"name"}), feature_dim, seed);
@@ -106,6 +122,8 @@ const std::vector<EncoderEntry>& encoder_registry() {
       simple_convnet(),
       bagnet18(),
       alexnet_half(),
+      gru(),
+      bag_of_words(),
   };
   return registry;
 }

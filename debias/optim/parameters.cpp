@@ -26,10 +26,16 @@ using Products = Layers<nn::LinearImpl, nn::BilinearImpl, nn::Conv1dImpl, nn::Co
                         nn::ConvTranspose2dImpl, nn::ConvTranspose3dImpl>;
 using Recurrent = Layers<nn::RNNImpl, nn::LSTMImpl, nn::GRUImpl>;
 
-ParameterKind kind_of(const nn::Module& module, const torch::Tensor& parameter) {
+// Of recurrent layers of one's own, which are named as torch names its: bias_ih_l0.
+bool is_recurrent_bias(const std::string& name, const torch::Tensor& parameter) {
+  return name.starts_with("bias_") && parameter.dim() == 1;
+}
+
+ParameterKind kind_of(const nn::Module& module, const std::string& name, const torch::Tensor& parameter) {
   if (Norms::hold(module)) return Norms::have_bias(module, parameter) ? ParameterKind::kNormBias : ParameterKind::kNormWeight;
   const bool vector_beside_matrices = Recurrent::hold(module) && parameter.dim() == 1;
-  return vector_beside_matrices || Products::have_bias(module, parameter) ? ParameterKind::kBias : ParameterKind::kWeight;
+  return vector_beside_matrices || is_recurrent_bias(name, parameter) || Products::have_bias(module, parameter) ? ParameterKind::kBias
+                                                                                                                : ParameterKind::kWeight;
 }
 
 }  // namespace
@@ -38,7 +44,7 @@ std::vector<OptimizedParameter> optimized_parameters(const torch::nn::Module& mo
   std::vector<OptimizedParameter> all;
   module.apply([&](const std::string& path, const nn::Module& part) {
     for (const auto& own : part.named_parameters(/*recurse=*/false)) {
-      all.push_back({prefix + path + (path.empty() ? "" : ".") + own.key(), own.value(), kind_of(part, own.value())});
+      all.push_back({prefix + path + (path.empty() ? "" : ".") + own.key(), own.value(), kind_of(part, own.key(), own.value())});
     }
   });
   return all;

@@ -22,7 +22,19 @@ std::vector<Metric> training_metrics() {
           metric("learning_rate", "learning rate"),
           metric("clamped_share", "clamp share", Unit::kShare),
           metric("min_estimate", "least estimate before the clamp"),
-          metric("effective_sample_size", "effective sample size")};
+          metric("effective_sample_size", "effective sample size"),
+          metric("next_acc", "next sentence found", Unit::kShare),
+          metric("previous_acc", "previous sentence found", Unit::kShare)};
+}
+
+// Of runs on sentences, whose judges are no protocols of images.
+std::vector<Metric> sentence_metrics() {
+  const auto metric = [](const char* name, const char* title) {
+    return Metric{name, title, Unit::kShare, Better::kHigher, Standing::kProtocol};
+  };
+  return {metric("neighbour_acc", "neighbours found"), metric("mr_acc", "MR accuracy"),     metric("cr_acc", "CR accuracy"),
+          metric("subj_acc", "SUBJ accuracy"),         metric("mpqa_acc", "MPQA accuracy"), metric("trec_acc", "TREC accuracy"),
+          metric("msrp_acc", "MSRP accuracy"),         metric("msrp_f1", "MSRP F1")};
 }
 
 Unit unit_by_name(const std::string& name) {
@@ -43,6 +55,7 @@ SplitName split_of(const std::string& metric) {
 
 MetricTitles::MetricTitles(const std::vector<Metric>& of_protocols) {
   std::vector<Metric> all = of_protocols;
+  for (auto& metric : sentence_metrics()) all.push_back(std::move(metric));
   for (auto& metric : training_metrics()) all.push_back(std::move(metric));
   for (auto& metric : all) {
     if (std::ranges::find(known_, metric.name, &Metric::name) == known_.end()) known_.push_back(std::move(metric));

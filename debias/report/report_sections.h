@@ -31,6 +31,7 @@ void add_classes(Page& page, const ReportData& data);
 void add_similarities(Page& page, const ReportData& data);
 void add_maps(Page& page, const ReportData& data);
 void add_neighbours(Page& page, const ReportData& data);
+void add_nearest_texts(Page& page, const ReportData& data);  // nothing where no run has any
 void add_expected(Page& page, const ReportData& data);
 void add_recipes(Page& page, const ReportData& data);
 

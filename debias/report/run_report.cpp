@@ -19,7 +19,7 @@ std::string run_report_html(const std::vector<RunRecord>& runs, const std::strin
   add_verdict(page, data);
   for (const auto& table : tables) add_comparison(page, table);
   for (const auto add : {add_runs, add_key_numbers, add_differences, add_curves, add_groups, add_classes, add_similarities, add_maps,
-                         add_neighbours, add_expected, add_recipes}) {
+                         add_neighbours, add_nearest_texts, add_expected, add_recipes}) {
     add(page, data);
   }
   page.paragraph(plain(fmt::format("Made by debias report {}.", debias_version)), "note");

@@ -43,6 +43,9 @@ void Evidence::add(const Evidence& more) {
   classifier.add(more.classifier);
   labelled_negatives += more.labelled_negatives;
   false_negatives += more.false_negatives;
+  neighbour_pairs += more.neighbour_pairs;
+  next_hits += more.next_hits;
+  previous_hits += more.previous_hits;
 }
 
 std::string term_prefix(const std::vector<std::string>& labels, size_t term) { return labels.size() < 2 ? "" : labels[term] + "."; }
@@ -63,6 +66,10 @@ Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
   if (classifier.loss_steps > 0) metrics.emplace_back("classifier_loss", ratio(classifier.loss_sum, classifier.loss_steps));
   if (labelled_negatives > 0) {
     metrics.emplace_back("false_negative_share", ratio(static_cast<double>(false_negatives), labelled_negatives));
+  }
+  if (neighbour_pairs > 0) {
+    metrics.emplace_back("next_acc", ratio(static_cast<double>(next_hits), neighbour_pairs));
+    metrics.emplace_back("previous_acc", ratio(static_cast<double>(previous_hits), neighbour_pairs));
   }
   return metrics;
 }
@@ -85,6 +92,7 @@ nlohmann::ordered_json Evidence::to_json() const {
                                    {"loss_steps", classifier.loss_steps},
                                    {"loss_sum", classifier.loss_sum}}}};
   if (labelled_negatives > 0) json["negatives"] = {{"labelled", labelled_negatives}, {"false", false_negatives}};
+  if (neighbour_pairs > 0) json["neighbours"] = {{"pairs", neighbour_pairs}, {"next", next_hits}, {"previous", previous_hits}};
   return json;
 }
 
@@ -109,6 +117,11 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
   if (const auto negatives = json.find("negatives"); negatives != json.end()) {
     evidence.labelled_negatives = count_at(*negatives, "labelled");
     evidence.false_negatives = share_at(*negatives, "false", evidence.labelled_negatives);
+  }
+  if (const auto neighbours = json.find("neighbours"); neighbours != json.end()) {
+    evidence.neighbour_pairs = count_at(*neighbours, "pairs");
+    evidence.next_hits = share_at(*neighbours, "next", evidence.neighbour_pairs);
+    evidence.previous_hits = share_at(*neighbours, "previous", evidence.neighbour_pairs);
   }
   return evidence;
 }

@@ -6,7 +6,8 @@
 //   min_estimate             the least estimate before it acted; absent where the objective has none
 //   effective_sample_size    the mean over steps of that of the importance weights; absent where there are none
 // and of the classifier: acc1, the share of labelled rows (all views) whose largest logit is that of the label; classifier_loss, the mean
-// cross-entropy, where that trains it. Of methods with keys, where labels are known: false_negative_share.
+// cross-entropy, where that trains it. Of methods with keys, where labels are known: false_negative_share. Of quick_thoughts: next_acc and previous_acc, the shares of sentences
+// whose largest score is that of the next and of the previous one: at most about a half, since both are neighbours.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -45,6 +46,9 @@ struct Evidence {
   ClassifierEvidence classifier;
   // Of methods with keys: pairs of an anchor and a key of another image whose labels are both known, and those of one class among them.
   int64_t labelled_negatives = 0, false_negatives = 0;
+
+  // Of quick_thoughts: pairs of a sentence and the next of its batch, and how often either was told from all others of the batch.
+  int64_t neighbour_pairs = 0, next_hits = 0, previous_hits = 0;
 
   void add(const Evidence& more);  // an empty one takes the terms of `more`
   Metrics metrics(const std::vector<std::string>& labels) const;

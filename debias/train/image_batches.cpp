@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/encoder.h"
 #include "debias/loader/loader.h"
 #include "debias/train/recipe.h"
 #include "debias/train/sampling.h"
@@ -63,6 +65,11 @@ ViewTarget::Type type_of(const Recipe& recipe) {
 }  // namespace
 
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method) {
+  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  if (encoder.reads_words) {
+    throw usage_error("{}method '{}' needs an encoder of images, '{}' is one of sentences; choose another, or method: quick_thoughts",
+                      recipe.encoder.prefix(), method, encoder.name);
+  }
   if (dynamic_cast<const Dataset*>(&samples) != nullptr) return;
   throw usage_error("{}method '{}' is trained on images, the samples of data set '{}' are none; choose another method or data set",
                     recipe.method.prefix(), method, samples.info().name);

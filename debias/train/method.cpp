@@ -16,6 +16,7 @@
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
+#include "debias/train/quick_thoughts.h"
 #include "debias/train/running_statistics.h"
 #include "debias/train/simclr.h"
 
@@ -241,7 +242,7 @@ StepReport Method::run(const Batch& batch, int64_t step) {
 }
 
 const std::vector<MethodEntry>& method_registry() {
-  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry(), cmc_entry()};
+  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry(), cmc_entry(), quick_thoughts_entry()};
   return registry;
 }
 

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 13> kFreeKeys = {"train.workers",
+constexpr std::array<std::string_view, 15> kFreeKeys = {"train.workers",
                                                         "train.prefetch",
                                                         "train.threads",
                                                         "train.checkpoint_every",
@@ -38,8 +38,10 @@ constexpr std::array<std::string_view, 13> kFreeKeys = {"train.workers",
                                                         "expected",
                                                         "name",
                                                         "data.train.root",
-                                                        "data.train.labels"};  // where the data lie; what they
-                                                                               // are, fingerprints say
+                                                        "data.train.labels",
+                                                        "data.train.vocabulary",
+                                                        "data.train.cache"};  // where the data lie; what they
+                                                                              // are, fingerprints say
 constexpr std::array<std::string_view, 4> kFreeSections = {"evaluate", "views.eval", "data.valid", "data.test"};
 
 void collect_changes(const Config& then, const Config& now, const std::string& path, std::vector<ConfigChange>& changes) {

@@ -32,6 +32,13 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   return classes;
 }
 
+Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
+  Config views = ViewPipeline::from_config(recipe.views_section, samples.info().mean, samples.info().std, views_keys()).config();
+  views.overlay(ViewsOptions::table().write(recipe.views));
+  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
+  return views;
+}
+
 }  // namespace
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
@@ -40,7 +47,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   RunParts parts;
-  parts.model = make_model(recipe, dataset->info().channels, class_count(recipe, *dataset));
+  parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
@@ -81,10 +88,7 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
   data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
   root.set("data", std::move(data));
-  Config views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
-  views.overlay(ViewsOptions::table().write(recipe.views));
-  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
-  root.set("views", std::move(views));
+  if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
   const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
   root.set("encoder", with_defaults(recipe.encoder, encoder.options));
   const Config head_section = recipe.head.is_null() ? Config::map({{"name", Config::string("none")}}) : recipe.head;

@@ -149,6 +149,7 @@ class Run {
     to_disk([&] {
       write_listings(description_.data, folder_->path());
       write_file_atomically(folder_->path() + "/classes.json", json_text(to_json(description_.names), 2) + "\n");
+      for (const auto& [name, text] : input_.kept_files) write_file_atomically(folder_->path() + "/" + name, text);
       metrics_ = std::make_unique<MetricFiles>(folder_->path(), state_.metrics, log_);
     });
     metrics_->begin(parse_yaml(description_.recipe_yaml, "recipe"));

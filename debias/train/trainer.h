@@ -50,8 +50,9 @@ struct TrainInput {
   Recipe recipe;
   std::shared_ptr<const SampleTable> dataset;  // recipe.train_data, opened
   std::vector<std::shared_ptr<TrainObserver>> observers;
-  std::vector<std::string> data_roots;  // folders in which nothing may be written
-  DataRecord data;                      // what the data sets are now; those that are not in it are not compared at resume
+  std::vector<std::pair<std::string, std::string>> kept_files;  // name in the run folder, text: what its readers need beside a checkpoint
+  std::vector<std::string> data_roots;                          // folders in which nothing may be written
+  DataRecord data;  // what the data sets are now; those that are not in it are not compared at resume
   DataChange data_change = DataChange::kRefuse;
   ExistingFolder existing = ExistingFolder::kRefuse;
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop

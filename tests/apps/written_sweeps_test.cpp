@@ -11,6 +11,7 @@
 #include "tests/apps/process.h"
 #include "tests/apps/stand_in_data.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/small_corpus.h"
 
 namespace debias {
 namespace {
@@ -27,6 +28,9 @@ class WrittenSweeps : public testing::Test {
     const fixture::StandInData data(folder_->path());
     const std::vector<float> features(size_t{2} * 42 * 8, 1.0f);  // what papers/u8_bias_model leaves
     fs::create_directories(folder_->path() + "/runs/papers");
+    write_small_corpus(folder_->path() + "/data");
+    fs::rename(folder_->path() + "/data/books", folder_->path() + "/data/novels");
+    fs::rename(folder_->path() + "/data/vocab.txt", folder_->path() + "/data/novels-vocab.txt");
     write_npy(folder_->path() + "/runs/papers/u8-bias.npy", DType::kFloat32, {42 * 8, 2}, features.data());
   }
   static void TearDownTestSuite() { delete folder_; }
@@ -115,6 +119,7 @@ TEST_F(WrittenSweeps, OfSmallScaleCanBeRun) {
     const std::string text = file_text(entry.path().string());
     if (text.find("hold_out") != std::string::npos) words = {"data.train.hold_out=50"};
     if (text.find("split: held_out") != std::string::npos) words.push_back("data.test.hold_out=50");
+    if (text.find("name: sentences") != std::string::npos) words = {"data.train.hold_out=1", "data.test.hold_out=1", "train.batch_size=10"};
     EXPECT_GT(checked("small/" + entry.path().stem().string(), words).size(), 4u) << entry.path();
     EXPECT_THAT(text, testing::HasSubstr("# Time: ")) << entry.path();
   }

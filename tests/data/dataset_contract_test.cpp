@@ -220,7 +220,9 @@ TEST_P(DatasetContract, MissingRootIsADataErrorNamingIt) {
 
 std::vector<std::string> registered_names() {
   std::vector<std::string> names;
-  for (const auto& entry : dataset_registry()) names.push_back(entry.name);
+  for (const auto& entry : dataset_registry()) {
+    if (entry.has_images) names.push_back(entry.name);
+  }
   return names;
 }
 INSTANTIATE_TEST_SUITE_P(Registry, DatasetContract, testing::ValuesIn(registered_names()), [](const auto& param) { return param.param; });

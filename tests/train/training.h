@@ -25,7 +25,7 @@ inline std::string content(const std::string& path) {
 inline TrainInput input_for(const Config& root) {
   TrainInput input;
   input.recipe = read_recipe(root);
-  input.dataset = make_dataset(input.recipe.train_data);
+  input.dataset = make_samples(input.recipe.train_data);
   return input;
 }
 

@@ -1,0 +1,94 @@
+#include "apps/debias/neighbour_evaluation.h"
+
+#include "apps/debias/evaluation_files.h"
+#include "debias/core/error.h"
+#include "debias/data/readers/sentences.h"
+#include "debias/evaluate/neighbour_retrieval.h"
+
+namespace debias {
+namespace {
+
+struct JudgedSentences {
+  std::string split;
+  std::shared_ptr<const Sentences> sentences;
+};
+
+class NeighbourEvaluation final : public TrainObserver {
+ public:
+  NeighbourEvaluation(const Recipe& recipe, JudgedData data, std::vector<JudgedSentences> judged, Progress& progress, Log& log)
+      : recipe_(recipe), data_(std::move(data)), judged_(std::move(judged)), files_(recipe.output, ""), progress_(progress), log_(log) {}
+
+  void before_training(const Model& model) override {
+    for (const auto& [name, value] : judge(model).metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
+  }
+  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
+
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    const EvaluationRecord record = with_judged(judge(end.model), "last.safetensors", end.epoch, data_);
+    EvaluationResult result;
+    result.record = record;
+    files_.write_history("neighbours", record, end.epoch);
+    files_.write("neighbours", result, record, Thumbnails::kKeep);
+    return record.metrics;
+  }
+
+ private:
+  EvaluationRecord judge(const Model& model) const {
+    EvaluationRecord record;
+    record.protocol = "neighbours";
+    record.options = {{"batch_size", recipe_.train.batch_size()}, {"chance", 2.0 / static_cast<double>(recipe_.train.batch_size())}};
+    for (const auto& [split, sentences] : judged_) {
+      const NeighbourRetrieval found = retrieve_neighbours(*model.encoder, sentences, recipe_.train.batch_size(), progress_);
+      const std::string name = split + ".neighbour_acc";
+      record.metrics.emplace_back(name, found.accuracy());
+      record.intervals[name] = found.interval();
+      record.counts.emplace_back(split, found.sentences);
+    }
+    return record;
+  }
+
+  Recipe recipe_;
+  JudgedData data_;
+  std::vector<JudgedSentences> judged_;
+  EvaluationFiles files_;
+  Progress& progress_;
+  Log& log_;
+};
+
+std::shared_ptr<const Sentences> judged_sentences(const std::string& split, const Config& section, const Config& train, DataWatch& watch) {
+  Config own = section;
+  for (const char* key : {"vocabulary", "lowercase", "max_tokens", "format", "encoding"}) {  // words are numbered as in training
+    const Config* given = train.find(key);
+    if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
+  }
+  auto sentences = std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own));
+  if (sentences == nullptr) {
+    throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
+  }
+  return sentences;
+}
+
+}  // namespace
+
+std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, DataWatch& watch, Progress& progress,
+                                                         Log& log) {
+  if (!recipe.evaluate.protocols().empty()) {
+    throw usage_error("evaluate: protocols judge images; leave them out, and judge sentences with debias eval sentences");
+  }
+  if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
+    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
+  }
+  std::vector<JudgedSentences> judged;
+  const JudgedData data = data_of(read_recipe(resolved));
+  if (!recipe.valid_data.is_null()) judged.push_back({"valid", judged_sentences("valid", recipe.valid_data, recipe.train_data, watch)});
+  if (!recipe.test_data.is_null()) judged.push_back({"test", judged_sentences("test", recipe.test_data, recipe.train_data, watch)});
+  if (judged.empty()) return nullptr;
+  return std::make_shared<NeighbourEvaluation>(recipe, data, std::move(judged), progress, log);
+}
+
+void keep_vocabulary(TrainInput& input) {
+  const auto* sentences = dynamic_cast<const Sentences*>(input.dataset.get());
+  if (sentences != nullptr) input.kept_files.emplace_back("vocabulary.txt", sentences->vocabulary().text());
+}
+
+}  // namespace debias

@@ -1,0 +1,25 @@
+// What `debias eval sentences` and `debias embed --text` do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace debias {
+
+struct SentenceEvalArguments {
+  std::string run, root, tasks, which = "last", fail_if;
+  std::vector<std::string> with;  // further runs, whose vectors are appended
+  bool cheap = false, untrained = false, json = false;
+};
+// Prints the tasks' table and writes RUN/evaluation/sentences.json (sentences-untrained.json). Tasks whose files are not below the root are
+// named and left out; a data error where that is all of them.
+int eval_sentences(const SentenceEvalArguments& arguments);
+
+struct TextEmbedArguments {
+  std::string run, text, out, which = "last";
+  bool json = false;
+};
+// A vector for each line of a text file, as .npy. A FileError with its number for a line without a word.
+int embed_text(const TextEmbedArguments& arguments);
+
+}  // namespace debias

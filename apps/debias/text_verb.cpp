@@ -1,0 +1,249 @@
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "apps/debias/output_path.h"
+#include "apps/debias/results.h"
+#include "apps/debias/sentence_run.h"
+#include "apps/debias/terminal.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/config.h"
+#include "debias/core/file_error.h"
+#include "debias/core/npy.h"
+#include "debias/core/philox.h"
+#include "debias/core/printable.h"
+#include "debias/results/nearest_sentences.h"
+#include "debias/text/corpus_text.h"
+#include "debias/text/sentence_split.h"
+#include "debias/text/text_lines.h"
+#include "debias/text/tokeniser.h"
+#include "debias/text/vocabulary.h"
+
+namespace debias {
+namespace {
+
+struct VocabularyArguments {
+  std::vector<std::string> corpora;
+  std::string out, format = "text", encoding = "utf8";
+  int64_t size = 50001, least = 1;
+  bool lowercase = false, json = false;
+
+  TextOptions text() const {
+    return TextOptions()
+        .format(format == "lines" ? TextFormat::kLines : TextFormat::kText)
+        .encoding(encoding == "latin1" ? Encoding::kLatin1 : Encoding::kUtf8)
+        .lowercase(lowercase);
+  }
+};
+
+int make_vocabulary(const VocabularyArguments& arguments) {
+  std::vector<TextFile> files;
+  for (const auto& corpus : arguments.corpora) {
+    for (auto& file : text_files(corpus, "text vocabulary")) files.push_back(std::move(file));
+  }
+  std::vector<std::string> inputs;
+  for (const auto& file : files) inputs.push_back(file.path);
+  refuse_overwriting("text vocabulary", {arguments.out}, inputs);
+  const auto progress = terminal_progress();
+  WordCounter counter;
+  int64_t sentences = 0, read = 0;
+  progress->begin("counting words", std::ssize(files));
+  for (const auto& file : files) {
+    for_each_sentence(file, arguments.text(), [&](const std::vector<std::string>& words) {
+      counter.add(words);
+      ++sentences;
+    });
+    progress->advance(++read, "");
+  }
+  progress->end();
+  const Vocabulary vocabulary = counter.vocabulary(arguments.size, arguments.least);
+  if (vocabulary.size() < 2) {
+    throw usage_error("text vocabulary: no word occurs {} times; lower --min-count, or raise --size", arguments.least);
+  }
+  write_file_atomically(arguments.out, vocabulary.text());
+  const double covered = static_cast<double>(counter.occurrences(vocabulary)) / static_cast<double>(counter.tokens());
+  if (arguments.json) {
+    print_json({{"files", files.size()},
+                {"sentences", sentences},
+                {"tokens", counter.tokens()},
+                {"distinct", counter.distinct()},
+                {"words", vocabulary.size()},
+                {"covered", covered},
+                {"out", arguments.out}});
+    return 0;
+  }
+  fmt::print("{}: {} words with <unk>\n", without_control_characters(arguments.out), vocabulary.size());
+  fmt::print("{} files, {} sentences, {} tokens, {} distinct; the vocabulary covers {:.2f} % of the tokens\n", files.size(), sentences,
+             counter.tokens(), counter.distinct(), 100 * covered);
+  return 0;
+}
+
+constexpr double kDrawnBound = 0.1;  // of vectors of words that the file lacks, as tables begin
+
+std::vector<float> drawn_table(int64_t words, size_t dimensions) {
+  std::vector<float> table(static_cast<size_t>(words) * dimensions);
+  Random random({.domain = RngDomain::kInit, .seed = 1});
+  for (float& value : table) value = static_cast<float>(random.uniform(-kDrawnBound, kDrawnBound));
+  return table;
+}
+
+// Words and numbers of a line "word 0.1 -0.2 ...".
+std::vector<float> numbers_of(TextLines& lines, std::string_view line, std::string& word) {
+  const size_t space = line.find(' ');
+  word = std::string(line.substr(0, space));
+  std::vector<float> values;
+  for (size_t begin = space; begin != std::string_view::npos && begin + 1 < line.size();) {
+    const size_t end = line.find(' ', begin + 1);
+    double value = 0;
+    const std::string_view text = line.substr(begin + 1, end == std::string_view::npos ? end : end - begin - 1);
+    if (!parse_number(std::string(text), &value) || !std::isfinite(value)) lines.refuse(fmt::format("{} is no number", printable(text)));
+    values.push_back(static_cast<float>(value));
+    begin = end;
+  }
+  return values;
+}
+
+struct VectorArguments {
+  std::string vectors, vocabulary, out;
+  bool json = false;
+};
+
+int make_vectors(const VectorArguments& arguments) {
+  const Vocabulary vocabulary = Vocabulary::read(arguments.vocabulary);
+  refuse_overwriting("text vectors", {arguments.out}, {arguments.vectors, arguments.vocabulary});
+  TextLines lines(arguments.vectors);
+  std::vector<float> table;
+  std::vector<bool> found(static_cast<size_t>(vocabulary.size()), false);
+  size_t dimensions = 0;
+  for (std::string_view line; lines.next(line);) {
+    std::string word;
+    const std::vector<float> values = numbers_of(lines, line, word);
+    if (lines.number() == 1 && values.size() == 1) continue;  // word2vec's first line: how many, and how long
+    if (dimensions == 0) {
+      dimensions = values.size();
+      table = drawn_table(vocabulary.size(), dimensions);
+    }
+    if (values.empty() || values.size() != dimensions) {
+      lines.refuse(fmt::format("{} numbers behind a word, {} on the lines before", values.size(), dimensions));
+    }
+    const int32_t number = vocabulary.number(word);
+    if (number == 0 && word != kUnknownWord) continue;
+    found[static_cast<size_t>(number)] = true;
+    std::copy(values.begin(), values.end(), table.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(number) * dimensions));
+  }
+  if (dimensions == 0) throw FileError(arguments.vectors, "not one vector in it");
+  write_npy(arguments.out, DType::kFloat32, {vocabulary.size(), static_cast<int64_t>(dimensions)}, table.data());
+  const auto known = std::count(found.begin(), found.end(), true);
+  if (arguments.json) {
+    print_json({{"words", vocabulary.size()}, {"found", known}, {"dimensions", dimensions}, {"out", arguments.out}});
+    return 0;
+  }
+  fmt::print("{}: {} of {} words have a vector of {} numbers, the others are drawn\n", without_control_characters(arguments.out), known,
+             vocabulary.size(), dimensions);
+  return 0;
+}
+
+struct NearestArguments {
+  std::string run, text, queries, which = "last", format = "lines";
+  int64_t nearest = 10;
+  bool json = false;
+};
+
+// Each once, in order.
+std::vector<std::string> sentences_in(const std::string& path, bool lines_alone) {
+  std::vector<std::string> sentences;
+  std::set<std::string> seen;
+  const auto take = [&](const std::string& sentence) {
+    if (!tokenise(sentence).empty() && seen.insert(sentence).second) sentences.push_back(sentence);
+  };
+  TextLines lines(path);
+  SentenceSplitter splitter(take);
+  for (std::string_view line; lines.next(line);) {
+    if (lines_alone) {
+      take(std::string(line));
+    } else {
+      splitter.line(line);
+    }
+  }
+  splitter.end();
+  if (sentences.empty()) throw FileError(path, "not one sentence in it");
+  return sentences;
+}
+
+int find_nearest(const NearestArguments& arguments) {
+  const SentenceRun run = open_sentence_run(arguments.run, arguments.which);
+  if (run.run.folder.empty()) throw usage_error("text nearest writes into a run folder, and '{}' lies in none", arguments.run);
+  const std::vector<std::string> texts = sentences_in(arguments.text, arguments.format == "lines");
+  const std::vector<std::string> asked = sentences_in(arguments.queries, true);
+  const auto progress = terminal_progress();
+  const auto unit = [&](const std::vector<std::string>& sentences) { return run.embed(sentences, *progress) / std::sqrt(2.0); };
+  const at::Tensor cosines = unit(asked).mm(unit(texts).t());
+  std::vector<SentenceQuery> found;
+  for (size_t q = 0; q < asked.size(); ++q) {
+    const at::Tensor row = cosines[static_cast<int64_t>(q)];
+    const auto order = std::get<1>(row.topk(std::min<int64_t>(arguments.nearest + 1, row.numel())));
+    SentenceQuery query = {asked[q], {}};
+    for (int64_t k = 0; k < order.numel() && std::ssize(query.nearest) < arguments.nearest; ++k) {
+      const int64_t place = order[k].item<int64_t>();
+      if (texts[static_cast<size_t>(place)] == asked[q]) continue;
+      query.nearest.push_back({texts[static_cast<size_t>(place)], row[place].item<double>()});
+    }
+    found.push_back(std::move(query));
+  }
+  const Json json = to_json(found);
+  write_file_atomically(run.run.folder + "/" + kNearestSentencesFile, json.dump(2) + "\n");
+  if (arguments.json) {
+    print_json(json);
+    return 0;
+  }
+  std::string text;
+  for (const auto& query : found) {
+    text += without_control_characters(query.text) + "\n";
+    for (const auto& near : query.nearest) text += fmt::format("  {:.3f}  {}\n", near.cosine, without_control_characters(near.text));
+  }
+  print_lines(text);
+  return 0;
+}
+
+}  // namespace
+
+void add_text_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("text", "prepares text to train on");
+  verb->require_subcommand(1);
+  auto* part = verb->add_subcommand("vocabulary", "counts the words of text files, and writes the commonest");
+  auto arguments = std::make_shared<VocabularyArguments>();
+  part->add_option("corpora", arguments->corpora, "text files, or folders of .txt files")->required();
+  part->add_option("--out", arguments->out, "file to write: a word a line, <unk> first, then by falling frequency")->required();
+  part->add_option("--size", arguments->size, "at most so many words, <unk> among them")->check(CLI::Range(2, 1 << 30));
+  part->add_option("--min-count", arguments->least, "leave out words that occur less often")->check(CLI::Range(1, 1 << 30));
+  part->add_option("--format", arguments->format, "text (paragraphs) or lines (a sentence a line)")
+      ->check(CLI::IsMember({"text", "lines"}));
+  part->add_option("--encoding", arguments->encoding, "utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}));
+  part->add_flag("--lowercase", arguments->lowercase, "count words in lower case; train with lowercase: true then");
+  part->add_flag("--json", arguments->json, "one JSON object on standard output");
+  part->footer("Example: debias text vocabulary books --size 20000 --lowercase --out vocab.txt");
+  part->callback([arguments, &action] { action = [arguments] { return make_vocabulary(*arguments); }; });
+  auto* nearest = verb->add_subcommand("nearest", "finds the sentences nearest to some queries; a report shows them");
+  auto sought = std::make_shared<NearestArguments>();
+  nearest->add_option("run", sought->run, "a run folder of method quick_thoughts")->required();
+  nearest->add_option("--text", sought->text, "the sentences to search")->required();
+  nearest->add_option("--queries", sought->queries, "a sentence a line")->required();
+  nearest->add_option("--format", sought->format, "of --text: lines or text (paragraphs)")->check(CLI::IsMember({"lines", "text"}));
+  nearest->add_option("--k", sought->nearest, "so many of each query")->check(CLI::Range(1, 1000));
+  nearest->add_option("--checkpoint", sought->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  nearest->add_flag("--json", sought->json, "one JSON object on standard output");
+  nearest->callback([sought, &action] { action = [sought] { return find_nearest(*sought); }; });
+  auto* vectors = verb->add_subcommand("vectors", "takes a vocabulary's rows from a file of word vectors (GloVe, word2vec as text)");
+  auto given = std::make_shared<VectorArguments>();
+  vectors->add_option("vectors", given->vectors, "a word and its numbers on every line, spaces between")->required();
+  vectors->add_option("--vocabulary", given->vocabulary, "of the run")->required();
+  vectors->add_option("--out", given->out, "F.npy, for encoder: {name: gru, vectors: F.npy}")->required();
+  vectors->add_flag("--json", given->json, "one JSON object on standard output");
+  vectors->callback([given, &action] { action = [given] { return make_vectors(*given); }; });
+}
+
+}  // namespace debias

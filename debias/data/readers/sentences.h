@@ -1,0 +1,73 @@
+// Sentences of books in their order: what Quick-Thoughts is trained on.
+//
+// The root is a text file, or a folder whose .txt files are a book each; the vocabulary numbers the words (debias text vocabulary). Books
+// may be set aside: `hold_out: N` removes N of them, `split: held_out` is exactly those; which is a function of the seed.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/data/sample_table.h"
+#include "debias/text/corpus_text.h"
+#include "debias/text/sentence_store.h"
+
+namespace debias {
+
+enum class BookSplit { kTrain, kHeldOut };
+template <>
+struct EnumNames<BookSplit> {
+  static constexpr std::array<std::pair<std::string_view, BookSplit>, 2> values = {
+      {{"train", BookSplit::kTrain}, {"held_out", BookSplit::kHeldOut}}};
+};
+
+class SentencesOptions : public TextOptions {
+ public:
+  DEBIAS_OPTION(SentencesOptions, std::string, root, "")
+  DEBIAS_OPTION(SentencesOptions, std::string, vocabulary, "")
+  DEBIAS_OPTION(SentencesOptions, BookSplit, split, BookSplit::kTrain)
+  DEBIAS_OPTION(SentencesOptions, int64_t, hold_out, 0)
+  DEBIAS_OPTION(SentencesOptions, int64_t, seed, 0)
+  DEBIAS_OPTION(SentencesOptions, int64_t, max_tokens, 50)
+  DEBIAS_OPTION(SentencesOptions, std::string, cache, "")
+  static const OptionTable<SentencesOptions>& table();
+};
+
+class Sentences final : public SampleTable {
+ public:
+  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, or books are set
+  // aside that are not there.
+  explicit Sentences(const SentencesOptions& options);
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return size_; }
+  int64_t id(int64_t index) const override;
+  std::string source(int64_t index) const override;
+  std::vector<std::string> files() const override;
+
+  struct Book {
+    int64_t first = 0, end = 0;  // sentences of this set
+    int64_t number = 0;          // in the store
+  };
+  const std::vector<Book>& books() const { return books_; }
+  std::span<const int32_t> words(int64_t index) const;
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const SentencesOptions& options() const { return options_; }
+
+ private:
+  const Book& book_of(int64_t index) const;
+
+  SentencesOptions options_;
+  Vocabulary vocabulary_;
+  std::vector<TextFile> files_;
+  SentenceStore store_;
+  std::vector<Book> books_;
+  int64_t size_ = 0;
+  DatasetInfo info_;
+};
+
+std::unique_ptr<SampleTable> sentences_from_config(const Config& section);
+
+}  // namespace debias

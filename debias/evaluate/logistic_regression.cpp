@@ -1,0 +1,188 @@
+#include "debias/evaluate/logistic_regression.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <numeric>
+
+namespace debias {
+namespace {
+
+constexpr size_t kPairs = 10;
+constexpr double kArmijo = 1e-4;
+constexpr int kMostHalvings = 40;
+
+double inner(const std::vector<double>& a, const std::vector<double>& b) { return std::inner_product(a.begin(), a.end(), b.begin(), 0.0); }
+
+// One problem on its way down: it says where it wants value and gradient, and is told.
+class Descent {
+ public:
+  explicit Descent(std::vector<double> start) : point_(std::move(start)), trial_(point_) {}
+
+  const std::vector<double>& trial() const { return trial_; }
+  const std::vector<double>& point() const { return point_; }
+  double value() const { return value_; }
+  int64_t iterations() const { return iterations_; }
+
+  // True once the gradient is at most `bound`, or no step goes down any more.
+  bool take(double value, std::vector<double> gradient, double bound) {
+    if (begun_ && value > value_ + kArmijo * step_ * slope_) return retreat(value);
+    if (begun_) remember(gradient);
+    point_ = trial_;
+    value_ = value;
+    gradient_ = std::move(gradient);
+    begun_ = true;
+    ++iterations_;
+    if (std::sqrt(inner(gradient_, gradient_)) <= bound) return true;
+    choose_direction();
+    step_ = pairs_.empty() ? 1 / std::sqrt(inner(gradient_, gradient_)) : 1;
+    halvings_ = 0;
+    move();
+    return false;
+  }
+
+ private:
+  struct Pair {
+    std::vector<double> s, y;
+    double rho = 0;
+  };
+
+  // The minimum of the parabola through both values and the slope, held within a tenth and a half of the step.
+  bool retreat(double value) {
+    if (++halvings_ > kMostHalvings) {
+      trial_ = point_;
+      return true;
+    }
+    const double parabola = -slope_ * step_ / (2 * (value - value_ - slope_ * step_));
+    step_ *= std::isfinite(parabola) ? std::clamp(parabola, 0.1, 0.5) : 0.1;
+    move();
+    return false;
+  }
+
+  void move() {
+    for (size_t i = 0; i < point_.size(); ++i) trial_[i] = point_[i] + step_ * direction_[i];
+  }
+
+  void remember(const std::vector<double>& gradient) {
+    Pair pair = {std::vector<double>(point_.size()), std::vector<double>(point_.size()), 0};
+    for (size_t i = 0; i < point_.size(); ++i) {
+      pair.s[i] = trial_[i] - point_[i];
+      pair.y[i] = gradient[i] - gradient_[i];
+    }
+    const double curvature = inner(pair.s, pair.y);
+    if (curvature <= 0) return;  // of rounding alone: f is strongly convex
+    pair.rho = 1 / curvature;
+    pairs_.push_back(std::move(pair));
+    if (pairs_.size() > kPairs) pairs_.pop_front();
+  }
+
+  void choose_direction() {
+    direction_ = gradient_;
+    const auto add = [this](const std::vector<double>& vector, double factor) {
+      for (size_t i = 0; i < vector.size(); ++i) direction_[i] += factor * vector[i];
+    };
+    std::vector<double> alpha(pairs_.size());
+    for (size_t i = pairs_.size(); i-- > 0;) {
+      alpha[i] = pairs_[i].rho * inner(pairs_[i].s, direction_);
+      add(pairs_[i].y, -alpha[i]);
+    }
+    const double scale = pairs_.empty() ? 1 : 1 / (pairs_.back().rho * inner(pairs_.back().y, pairs_.back().y));
+    for (double& value : direction_) value *= scale;
+    for (size_t i = 0; i < pairs_.size(); ++i) add(pairs_[i].s, alpha[i] - pairs_[i].rho * inner(pairs_[i].y, direction_));
+    for (double& value : direction_) value = -value;
+    slope_ = inner(direction_, gradient_);
+  }
+
+  std::vector<double> point_, trial_, gradient_, direction_;
+  std::deque<Pair> pairs_;
+  double value_ = 0, step_ = 0, slope_ = 0;
+  int64_t iterations_ = 0;
+  int halvings_ = 0;
+  bool begun_ = false;
+};
+
+struct Evaluated {
+  std::vector<double> values;
+  at::Tensor gradients;  // [A, D + 1]
+};
+
+// Of problems with weights [A, D + 1] and targets [n, A].
+Evaluated evaluate_at(const at::Tensor& rows, const at::Tensor& weights, const at::Tensor& targets, const at::Tensor& C) {
+  const at::Tensor margins = rows.mm(weights.t()).mul_(targets);
+  const at::Tensor is_row = targets.ne(0);
+  const at::Tensor losses = at::log_sigmoid(margins).masked_fill_(is_row.logical_not(), 0).sum(0).neg_();
+  const at::Tensor pull = at::sigmoid(margins.neg()).mul_(targets).neg_();  // 0 where the target is
+  Evaluated found;
+  found.gradients = pull.t().mm(rows).mul_(C.unsqueeze(1)).add_(weights);
+  const at::Tensor values = (losses * C + weights.square().sum(1) / 2).contiguous();
+  found.values.assign(values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
+  return found;
+}
+
+std::vector<double> row_of(const at::Tensor& matrix, int64_t row) {
+  const double* data = matrix.const_data_ptr<double>() + row * matrix.size(1);
+  return {data, data + matrix.size(1)};
+}
+
+// ||gradient|| of each problem at w = 0.
+std::vector<double> first_norms(const at::Tensor& rows, const at::Tensor& targets, const at::Tensor& C) {
+  const at::Tensor norms = (targets.t().mm(rows).norm(2, 1) * C / 2).contiguous();
+  return {norms.const_data_ptr<double>(), norms.const_data_ptr<double>() + norms.numel()};
+}
+
+}  // namespace
+
+at::Tensor with_constant(const at::Tensor& rows) { return at::cat({rows.to(at::kDouble), at::ones({rows.size(0), 1}, at::kDouble)}, 1); }
+
+LogisticRegression::LogisticRegression(const at::Tensor& rows) : rows_(with_constant(rows)) {}
+
+at::Tensor LogisticRegression::decisions(const at::Tensor& weights) const { return rows_.mm(weights.t()); }
+
+LogisticFits LogisticRegression::fit(const at::Tensor& targets, const std::vector<double>& C, const at::Tensor& start,
+                                     const LogisticOptions& options) const {
+  const at::NoGradGuard no_grad;
+  const int64_t K = targets.size(1), D = rows_.size(1);
+  const at::Tensor all_C = at::tensor(C, at::kDouble);
+  const std::vector<double> norms = first_norms(rows_, targets, all_C);
+  std::vector<Descent> descents;
+  std::vector<int64_t> active(static_cast<size_t>(K));
+  std::iota(active.begin(), active.end(), int64_t{0});
+  const at::Tensor begin = start.defined() ? start.contiguous() : at::zeros({K, D}, at::kDouble);
+  for (int64_t k = 0; k < K; ++k) descents.emplace_back(row_of(begin, k));
+
+  LogisticFits fits;
+  at::Tensor chosen = targets, own_C = all_C;
+  while (!active.empty()) {
+    at::Tensor trials = at::empty({std::ssize(active), D}, at::kDouble);
+    for (size_t a = 0; a < active.size(); ++a) {
+      const auto& trial = descents[static_cast<size_t>(active[a])].trial();
+      std::copy(trial.begin(), trial.end(), trials.mutable_data_ptr<double>() + static_cast<int64_t>(a) * D);
+    }
+    const Evaluated found = evaluate_at(rows_, trials, chosen, own_C);
+    fits.evaluations += std::ssize(active);
+    std::vector<int64_t> left;
+    for (size_t a = 0; a < active.size(); ++a) {
+      const auto k = static_cast<size_t>(active[a]);
+      const bool done = descents[k].take(found.values[a], row_of(found.gradients, static_cast<int64_t>(a)), options.tolerance * norms[k]);
+      const bool too_long = descents[k].iterations() >= options.iterations;
+      fits.unfinished += !done && too_long;
+      if (!done && !too_long) left.push_back(active[a]);
+    }
+    if (left.size() == active.size()) continue;
+    active = std::move(left);
+    const at::Tensor index = at::tensor(active, at::kLong);
+    chosen = targets.index_select(1, index);
+    own_C = all_C.index_select(0, index);
+  }
+  fits.weights = at::empty({K, D}, at::kDouble);
+  for (int64_t k = 0; k < K; ++k) {
+    const Descent& descent = descents[static_cast<size_t>(k)];
+    std::copy(descent.point().begin(), descent.point().end(), fits.weights.mutable_data_ptr<double>() + k * D);
+    fits.objective.push_back(descent.value());
+  }
+  return fits;
+}
+
+}  // namespace debias

@@ -1,0 +1,32 @@
+// How often the sentence that g brings closest to a sentence's f is one next to it, among all of a batch of consecutive sentences.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "debias/core/progress.h"
+#include "debias/data/readers/sentences.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+struct NeighbourRetrieval {
+  int64_t sentences = 0, hits = 0;
+  double chance = 0;  // of a guess: 2 / batch
+
+  double accuracy() const { return static_cast<double>(hits) / static_cast<double>(sentences); }
+  std::pair<double, double> interval() const;  // Wilson's, of 95 %
+};
+
+// Of a pair of encoders (sentence_encoders.h), over the sentences in their order, in batches that begin anew at each book; what is left at
+// its end counts for nothing. Usage errors of SentenceBatches.
+NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<const Sentences>& sentences, int64_t batch,
+                                       Progress& progress = Progress::silent());
+
+// Vectors of sentences as who judges takes them (sentence_vectors), 128 at a time: float32 [N, 2 D].
+at::Tensor embed_sentences(Encoder& pair, const std::vector<std::vector<int32_t>>& sentences, Progress& progress = Progress::silent());
+
+// Wilson's interval of 95 % of a share of `count`.
+std::pair<double, double> share_interval(double share, int64_t count);
+
+}  // namespace debias

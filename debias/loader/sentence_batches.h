@@ -1,0 +1,58 @@
+// Batches of consecutive sentences, as Quick-Thoughts is trained on.
+//
+// A batch is `batch_size` sentences that follow each other in one book; batches begin anew at each book, and what is left at its end is a
+// batch of its own, or with drop_last none. The order of batches is drawn for each epoch from the seed, or that of the corpus.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "debias/data/readers/sentences.h"
+#include "debias/loader/batch_source.h"
+
+namespace debias {
+
+enum class BatchOrder { kShuffled, kSequential };
+template <>
+struct EnumNames<BatchOrder> {
+  static constexpr std::array<std::pair<std::string_view, BatchOrder>, 2> values = {
+      {{"shuffled", BatchOrder::kShuffled}, {"sequential", BatchOrder::kSequential}}};
+};
+
+class SentenceBatchOptions {
+ public:
+  DEBIAS_OPTION(SentenceBatchOptions, int64_t, batch_size, 400)
+  DEBIAS_OPTION(SentenceBatchOptions, int64_t, least, 3)  // sentences of a batch; a shorter end of a book is left out
+  DEBIAS_OPTION(SentenceBatchOptions, bool, drop_last, true)
+  DEBIAS_OPTION(SentenceBatchOptions, BatchOrder, order, BatchOrder::kShuffled)
+  DEBIAS_OPTION(SentenceBatchOptions, uint64_t, seed, 1)
+  DEBIAS_OPTION(SentenceBatchOptions, int64_t, rank, 0)  // has the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
+  DEBIAS_OPTION(SentenceBatchOptions, int64_t, ranks, 1);
+};
+
+// Inputs: "words" int64 [1, B, T], each row word ids and then -1, T the longest sentence of the batch.
+class SentenceBatches final : public BatchSource {
+ public:
+  // Usage errors: a batch below `least`, or no book that has one batch.
+  SentenceBatches(std::shared_ptr<const Sentences> sentences, const SentenceBatchOptions& options);
+
+  std::string what() const override { return "sentences"; }
+  const SampleTable& samples() const override { return *sentences_; }
+  int64_t batches_per_epoch() const override { return static_cast<int64_t>(starts_.size()); }
+  void start(int64_t epoch, int64_t first = 0) override;
+  const Batch* next() override;
+
+ private:
+  std::shared_ptr<const Sentences> sentences_;
+  SentenceBatchOptions options_;
+  std::vector<std::pair<int64_t, int64_t>> starts_;  // first sentence of each batch, and the one after its last
+  std::vector<int64_t> order_;
+  Batch batch_;
+  int64_t epoch_ = 0, next_ = 0;
+};
+
+// Rows of word ids, and -1 behind them, as encoders of sentences take them. A data error for a row without a word.
+at::Tensor padded_ids(const std::vector<std::span<const int32_t>>& sentences);
+
+}  // namespace debias

@@ -1,0 +1,63 @@
+// Sentences nearest to queries, run beside run.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "debias/report/report_sections.h"
+#include "debias/results/nearest_sentences.h"
+
+namespace debias {
+namespace {
+
+struct QueriesOfRun {
+  std::string label;
+  std::vector<SentenceQuery> queries;
+
+  const SentenceQuery* of(const std::string& text) const {
+    const auto found = std::ranges::find(queries, text, &SentenceQuery::text);
+    return found == queries.end() ? nullptr : &*found;
+  }
+};
+
+Table nearest_table(const std::string& query, const std::vector<QueriesOfRun>& runs) {
+  Table table;
+  table.caption = query;
+  size_t most = 0;
+  table.head.push_back({plain("rank"), "", ""});
+  for (const auto& run : runs) {
+    table.head.push_back({plain(run.label), "", ""});
+    if (const SentenceQuery* own = run.of(query)) most = std::max(most, own->nearest.size());
+  }
+  for (size_t rank = 0; rank < most; ++rank) {
+    Row row;
+    row.cells.push_back({plain(std::to_string(rank + 1)), "n", ""});
+    for (const auto& run : runs) {
+      const SentenceQuery* own = run.of(query);
+      const bool has = own != nullptr && rank < own->nearest.size();
+      row.cells.push_back({has ? plain(fmt::format("{} ({:.3f})", own->nearest[rank].text, own->nearest[rank].cosine)) : Html{}, "", ""});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+void add_nearest_texts(Page& page, const ReportData& data) {
+  std::vector<QueriesOfRun> runs;
+  std::vector<std::string> queries;
+  for (const auto& run : data.shown) {
+    std::vector<SentenceQuery> own = read_nearest_sentences(run.path);
+    if (own.empty()) continue;
+    for (const auto& query : own) {
+      if (std::ranges::find(queries, query.text) == queries.end()) queries.push_back(query.text);
+    }
+    runs.push_back({run.label, std::move(own)});
+  }
+  if (runs.empty()) return;
+  page.heading(2, "Nearest sentences");
+  page.paragraph(plain("Of each query the sentences with the largest cosine to it, nearest first; the query's own is left out."));
+  for (const auto& query : queries) page.add(table_in_scroller(nearest_table(query, runs)));
+}
+
+}  // namespace debias

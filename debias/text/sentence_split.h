@@ -1,0 +1,31 @@
+// Sentences of running text: paragraphs of wrapped lines, as books come from Project Gutenberg.
+//
+// Lines of a paragraph (a blank line ends one) are joined. A sentence ends after . ! or ? (quotes and brackets may follow) where a space and
+// then a capital or an opening quote come, but not after titles (Mr. Mrs. Dr. St. Esq. and their like) or initials. Left out: `_` of
+// emphasis, headings (CHAPTER n, and lines of capitals or numbers alone), rows of signs without a letter.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace debias {
+
+// Of one paragraph, whose spaces may be of any number and kind.
+std::vector<std::string> split_sentences(std::string_view paragraph);
+
+// Collects lines and gives sentences.
+class SentenceSplitter {
+ public:
+  explicit SentenceSplitter(std::function<void(const std::string& sentence)> take) : take_(std::move(take)) {}
+
+  void line(std::string_view text);
+  void end();  // of a paragraph, or of the text
+
+ private:
+  std::function<void(const std::string&)> take_;
+  std::string paragraph_;
+};
+
+}  // namespace debias

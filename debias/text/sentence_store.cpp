@@ -1,0 +1,179 @@
+#include "debias/text/sentence_store.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/file_error.h"
+#include "debias/core/input_file.h"
+#include "debias/core/sha256.h"
+
+namespace debias {
+namespace {
+
+constexpr std::array<char, 16> kStoreMark = {'d', 'e', 'b', 'i', 'a', 's', ' ', 's', 'e', 'n', 't', 'e', 'n', 'c', 'e', '1'};
+constexpr size_t kKeyBytes = 64;
+
+struct Footer {
+  uint64_t words = 0, sentences = 0, books = 0;
+  std::array<char, kKeyBytes> key{};
+  std::array<char, 16> mark = kStoreMark;
+};
+static_assert(sizeof(Footer) == 3 * 8 + 64 + 16);
+
+// Words come in blocks of sentences, so that a store that goes to a file is never whole in memory.
+struct Numbers {
+  std::vector<uint64_t> begins = {0}, ends;
+  uint64_t known = 0;
+};
+
+template <class Take>
+Numbers read_numbers(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, const Take& take) {
+  Numbers numbers;
+  std::vector<int32_t> sentence;
+  for (const TextFile& file : recipe.files) {
+    for_each_sentence(file, recipe.text, [&](const std::vector<std::string>& words) {
+      sentence.clear();
+      for (const auto& word : words) {
+        if (static_cast<int64_t>(sentence.size()) == recipe.max_tokens) break;
+        sentence.push_back(vocabulary.number(word));
+        numbers.known += sentence.back() != 0;
+      }
+      take(sentence);
+      numbers.begins.push_back(numbers.begins.back() + sentence.size());
+    });
+    numbers.ends.push_back(numbers.begins.size() - 1);
+  }
+  if (numbers.known == 0) {
+    throw FileError(recipe.files[0].path,
+                    "not one word of the corpus is in the vocabulary; make one of this corpus, with the same lowercase");
+  }
+  return numbers;
+}
+
+std::array<char, kKeyBytes> key_bytes(const std::string& key) {
+  std::array<char, kKeyBytes> bytes{};
+  std::copy_n(key.begin(), std::min(key.size(), kKeyBytes), bytes.begin());
+  return bytes;
+}
+
+void write_store(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, const std::string& path, const std::string& key) {
+  AtomicFile file(path);
+  std::vector<int32_t> pending;
+  const auto flush = [&] {
+    file.write(pending.data(), pending.size() * sizeof(int32_t));
+    pending.clear();
+  };
+  const Numbers numbers = read_numbers(recipe, vocabulary, [&](const std::vector<int32_t>& sentence) {
+    pending.insert(pending.end(), sentence.begin(), sentence.end());
+    if (pending.size() > (1 << 16)) flush();
+  });
+  if (numbers.begins.back() % 2 != 0) pending.push_back(0);  // so that what follows lies at multiples of 8
+  flush();
+  file.write(numbers.begins.data(), numbers.begins.size() * sizeof(uint64_t));
+  file.write(numbers.ends.data(), numbers.ends.size() * sizeof(uint64_t));
+  const Footer footer = {numbers.begins.back(), numbers.begins.size() - 1, numbers.ends.size(), key_bytes(key), kStoreMark};
+  file.write(&footer, sizeof footer);
+  file.commit();
+}
+
+}  // namespace
+
+struct SentenceStore::Memory {
+  std::vector<int32_t> words;
+  std::vector<uint64_t> begins, ends;
+  void* mapped = nullptr;
+  size_t bytes = 0;
+
+  ~Memory() {
+    if (mapped != nullptr) munmap(mapped, bytes);
+  }
+};
+
+SentenceStore::SentenceStore() : memory_(std::make_unique<Memory>()) {}
+SentenceStore::SentenceStore(SentenceStore&&) noexcept = default;
+SentenceStore& SentenceStore::operator=(SentenceStore&&) noexcept = default;
+SentenceStore::~SentenceStore() = default;
+
+bool SentenceStore::is_mapped() const { return memory_->mapped != nullptr; }
+
+std::span<const int32_t> SentenceStore::sentence(int64_t index) const {
+  const auto i = static_cast<size_t>(index);
+  return words_.subspan(begins_[i], begins_[i + 1] - begins_[i]);
+}
+
+std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary) {
+  std::string text = fmt::format("{} {} {} {}\n", enum_name(recipe.text.format()), enum_name(recipe.text.encoding()),
+                                 recipe.text.lowercase(), recipe.max_tokens);
+  for (const TextFile& file : recipe.files) {
+    struct stat status {};
+    if (stat(file.path.c_str(), &status) != 0) throw FileError(file.path, "cannot be read");
+    text += fmt::format("{} {} {}.{:09}\n", file.name, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  text += vocabulary.text();
+  Sha256 hash;
+  hash.update(text.data(), text.size());
+  return hash.hex();
+}
+
+SentenceStore SentenceStore::make(const Recipe& recipe, const Vocabulary& vocabulary, const std::string& cache) {
+  if (!cache.empty()) {
+    const std::string key = store_key(recipe, vocabulary);
+    const auto books = static_cast<int64_t>(recipe.files.size());
+    if (std::filesystem::exists(cache)) {
+      if (auto store = open(cache, key, books)) return std::move(*store);
+    }
+    write_store(recipe, vocabulary, cache, key);
+    return std::move(*open(cache, key, books));
+  }
+  SentenceStore store;
+  Numbers numbers = read_numbers(recipe, vocabulary, [&](const std::vector<int32_t>& sentence) {
+    store.memory_->words.insert(store.memory_->words.end(), sentence.begin(), sentence.end());
+  });
+  store.memory_->begins = std::move(numbers.begins);
+  store.memory_->ends = std::move(numbers.ends);
+  store.words_ = store.memory_->words;
+  store.begins_ = store.memory_->begins;
+  store.ends_ = store.memory_->ends;
+  return store;
+}
+
+std::optional<SentenceStore> SentenceStore::open(const std::string& path, const std::string& key, int64_t books) {
+  const InputFile file(path);
+  Footer footer;
+  if (file.size() < sizeof footer) throw FileError(path, "no store of sentences; give another path for the cache");
+  file.read(file.size() - sizeof footer, &footer, sizeof footer);
+  if (footer.mark != kStoreMark) throw FileError(path, "no store of sentences; give another path for the cache");
+  if (footer.key != key_bytes(key)) return std::nullopt;
+  const uint64_t rest = file.size() - sizeof footer;
+  const uint64_t words = (footer.words + footer.words % 2) * 4;
+  const bool small = footer.words < rest && footer.sentences < rest && footer.books < rest;
+  if (!small || words + (footer.sentences + 1 + footer.books) * 8 != rest || footer.books != static_cast<uint64_t>(books)) {
+    throw FileError(path, "a damaged store of sentences; remove it, and it is made anew");
+  }
+  SentenceStore store;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  void* mapped = descriptor < 0 ? MAP_FAILED : mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, descriptor, 0);
+  if (descriptor >= 0) close(descriptor);
+  if (mapped == MAP_FAILED) throw FileError(path, fmt::format("cannot be mapped: {}", std::strerror(errno)));
+  store.memory_->mapped = mapped;
+  store.memory_->bytes = file.size();
+  const auto* bytes = static_cast<const std::byte*>(mapped);
+  store.words_ = {reinterpret_cast<const int32_t*>(bytes), footer.words};
+  store.begins_ = {reinterpret_cast<const uint64_t*>(bytes + words), footer.sentences + 1};
+  store.ends_ = {store.begins_.data() + store.begins_.size(), footer.books};
+  const bool orderly = store.begins_.front() == 0 && store.begins_.back() == footer.words && store.ends_.back() == footer.sentences &&
+                       std::is_sorted(store.ends_.begin(), store.ends_.end()) &&
+                       std::is_sorted(store.begins_.begin(), store.begins_.end(), std::less_equal<>());
+  if (!orderly) throw FileError(path, "a damaged store of sentences; remove it, and it is made anew");
+  return store;
+}
+
+}  // namespace debias

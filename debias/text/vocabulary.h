@@ -1,0 +1,51 @@
+// The words that a network knows, by number: one word a line, its number that of the line from 0; line 0 is <unk>, which stands for all
+// others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace debias {
+
+constexpr std::string_view kUnknownWord = "<unk>";
+
+class Vocabulary {
+ public:
+  // FileErrors with the line: a first line other than <unk>, an empty line, a word that stands twice, no word but <unk>, and those of
+  // TextLines.
+  static Vocabulary read(const std::string& path);
+  explicit Vocabulary(std::vector<std::string> words);  // words[0] is kUnknownWord, none stands twice
+  Vocabulary(Vocabulary&&) = default;
+  Vocabulary& operator=(Vocabulary&&) = default;
+
+  int64_t size() const { return static_cast<int64_t>(words_.size()); }
+  const std::string& word(int64_t number) const { return words_.at(static_cast<size_t>(number)); }
+  const std::vector<std::string>& words() const { return words_; }
+  int32_t number(std::string_view word) const;  // 0 where it is not known
+  std::string text() const;                     // of the file
+
+ private:
+  std::vector<std::string> words_;
+  std::unordered_map<std::string_view, int32_t> numbers_;  // of views into words_, whose strings stay where they are
+};
+
+// Counts words, and makes the vocabulary of the commonest: by falling frequency, among equals by their bytes.
+class WordCounter {
+ public:
+  void add(const std::vector<std::string>& tokens);
+  int64_t tokens() const { return tokens_; }
+  int64_t distinct() const { return static_cast<int64_t>(counts_.size()); }
+
+  // At most `size` lines with <unk>; no word with fewer than `least` occurrences.
+  Vocabulary vocabulary(int64_t size, int64_t least = 1) const;
+  int64_t occurrences(const Vocabulary& vocabulary) const;  // of its words, but <unk>
+
+ private:
+  std::unordered_map<std::string, int64_t> counts_;
+  int64_t tokens_ = 0;
+};
+
+}  // namespace debias

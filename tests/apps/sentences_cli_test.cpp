@@ -1,0 +1,222 @@
+// Sentences by the command: vocabulary, training, judging, vectors, and what is refused.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "debias/core/npy.h"
+#include "tests/apps/process.h"
+#include "tests/support/small_corpus.h"
+
+namespace debias {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+// A trained run, and two sentence sets of made-up words.
+class SentencesCli : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    write_small_corpus(folder_->path());
+    write(path("small.yaml"), "data: {train: " + small_corpus_section(folder_->path()) +
+                                  ", test: " + small_corpus_section(folder_->path()) +
+                                  "}\nseed: 3\nmethod: quick_thoughts\nencoder: {name: bag_of_words, features: 8}\n"
+                                  "objective: {name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}\n"
+                                  "optimizer: {name: adam, learning_rate: 0.01, clip_norm_per_tensor: 5}\n"
+                                  "train: {epochs: 2, batch_size: 10, device: cpu, threads: 1}\noutput: " +
+                                  path("run") + "\n");
+    trained_ = run_debias({"train", path("small.yaml")});
+    std::string good, bad;
+    for (int i = 0; i < 30; ++i) {
+      good += "w1 w2 " + small_word(i) + "\n";
+      bad += "w9 w8 " + small_word(i) + " .\n";
+    }
+    std::filesystem::create_directories(path("sets/deep"));
+    write(path("sets/custrev.pos"), good);
+    write(path("sets/custrev.neg"), bad);
+    write(path("sets/deep/msr_paraphrase_train.txt"), pairs(30));
+    write(path("sets/deep/msr_paraphrase_test.txt"), pairs(9));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  void SetUp() override { ASSERT_EQ(trained_.exit, 0) << trained_.err; }
+
+  static std::string path(const std::string& name) { return folder_->path() + "/" + name; }
+  static std::string pairs(int count) {
+    std::string text = "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n";
+    for (int i = 0; i < count; ++i) {
+      const bool alike = i % 3 != 0;
+      text += std::string(alike ? "1" : "0") + "\t1\t2\t" + small_word(i) + " w4\t" + small_word(alike ? i : i + 11) + " w4\n";
+    }
+    return text;
+  }
+
+  static TemporaryFolder* folder_;
+  static ProcessResult trained_;
+};
+TemporaryFolder* SentencesCli::folder_ = nullptr;
+ProcessResult SentencesCli::trained_;
+
+TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
+  EXPECT_THAT(trained_.out, HasSubstr("test.neighbour_acc"));
+  EXPECT_THAT(trained_.out, HasSubstr("next_acc"));
+  EXPECT_THAT(file_text(path("run/train.log")), HasSubstr("before training: test.neighbour_acc"));
+  EXPECT_EQ(file_text(path("run/vocabulary.txt")), file_text(path("vocab.txt")));
+  const json record = json::parse(file_text(path("run/evaluation/neighbours.json")));
+  EXPECT_EQ(record["options"]["chance"], 0.2);
+}
+
+TEST_F(SentencesCli, PlansWithoutWriting) {
+  const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
+  ASSERT_EQ(plan.exit, 0) << plan.err;
+  EXPECT_EQ(json::parse(plan.out)["steps_per_epoch"], 12);
+  EXPECT_FALSE(std::filesystem::exists(path("none")));
+}
+
+TEST_F(SentencesCli, CountsWords) {
+  const ProcessResult made =
+      run_debias({"text", "vocabulary", path("books"), "--lowercase", "--size", "12", "--out", path("twelve.txt"), "--json"});
+  ASSERT_EQ(made.exit, 0) << made.err;
+  const json told = json::parse(made.out);
+  EXPECT_EQ(told["sentences"], kSmallBooks * kSmallSentences);
+  EXPECT_EQ(told["words"], 12);
+  const std::string words = file_text(path("twelve.txt"));
+  EXPECT_TRUE(words.starts_with("<unk>\n.\n")) << words;
+  EXPECT_EQ(times("\n", words), 12u);
+}
+
+TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
+  const ProcessResult found = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--json"});
+  ASSERT_EQ(found.exit, 0) << found.err;
+  for (const char* missing : {"'mr'", "'subj'", "'mpqa'", "'trec'"})
+    EXPECT_THAT(found.err, HasSubstr(std::string("no files of ") + missing));
+  const json metrics = json::parse(found.out)["protocols"]["sentences"]["metrics"];
+  EXPECT_GT(metrics["cr_acc"], 0.9);
+  EXPECT_EQ(metrics.size(), 3u);
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences.json")));
+  const ProcessResult cheap =
+      run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--untrained"});
+  ASSERT_EQ(cheap.exit, 0) << cheap.err;
+  EXPECT_THAT(cheap.out, HasSubstr("untrained), 16 dimensions, cheap"));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained.json")));
+  const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
+  EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
+  const ProcessResult failing =
+      run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
+  EXPECT_EQ(failing.exit, 1) << failing.err;
+}
+
+TEST_F(SentencesCli, EmbedsLines) {
+  write(path("lines.txt"), "w1 w2.\nW1 w2.\nzebra\n");
+  const ProcessResult made = run_debias({"embed", path("run"), "--text", path("lines.txt"), "--out", path("v.npy")});
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
+  const NpyArray vectors = read_npy(path("v.npy"));
+  EXPECT_EQ(vectors.shape, (std::vector<int64_t>{3, 16}));
+  const auto values = vectors.as<float>();
+  double norm = 0;
+  for (size_t j = 0; j < 8; ++j) norm += values[j] * values[j];
+  EXPECT_NEAR(norm, 1, 1e-5);
+  for (size_t j = 0; j < 16; ++j) EXPECT_EQ(values[j], values[16 + j]);  // in lower case as in training
+}
+
+TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
+  write(path("glove.txt"), "w1 0.5 -1\nzebra 1 1\nw2 2e-1 0\n");
+  const ProcessResult made =
+      run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("fixed.npy"), "--json"});
+  ASSERT_EQ(made.exit, 0) << made.err;
+  EXPECT_EQ(json::parse(made.out)["found"], 2);
+  const NpyArray table = read_npy(path("fixed.npy"));
+  EXPECT_EQ(table.shape, (std::vector<int64_t>{32, 2}));
+  EXPECT_EQ(table.as<float>()[2 * 3], 0.5f);  // w1 is word 3
+  EXPECT_EQ(table.as<float>()[2 * 3 + 1], -1.0f);
+  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("fixed.npy") + "}";
+  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("fixed")});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  std::filesystem::remove(path("fixed.npy"));  // the checkpoint has them
+  write(path("one.txt"), "w1\n");
+  EXPECT_EQ(run_debias({"embed", path("fixed"), "--text", path("one.txt"), "--out", path("one.npy")}).exit, 0);
+  write(path("glove.txt"), "w1 0.5 -1\nw2 x 0\n");
+  const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
+  EXPECT_EQ(bad.exit, 3);
+  EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
+}
+
+TEST_F(SentencesCli, ShowsThemInAReport) {
+  write(path("queries.txt"), "w1 w2.\n");
+  write(path("pool.txt"), "w1 w2.\nw1 w2 w2.\nw20 w9.\n");
+  const ProcessResult near =
+      run_debias({"text", "nearest", path("run"), "--text", path("pool.txt"), "--queries", path("queries.txt"), "--k", "2"});
+  ASSERT_EQ(near.exit, 0) << near.err;
+  EXPECT_LT(near.out.find("w1 w2 w2."), near.out.find("w20 w9.")) << near.out;
+  ASSERT_EQ(run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap"}).exit, 0);
+  const ProcessResult page = run_debias({"report", path("run"), "--out", path("page.html")});
+  ASSERT_EQ(page.exit, 0) << page.err;
+  const std::string html = file_text(path("page.html"));
+  EXPECT_THAT(html, HasSubstr("CR accuracy"));
+  EXPECT_THAT(html, HasSubstr("neighbours found"));
+  EXPECT_THAT(html, HasSubstr("Nearest sentences"));
+  EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
+}
+
+struct Refusal {
+  std::vector<std::string> words;
+  int exit;
+  std::string says;
+};
+
+TEST_F(SentencesCli, RefusesInOneLine) {
+  write(path("blank.txt"), "w1\n\nw2\n");
+  write(path("binary.txt"), std::string("w1\nw\0x\n", 7));
+  write(path("empty.txt"), "");
+  write(path("latin.txt"), "w1\ncaf\xe9\n");
+  write(path("noununk.txt"), "w1\nw2\n");
+  std::filesystem::copy(path("run"), path("cut"),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  write(path("cut/vocabulary.txt"), "<unk>\nw1\n");
+  std::filesystem::create_directories(path("bad"));
+  write(path("bad/TREC.train"), "HUM:ind Who ?\nno label\n");
+  write(path("bad/TREC.test"), "HUM:ind Who ?\n");
+  const std::string root = path("sets");
+  const auto embed = [](const std::string& text) {
+    return std::vector<std::string>{"embed", path("run"), "--text", path(text), "--out", path("x.npy")};
+  };
+  const std::vector<Refusal> refusals = {
+      {embed("blank.txt"), 3, "blank.txt: line 2: no word"},
+      {embed("binary.txt"), 3, "binary.txt: line 2: a NUL byte"},
+      {embed("empty.txt"), 3, "empty.txt: the file is empty"},
+      {embed("latin.txt"), 3, "latin.txt: line 2: byte 4 (0xe9) is not UTF-8"},
+      {{"embed", path("cut"), "--text", path("lines.txt"), "--out", path("x.npy")}, 3, "2 words, the tables of"},
+      {{"embed", path("run"), "--out", path("x.npy")}, 2, "it reads sentences; this is for images"},
+      {{"eval", "knn", path("run")}, 2, "it reads sentences; this is for images"},
+      {{"export", path("run")}, 2, "it reads sentences; this is for images"},
+      {{"eval", "sentences", path("run")}, 2, "no root is given; add --root DIR"},
+      {{"eval", "sentences", path("run"), "--root", path("books")}, 3, "no sentence set in"},
+      {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr,rc"}, 2, "unknown task 'rc'; did you mean 'cr'"},
+      {{"eval", "sentences", path("run"), "--root", path("bad"), "--tasks", "trec"}, 3, "TREC.train: line 2: expected COARSE:fine"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.train.vocabulary=" + path("noununk.txt")},
+       3,
+       "line 1: the first word of a vocabulary is <unk>"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "train.batch_size=2"}, 2, "batch_size 2"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "protocols judge images"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
+      {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
+      {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
+  };
+  for (const Refusal& refusal : refusals) {
+    const ProcessResult result = run_debias(refusal.words);
+    std::string line;
+    for (const auto& word : refusal.words) line += word + " ";
+    EXPECT_EQ(result.exit, refusal.exit) << line << "\n" << result.err;
+    EXPECT_THAT(result.err, HasSubstr(refusal.says)) << line;
+    EXPECT_EQ(times("\n", result.err), 1u) << line << "\n" << result.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("x")));
+}
+
+}  // namespace
+}  // namespace debias

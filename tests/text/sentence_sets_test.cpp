@@ -1,0 +1,104 @@
+#include "debias/text/sentence_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "debias/core/error.h"
+#include "tests/support/golden_folder.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string refusal(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+TEST(SentenceSets, ReadsTwoClassesInWindows1252) {
+  const TemporaryFolder folder;
+  put(folder / "rt-polarity.pos", "a fine caf\xe9 \n\n good \n");
+  put(folder / "rt-polarity.neg", "dull \x85\n");
+  const SentenceSet set = *read_sentence_set("mr", folder.path());
+  EXPECT_THAT(set.train.texts, ElementsAre("a fine café", "good", "dull …"));
+  EXPECT_THAT(set.train.labels, ElementsAre(1, 1, 0));
+  EXPECT_FALSE(set.test);
+  EXPECT_FALSE(read_sentence_set("cr", folder.path()));
+}
+
+TEST(SentenceSets, ReadsQuestionsAndPairs) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "trec");
+  put(folder / "trec/TREC.train", "DESC:manner How is it ?\nHUM:ind Who \xf0 ?\n");
+  put(folder / "trec/TREC.test", "HUM:ind Who am I ?\n");
+  const SentenceSet questions = *read_sentence_set("trec", folder.path());
+  EXPECT_THAT(questions.classes, ElementsAre("DESC", "HUM"));
+  EXPECT_THAT(questions.train.texts, ElementsAre("How is it ?", "Who ð ?"));
+  EXPECT_THAT(questions.test->labels, ElementsAre(1));
+  put(folder / "msr_paraphrase_train.txt",
+      "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe said \"no.\tNo, he said\n0\t1\t2\ta\tb\n");
+  put(folder / "msr_paraphrase_test.txt", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tx\ty\n");
+  const SentenceSet pairs = *read_sentence_set("msrp", folder.path());
+  EXPECT_TRUE(pairs.has_pairs());
+  EXPECT_THAT(pairs.train.texts, ElementsAre("He said \"no.", "a"));
+  EXPECT_THAT(pairs.train.seconds, ElementsAre("No, he said", "b"));
+  EXPECT_THAT(pairs.train.labels, ElementsAre(1, 0));
+}
+
+TEST(SentenceSets, RefusesBadFilesByTheirLine) {
+  const TemporaryFolder folder;
+  const auto read = [&](const char* set) { return [&folder, set] { read_sentence_set(set, folder.path()); }; };
+  put(folder / "custrev.pos", "good\n");
+  EXPECT_THAT(refusal(read("cr")), HasSubstr("custrev.neg is not"));
+  put(folder / "custrev.neg", "\n");
+  EXPECT_THAT(refusal(read("cr")), HasSubstr("fewer than two classes"));
+  put(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\nno label here\n");
+  put(folder / "TREC.test", "NUM:date When ?\n");
+  EXPECT_THAT(refusal(read("trec")), HasSubstr("TREC.train: line 3: expected COARSE:fine"));
+  put(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\n");
+  EXPECT_THAT(refusal(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is none of the training questions'"));
+  put(folder / "msr_paraphrase_test.txt", "1\t7\t8\tx\ty\n");
+  put(folder / "msr_paraphrase_train.txt", "Quality\tx\n1\t7\t8\tx\ty\n2\t7\t8\tx\ty\n");
+  EXPECT_THAT(refusal(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 3: quality \"2\" is not 0 or 1"));
+  put(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\n");
+  EXPECT_THAT(refusal(read("msrp")), HasSubstr("line 1: 4 fields between tabs, expected 5"));
+  put(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\xff\ty\n");
+  EXPECT_THAT(refusal(read("msrp")), HasSubstr("line 1: byte 8 (0xff) is not UTF-8"));
+}
+
+TEST(SentenceSetsRealData, HaveTheirPublishedSizes) {
+  const char* given = std::getenv("DEBIAS_TEST_DATA");
+  const std::string root = given == nullptr || *given == '\0' ? golden_folder("../../../shared/data") : given;
+  if (!std::filesystem::exists(root + "/sentences")) GTEST_SKIP() << "no sentences in " << root;
+  const auto sizes = [&](const char* name) {
+    const SentenceSet set = *read_sentence_set(name, root);
+    const auto ones = std::count(set.train.labels.begin(), set.train.labels.end(), 1);
+    return std::vector<int64_t>{std::ssize(set.train.texts), ones, set.test ? std::ssize(set.test->texts) : 0};
+  };
+  EXPECT_THAT(sizes("mr"), ElementsAre(10662, 5331, 0));
+  EXPECT_THAT(sizes("cr"), ElementsAre(3771, 2405, 0));
+  EXPECT_THAT(sizes("subj"), ElementsAre(10000, 5000, 0));
+  EXPECT_THAT(sizes("mpqa"), ElementsAre(10603, 3311, 0));
+  EXPECT_THAT(sizes("trec"), ElementsAre(5452, 1250, 500));
+  EXPECT_THAT(sizes("msrp"), ElementsAre(4076, 2753, 1725));
+}
+
+}  // namespace
+}  // namespace debias

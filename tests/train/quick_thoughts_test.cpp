@@ -1,0 +1,149 @@
+// Quick-Thoughts: its first step written out, its refusals, resuming, and that it learns what there is to learn.
+#include "debias/train/quick_thoughts.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/encoders/sentence_encoders.h"
+#include "debias/losses/neighbours.h"
+#include "debias/train/run_parts.h"
+#include "tests/support/small_corpus.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/training.h"
+
+namespace debias {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kBiased = "{name: infonce, temperature: 1}";
+constexpr const char* kDebiased = "{name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}";
+
+struct SmallRun {
+  explicit SmallRun(const std::string& encoder = "{name: bag_of_words, features: 6}", const std::string& objective = kBiased) {
+    write_small_corpus(folder.path());
+    root = parse_yaml(
+        "{name: small, seed: 3, method: quick_thoughts, optimizer: {name: adam, learning_rate: 0.01, clip_norm_per_tensor: 5}, "
+        "train: {epochs: 2, batch_size: 10, device: cpu, threads: 1, log_every: 1}}",
+        "small.yaml");
+    root.assign("data={train: " + small_corpus_section(folder.path()) + "}");
+    root.assign("encoder=" + encoder);
+    root.assign("objective=" + objective);
+    root.assign("output=" + folder.path() + "/run");
+  }
+  TemporaryFolder folder;
+  Config root;
+};
+
+at::Tensor scores_of(Encoder& pair, const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor features = pair.forward(batch.input("words")[0]).unflatten(1, {2, -1});
+  return features.select(1, 0).mm(features.select(1, 1).t());
+}
+
+TEST(QuickThoughts, FirstStepIsTheLossOfItsNeighbours) {
+  const std::vector<std::pair<const char*, NeighbourOptions>> cases = {
+      {kBiased, NeighbourOptions()}, {kDebiased, NeighbourOptions().tau_plus(0.01).denominator(NeighbourNegatives::kNegatives)}};
+  for (const auto& [objective, loss] : cases) {
+    for (const char* encoder : {"{name: bag_of_words, features: 6}", "{name: gru, embedding: 4, features: 6}"}) {
+      const SmallRun small(encoder, objective);
+      const TrainInput input = input_for(small.root);
+      const RunParts parts = make_run_parts(input.recipe, input.dataset);
+      parts.source->start(0);
+      const Batch batch = *parts.source->next();
+      const at::Tensor scores = scores_of(*parts.model.encoder, batch);
+      const StepReport report = parts.method->run(batch, 1);
+      EXPECT_NEAR(report.loss, neighbour_loss(scores, loss).value.item<double>(), 1e-6);
+      EXPECT_EQ(report.evidence.neighbour_pairs, 9);
+      EXPECT_EQ(report.evidence.next_hits, neighbour_hits(scores).next);
+      EXPECT_EQ(report.evidence.terms[0].anchors, 18);
+      EXPECT_GT(report.grad_norm, 0);
+    }
+  }
+}
+
+TEST(QuickThoughts, OptionsChooseDenominatorContextAndTemperature) {
+  const auto first_loss = [](const std::string& method, const std::string& objective) {
+    SmallRun small("{name: bag_of_words, features: 6}", objective);
+    small.root.assign("method=" + method);
+    const TrainInput input = input_for(small.root);
+    const RunParts parts = make_run_parts(input.recipe, input.dataset);
+    parts.source->start(0);
+    return parts.method->run(*parts.source->next(), 1).loss;
+  };
+  const double official = first_loss("quick_thoughts", kBiased);
+  EXPECT_EQ(first_loss("{name: quick_thoughts, denominator: official}", kBiased), official);
+  EXPECT_LT(first_loss("{name: quick_thoughts, denominator: negatives}", kBiased), official - 0.1);
+  EXPECT_NE(first_loss("{name: quick_thoughts, denominator: official}", kDebiased), first_loss("quick_thoughts", kDebiased));
+  EXPECT_NE(first_loss("{name: quick_thoughts, context: 2}", kBiased), official);
+  EXPECT_NE(first_loss("quick_thoughts", "{name: infonce, temperature: 0.1}"), official);
+}
+
+TEST(QuickThoughts, ResumesByteForByte) {
+  for (const char* encoder : {"{name: bag_of_words, features: 6}", "{name: gru, embedding: 4, features: 6}"}) {
+    SmallRun small(encoder, kDebiased);
+    train(input_for(small.root));
+    for (const int64_t steps : {1, 12, 17}) {  // 12 an epoch
+      const std::string path = fmt::format("{}/stopped{}", small.folder.path(), steps);
+      train_in_two(small.root, path, steps);
+      expect_same_run(small.folder.path() + "/run", path);
+    }
+  }
+}
+
+TEST(QuickThoughts, LearnsWhichSentencesAreNeighbours) {
+  SmallRun small("{name: bag_of_words, features: 16}");
+  small.root.assign("train.epochs=30");
+  train(input_for(small.root));
+  const auto lines = metric_lines(small.folder.path() + "/run");
+  double first = -1, last = -1;
+  for (const auto& line : lines) {
+    if (!line.contains("train_loss")) continue;
+    last = line.at("next_acc").get<double>() + line.at("previous_acc").get<double>();
+    if (first < 0) first = last;
+    EXPECT_TRUE(line.contains("clamped_share"));
+  }
+  EXPECT_GT(last, 2 * first);
+  EXPECT_GT(last, 0.6);
+}
+
+TEST(QuickThoughts, ResolvedRecipeIsARecipeThatResolvesToItself) {
+  const SmallRun small;
+  const TrainInput input = input_for(small.root);
+  const Config once = resolve_recipe(input.recipe, *input.dataset);
+  EXPECT_EQ(once.find("views"), nullptr);
+  EXPECT_EQ(resolve_recipe(read_recipe(once), *input.dataset).to_yaml(), once.to_yaml());
+}
+
+std::string refusal_of(const std::vector<std::string>& words, const char* objective = kBiased) {
+  SmallRun small("{name: bag_of_words, features: 6}", objective);
+  for (const auto& word : words) small.root.assign(word);
+  try {
+    const TrainInput input = input_for(small.root);
+    make_run_parts(input.recipe, input.dataset);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "not refused: " << words.front();
+  return "";
+}
+
+TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
+  EXPECT_THAT(refusal_of({"encoder={name: resnet18}"}), HasSubstr("'resnet18' is one of images; choose gru or bag_of_words"));
+  EXPECT_THAT(refusal_of({"views={preset: sim32}"}), HasSubstr("takes no views"));
+  EXPECT_THAT(refusal_of({"head={name: simclr}"}), HasSubstr("takes no head"));
+  EXPECT_THAT(refusal_of({"train.micro_batch=5"}), HasSubstr("takes no train.micro_batch"));
+  EXPECT_THAT(refusal_of({"train.precision=bf16"}), HasSubstr("takes no train.precision"));
+  EXPECT_THAT(refusal_of({"train.batch_size=2"}), HasSubstr("batch_size 2"));
+  EXPECT_THAT(refusal_of({"data.train={name: glyphs}"}), HasSubstr("data set 'glyphs' has none"));
+  EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("labels"));
+  EXPECT_THAT(refusal_of({"objective={name: unbiased}"}), HasSubstr("objective 'unbiased' does not"));
+  EXPECT_THAT(refusal_of({"objective={name: debiased_negatives}"}), HasSubstr("needs clamp: positive"));
+  EXPECT_THAT(refusal_of({"method=simclr"}), HasSubstr("needs an encoder of images, 'bag_of_words' is one of sentences"));
+  EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
+}
+
+}  // namespace
+}  // namespace debias
