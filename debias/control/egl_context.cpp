@@ -16,8 +16,8 @@ constexpr unsigned kGlRenderer = 0x1F01, kGlVersion = 0x1F02;
 
 Error cannot_draw(const char* what) {
   return Error(ErrorKind::kFailure,
-               fmt::format("drawing without a display: {} (EGL error {:#x}); run scripts/bootstrap.sh --rl, which installs Mesa's EGL", what,
-                           eglGetError()));
+               fmt::format("drawing without a display: {} (EGL error {:#x}); run scripts/bootstrap.sh --rl, which installs Mesa's EGL",
+                           what, eglGetError()));
 }
 
 template <class Function>
@@ -48,8 +48,22 @@ EGLDisplay shared_display() {
 }
 
 EGLConfig chosen_config(EGLDisplay display) {
-  constexpr std::array<EGLint, 17> kWanted = {EGL_RED_SIZE,     8,  EGL_GREEN_SIZE,   8, EGL_BLUE_SIZE,    8,               EGL_ALPHA_SIZE,      8,
-                                              EGL_DEPTH_SIZE,   24, EGL_STENCIL_SIZE, 8, EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+  constexpr std::array<EGLint, 17> kWanted = {EGL_RED_SIZE,
+                                              8,
+                                              EGL_GREEN_SIZE,
+                                              8,
+                                              EGL_BLUE_SIZE,
+                                              8,
+                                              EGL_ALPHA_SIZE,
+                                              8,
+                                              EGL_DEPTH_SIZE,
+                                              24,
+                                              EGL_STENCIL_SIZE,
+                                              8,
+                                              EGL_SURFACE_TYPE,
+                                              EGL_PBUFFER_BIT,
+                                              EGL_RENDERABLE_TYPE,
+                                              EGL_OPENGL_BIT,
                                               EGL_NONE};
   EGLConfig config = nullptr;
   EGLint count = 0;

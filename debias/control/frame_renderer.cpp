@@ -56,7 +56,8 @@ void FrameRenderer::draw(uint8_t* frame) {
   const mjrRect viewport = {0, 0, s.size, s.size};
   mjr_setBuffer(mjFB_OFFSCREEN, &s.context);
   if (s.context.currentBuffer != mjFB_OFFSCREEN) {
-    throw Error(ErrorKind::kFailure, "drawing: OpenGL gives no buffer beside the screen; run scripts/bootstrap.sh --rl, which installs Mesa");
+    throw Error(ErrorKind::kFailure,
+                "drawing: OpenGL gives no buffer beside the screen; run scripts/bootstrap.sh --rl, which installs Mesa");
   }
   mjv_updateScene(&s.model.model(), &s.model.data(), &s.option, &s.perturb, &s.camera, mjCAT_ALL, &s.scene);
   mjr_render(viewport, &s.scene, &s.context);

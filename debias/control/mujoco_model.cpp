@@ -55,8 +55,9 @@ mjModel* compiled(const std::string& name, const std::string& mjcf) {
   std::array<char, 500> reason{};
   mjModel* model = mj_loadXML(file.path().c_str(), nullptr, reason.data(), static_cast<int>(reason.size()));
   if (model != nullptr) return model;
-  throw Error(ErrorKind::kFailure, fmt::format("model '{}': MuJoCo {} refuses it: {}; use the version that scripts/bootstrap.sh --rl installs",
-                                               name, mujoco_version(), reason.data()));
+  throw Error(ErrorKind::kFailure,
+              fmt::format("model '{}': MuJoCo {} refuses it: {}; use the version that scripts/bootstrap.sh --rl installs", name,
+                          mujoco_version(), reason.data()));
 }
 
 }  // namespace

@@ -49,9 +49,9 @@ class PixelEnvironment {
   void begin(int64_t episode);
   EnvironmentStep step(std::span<const float> action);  // numbers beyond [-1, 1] count as these
 
-  std::span<const uint8_t> frame() const;              // [3, pixels, pixels], the newest
-  const std::vector<uint8_t>& observation() const;     // [3 * stack, pixels, pixels], oldest first
-  MujocoModel& model();                                // to draw a film of
+  std::span<const uint8_t> frame() const;           // [3, pixels, pixels], the newest
+  const std::vector<uint8_t>& observation() const;  // [3 * stack, pixels, pixels], oldest first
+  MujocoModel& model();                             // to draw a film of
 
  private:
   struct State;

@@ -9,7 +9,7 @@
 namespace debias {
 
 const std::vector<Task>& task_registry() {
-  static const std::vector<Task> registry = {finger_spin(),  cartpole_swingup(), reacher_easy(),
+  static const std::vector<Task> registry = {finger_spin(), cartpole_swingup(), reacher_easy(),
                                              cheetah_run(), walker_walk(),      ball_in_cup_catch()};
   return registry;
 }

@@ -16,9 +16,9 @@ struct Task {
   std::vector<std::string> aliases;
   std::string summary;
   std::string mjcf;
-  int substeps = 1;       // of physics in a control step
-  int action_repeat = 4;  // control steps of one action, as CURL has it for the task
-  double mass = 0;        // of the compiled model: another says that MuJoCo reads models otherwise
+  int substeps = 1;                                           // of physics in a control step
+  int action_repeat = 4;                                      // control steps of one action, as CURL has it for the task
+  double mass = 0;                                            // of the compiled model: another says that MuJoCo reads models otherwise
   void (*prepare)(MujocoModel& model) = [](MujocoModel&) {};  // once
   void (*begin)(MujocoModel& model, Random& draws) = nullptr;
   double (*reward)(const MujocoModel& model) = nullptr;

@@ -9,7 +9,7 @@ enum class Sigmoid { kGaussian, kLinear, kQuadratic };
 
 struct Tolerance {
   double low = 0, high = 0;
-  double margin = 0;           // beyond which the value falls to `value_at_margin`; 0: to nothing at once
+  double margin = 0;  // beyond which the value falls to `value_at_margin`; 0: to nothing at once
   double value_at_margin = 0.1;
   Sigmoid sigmoid = Sigmoid::kGaussian;
 };

@@ -25,7 +25,8 @@ TEST(ToleranceTest, IsOneWithinAndFallsBeyondAsItsFormSays) {
   EXPECT_NEAR(tolerance(-1, {.margin = 2}), std::pow(0.1, 0.25), 1e-15);
   EXPECT_NEAR(tolerance(0.5, {.margin = 1, .value_at_margin = 0, .sigmoid = Sigmoid::kQuadratic}), 0.75, 1e-15);
   EXPECT_EQ(tolerance(2, {.margin = 1, .value_at_margin = 0, .sigmoid = Sigmoid::kQuadratic}), 0);
-  EXPECT_NEAR(tolerance(0.4, {.low = 1, .high = kUnbounded, .margin = 0.5, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear}), 0.4, 1e-15);
+  EXPECT_NEAR(tolerance(0.4, {.low = 1, .high = kUnbounded, .margin = 0.5, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear}), 0.4,
+              1e-15);
   EXPECT_EQ(tolerance(-1, {.low = 1, .high = kUnbounded, .margin = 0.5, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear}), 0);
 }
 
@@ -86,7 +87,9 @@ TEST_P(EveryTask, BeginsWithinItsRangesAndWithoutContactWhereThatIsAsked) {
     first_state(model, GetParam(), 3, episode);
     EXPECT_FALSE(model.diverged());
     EXPECT_EQ(model.data().time, 0);
-    if (!settles) EXPECT_EQ(model.data().ncon, 0);
+    if (!settles) {
+      EXPECT_EQ(model.data().ncon, 0);
+    }
     for (int joint = 0; joint < model.model().njnt && GetParam().name != "cheetah_run"; ++joint) {
       if (!model.model().jnt_limited[joint]) continue;
       const double position = model.data().qpos[model.model().jnt_qposadr[joint]];

@@ -86,8 +86,7 @@ void settle_in_random_pose(MujocoModel& model, Random& draws) {
 double reward_of_speed(const MujocoModel& model) {
   const int sensor = model.id(mjOBJ_SENSOR, "torso_subtreelinvel");
   const double speed = model.data().sensordata[model.model().sensor_adr[sensor]];
-  return tolerance(
-      speed, {.low = kRunning, .high = kUnbounded, .margin = kRunning, .value_at_margin = 0, .sigmoid = Sigmoid::kLinear});
+  return tolerance(speed, {.low = kRunning, .high = kUnbounded, .margin = kRunning, .value_at_margin = 0, .sigmoid = Sigmoid::kLinear});
 }
 
 }  // namespace

@@ -48,14 +48,10 @@ constexpr const char* kWalkerActuators = R"(
 
 // `y`: to which side of the torso.
 std::string leg(const std::string& side, const std::string& y) {
-  return "<body name=\"" + side + "_thigh\" pos=\"0 " + y + " -.3\">" +
-         "<joint name=\"" + side + "_hip\" range=\"-20 100\"/>" +
-         "<geom name=\"" + side + "_thigh\" pos=\"0 0 -.225\" size=\".05 .225\"/>" +
-         "<body name=\"" + side + "_leg\" pos=\"0 0 -.7\">" +
-         "<joint name=\"" + side + "_knee\" pos=\"0 0 .25\" range=\"-150 0\"/>" +
-         "<geom name=\"" + side + "_leg\" size=\".04 .25\"/>" +
-         "<body name=\"" + side + "_foot\" pos=\".06 0 -.25\">" +
-         "<joint name=\"" + side + "_ankle\" pos=\"-.06 0 0\" range=\"-45 45\"/>" +
+  return "<body name=\"" + side + "_thigh\" pos=\"0 " + y + " -.3\">" + "<joint name=\"" + side + "_hip\" range=\"-20 100\"/>" +
+         "<geom name=\"" + side + "_thigh\" pos=\"0 0 -.225\" size=\".05 .225\"/>" + "<body name=\"" + side + "_leg\" pos=\"0 0 -.7\">" +
+         "<joint name=\"" + side + "_knee\" pos=\"0 0 .25\" range=\"-150 0\"/>" + "<geom name=\"" + side + "_leg\" size=\".04 .25\"/>" +
+         "<body name=\"" + side + "_foot\" pos=\".06 0 -.25\">" + "<joint name=\"" + side + "_ankle\" pos=\"-.06 0 0\" range=\"-45 45\"/>" +
          "<geom name=\"" + side + "_foot\" zaxis=\"1 0 0\" size=\".05 .1\"/>" + "</body></body></body>\n";
 }
 
@@ -69,8 +65,7 @@ double reward_of_walk(const MujocoModel& model) {
   const double upright = (1 + cosine) / 2;
   const double stand = (3 * standing + upright) / 4;
   const double move = tolerance(
-      speed,
-      {.low = kWalkSpeed, .high = kUnbounded, .margin = kWalkSpeed / 2, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear});
+      speed, {.low = kWalkSpeed, .high = kUnbounded, .margin = kWalkSpeed / 2, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear});
   return stand * (5 * move + 1) / 6;
 }
 
