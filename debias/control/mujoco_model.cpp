@@ -9,6 +9,7 @@
 #include <mutex>
 #include <numeric>
 
+#include "debias/control/mujoco_version.h"
 #include "debias/core/error.h"
 
 namespace debias {

@@ -37,6 +37,4 @@ class MujocoModel {
   std::unique_ptr<mjData, void (*)(mjData*)> data_;
 };
 
-std::string mujoco_version();  // of the library in the process: "2.2.2"
-
 }  // namespace debias

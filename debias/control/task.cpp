@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "debias/control/mujoco_version.h"
 #include "debias/core/error.h"
 
 namespace debias {
