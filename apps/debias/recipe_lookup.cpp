@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "debias/core/config.h"
+#include "apps/debias/output_path.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/registry.h"
@@ -103,6 +103,18 @@ std::string find_recipe(const std::string& asked) {
   const std::string others = names.empty() ? no_recipes() : "debias list recipes shows them";
   throw usage_error("recipe '{}': no such file, and no recipe of that name; {}", asked,
                     near.empty() ? others : "did you mean '" + near + "'?");
+}
+
+Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume) {
+  std::error_code ignored;
+  const bool is_run = fs::exists(asked + "/config.yaml", ignored);
+  Config root = read_yaml_file(is_run ? asked + "/config.yaml" : find_recipe(asked));
+  if (is_run && resume) root.set("output", Config::string(asked));
+  for (const auto& word : words) root.assign(word);
+  if (Config* output = root.find("output"); output != nullptr && output->is_scalar()) {
+    root.set("output", Config::string(with_home(output->text())));
+  }
+  return root;
 }
 
 std::vector<ListedRecipe> list_recipes() {

@@ -5,11 +5,17 @@
 #include <string>
 #include <vector>
 
+#include "debias/core/config.h"
+
 namespace debias {
 
 // The path of the recipe that was asked for: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
+
+// The recipe that a training verb was given, with the words `key.sub=value` on it: a file, a name, or a run folder, whose config.yaml is
+// meant; to be resumed, that run goes on in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
+Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume);
 
 struct ListedRecipe {
   std::string name;  // demo/infonce

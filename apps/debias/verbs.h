@@ -28,5 +28,6 @@ void add_certify_verb(CLI::App& root, VerbAction& action);
 void add_sweep_verb(CLI::App& root, VerbAction& action);
 void add_table_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);
+void add_rl_verb(CLI::App& root, VerbAction& action);
 
 }  // namespace debias

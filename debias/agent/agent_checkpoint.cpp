@@ -33,7 +33,8 @@ void save_agent(const std::string& folder, const SavedAgent& saved, const Traini
   auto named = saved.agent.state();
   for (const auto& [name, tensor] : named) {
     if (!tensor.is_floating_point() || at::isfinite(tensor).all().item<bool>()) continue;
-    throw numeric_error("training stopped after step {}: '{}' is not finite, so it is not saved; lower the learning rate", common.step, name);
+    throw numeric_error("training stopped after step {}: '{}' is not finite, so it is not saved; lower the learning rate", common.step,
+                        name);
   }
   if (saved.replay != nullptr) {
     for (auto& entry : saved.replay->state()) named.push_back(std::move(entry));

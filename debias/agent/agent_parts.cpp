@@ -62,10 +62,12 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions) {
   if (const auto megabytes = recipe.replay.megabytes()) {
     const auto most = static_cast<int64_t>(*megabytes * kMegabyte / static_cast<double>(shape.picture_bytes));
     if (most < pictures(recipe.agent.batch_size()) + 2 * kLeastSpare && most < pictures(steps)) {
-      throw usage_error("replay: {} MB hold {} pictures of {} bytes, too few to learn from; raise replay.megabytes, or lower environment.pixels",
-                        *megabytes, most, shape.picture_bytes);
+      throw usage_error(
+          "replay: {} MB hold {} pictures of {} bytes, too few to learn from; raise replay.megabytes, or lower environment.pixels",
+          *megabytes, most, shape.picture_bytes);
     }
-    while (shape.capacity > 1 && pictures(shape.capacity) + (shape.capacity < steps ? std::max(2 * kLeastSpare, shape.capacity / 5) : 0) > most) {
+    while (shape.capacity > 1 &&
+           pictures(shape.capacity) + (shape.capacity < steps ? std::max(2 * kLeastSpare, shape.capacity / 5) : 0) > most) {
       shape.capacity -= std::max<int64_t>(1, shape.capacity / 100);
     }
   }

@@ -1,5 +1,7 @@
 #include "debias/agent/agent_recipe.h"
 
+#include <algorithm>
+
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
 
@@ -65,7 +67,10 @@ void check_sizes(const AgentRecipe& recipe, const Config& root) {
 
 }  // namespace
 
-const Task& AgentRecipe::task() const { return find_entry(task_registry(), environment.task(), "task"); }
+const Task& AgentRecipe::task() const {
+  if (own_task != nullptr) return *own_task;
+  return find_entry(task_registry(), environment.task(), "task");
+}
 
 int64_t AgentRecipe::action_repeat() const { return environment.action_repeat().value_or(task().action_repeat); }
 

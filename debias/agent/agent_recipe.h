@@ -34,6 +34,7 @@ struct AgentRecipe {
   AgentEvaluateOptions evaluate;
   std::string output;
   Config expected;
+  std::shared_ptr<const Task> own_task;  // of a program that brings one of its own, in place of the one with the name
 
   const Task& task() const;
   int64_t action_repeat() const;

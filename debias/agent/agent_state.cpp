@@ -34,8 +34,13 @@ RunningMeans RunningMeans::from_json(const nlohmann::ordered_json& json) {
 }
 
 nlohmann::ordered_json AgentState::to_json() const {
-  return {{"control_steps", control_steps}, {"episode", episode},   {"episode_return", episode_return}, {"diverged", diverged},
-          {"means", means.to_json()},       {"renderer", renderer}, {"mujoco", mujoco}};
+  return {{"control_steps", control_steps},
+          {"episode", episode},
+          {"episode_return", episode_return},
+          {"diverged", diverged},
+          {"means", means.to_json()},
+          {"renderer", renderer},
+          {"mujoco", mujoco}};
 }
 
 AgentState AgentState::from_json(const nlohmann::ordered_json& json) {

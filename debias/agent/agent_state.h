@@ -32,12 +32,12 @@ class RunningMeans {
 
 struct AgentState {
   int64_t control_steps = 0;
-  int64_t episode = 0;          // the one under way
-  double episode_return = 0;    // so far
-  int64_t diverged = 0;         // episodes that the simulation ended, in all
-  RunningMeans means;           // over the epoch under way
-  std::string renderer;         // that drew the pictures
-  std::string mujoco;           // version
+  int64_t episode = 0;        // the one under way
+  double episode_return = 0;  // so far
+  int64_t diverged = 0;       // episodes that the simulation ended, in all
+  RunningMeans means;         // over the epoch under way
+  std::string renderer;       // that drew the pictures
+  std::string mujoco;         // version
 
   nlohmann::ordered_json to_json() const;
   static AgentState from_json(const nlohmann::ordered_json& json);  // nlohmann's exceptions, and data errors

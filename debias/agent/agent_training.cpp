@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "debias/agent/agent_checkpoint.h"
@@ -47,7 +48,9 @@ class AgentRun {
 
   AgentResult run() {
     const auto start = Clock::now();
-    AgentResult result{.folder = recipe_.output, .epochs = recipe_.train.epochs()};
+    AgentResult result;
+    result.folder = recipe_.output;
+    result.epochs = recipe_.train.epochs();
     std::optional<AgentCheckpoint> checkpoint;
     if (folder_.resumed()) checkpoint = open_newest_agent(folder_.checkpoints(), log_);
     if (checkpoint && checkpoint->common.state.finished) {
@@ -102,8 +105,9 @@ class AgentRun {
     common_ = checkpoint.common.state;
     own_ = checkpoint.state;
     if (own_.mujoco != mujoco_version() || own_.renderer != renderer_) {
-      throw usage_error("resuming '{}': it ran on MuJoCo {} drawn by {}, here are {} and {}; resume on the same, or start again with --overwrite",
-                        recipe_.output, own_.mujoco, own_.renderer, mujoco_version(), renderer_);
+      throw usage_error(
+          "resuming '{}': it ran on MuJoCo {} drawn by {}, here are {} and {}; resume on the same, or start again with --overwrite",
+          recipe_.output, own_.mujoco, own_.renderer, mujoco_version(), renderer_);
     }
     agent_->load(checkpoint.common.file);
     replay_->load(checkpoint.common.file);
@@ -124,8 +128,9 @@ class AgentRun {
     }
     const auto picture = environment.frame();
     if (std::memcmp(picture.data(), replay_->newest_picture(), picture.size()) != 0) {
-      throw data_error("resuming '{}': the episode under way does not come to the picture that it was left at; start again with --overwrite",
-                       recipe_.output);
+      throw data_error(
+          "resuming '{}': the episode under way does not come to the picture that it was left at; start again with --overwrite",
+          recipe_.output);
     }
     seen_ = environment.observation();
   }
@@ -164,7 +169,8 @@ class AgentRun {
     saved_ = false;
     const int64_t number = common_.step;
     const bool learns = number >= recipe_.agent.random_steps();
-    const at::Tensor action = learns ? agent_->act(centre_crop(seen_, shape_), action_noise(shape_, number)) : random_action(shape_, number);
+    const at::Tensor action =
+        learns ? agent_->act(centre_crop(seen_, shape_), action_noise(shape_, number)) : random_action(shape_, number);
     const std::span<const float> numbers(action.data_ptr<float>(), static_cast<size_t>(actions_));
     EnvironmentStep moved;
     std::vector<uint8_t> picture;
@@ -193,8 +199,8 @@ class AgentRun {
   // Its last step came to nothing finite: the steps before it stay in the replay, it does not.
   void forget_episode() {
     ++own_.diverged;
-    log_.warn(fmt::format("episode {}: the simulation came to no finite state; the episode ends there ({} of them so far)", own_.episode + 1,
-                          own_.diverged));
+    log_.warn(fmt::format("episode {}: the simulation came to no finite state; the episode ends there ({} of them so far)",
+                          own_.episode + 1, own_.diverged));
     ++own_.episode;
     begin_episode();
   }
@@ -212,9 +218,12 @@ class AgentRun {
   }
 
   void note(const UpdateReport& report) {
-    const Metrics all = {{"critic_loss", report.critic_loss},           {"actor_loss", report.actor_loss},
-                         {"entropy", report.entropy},                   {"temperature", report.temperature},
-                         {"contrastive_loss", report.contrastive_loss}, {"clamped_share", report.clamped}};
+    const Metrics all = {{"critic_loss", report.critic_loss},
+                         {"actor_loss", report.actor_loss},
+                         {"entropy", report.entropy},
+                         {"temperature", report.temperature},
+                         {"contrastive_loss", report.contrastive_loss},
+                         {"clamped_share", report.clamped}};
     nlohmann::ordered_json line = {{"epoch", common_.epoch + 1}, {"step", common_.step + 1}};
     for (const auto& [name, value] : all) {
       own_.means.add(name, value);
@@ -270,7 +279,8 @@ class AgentRun {
     input_.progress->begin("evaluation", episodes * kControlSteps);
     int64_t done = 0;
     const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, int64_t episode) {
-      input_.progress->advance(std::min(++done * recipe_.action_repeat(), episodes * kControlSteps), fmt::format("episode {}", episode + 1));
+      input_.progress->advance(std::min(++done * recipe_.action_repeat(), episodes * kControlSteps),
+                               fmt::format("episode {}", episode + 1));
     });
     input_.progress->end();
     metrics.emplace_back("test.return_mean", mean_of(judged.returns));
@@ -312,7 +322,8 @@ class AgentRun {
 }  // namespace
 
 AgentResult train_agent(const AgentInput& input) {
-  if (input.recipe.output.empty()) throw usage_error("rl train: no output folder is given; write `output: runs/NAME` or add output=runs/NAME");
+  if (input.recipe.output.empty())
+    throw usage_error("rl train: no output folder is given; write `output: runs/NAME` or add output=runs/NAME");
   return AgentRun(input).run();
 }
 

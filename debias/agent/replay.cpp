@@ -30,18 +30,24 @@ int64_t checksum(const uint8_t* bytes, int64_t count) {
   return static_cast<int64_t>(sum);
 }
 
+Error no_room(const std::string& path, int64_t bytes, const std::string& has) {
+  return resource_error("replay '{}': its pictures take {} MB, {}; lower replay.capacity or replay.megabytes", path, bytes / 1000000, has);
+}
+
+// Taken whole at once: a disk that fills up later would end the process where it writes into memory.
 uint8_t* mapped(const std::string& path, int64_t bytes) {
   const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
-  const int failure = posix_fallocate(file, 0, static_cast<off_t>(bytes));
-  void* memory = MAP_FAILED;
-  if (failure == 0) memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (failure == 0 && memory != MAP_FAILED) return static_cast<uint8_t*>(memory);
+  struct stat present {};
+  if (file < 0 || fstat(file, &present) != 0) throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
+  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(0, bytes - present.st_size));
   const auto free = free_bytes(path);
-  throw resource_error("replay '{}': its pictures take {} MB, of which the {} has {}; lower replay.capacity or replay.megabytes", path,
-                       bytes / 1000000, failure == 0 ? "address space" : "disk",
-                       free && failure != 0 ? fmt::format("{} MB free", *free / 1000000) : "not enough");
+  const bool fits = (!free || wanted <= *free) && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+  void* memory = fits ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory != MAP_FAILED) return static_cast<uint8_t*>(memory);
+  if (present.st_size == 0) unlink(path.c_str());
+  throw no_room(path, bytes,
+                fits ? "more than this process may map" : fmt::format("and the disk has {} MB free", free.value_or(0) / 1000000));
 }
 
 }  // namespace
