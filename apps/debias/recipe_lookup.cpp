@@ -68,6 +68,10 @@ std::string first_sentence(const std::string& text) {
 }
 
 std::string data_text(const Config& recipe) {
+  if (const Config* environment = recipe.find("environment")) {  // of an agent
+    const Config* task = environment->find("task");
+    return task == nullptr ? "" : "task " + task->text();
+  }
   const Config* data = recipe.find("data");
   const Config* train = data == nullptr ? nullptr : data->find("train");
   if (train == nullptr) return "";

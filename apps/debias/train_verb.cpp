@@ -184,6 +184,9 @@ int run_train(const TrainArguments& arguments) {
   }
   input.existing = existing_of(arguments);
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
+  if (config.find("environment") != nullptr) {
+    throw usage_error("train: '{}' is the recipe of an agent; run debias rl train with it", arguments.recipe);
+  }
   input.recipe = read_recipe(config);
   const auto start = rank_start(arguments.meeting);
   const bool is_launched = std::getenv(kLauncherVariable) != nullptr;

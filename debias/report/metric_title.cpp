@@ -22,7 +22,17 @@ std::vector<Metric> training_metrics() {
           metric("learning_rate", "learning rate"),
           metric("clamped_share", "clamp share", Unit::kShare),
           metric("min_estimate", "least estimate before the clamp"),
-          metric("effective_sample_size", "effective sample size")};
+          metric("effective_sample_size", "effective sample size"),
+          Metric{"return_mean", "return of judged episodes", Unit::kNumber, Better::kHigher, Standing::kAccuracy},
+          metric("return_std", "standard deviation of judged episodes"),
+          metric("episode_return", "return of training episodes"),
+          metric("critic_loss", "critic's loss"),
+          metric("actor_loss", "actor's loss"),
+          metric("contrastive_loss", "contrastive loss"),
+          metric("entropy", "entropy of the policy in nats"),
+          metric("temperature", "worth of a nat of entropy"),
+          metric("control_steps", "control steps"),
+          metric("diverged", "episodes without a finite end")};
 }
 
 Unit unit_by_name(const std::string& name) {

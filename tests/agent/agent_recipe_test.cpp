@@ -40,7 +40,7 @@ TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
               testing::HasSubstr("unknown section 'agents'; did you mean 'agent'"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run, pixels: 60}\n"),
               testing::HasSubstr("crop 84 is larger than the pictures of 60 pixels"));
-  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nobjective: supcon\n"),
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
               testing::HasSubstr("does not compare an anchor with keys without labels"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\ntrain: {epochs: 1, control_steps: 4000}\n"),
               testing::HasSubstr("no more than its 1000 random ones"));

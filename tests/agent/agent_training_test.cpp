@@ -80,7 +80,9 @@ TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndR
   const auto checkpoint = open_newest_agent(run + "/checkpoints", Log::silent());
   for (const auto& entry : checkpoint->common.file.tensors()) {
     const at::Tensor tensor = read_tensor(checkpoint->common.file, entry);
-    if (tensor.is_floating_point()) EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << entry.name;
+    if (tensor.is_floating_point()) {
+      EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << entry.name;
+    }
   }
 }
 

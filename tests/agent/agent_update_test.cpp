@@ -75,9 +75,15 @@ TEST(AgentUpdateTest, TwoUpdatesAgreeWithPlainPyTorchInDouble) {
     EXPECT_NEAR(report.critic_loss, expected["critic_loss"].get<double>(), 1e-12);
     EXPECT_NEAR(report.contrastive_loss, expected["contrastive_loss"].get<double>(), 1e-12);
     EXPECT_EQ(report.clamped, expected["clamped"].get<double>());
-    if (step == 0) EXPECT_NEAR(report.actor_loss, expected["actor_loss"].get<double>(), 1e-12);
-    if (step == 0) EXPECT_NEAR(report.entropy, expected["entropy"].get<double>(), 1e-12);
-    if (step == 1) EXPECT_TRUE(std::isnan(report.actor_loss));
+    if (step == 0) {
+      EXPECT_NEAR(report.actor_loss, expected["actor_loss"].get<double>(), 1e-12);
+    }
+    if (step == 0) {
+      EXPECT_NEAR(report.entropy, expected["entropy"].get<double>(), 1e-12);
+    }
+    if (step == 1) {
+      EXPECT_TRUE(std::isnan(report.actor_loss));
+    }
   }
   int64_t compared = 0;
   for (const auto& [name, tensor] : named_state(*agent.networks())) {

@@ -19,7 +19,9 @@ TEST(AgentNetworksTest, ConvolutionsLeaveThirtyFiveOfEightyFourPixels) {
 TEST(AgentNetworksTest, LinearLayersStartOrthogonalAndConvolutionsInTheirCentreTap) {
   AgentNetworks networks(kPaper, 0.1, 7);
   for (const auto& [name, tensor] : named_state(*networks->critic)) {
-    if (name.ends_with("bias")) EXPECT_EQ(tensor.abs().sum().item<float>(), 0) << name;
+    if (name.ends_with("bias")) {
+      EXPECT_EQ(tensor.abs().sum().item<float>(), 0) << name;
+    }
     at::Tensor rows = tensor.detach().to(at::kDouble);
     if (rows.dim() == 4) {
       EXPECT_NEAR(rows.square().sum().item<double>(), rows.select(3, 1).select(2, 1).square().sum().item<double>(), 1e-12) << name;

@@ -113,8 +113,13 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
   EXPECT_EQ(large.exit, 5) << large.err;
   EXPECT_THAT(large.err, HasSubstr("lower replay.capacity or replay.megabytes"));
-  const auto images = run_debias({"rl", "train", "recipes/demo/infonce.yaml"});
-  EXPECT_EQ(images.exit, 2);
+  const auto agents = run_debias({"train", path("tiny.yaml")});
+  EXPECT_EQ(agents.exit, 2);
+  EXPECT_THAT(agents.err, HasSubstr("is the recipe of an agent; run debias rl train with it"));
+  std::ofstream(path("pictures.yaml")) << "data: {train: glyphs}\n";
+  const auto pictures = run_debias({"rl", "train", path("pictures.yaml")});
+  EXPECT_EQ(pictures.exit, 2);
+  EXPECT_THAT(pictures.err, HasSubstr("use debias train"));
 }
 
 TEST_F(RlCommand, WithoutARendererSaysWhatToInstall) {
