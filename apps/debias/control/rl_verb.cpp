@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -100,6 +101,10 @@ int rl_train(const RlTrainArguments& arguments) {
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (!arguments.video.empty()) require_film_name(arguments.video);
+  std::error_code ignored;
+  if (!std::filesystem::exists(arguments.run + "/config.yaml", ignored)) {
+    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", arguments.run);
+  }
   draw_in_one_thread();
   AgentRecipe recipe = agent_recipe_of(read_yaml_file(arguments.run + "/config.yaml"));
   const auto log = terminal_log();
