@@ -23,8 +23,13 @@ file(READ ${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake dependencies)
 string(REGEX REPLACE "find_package\\(([^ )]+)(( [0-9.]+)?) REQUIRED" "find_dependency(\\1\\2" dependencies "${dependencies}")
 file(WRITE ${PROJECT_BINARY_DIR}/debiasDependencies.cmake "${dependencies}")
 
+set(with_control FALSE)
+if(DEBIAS_CONTROL)
+  set(with_control TRUE)
+endif()
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/debiasConfig.cmake.in ${PROJECT_BINARY_DIR}/debiasConfig.cmake
   INSTALL_DESTINATION ${package})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/debiasConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/debiasConfig.cmake ${PROJECT_BINARY_DIR}/debiasConfigVersion.cmake
-  ${PROJECT_BINARY_DIR}/debiasDependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake DESTINATION ${package})
+  ${PROJECT_BINARY_DIR}/debiasDependencies.cmake ${PROJECT_SOURCE_DIR}/cmake/FindLibTorch.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindMuJoCo.cmake DESTINATION ${package})

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# scripts/bootstrap.sh [--lint | --python]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
+# scripts/bootstrap.sh [--lint | --python | --rl]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
 #
 # Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy 14, --python
-# the means to make a virtual environment. libtorch is, in this order: the folder
+# the means to make a virtual environment, --rl MuJoCo and an OpenGL that draws without a display (170 MB). libtorch is, in this order: the folder
 # LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
 # With nothing missing it only says so. Where it cannot go on it stops with one line that says what to do.
 set -euo pipefail
@@ -56,7 +56,7 @@ missing_packages() {
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
   for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev \
-    zlib1g-dev libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev; do
+    zlib1g-dev libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev "${libraries[@]}"; do
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
   # Debian's python3 has neither pip nor the means to make an environment with one.
@@ -126,12 +126,13 @@ download_torch() {
   say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
 }
 
-tools=() python=""
+tools=() libraries=() python=""
 case "${1:-}" in
   "") ;;
   --lint) tools=(clang-format-14 clang-tidy-14) ;;
   --python) python=yes ;;
-  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint | --python]" ;;
+  --rl) libraries=(libmujoco-dev libegl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
+  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint | --python | --rl]" ;;
 esac
 cache="${XDG_CACHE_HOME:-${HOME:?bootstrap: HOME is not set}/.cache}/debias"
 

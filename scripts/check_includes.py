@@ -30,6 +30,8 @@ EDGES = {
     "optim": set(),
     "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
     "evaluate": {"runtime", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
+    "control": set(),
+    "agent": {"runtime", "control", "encoders", "losses", "pairs", "optim", "train", "results", "image"},
     "study": {"losses", "pairs"},
     "report": {"sweep", "results"},
 }
@@ -37,11 +39,12 @@ ROOMS = {
     "data/readers": set(),
     "data/builders": {"data/readers", "data/builders/corruptions"},
     "data/builders/corruptions": set(),
+    "control/tasks": set(),
     "evaluate/neighbours": set(),
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
 }
-WITHOUT_TORCH = {"core", "sweep", "image", "text", "data", "augment", "results", "kernels", "report"}
+WITHOUT_TORCH = {"core", "sweep", "image", "text", "data", "augment", "results", "kernels", "report", "control"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

@@ -28,7 +28,7 @@ nlohmann::ordered_json to_json(const Traffic& traffic) {
 
 int run_one_trial(const TrialArguments& arguments) {
   end_with_launcher();
-  const Recipe recipe = read_recipe(recipe_with_words(arguments.recipe, arguments.words));
+  const Recipe recipe = read_recipe(read_recipe_config(arguments.recipe, arguments.words));
   const auto start = rank_start({});
   const Ranks ranks(start ? start->place : Place{}, start ? start->rendezvous : Rendezvous{});
   return tell_failures(ranks, [&] {

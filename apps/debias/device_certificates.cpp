@@ -77,7 +77,7 @@ double apart(const at::Tensor& a, const at::Tensor& b) {
 class DeviceCertificates {
  public:
   explicit DeviceCertificates(const DeviceCertificate& asked) : asked_(asked), device_(resolve_device(asked.device)) {
-    root_ = asked.recipe.empty() ? parse_yaml(kSmallTraining, "certify device") : recipe_with_words(asked.recipe, {});
+    root_ = asked.recipe.empty() ? parse_yaml(kSmallTraining, "certify device") : read_recipe_config(asked.recipe, {});
     for (const auto& word : asked.words) root_.assign(word);
   }
 

@@ -59,7 +59,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
 // Verbs that are worth a second start and a process of their own shape.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init";
+  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init" || verb == "rl";
 }
 
 // No shell expands the ~ of --out=~/a.npy.
@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
   add_text_verb(root, action);
   add_table_verb(root, action);
   add_checkpoint_verb(root, action);
+  add_rl_verb(root, action);
   let_outputs_begin_at_home(root);
   root.set_version_flag("--version", "debias " DEBIAS_VERSION);
   root.require_subcommand(1);

@@ -41,7 +41,7 @@ struct Cost {  // of a step, all ranks together
 class RankCertificates {
  public:
   explicit RankCertificates(const RankCertificate& arguments)
-      : arguments_(arguments), recipe_(read_recipe(recipe_with_words(arguments.recipe, arguments.words))), signals_(watch_stop_signals()) {
+      : arguments_(arguments), recipe_(read_recipe(read_recipe_config(arguments.recipe, arguments.words))), signals_(watch_stop_signals()) {
     has_parts_ = method_of(recipe_).name == "simclr";
   }
 

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <map>
 
-#include "debias/core/config.h"
+#include "apps/debias/output_path.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/registry.h"
@@ -68,6 +68,10 @@ std::string first_sentence(const std::string& text) {
 }
 
 std::string data_text(const Config& recipe) {
+  if (const Config* environment = recipe.find("environment")) {  // of an agent
+    const Config* task = environment->find("task");
+    return task == nullptr ? "" : "task " + task->text();
+  }
   const Config* data = recipe.find("data");
   const Config* train = data == nullptr ? nullptr : data->find("train");
   if (train == nullptr) return "";
@@ -105,9 +109,15 @@ std::string find_recipe(const std::string& asked) {
                     near.empty() ? others : "did you mean '" + near + "'?");
 }
 
-Config recipe_with_words(const std::string& asked, const std::vector<std::string>& words) {
-  Config root = read_yaml_file(find_recipe(asked));
+Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume) {
+  std::error_code ignored;
+  const bool is_run = fs::exists(asked + "/config.yaml", ignored);
+  Config root = read_yaml_file(is_run ? asked + "/config.yaml" : find_recipe(asked));
+  if (is_run && resume) root.set("output", Config::string(asked));
   for (const auto& word : words) root.assign(word);
+  if (Config* output = root.find("output"); output != nullptr && output->is_scalar()) {
+    root.set("output", Config::string(with_home(output->text())));
+  }
   return root;
 }
 

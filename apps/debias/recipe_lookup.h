@@ -13,8 +13,9 @@ namespace debias {
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
 
-// The recipe that was asked for, with words of the command line.
-Config recipe_with_words(const std::string& asked, const std::vector<std::string>& words);
+// The recipe that a training verb was given, with the words `key.sub=value` on it: a file, a name, or a run folder, whose config.yaml is
+// meant; to be resumed, that run goes on in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
+Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume = false);
 
 struct ListedRecipe {
   std::string name;  // demo/infonce

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 
 #include "apps/debias/duration_text.h"
 #include "apps/debias/judged_run.h"
@@ -34,18 +33,6 @@ struct TrainArguments {
   RankArguments meeting;
   bool resume = false, overwrite = false, accept_data_change = false, dry_run = false, json = false;
 };
-
-Config read_config(const TrainArguments& arguments) {
-  std::error_code ignored;
-  const bool is_run = std::filesystem::exists(arguments.recipe + "/config.yaml", ignored);
-  Config root = read_yaml_file(is_run ? arguments.recipe + "/config.yaml" : find_recipe(arguments.recipe));
-  if (is_run && arguments.resume) root.set("output", Config::string(arguments.recipe));  // the folder may have been moved
-  for (const auto& word : arguments.words) root.assign(word);
-  if (Config* output = root.find("output"); output != nullptr && output->is_scalar()) {
-    root.set("output", Config::string(with_home(output->text())));
-  }
-  return root;
-}
 
 std::string bytes(int64_t count) { return fmt::format("{:.1f} MB", static_cast<double>(count) / 1e6); }
 
@@ -201,7 +188,10 @@ int run_train(const TrainArguments& arguments) {
     input.all_saved = &signals->all_saved;
   }
   input.existing = existing_of(arguments);
-  const Config config = read_config(arguments);
+  const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
+  if (config.find("environment") != nullptr) {
+    throw usage_error("train: '{}' is the recipe of an agent; run debias rl train with it", arguments.recipe);
+  }
   input.recipe = read_recipe(config);
   const auto start = rank_start(arguments.meeting);
   const bool is_launched = std::getenv(kLauncherVariable) != nullptr;

@@ -29,5 +29,6 @@ void add_sweep_verb(CLI::App& root, VerbAction& action);
 void add_text_verb(CLI::App& root, VerbAction& action);
 void add_table_verb(CLI::App& root, VerbAction& action);
 void add_checkpoint_verb(CLI::App& root, VerbAction& action);
+void add_rl_verb(CLI::App& root, VerbAction& action);
 
 }  // namespace debias

@@ -24,7 +24,9 @@ enum class RngDomain : uint32_t {
   kTest = 7,
   kStudy = 8,
   kBank = 9,
-  kQueue = 10
+  kQueue = 10,
+  kEnvironment = 12,
+  kAgent = 13
 };
 
 struct RngKey {

@@ -135,6 +135,26 @@ Chart empty_chart(const std::string& title, Unit unit, bool by_step) {
   return chart;
 }
 
+// Of an epoch of agents, in control steps, where all columns have the same; 0 where they train on something else.
+double steps_of_epoch(const std::vector<RunColumn>& columns) {
+  const auto steps = [](const RunColumn& column) {
+    const Config* train = column.shown().config.find("train");
+    const Config* count = train == nullptr ? nullptr : train->find("control_steps");
+    double value = 0;
+    return count != nullptr && parse_number(count->text(), &value) ? value : 0;
+  };
+  const double first = steps(columns.front());
+  return std::ranges::all_of(columns, [&](const RunColumn& column) { return steps(column) == first; }) ? first : 0;
+}
+
+void count_control_steps(Chart& chart, double steps) {
+  if (steps == 0 || chart.x.label != "epoch") return;
+  chart.x.label = "control steps";
+  for (auto& series : chart.series) {
+    for (double& x : series.x) x *= steps;
+  }
+}
+
 bool differ_in_objective(const std::vector<RunColumn>& columns) {
   const auto text = [](const RunColumn& column) {
     const Config* objective = column.shown().config.find("objective");
@@ -167,6 +187,7 @@ Figures learning_figures(const std::vector<RunColumn>& columns) {
     const std::string title = metric == "loss" ? "training loss" : titles.of(metric).title;
     Chart chart = empty_chart(name.split.empty() ? title : fmt::format("{}, {}", title, name.split), titles.unit(metric), by_step);
     add_series(chart, columns, metric, by_step);
+    count_control_steps(chart, steps_of_epoch(columns));
     const bool loss = metric == "loss" || metric == "train_loss";
     figures.emplace_back(std::move(chart), loss && columns.size() > 1 && differ_in_objective(columns)
                                                ? plain("The runs have different objectives: the losses cannot be compared.")

@@ -24,7 +24,17 @@ std::vector<Metric> training_metrics() {
           metric("min_estimate", "least estimate before the clamp"),
           metric("effective_sample_size", "effective sample size"),
           metric("next_acc", "next sentence found", Unit::kShare),
-          metric("previous_acc", "previous sentence found", Unit::kShare)};
+          metric("previous_acc", "previous sentence found", Unit::kShare),
+          Metric{"return_mean", "return of judged episodes", Unit::kNumber, Better::kHigher, Standing::kAccuracy},
+          metric("return_std", "standard deviation of judged episodes"),
+          metric("episode_return", "return of training episodes"),
+          metric("critic_loss", "critic's loss"),
+          metric("actor_loss", "actor's loss"),
+          metric("contrastive_loss", "contrastive loss"),
+          metric("entropy", "entropy of the policy in nats"),
+          metric("temperature", "worth of a nat of entropy"),
+          metric("control_steps", "control steps"),
+          metric("diverged", "episodes without a finite end")};
 }
 
 // Of runs on sentences, whose judges are no protocols of images.

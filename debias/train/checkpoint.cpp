@@ -18,19 +18,26 @@ void save_checkpoint(const std::string& path, const Trained& trained, const Trai
   for (auto& entry : trained.optimizers.state()) named.push_back(std::move(entry));
   for (auto& entry : trained.method.state()) named.push_back(std::move(entry));
   for (auto& entry : trained.source.state()) named.push_back(std::move(entry));
+  save_checkpoint(path, std::move(named), stored_metadata(state, run));
+}
+
+void save_checkpoint(const std::string& path, std::vector<std::pair<std::string, torch::Tensor>> named, Metadata metadata) {
   std::vector<TensorBytes> tensors;
   for (auto& [name, tensor] : named) {
     tensor = tensor.detach().cpu().contiguous();
     tensors.push_back(bytes_of(name, tensor));
   }
-  Metadata metadata = stored_metadata(state, run);
   metadata["format"] = "pt";
   write_safetensors(path, tensors, std::move(metadata));
 }
 
 void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run) {
+  save_generation(folder, [&](const std::string& path) { save_checkpoint(path, trained, state, run); });
+}
+
+void save_generation(const std::string& folder, const std::function<void(const std::string& path)>& save) {
   const std::string last = folder + "/last.safetensors", next = folder + "/next.safetensors";
-  save_checkpoint(next, trained, state, run);
+  save(next);
   if (std::filesystem::exists(last)) rename_durably(last, folder + "/previous.safetensors");
   rename_durably(next, last);
 }

@@ -4,8 +4,11 @@
 // renamed to `previous` before the new file takes its name, so that a reader finds a whole file at every moment.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "debias/core/progress.h"
 #include "debias/core/safetensors.h"
@@ -27,7 +30,11 @@ struct Trained {
 
 void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
+// The same of any tensors and metadata.
+void save_checkpoint(const std::string& path, std::vector<std::pair<std::string, torch::Tensor>> named, Metadata metadata);
+
 // Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
+void save_generation(const std::string& folder, const std::function<void(const std::string& path)>& save);
 void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
 struct OpenCheckpoint : StoredState {

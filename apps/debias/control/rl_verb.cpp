@@ -1,0 +1,176 @@
+// debias rl train, debias rl play.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "apps/debias/control/film.h"
+#include "apps/debias/duration_text.h"
+#include "apps/debias/metric_text.h"
+#include "apps/debias/output_path.h"
+#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
+#include "apps/debias/stop_signals.h"
+#include "apps/debias/terminal.h"
+#include "apps/debias/verbs.h"
+#include "debias/agent/agent_checkpoint.h"
+#include "debias/agent/agent_parts.h"
+#include "debias/agent/agent_recipe.h"
+#include "debias/agent/agent_training.h"
+#include "debias/core/error.h"
+#include "debias/core/printable.h"
+#include "debias/runtime/threads.h"
+
+namespace debias {
+namespace {
+
+struct RlTrainArguments {
+  std::string recipe;
+  std::vector<std::string> words;
+  bool resume = false, overwrite = false, dry_run = false, json = false;
+};
+
+struct RlPlayArguments {
+  std::string run;
+  int64_t episodes = 10;
+  int64_t seed = -1;
+  std::string video;
+  bool json = false;
+};
+
+// Mesa's own threads would take turns with torch's; pictures do not depend on them.
+void draw_in_one_thread() { setenv("LP_NUM_THREADS", "0", 0); }
+
+AgentRecipe agent_recipe_of(const Config& root) {
+  if (!is_agent_recipe(root)) {
+    throw usage_error("{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of recipes/rl",
+                      root.prefix());
+  }
+  return read_agent_recipe(root);
+}
+
+void print_agent_result(const AgentResult& result, bool json) {
+  if (json) {
+    nlohmann::ordered_json out = {{"folder", result.folder},
+                                  {"epochs", result.epochs},
+                                  {"already_finished", result.already_finished},
+                                  {"diverged", result.diverged},
+                                  {"seconds", result.seconds}};
+    for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
+    print_json(out);
+    return;
+  }
+  const std::string folder = without_control_characters(result.folder);
+  if (result.already_finished) {
+    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
+    return;
+  }
+  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration_text(result.seconds));
+  for (const auto& [name, value] : result.metrics) fmt::print("  {:<24} {}\n", name, metric_text(name, value));
+  if (result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
+}
+
+int rl_train(const RlTrainArguments& arguments) {
+  if (arguments.resume && arguments.overwrite) throw usage_error("rl train: --resume and --overwrite exclude each other; give one");
+  const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
+  AgentInput input;
+  input.recipe = agent_recipe_of(config);
+  use_threads(input.recipe.train.threads());
+  if (arguments.dry_run) {
+    print_lines(resolved(input.recipe).to_yaml() + "\n");
+    return 0;
+  }
+  if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
+  draw_in_one_thread();
+  StopSignals& signals = watch_stop_signals();
+  input.stop_signal = &signals.received;
+  input.all_saved = &signals.all_saved;
+  input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
+  const auto progress = terminal_progress();
+  const auto log = terminal_log();
+  input.progress = progress.get();
+  input.log = log.get();
+  print_agent_result(train_agent(input), arguments.json);
+  return 0;
+}
+
+int rl_play(const RlPlayArguments& arguments) {
+  if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
+  if (!arguments.video.empty()) require_film_name(arguments.video);
+  std::error_code ignored;
+  if (!std::filesystem::exists(arguments.run + "/config.yaml", ignored)) {
+    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", arguments.run);
+  }
+  draw_in_one_thread();
+  AgentRecipe recipe = agent_recipe_of(read_yaml_file(arguments.run + "/config.yaml"));
+  const auto log = terminal_log();
+  const auto checkpoint = open_newest_agent(arguments.run + "/checkpoints", *log);
+  if (!checkpoint) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
+  use_threads(recipe.train.threads());
+  EnvironmentOptions judged = environment_options(recipe, Episodes::kJudged);
+  if (arguments.seed >= 0) judged.seed = static_cast<uint64_t>(arguments.seed);
+  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), judged);
+  int64_t actions = 0;
+  environments.now([&](Environments& all) { actions = all.judged.action_count(); });
+  Agent agent = make_agent(recipe, actions);
+  agent.load(checkpoint->common.file);
+  std::unique_ptr<Film> film = arguments.video.empty() ? nullptr : std::make_unique<Film>(recipe.environment.look());
+  const auto found = judge(agent, environments, batch_shape(recipe, actions), arguments.episodes, [&](Environments& all, int64_t episode) {
+    if (film != nullptr && episode == 0) film->take(all.judged.model());
+  });
+  if (film != nullptr) {
+    environments.now([&](Environments&) { film->end_of_drawing(); });
+    film->write(arguments.video);
+  }
+  const double mean = mean_of(found.returns), deviation = deviation_of(found.returns);
+  if (arguments.json) {
+    nlohmann::ordered_json out = {{"run", arguments.run},
+                                  {"control_steps", checkpoint->state.control_steps},
+                                  {"returns", found.returns},
+                                  {"return_mean", mean},
+                                  {"return_std", deviation},
+                                  {"diverged", found.diverged},
+                                  {"mujoco", checkpoint->state.mujoco}};
+    if (film != nullptr) out["video"] = arguments.video;
+    print_json(out);
+    return 0;
+  }
+  fmt::print("{} after {} control steps: return {:.1f} (sd {:.1f} of {} episodes)\n", without_control_characters(arguments.run),
+             checkpoint->state.control_steps, mean, deviation, found.returns.size());
+  if (film != nullptr) fmt::print("{}\n", without_control_characters(arguments.video));
+  return 0;
+}
+
+}  // namespace
+
+void add_rl_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("rl", "agents that learn control tasks from pixels and rewards");
+  verb->require_subcommand(1);
+  auto* train = verb->add_subcommand("train", "trains an agent as a recipe says");
+  auto asked = std::make_shared<RlTrainArguments>();
+  train->add_option("recipe", asked->recipe, "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
+      ->required();
+  train->add_option("words", asked->words, "key.sub=value: overrides of the recipe");
+  train->add_flag("--resume", asked->resume, "go on where the output folder's run stopped, bit for bit");
+  train->add_flag("--overwrite", asked->overwrite, "start again in an existing run folder");
+  train->add_flag("--dry-run", asked->dry_run, "print the resolved recipe, then stop");
+  train->add_flag("--json", asked->json, "one JSON object on standard output");
+  train->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
+  train->callback([asked, &action] { action = [asked] { return rl_train(*asked); }; });
+  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent");
+  auto given = std::make_shared<RlPlayArguments>();
+  play->add_option("run", given->run, "a run folder of debias rl train")->required();
+  play->add_option("--episodes", given->episodes, "to play (10)");
+  play->add_option("--seed", given->seed, "of the first states (the run's)");
+  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif");
+  play->add_flag("--json", given->json, "one JSON object on standard output");
+  play->footer("Example: debias rl play runs/cartpole --episodes 10 --video cartpole.gif");
+  play->callback([given, &action] { action = [given] { return rl_play(*given); }; });
+  verb->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
+}
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// debias rl in a program that was built without MuJoCo or EGL.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+
+namespace debias {
+
+void add_rl_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("rl", "agents that learn from pixels and rewards (not in this build: see its --help)");
+  auto words = std::make_shared<std::vector<std::string>>();
+  verb->add_option("words", *words, "train RECIPE, or play RUN");
+  verb->allow_extras();
+  verb->footer("This program was built without MuJoCo or EGL. Run scripts/bootstrap.sh --rl, then build again.");
+  verb->callback([words, &action] {
+    action = []() -> int {
+      throw usage_error("rl: this program was built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again");
+    };
+  });
+}
+
+}  // namespace debias

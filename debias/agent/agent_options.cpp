@@ -1,0 +1,82 @@
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
+#endif
+
+#include "debias/agent/agent_options.h"
+
+#include "debias/agent/networks.h"
+#include "debias/control/task.h"
+
+namespace debias {
+namespace {
+
+constexpr double kMostPixels = 1024;
+
+}  // namespace
+
+const OptionTable<EnvironmentSection>& EnvironmentSection::table() {
+  using Self = EnvironmentSection;
+  static const auto table =
+      OptionTable<Self>()
+          .add("task", &Self::task_,
+               "what is to be learnt: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch")
+          .add("action_repeat", &Self::action_repeat_, Range::closed(1, kControlSteps),
+               "control steps of one action; auto: the task's (CURL's)")
+          .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a picture")
+          .add("stack", &Self::stack_, Range::closed(1, 16), "pictures that are seen at a time, the newest last")
+          .add("look", &Self::look_, "with shadows and reflections, or plain, which is drawn in half the time");
+  return table;
+}
+
+const OptionTable<AgentOptions>& AgentOptions::table() {
+  using Self = AgentOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("crop", &Self::crop_, Range::closed(kLeastCrop, kMostPixels), "side of the crops of a picture that are learnt from")
+          .add("filters", &Self::filters_, Range::at_least(1), "of each of the four convolutions")
+          .add("features", &Self::features_, Range::at_least(1), "dimensions of what the encoder says of a picture")
+          .add("hidden", &Self::hidden_, Range::at_least(1), "units of each hidden layer of actor and critic")
+          .add("batch_size", &Self::batch_size_, Range::at_least(2), "transitions of an update")
+          .add("discount", &Self::discount_, Range::half_open(0, 1), "worth of a reward one step of the agent later")
+          .add("learning_rate", &Self::learning_rate_, Range::above(0), "of Adam, for critic, actor and contrastive step")
+          .add("temperature", &Self::temperature_, Range::above(0), "at first: reward that a nat of the policy's entropy is worth")
+          .add("temperature_learning_rate", &Self::temperature_learning_rate_, Range::at_least(0),
+               "of its logarithm (Adam, betas 0.5, 0.999)")
+          .add("head_rate", &Self::head_rate_, Range::open_closed(0, 1), "share of the way that the target's heads go to the critic's")
+          .add("encoder_rate", &Self::encoder_rate_, Range::open_closed(0, 1), "the same of the target's encoder")
+          .add("actor_every", &Self::actor_every_, Range::at_least(1), "updates between two of the actor")
+          .add("target_every", &Self::target_every_, Range::at_least(1), "updates between two of the target")
+          .add("random_steps", &Self::random_steps_, Range::at_least(1), "of the agent, with random actions and no updates, at first");
+  return table;
+}
+
+const OptionTable<ReplayOptions>& ReplayOptions::table() {
+  using Self = ReplayOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("capacity", &Self::capacity_, Range::at_least(1), "newest transitions that batches are drawn from")
+          .add("megabytes", &Self::megabytes_, Range::above(0), "most that their pictures take on disk, which bounds the capacity");
+  return table;
+}
+
+const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
+  using Self = AgentTrainOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("epochs", &Self::epochs_, Range::at_least(1), "of `control_steps` each")
+          .add("control_steps", &Self::control_steps_, Range::at_least(1), "of the environment in an epoch, action repeats counted")
+          .add("threads", &Self::threads_, Range::at_least(1), "of torch; auto: as many as there are processors")
+          .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
+          .add("log_every", &Self::log_every_, Range::at_least(1), "updates between two step lines of metrics.jsonl");
+  return table;
+}
+
+const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
+  using Self = AgentEvaluateOptions;
+  static const auto table = OptionTable<Self>()
+                                .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
+                                .add("episodes", &Self::episodes_, Range::at_least(1), "of an evaluation, with the policy's mean action");
+  return table;
+}
+
+}  // namespace debias

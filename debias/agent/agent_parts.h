@@ -1,0 +1,36 @@
+// What a recipe's run consists of, built from it: shapes, networks, environments.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/agent/agent.h"
+#include "debias/agent/agent_recipe.h"
+#include "debias/agent/batches.h"
+#include "debias/agent/environment_thread.h"
+#include "debias/agent/replay.h"
+
+namespace debias {
+
+EnvironmentOptions environment_options(const AgentRecipe& recipe, Episodes episodes);
+BatchShape batch_shape(const AgentRecipe& recipe, int64_t actions);
+NetworkShape network_shape(const AgentRecipe& recipe, int64_t actions);
+
+// Room for what the recipe's steps can fill, at most its capacity and megabytes. A usage error where the megabytes hold no batch's worth.
+ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions);
+
+Agent make_agent(const AgentRecipe& recipe, int64_t actions);
+
+// Returns of `episodes` episodes of the judged environment, with the policy's centre; `each_step` sees every state that is drawn.
+struct JudgedReturns {
+  std::vector<double> returns;  // undiscounted
+  int64_t diverged = 0;         // episodes that the simulation ended early
+};
+JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
+                    const std::function<void(Environments&, int64_t episode)>& each_step = {});
+
+double mean_of(const std::vector<double>& values);
+double deviation_of(const std::vector<double>& values);  // of a sample; 0 of one
+
+}  // namespace debias

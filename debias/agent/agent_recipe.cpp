@@ -1,0 +1,125 @@
+#include "debias/agent/agent_recipe.h"
+
+#include <algorithm>
+
+#include "debias/control/task.h"
+#include "debias/core/registry.h"
+
+namespace debias {
+namespace {
+
+const std::vector<std::string> kAgentSections = {"name",   "seed",  "environment", "agent",  "objective",
+                                                 "replay", "train", "evaluate",    "output", "expected"};
+constexpr const char* kNoObjective = "none";
+
+Config section(const Config& root, const char* key) {
+  const Config* node = root.find(key);
+  return node == nullptr ? Config() : *node;
+}
+
+// Scores are products of rows of any norm: they are not divided, and an estimate falls to the least positive number.
+void set_if_absent(Config& term, const ObjectiveEntry& entry, const char* option, Config value) {
+  const bool has = std::any_of(entry.options.begin(), entry.options.end(), [&](const OptionSpec& spec) { return spec.name == option; });
+  if (has && term.find(option) == nullptr) term.set(option, std::move(value));
+}
+
+void read_objective(const Config& given, AgentRecipe& recipe) {
+  const Config term = section_map(given.is_null() ? Config::map({{"name", Config::string("infonce")}}) : given);
+  const std::string name = section_name(term, "objective");
+  if (name == kNoObjective) {
+    recipe.objective = Config::string(kNoObjective);
+    return;
+  }
+  const auto& entry = find_entry(objective_registry(), name, "objective", term.prefix());
+  if (!entry.takes_keys || entry.kind != InputKind::kPairs || entry.needs_labels) {
+    throw usage_error(
+        "{}objective '{}' does not compare an anchor with keys without labels; choose infonce, debiased_negatives, hard_negatives, or none",
+        term.prefix(), name);
+  }
+  recipe.objective = term;
+  recipe.objective.set("name", Config::string(entry.name));
+  set_if_absent(recipe.objective, entry, "temperature", Config::number(1));
+  set_if_absent(recipe.objective, entry, "clamp", Config::string("positive"));
+  recipe.positives = 1;
+  if (const Config* positives = term.find("positives")) {
+    recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");
+  }
+  const auto made = recipe.make_objective();  // refuses bad options
+  Config whole = Config::map({{"name", Config::string(entry.name)}});
+  whole.overlay(made->config());
+  whole.set("positives", Config::integer(recipe.positives));
+  recipe.objective = whole;
+}
+
+void check_sizes(const AgentRecipe& recipe, const Config& root) {
+  if (recipe.agent.crop() > recipe.environment.pixels()) {
+    throw usage_error("{}agent: crop {} is larger than the pictures of {} pixels; lower crop or raise environment.pixels", root.prefix(),
+                      recipe.agent.crop(), recipe.environment.pixels());
+  }
+  const int64_t steps = recipe.train.epochs() * recipe.train.control_steps() / recipe.action_repeat();
+  if (steps <= recipe.agent.random_steps()) {
+    throw usage_error(
+        "{}train: {} epochs of {} control steps are {} steps of the agent, no more than its {} random ones; raise epochs or lower "
+        "agent.random_steps",
+        root.prefix(), recipe.train.epochs(), recipe.train.control_steps(), steps, recipe.agent.random_steps());
+  }
+}
+
+}  // namespace
+
+const Task& AgentRecipe::task() const {
+  if (own_task != nullptr) return *own_task;
+  return find_entry(task_registry(), environment.task(), "task");
+}
+
+int64_t AgentRecipe::action_repeat() const { return environment.action_repeat().value_or(task().action_repeat); }
+
+std::unique_ptr<Objective> AgentRecipe::make_objective() const {
+  if (positives == 0) return nullptr;
+  const auto& entry = find_entry(objective_registry(), section_name(objective, "objective"), "objective", objective.prefix());
+  return entry.make(objective, {"name", "positives"});
+}
+
+bool is_agent_recipe(const Config& root) { return root.is_map() && root.find("environment") != nullptr; }
+
+AgentRecipe read_agent_recipe(const Config& root) {
+  if (!root.is_map()) throw usage_error("{}recipe: expected a map of sections, such as environment and agent", root.prefix());
+  for (const auto& [key, value] : root.entries()) {
+    if (std::find(kAgentSections.begin(), kAgentSections.end(), key) != kAgentSections.end()) continue;
+    throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, kAgentSections));
+  }
+  AgentRecipe recipe;
+  using options_detail::Field;
+  if (const Config* name = root.find("name")) recipe.name = Field<std::string>::parse(*name, Range::any(), "name");
+  if (const Config* seed = root.find("seed")) recipe.seed = static_cast<uint64_t>(Field<int64_t>::parse(*seed, Range::at_least(0), "seed"));
+  if (const Config* output = root.find("output")) recipe.output = Field<std::string>::parse(*output, Range::any(), "output");
+  recipe.expected = section(root, "expected");
+  const Config environment = section_map(section(root, "environment"));
+  if (!environment.is_map() || environment.find("task") == nullptr) {
+    throw usage_error("{}environment: no task is given; write `environment: {{task: cartpole_swingup}}`", root.prefix());
+  }
+  recipe.environment = EnvironmentSection::table().read(environment, "environment");
+  find_entry(task_registry(), recipe.environment.task(), "task", environment.find("task")->prefix());
+  recipe.agent = AgentOptions::table().read(section(root, "agent"), "agent");
+  recipe.replay = ReplayOptions::table().read(section(root, "replay"), "replay");
+  recipe.train = AgentTrainOptions::table().read(section(root, "train"), "train");
+  recipe.evaluate = AgentEvaluateOptions::table().read(section(root, "evaluate"), "evaluate");
+  read_objective(section(root, "objective"), recipe);
+  check_sizes(recipe, root);
+  return recipe;
+}
+
+Config resolved(const AgentRecipe& recipe) {
+  Config root = Config::map({{"name", Config::string(recipe.name)}, {"seed", Config::integer(static_cast<int64_t>(recipe.seed))}});
+  root.set("environment", EnvironmentSection::table().write(EnvironmentSection(recipe.environment).action_repeat(recipe.action_repeat())));
+  root.set("agent", AgentOptions::table().write(recipe.agent));
+  root.set("objective", recipe.objective);
+  root.set("replay", ReplayOptions::table().write(recipe.replay));
+  root.set("train", AgentTrainOptions::table().write(recipe.train));
+  root.set("evaluate", AgentEvaluateOptions::table().write(recipe.evaluate));
+  root.set("output", Config::string(recipe.output));
+  if (!recipe.expected.is_null()) root.set("expected", recipe.expected);
+  return root;
+}
+
+}  // namespace debias

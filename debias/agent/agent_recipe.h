@@ -1,0 +1,53 @@
+// The recipe of `debias rl train`, read and checked before anything is built.
+//
+//   name: cartpole
+//   seed: 1
+//   environment: {task: cartpole_swingup}
+//   agent: {batch_size: 128}
+//   objective: {name: debiased_negatives, tau_plus: 0.1, positives: 2}     # or none: no contrastive step
+//   replay: {capacity: 100000}
+//   train: {epochs: 10, control_steps: 10000}
+//   evaluate: {episodes: 10}
+//   output: runs/cartpole
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "debias/agent/agent_options.h"
+#include "debias/core/config.h"
+#include "debias/losses/objective.h"
+
+namespace debias {
+
+struct Task;
+
+struct AgentRecipe {
+  std::string name;
+  uint64_t seed = 1;
+  EnvironmentSection environment;
+  AgentOptions agent;
+  Config objective;       // resolved, with name and positives; `none`: a bare word
+  int64_t positives = 0;  // crops that an anchor is compared with; 0 without an objective
+  ReplayOptions replay;
+  AgentTrainOptions train;
+  AgentEvaluateOptions evaluate;
+  std::string output;
+  Config expected;
+  std::shared_ptr<const Task> own_task;  // of a program that brings one of its own, in place of the one with the name
+
+  const Task& task() const;
+  int64_t action_repeat() const;
+  std::unique_ptr<Objective> make_objective() const;  // null where there is none
+};
+
+// Whether a recipe is one for agents: it has an `environment`.
+bool is_agent_recipe(const Config& root);
+
+// Usage errors in one line that name file, line and key.
+AgentRecipe read_agent_recipe(const Config& root);
+
+// Every default written out; a valid recipe again.
+Config resolved(const AgentRecipe& recipe);
+
+}  // namespace debias

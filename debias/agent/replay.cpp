@@ -1,0 +1,146 @@
+#include "debias/agent/replay.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "debias/core/disk_full.h"
+#include "debias/core/error.h"
+#include "debias/encoders/state.h"
+#include "debias/train/named_tensor.h"
+
+namespace debias {
+namespace {
+
+// FNV-1a over words of eight bytes.
+int64_t checksum(const uint8_t* bytes, int64_t count) {
+  uint64_t sum = 0xcbf29ce484222325;
+  for (int64_t i = 0; i < count; i += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + i, static_cast<size_t>(std::min<int64_t>(8, count - i)));
+    sum = (sum ^ word) * 0x100000001b3;
+  }
+  return static_cast<int64_t>(sum);
+}
+
+Error no_room(const std::string& path, int64_t bytes, const std::string& has) {
+  return resource_error("replay '{}': its pictures take {} MB, {}; lower replay.capacity or replay.megabytes", path, bytes / 1000000, has);
+}
+
+// Taken whole at once: a disk that fills up later would end the process where it writes into memory.
+uint8_t* mapped(const std::string& path, int64_t bytes) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  struct stat present {};
+  if (file < 0 || fstat(file, &present) != 0) throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
+  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(0, bytes - present.st_size));
+  const auto free = free_bytes(path);
+  const bool fits = (!free || wanted <= *free) && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+  void* memory = fits ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+  close(file);
+  if (memory != MAP_FAILED) return static_cast<uint8_t*>(memory);
+  if (present.st_size == 0) unlink(path.c_str());
+  throw no_room(path, bytes,
+                fits ? "more than this process may map" : fmt::format("and the disk has {} MB free", free.value_or(0) / 1000000));
+}
+
+}  // namespace
+
+Replay::Replay(const std::string& path, const ReplayShape& shape)
+    : path_(path),
+      shape_(shape),
+      pictures_of_(mapped(path, shape.slots() * shape.picture_bytes)),
+      newest_(at::zeros({shape.capacity}, at::kLong)),
+      first_(at::zeros({shape.capacity}, at::kLong)),
+      rewards_(at::zeros({shape.capacity}, at::kFloat)),
+      actions_(at::zeros({shape.capacity, shape.actions}, at::kFloat)),
+      sums_(at::zeros({shape.slots()}, at::kLong)) {}
+
+Replay::~Replay() { munmap(pictures_of_, static_cast<size_t>(shape_.slots() * shape_.picture_bytes)); }
+
+void Replay::add_picture(std::span<const uint8_t> picture) {
+  const int64_t at = pictures_ % shape_.slots();
+  std::memcpy(pictures_of_ + at * shape_.picture_bytes, picture.data(), picture.size());
+  sums_.data_ptr<int64_t>()[at] = checksum(picture.data(), shape_.picture_bytes);
+  ++pictures_;
+}
+
+void Replay::begin_episode(std::span<const uint8_t> picture) {
+  episode_begin_ = pictures_;
+  add_picture(picture);
+  drop_old();
+}
+
+void Replay::add(std::span<const float> action, double reward, std::span<const uint8_t> picture) {
+  const int64_t at = slot(count_);
+  newest_.data_ptr<int64_t>()[at] = pictures_ - 1;
+  first_.data_ptr<int64_t>()[at] = episode_begin_;
+  rewards_.data_ptr<float>()[at] = static_cast<float>(reward);
+  std::copy(action.begin(), action.end(), actions_.data_ptr<float>() + at * shape_.actions);
+  ++count_;
+  add_picture(picture);
+  drop_old();
+}
+
+int64_t Replay::oldest_needed(int64_t transition) const {
+  const int64_t at = slot(transition);
+  return std::max(first_.data_ptr<int64_t>()[at], newest_.data_ptr<int64_t>()[at] - shape_.stack + 1);
+}
+
+void Replay::drop_old() {
+  begin_ = std::max(begin_, count_ - shape_.capacity);
+  while (begin_ < count_ && oldest_needed(begin_) < pictures_ - shape_.window) ++begin_;
+}
+
+Transition Replay::at(int64_t index) const {
+  const int64_t at = slot(begin_ + index), newest = newest_.data_ptr<int64_t>()[at], first = first_.data_ptr<int64_t>()[at];
+  Transition transition{
+      .seen = {}, .next = {}, .action = actions_.data_ptr<float>() + at * shape_.actions, .reward = rewards_.data_ptr<float>()[at]};
+  for (int64_t back = shape_.stack - 1; back >= 0; --back) {
+    transition.seen.push_back(picture(std::max(first, newest - back)));
+    transition.next.push_back(picture(std::max(first, newest + 1 - back)));
+  }
+  return transition;
+}
+
+std::vector<std::pair<std::string, at::Tensor>> Replay::state() {
+  if (msync(pictures_of_, static_cast<size_t>(shape_.slots() * shape_.picture_bytes), MS_SYNC) != 0) {
+    throw resource_error("replay '{}': {}; check the disk, then --resume", path_, std::strerror(errno));
+  }
+  saved_ = pictures_;
+  const at::Tensor counts = at::tensor({pictures_, begin_, count_, episode_begin_}, at::kLong);
+  return {{"replay.counts", counts},    {"replay.newest", newest_},   {"replay.first", first_},
+          {"replay.rewards", rewards_}, {"replay.actions", actions_}, {"replay.sums", sums_}};
+}
+
+void Replay::load(const SafetensorsFile& file) {
+  const at::Tensor counts = named_tensor(file, "replay.counts", at::zeros({4}, at::kLong));
+  newest_ = named_tensor(file, "replay.newest", newest_);
+  first_ = named_tensor(file, "replay.first", first_);
+  rewards_ = named_tensor(file, "replay.rewards", rewards_);
+  actions_ = named_tensor(file, "replay.actions", actions_);
+  sums_ = named_tensor(file, "replay.sums", sums_);
+  const int64_t* numbers = counts.data_ptr<int64_t>();
+  pictures_ = saved_ = numbers[0];
+  begin_ = numbers[1];
+  count_ = numbers[2];
+  episode_begin_ = numbers[3];
+  if (begin_ < 0 || begin_ > count_ || count_ - begin_ > shape_.capacity || episode_begin_ < 0 ||
+      episode_begin_ >= std::max<int64_t>(pictures_, 1)) {
+    throw data_error("resuming: '{}' has a replay that no run can have; it was altered: start again with --overwrite", file.path());
+  }
+  for (int64_t number = std::max<int64_t>(0, pictures_ - shape_.window); number < pictures_; ++number) {
+    if (checksum(picture(number), shape_.picture_bytes) == sums_.data_ptr<int64_t>()[number % shape_.slots()]) continue;
+    throw data_error(
+        "resuming: picture {} of '{}' is not the one that the checkpoint knows of; put the file back, or start again with --overwrite",
+        number, path_);
+  }
+}
+
+}  // namespace debias

@@ -1,0 +1,107 @@
+#include "debias/control/mujoco_model.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+
+#include "debias/control/mujoco_version.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+// MuJoCo's own handler ends the process; its warnings go to a file MUJOCO_LOG.TXT in the working directory.
+void refuse(const char* message) { throw Error(ErrorKind::kFailure, fmt::format("MuJoCo stopped: {}", message)); }
+void stay_silent(const char*) {}
+
+std::string version_text(int number) { return fmt::format("{}.{}.{}", number / 100, number / 10 % 10, number % 10); }
+
+void begin_library() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mju_user_error = refuse;
+    mju_user_warning = stay_silent;
+  });
+  if (mj_version() == mjVERSION_HEADER) return;
+  throw usage_error("MuJoCo {} is loaded, and this program was built with {}; install that one, or build again with MUJOCO=DIR",
+                    version_text(mj_version()), version_text(mjVERSION_HEADER));
+}
+
+// A file in memory: versions of MuJoCo differ in how a text is passed to them, and agree on file names.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text) : descriptor_(memfd_create("mjcf", MFD_CLOEXEC)) {
+    const auto size = static_cast<ssize_t>(text.size());
+    if (descriptor_ < 0 || write(descriptor_, text.data(), text.size()) != size) {
+      throw resource_error("no memory for a file with a model; free some");
+    }
+  }
+  ~TextFile() { close(descriptor_); }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+mjModel* compiled(const std::string& name, const std::string& mjcf) {
+  begin_library();
+  const TextFile file(mjcf);
+  std::array<char, 500> reason{};
+  mjModel* model = mj_loadXML(file.path().c_str(), nullptr, reason.data(), static_cast<int>(reason.size()));
+  if (model != nullptr) return model;
+  throw Error(ErrorKind::kFailure,
+              fmt::format("model '{}': MuJoCo {} refuses it: {}; use the version that scripts/bootstrap.sh --rl installs", name,
+                          mujoco_version(), reason.data()));
+}
+
+}  // namespace
+
+MujocoModel::MujocoModel(const std::string& name, const std::string& mjcf)
+    : model_(compiled(name, mjcf), mj_deleteModel), data_(mj_makeData(model_.get()), mj_deleteData) {
+  reset();
+}
+
+void MujocoModel::reset() {
+  mj_resetData(model_.get(), data_.get());
+  forward_without_actuation();
+}
+
+void MujocoModel::forward_without_actuation() {
+  const int kept = model_->opt.disableflags;
+  model_->opt.disableflags |= mjDSBL_ACTUATION;
+  mj_forward(model_.get(), data_.get());
+  model_->opt.disableflags = kept;
+}
+
+void MujocoModel::step(int substeps) {
+  const bool in_one_piece = model_->opt.integrator == mjINT_RK4;  // which has no two halves
+  if (!in_one_piece) mj_step2(model_.get(), data_.get());
+  for (int i = in_one_piece ? 0 : 1; i < substeps; ++i) mj_step(model_.get(), data_.get());
+  mj_step1(model_.get(), data_.get());
+}
+
+bool MujocoModel::diverged() const {
+  for (const mjtWarning kind : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC, mjWARN_BADCTRL}) {
+    if (data_->warning[kind].number > 0) return true;
+  }
+  return false;
+}
+
+int MujocoModel::id(mjtObj kind, const char* name) const {
+  const int found = mj_name2id(model_.get(), kind, name);
+  if (found < 0) throw Error(ErrorKind::kFailure, fmt::format("the model has no '{}'", name));
+  return found;
+}
+
+double MujocoModel::mass() const { return std::accumulate(model_->body_mass, model_->body_mass + model_->nbody, 0.0); }
+
+std::string mujoco_version() { return version_text(mj_version()); }
+
+}  // namespace debias

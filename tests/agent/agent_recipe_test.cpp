@@ -1,0 +1,66 @@
+#include "debias/agent/agent_recipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/agent/agent_parts.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+AgentRecipe read(const std::string& yaml) { return read_agent_recipe(parse_yaml(yaml, "r.yaml")); }
+
+std::string complaint(const std::string& yaml) {
+  try {
+    read(yaml);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(AgentRecipeTest, ResolvedRecipeResolvesToItself) {
+  const AgentRecipe recipe = read("environment: {task: finger_spin}\nobjective: {name: debiased, positives: 2}\n");
+  EXPECT_EQ(recipe.action_repeat(), 2);
+  EXPECT_EQ(recipe.agent.batch_size(), 128);
+  EXPECT_EQ(recipe.objective.find("clamp")->text(), "positive");
+  EXPECT_EQ(recipe.objective.find("temperature")->text(), "1");
+  const Config once = resolved(recipe), twice = resolved(read_agent_recipe(once));
+  EXPECT_EQ(once.to_yaml(), twice.to_yaml());
+}
+
+TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
+  EXPECT_THAT(complaint("environment: {task: cartpole_swingupp}\n"),
+              testing::AllOf(testing::StartsWith("r.yaml:1: "),
+                             testing::HasSubstr("unknown task 'cartpole_swingupp'; did you mean 'cartpole_swingup'")));
+  EXPECT_THAT(complaint("environment: {pixels: 50}\n"), testing::HasSubstr("no task is given"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nagents: {}\n"),
+              testing::HasSubstr("unknown section 'agents'; did you mean 'agent'"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run, pixels: 60}\n"),
+              testing::HasSubstr("crop 84 is larger than the pictures of 60 pixels"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
+              testing::HasSubstr("does not compare an anchor with keys without labels"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\ntrain: {epochs: 1, control_steps: 4000}\n"),
+              testing::HasSubstr("no more than its 1000 random ones"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nreplay: {megabytes: -1}\n"), testing::HasSubstr("megabytes"));
+}
+
+TEST(AgentRecipeTest, ReplayHasRoomForTheStepsOrForItsMegabytes) {
+  const AgentRecipe small = read("environment: {task: cartpole_swingup}\ntrain: {epochs: 2, control_steps: 8000}\n");
+  const ReplayShape all = replay_shape(small, 1);
+  EXPECT_GE(all.capacity, 2000);
+  EXPECT_LT(all.capacity, 2100);
+  EXPECT_EQ(all.spare, 0);
+  const AgentRecipe bounded = read("environment: {task: cartpole_swingup}\nreplay: {megabytes: 300}\n");
+  const ReplayShape some = replay_shape(bounded, 1);
+  EXPECT_LE(some.slots() * some.picture_bytes, 300000000);
+  EXPECT_GT(some.slots() * some.picture_bytes, 280000000);
+  EXPECT_GT(some.spare, 0);
+  const AgentRecipe least = read("environment: {task: cartpole_swingup}\nreplay: {megabytes: 2}\n");
+  EXPECT_THROW(replay_shape(least, 1), Error);
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,90 @@
+#include "debias/agent/agent_training.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "debias/agent/agent_checkpoint.h"
+#include "debias/control/task.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/state.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kTiny = R"(
+environment: {task: cartpole_swingup, action_repeat: 20, pixels: 20, look: plain}
+agent: {crop: 16, filters: 4, features: 8, hidden: 16, batch_size: 8, random_steps: 30}
+train: {epochs: 2, control_steps: 2000, log_every: 10}
+evaluate: {every: 2, episodes: 2}
+)";
+
+AgentInput input_into(const std::string& folder) {
+  AgentInput input;
+  input.recipe = read_agent_recipe(parse_yaml(kTiny, "tiny.yaml"));
+  input.recipe.output = folder;
+  return input;
+}
+
+std::vector<nlohmann::json> lines(const std::string& folder) {
+  std::ifstream file(folder + "/metrics.jsonl");
+  std::vector<nlohmann::json> all;
+  for (std::string line; std::getline(file, line);) all.push_back(nlohmann::json::parse(line));
+  return all;
+}
+
+TEST(AgentTrainingTest, WritesEpisodesUpdatesAndReturnsAndLeavesNoReplayBehind) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const AgentResult result = train_agent(input_into(run));
+  EXPECT_EQ(result.diverged, 0);
+  int episodes = 0, updates = 0, epochs = 0;
+  for (const auto& line : lines(run)) {
+    episodes += line.contains("episode") ? 1 : 0;
+    updates += line.contains("critic_loss") && line.contains("step") ? 1 : 0;
+    epochs += line.contains("step") ? 0 : 1;
+  }
+  EXPECT_EQ(episodes, 4);
+  EXPECT_EQ(updates, 17);  // of 200 steps, the first 30 without
+  EXPECT_EQ(epochs, 2);
+  const auto last = lines(run).back();
+  EXPECT_EQ(last["control_steps"], 4000);
+  EXPECT_TRUE(last.contains("test.return_mean") && last.contains("test.return_std") && last.contains("clamped_share"));
+  EXPECT_FALSE(lines(run)[lines(run).size() - 2].contains("test.return_mean"));
+  EXPECT_FALSE(std::filesystem::exists(run + "/replay.pictures"));
+  std::ifstream environment(run + "/environment.json");
+  EXPECT_EQ(nlohmann::json::parse(environment)["mujoco"].get<std::string>().substr(0, 1), "2");
+}
+
+// Every other episode begins with a velocity that no simulation survives.
+void begin_badly(MujocoModel& model, Random& draws) {
+  find_entry(task_registry(), "cartpole_swingup", "task").begin(model, draws);
+  static int episodes = 0;
+  if (++episodes % 2 == 0) model.data().qvel[0] = 1e14;
+}
+
+TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndReachesNoWeight) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  AgentInput input = input_into(run);
+  auto task = std::make_shared<Task>(find_entry(task_registry(), "cartpole_swingup", "task"));
+  task->begin = begin_badly;
+  input.recipe.own_task = task;
+  const AgentResult result = train_agent(input);
+  EXPECT_GT(result.diverged, 1);
+  EXPECT_EQ(lines(run).back()["diverged"].get<int64_t>(), result.diverged);
+  const auto checkpoint = open_newest_agent(run + "/checkpoints", Log::silent());
+  for (const auto& entry : checkpoint->common.file.tensors()) {
+    const at::Tensor tensor = read_tensor(checkpoint->common.file, entry);
+    if (tensor.is_floating_point()) {
+      EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << entry.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,148 @@
+// debias rl as processes; skipped where it was built without MuJoCo and EGL.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "tests/apps/process.h"
+#include "tests/apps/training_process.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr const char* kTinyAgent = R"(name: tiny
+environment: {task: cartpole_swingup, action_repeat: 20, pixels: 20, look: plain}
+agent: {crop: 16, filters: 4, features: 8, hidden: 16, batch_size: 8, random_steps: 30}
+objective: {name: debiased_negatives, tau_plus: 0.1, positives: 2}
+train: {epochs: 3, control_steps: 1500, log_every: 10, threads: 1, checkpoint_every: 0.02}
+evaluate: {episodes: 2}
+)";
+
+class RlCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run_debias({"rl", "train", "none"}).err.find("built without MuJoCo") != std::string::npos) GTEST_SKIP() << "built without MuJoCo";
+    std::ofstream(path("tiny.yaml")) << kTinyAgent;
+  }
+
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+  Words words(const std::string& name, const Words& more = {}) const {
+    Words all = {"rl", "train", path("tiny.yaml"), "output=" + path(name)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  // What a run left: metrics, and all tensors of its checkpoint, which follow a header that has the run's name.
+  std::string trace(const std::string& name) const {
+    const std::string checkpoint = file_text(path(name) + "/checkpoints/last.safetensors");
+    uint64_t header = 0;
+    std::memcpy(&header, checkpoint.data(), sizeof header);
+    return file_text(path(name) + "/metrics.jsonl") + checkpoint.substr(sizeof header + header);
+  }
+
+  // Until a run has saved something since `before`, or is at its end.
+  fs::file_time_type wait_for_checkpoint(const std::string& name, fs::file_time_type before) const {
+    for (int i = 0; i < 6000; ++i) {
+      std::error_code none;
+      const auto written = fs::last_write_time(path(name) + "/checkpoints/last.safetensors", none);
+      if (!none && written != before) return written;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return before;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
+  ASSERT_EQ(run_debias(words("whole")).exit, 0);
+  fs::file_time_type written{};
+  for (const int signal : {SIGTERM, SIGKILL, SIGTERM, SIGKILL}) {
+    const TrainingProcess process(debias_binary(), words("broken", {"--resume"}));
+    written = wait_for_checkpoint("broken", written);
+    std::this_thread::sleep_for(std::chrono::milliseconds(37));  // in the middle of a step, or of saving it
+    process.signal(signal);
+    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : -SIGKILL);
+    std::error_code none;  // it may have been killed between two names
+    written = fs::last_write_time(path("broken") + "/checkpoints/last.safetensors", none);
+  }
+  ASSERT_EQ(run_debias(words("broken", {"--resume"})).exit, 0);
+  EXPECT_TRUE(trace("broken") == trace("whole"));
+  const auto finished = run_debias(words("broken", {"--resume"}));
+  EXPECT_THAT(finished.out, HasSubstr("finished already"));
+  EXPECT_TRUE(trace("broken") == trace("whole"));
+}
+
+TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1", "evaluate.episodes=2"})).exit, 0);
+  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--video", path("film.gif"), "--json"});
+  ASSERT_EQ(played.exit, 0) << played.err;
+  const auto json = nlohmann::json::parse(played.out);
+  EXPECT_EQ(json["returns"].size(), 2u);
+  EXPECT_EQ(json["control_steps"], 1500);
+  std::ifstream metrics(path("run") + "/metrics.jsonl");
+  nlohmann::json last;
+  for (std::string line; std::getline(metrics, line);) last = nlohmann::json::parse(line);
+  EXPECT_EQ(json["return_mean"], last["test.return_mean"]);  // the same episodes
+  const std::string film = file_text(path("film.gif"));
+  EXPECT_EQ(film.substr(0, 6), "GIF89a");
+  EXPECT_EQ(times(std::string("\x21\xF9\x04\x05", 4), film), 51u);  // the first state and 50 steps
+  EXPECT_EQ(run_debias({"rl", "play", path("run"), "--video", path("film.mp4")}).exit, 2);
+  EXPECT_EQ(run_debias({"rl", "play", path("nowhere")}).exit, 3);
+}
+
+TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
+  ASSERT_EQ(run_debias(words("run")).exit, 0);
+  const auto report = run_debias({"report", path("run"), "--out", path("page.html")});
+  ASSERT_EQ(report.exit, 0) << report.err;
+  EXPECT_THAT(file_text(path("page.html")), HasSubstr("return of judged episodes"));
+}
+
+TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
+  const auto refused = [&](int code, const std::string& line, const Words& more) {
+    const auto found = run_debias(words("none", more));
+    EXPECT_EQ(found.exit, code) << found.err;
+    EXPECT_THAT(found.err, HasSubstr(line));
+    EXPECT_EQ(times("\n", found.err), 1u) << found.err;
+  };
+  refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
+  refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});
+  refused(2, "crop 84 is larger than the pictures of 20 pixels", {"agent.crop=84"});
+  EXPECT_FALSE(fs::exists(path("none")));
+  const auto large =
+      run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
+  EXPECT_EQ(large.exit, 5) << large.err;
+  EXPECT_THAT(large.err, HasSubstr("lower replay.capacity or replay.megabytes"));
+  const auto agents = run_debias({"train", path("tiny.yaml")});
+  EXPECT_EQ(agents.exit, 2);
+  EXPECT_THAT(agents.err, HasSubstr("is the recipe of an agent; run debias rl train with it"));
+  std::ofstream(path("pictures.yaml")) << "data: {train: glyphs}\n";
+  const auto pictures = run_debias({"rl", "train", path("pictures.yaml")});
+  EXPECT_EQ(pictures.exit, 2);
+  EXPECT_THAT(pictures.err, HasSubstr("use debias train"));
+}
+
+TEST_F(RlCommand, WithoutARendererSaysWhatToInstall) {
+  setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json", 1);
+  const auto found = run_debias(words("none"));
+  unsetenv("__EGL_VENDOR_LIBRARY_FILENAMES");
+  EXPECT_EQ(found.exit, 1) << found.err;
+  EXPECT_THAT(found.err, HasSubstr("run scripts/bootstrap.sh --rl"));
+  EXPECT_FALSE(fs::exists(path("none")));
+}
+
+}  // namespace
+}  // namespace debias

@@ -1,0 +1,86 @@
+// Against dm_control: files of tests/control/export_dm_control.py, in tests/golden/control or where DEBIAS_CONTROL_GOLDEN says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "debias/control/egl_context.h"
+#include "debias/control/frame_renderer.h"
+#include "debias/control/task.h"
+#include "debias/core/sha256.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace {
+
+nlohmann::json golden(const std::string& task) {
+  const char* elsewhere = std::getenv("DEBIAS_CONTROL_GOLDEN");
+  const std::string folder = elsewhere != nullptr ? elsewhere : golden_folder("control");
+  std::ifstream file(folder + "/" + task + ".json");
+  EXPECT_TRUE(file.good()) << folder << "/" << task << ".json";
+  return nlohmann::json::parse(file);
+}
+
+void fill(double* to, const nlohmann::json& from) {
+  for (size_t i = 0; i < from.size(); ++i) to[i] = from[i];
+}
+
+// The state that the file begins with, as dm_control had it.
+void begin_as(MujocoModel& model, const nlohmann::json& first) {
+  model.reset();
+  ASSERT_EQ(first["qpos"].size(), static_cast<size_t>(model.model().nq));
+  ASSERT_EQ(first["geom_pos"].size(), static_cast<size_t>(3 * model.model().ngeom));
+  fill(model.model().geom_pos, first["geom_pos"]);
+  fill(model.data().qpos, first["qpos"]);
+  fill(model.data().qvel, first["qvel"]);
+  model.forward_without_actuation();
+  fill(model.data().qacc_warmstart, first["qacc_warmstart"]);
+}
+
+void take(MujocoModel& model, const Task& task, const nlohmann::json& action) {
+  fill(model.data().ctrl, action);
+  model.step(task.substeps);
+}
+
+class DmControl : public testing::TestWithParam<Task> {};
+
+TEST_P(DmControl, StatesAreEqualAndRewardsAgree) {
+  const nlohmann::json file = golden(GetParam().name);
+  MujocoModel model = make_model(GetParam());
+  begin_as(model, file["first"]);
+  for (size_t step = 0; step < file["actions"].size(); ++step) {
+    take(model, GetParam(), file["actions"][step]);
+    const auto& state = file["states"][step];
+    for (int i = 0; i < model.model().nq; ++i) ASSERT_EQ(model.data().qpos[i], state[static_cast<size_t>(i)]) << "step " << step;
+    for (int i = 0; i < model.model().nv; ++i) {
+      ASSERT_EQ(model.data().qvel[i], state[static_cast<size_t>(model.model().nq + i)]) << "step " << step;
+    }
+    ASSERT_NEAR(GetParam().reward(model), file["rewards"][step].get<double>(), 1e-15) << "step " << step;
+  }
+}
+
+TEST_P(DmControl, PicturesAreEqualOnTheSameRenderer) {
+  const nlohmann::json file = golden(GetParam().name);
+  const EglContext context;
+  if (context.renderer() != file["renderer"]) {
+    GTEST_SKIP() << "the pictures are of " << file["renderer"] << ", here " << context.renderer() << " draws";
+  }
+  MujocoModel model = make_model(GetParam());
+  begin_as(model, file["first"]);
+  for (const auto& action : file["actions"]) take(model, GetParam(), action);
+  for (const auto& [pixels, hash] : file["frames"].items()) {
+    FrameRenderer renderer(model, std::stoll(pixels), Look::kFull);
+    std::vector<uint8_t> frame(static_cast<size_t>(3 * renderer.pixels() * renderer.pixels()));
+    renderer.draw(frame.data());
+    Sha256 found;
+    found.update(frame.data(), frame.size());
+    EXPECT_EQ(found.hex(), hash) << pixels << " pixels";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tasks, DmControl, testing::ValuesIn(task_registry()), [](const auto& task) { return task.param.name; });
+
+}  // namespace
+}  // namespace debias

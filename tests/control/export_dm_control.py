@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""tests/control/export_dm_control.py OUT [--steps 50] [--seed 1]: what dm_control does with seeded actions, a JSON file a task.
+
+It wants mujoco==2.3.7, dm_control==1.0.14 and numpy<2 (an environment of their own; scripts/check_control.sh makes one). The files of 50
+steps are tests/golden/control; DEBIAS_CONTROL_GOLDEN=OUT has control_test read others, of 1,000 steps say. Each file holds the first state,
+actions, states and rewards after each control step, and the SHA-256 of the last step's picture at 84 and 100 pixels ([3, n, n], RGB) with
+the renderer that drew it.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+
+os.environ.setdefault("MUJOCO_GL", "egl")
+
+import dm_control  # noqa: E402,F401
+import mujoco  # noqa: E402
+import numpy as np  # noqa: E402
+from dm_control import suite  # noqa: E402
+
+TASKS = [("finger", "spin"), ("cartpole", "swingup"), ("reacher", "easy"), ("cheetah", "run"), ("walker", "walk"), ("ball_in_cup", "catch")]
+
+
+def renderer(physics):
+    from OpenGL import GL
+
+    with physics.contexts.gl.make_current() as context:
+        words = [context.call(GL.glGetString, name).decode() for name in (GL.GL_RENDERER, GL.GL_VERSION)]
+    return ", ".join(words)
+
+
+def picture_hash(physics, pixels):
+    frame = physics.render(height=pixels, width=pixels, camera_id=0)
+    return hashlib.sha256(np.ascontiguousarray(frame.transpose(2, 0, 1)).tobytes()).hexdigest()
+
+
+def recorded(domain, task, steps, seed):
+    env = suite.load(domain, task, task_kwargs={"random": seed})
+    env.reset()
+    physics = env.physics
+    first = {
+        "qpos": physics.data.qpos.tolist(),
+        "qvel": physics.data.qvel.tolist(),
+        "qacc_warmstart": physics.data.qacc_warmstart.tolist(),
+        "geom_pos": physics.model.geom_pos.ravel().tolist(),
+    }
+    draws = np.random.RandomState(seed)
+    actions, states, rewards = [], [], []
+    for _ in range(steps):
+        action = draws.uniform(-1, 1, env.action_spec().shape).astype(np.float32)
+        actions.append([float(a) for a in action])
+        rewards.append(float(env.step(action).reward))
+        states.append(np.concatenate([physics.data.qpos, physics.data.qvel]).tolist())
+    frames = {str(pixels): picture_hash(physics, pixels) for pixels in (84, 100)}
+    return {"task": f"{domain}_{task}", "mujoco": mujoco.__version__, "first": first, "actions": actions, "states": states,
+            "rewards": rewards, "frames": frames, "renderer": renderer(physics)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for domain, task in TASKS:
+        record = recorded(domain, task, arguments.steps, arguments.seed)
+        (arguments.out / f"{record['task']}.json").write_text(json.dumps(record) + "\n")
+        print(f"{record['task']}: {arguments.steps} steps, return {sum(record['rewards']):.3f}")
+
+
+if __name__ == "__main__":
+    main()

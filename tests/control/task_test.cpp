@@ -1,0 +1,146 @@
+#include "debias/control/task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "debias/control/tolerance.h"
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+const Task& task_of(const std::string& name) {
+  for (const auto& task : task_registry()) {
+    if (task.name == name) return task;
+  }
+  throw std::runtime_error(name);
+}
+
+TEST(ToleranceTest, IsOneWithinAndFallsBeyondAsItsFormSays) {
+  EXPECT_EQ(tolerance(0.3, {.low = 0, .high = 1}), 1);
+  EXPECT_EQ(tolerance(1.01, {.low = 0, .high = 1}), 0);
+  EXPECT_NEAR(tolerance(-1, {.margin = 2}), std::pow(0.1, 0.25), 1e-15);
+  EXPECT_NEAR(tolerance(0.5, {.margin = 1, .value_at_margin = 0, .sigmoid = Sigmoid::kQuadratic}), 0.75, 1e-15);
+  EXPECT_EQ(tolerance(2, {.margin = 1, .value_at_margin = 0, .sigmoid = Sigmoid::kQuadratic}), 0);
+  EXPECT_NEAR(tolerance(0.4, {.low = 1, .high = kUnbounded, .margin = 0.5, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear}), 0.4,
+              1e-15);
+  EXPECT_EQ(tolerance(-1, {.low = 1, .high = kUnbounded, .margin = 0.5, .value_at_margin = 0.5, .sigmoid = Sigmoid::kLinear}), 0);
+}
+
+TEST(TaskTest, CartpoleRewardIsTheProductOfItsFourParts) {
+  MujocoModel model = make_model(task_of("cartpole_swingup"));
+  model.data().qpos[0] = 0.4;
+  model.data().qpos[1] = std::acos(0.9);
+  model.data().qvel[1] = -2;
+  model.forward_without_actuation();
+  model.data().ctrl[0] = 0.3;
+  EXPECT_NEAR(task_of("cartpole_swingup").reward(model), 0.7544360, 1e-7);
+}
+
+TEST(TaskTest, WalkerRewardIsThatOfStandingTimesThatOfWalking) {
+  MujocoModel model = make_model(task_of("walker_walk"));
+  const int torso = model.id(mjOBJ_BODY, "torso"), speed = model.id(mjOBJ_SENSOR, "torso_subtreelinvel");
+  model.data().xpos[3 * torso + 2] = 1.0;
+  model.data().xmat[9 * torso + 8] = 0.95;
+  model.data().sensordata[model.model().sensor_adr[speed]] = 0.4;
+  EXPECT_NEAR(task_of("walker_walk").reward(model), 0.4122239, 1e-7);
+}
+
+TEST(TaskTest, ModelOfAnotherMassIsRefused) {
+  Task task = task_of("cartpole_swingup");
+  task.mass = 1.2;
+  try {
+    make_model(task);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("makes a model of 1.100000 kg of it, where 1.200000 is known"));
+  }
+}
+
+class EveryTask : public testing::TestWithParam<Task> {};
+INSTANTIATE_TEST_SUITE_P(Tasks, EveryTask, testing::ValuesIn(task_registry()), [](const auto& task) { return task.param.name; });
+
+std::vector<double> first_state(MujocoModel& model, const Task& task, uint64_t seed, uint64_t episode) {
+  Random draws({.domain = RngDomain::kEnvironment, .seed = seed, .epoch = episode});
+  begin_episode(task, model, draws);
+  std::vector<double> state(model.data().qpos, model.data().qpos + model.model().nq);
+  state.insert(state.end(), model.model().geom_pos, model.model().geom_pos + 3 * model.model().ngeom);
+  return state;
+}
+
+TEST_P(EveryTask, EpisodeIsAFunctionOfSeedAndNumber) {
+  MujocoModel model = make_model(GetParam()), other = make_model(GetParam());
+  const auto first = first_state(model, GetParam(), 1, 5);
+  EXPECT_NE(first, first_state(model, GetParam(), 1, 6));
+  EXPECT_NE(first, first_state(model, GetParam(), 2, 5));
+  first_state(other, GetParam(), 7, 0);
+  EXPECT_EQ(first, first_state(other, GetParam(), 1, 5));
+}
+
+TEST_P(EveryTask, BeginsWithinItsRangesAndWithoutContactWhereThatIsAsked) {
+  MujocoModel model = make_model(GetParam());
+  const bool settles = GetParam().name == "cheetah_run" || GetParam().name == "cartpole_swingup" || GetParam().name == "walker_walk";
+  for (uint64_t episode = 0; episode < 20; ++episode) {
+    first_state(model, GetParam(), 3, episode);
+    EXPECT_FALSE(model.diverged());
+    EXPECT_EQ(model.data().time, 0);
+    if (!settles) {
+      EXPECT_EQ(model.data().ncon, 0);
+    }
+    for (int joint = 0; joint < model.model().njnt && GetParam().name != "cheetah_run"; ++joint) {
+      if (!model.model().jnt_limited[joint]) continue;
+      const double position = model.data().qpos[model.model().jnt_qposadr[joint]];
+      EXPECT_GE(position, model.model().jnt_range[2 * joint]);
+      EXPECT_LE(position, model.model().jnt_range[2 * joint + 1]);
+    }
+  }
+}
+
+TEST_P(EveryTask, NotANumberInTheStateIsSeenAndForgottenByTheNextEpisode) {
+  MujocoModel model = make_model(GetParam());
+  first_state(model, GetParam(), 1, 0);
+  model.data().qvel[0] = std::numeric_limits<double>::quiet_NaN();
+  model.step(GetParam().substeps);
+  EXPECT_TRUE(model.diverged());
+  first_state(model, GetParam(), 1, 1);
+  EXPECT_FALSE(model.diverged());
+}
+
+// Mean returns of 40 episodes of random actions, and their standard deviations, of another implementation (specification 3.7).
+struct KnownReturn {
+  const char* task;
+  int repeat, episodes;
+  double mean, deviation;
+};
+
+class RandomPolicy : public testing::TestWithParam<KnownReturn> {};
+INSTANTIATE_TEST_SUITE_P(Tasks, RandomPolicy,
+                         testing::Values(KnownReturn{"finger_spin", 2, 20, 0.90, 1.6}, KnownReturn{"cartpole_swingup", 8, 40, 133.8, 64.8},
+                                         KnownReturn{"reacher_easy", 4, 40, 56.4, 65.0}, KnownReturn{"cheetah_run", 4, 20, 12.2, 4.6},
+                                         KnownReturn{"walker_walk", 2, 8, 42.3, 8.5}, KnownReturn{"ball_in_cup_catch", 4, 20, 19.9, 111}),
+                         [](const auto& known) { return std::string(known.param.task); });
+
+TEST_P(RandomPolicy, HasTheReturnThatIsKnown) {
+  const Task& task = task_of(GetParam().task);
+  MujocoModel model = make_model(task);
+  Random draws({.domain = RngDomain::kTest, .seed = 9});
+  double sum = 0;
+  for (int episode = 0; episode < GetParam().episodes; ++episode) {
+    begin_episode(task, model, draws);
+    for (int step = 0; step < kControlSteps; ++step) {
+      if (step % GetParam().repeat == 0) {
+        for (int i = 0; i < model.model().nu; ++i) model.data().ctrl[i] = draws.uniform(-1, 1);
+      }
+      model.step(task.substeps);
+      sum += task.reward(model);
+    }
+  }
+  const double error = GetParam().deviation * std::sqrt(1.0 / 40 + 1.0 / GetParam().episodes);
+  EXPECT_NEAR(sum / GetParam().episodes, GetParam().mean, 3.5 * error);
+}
+
+}  // namespace
+}  // namespace debias
