@@ -24,7 +24,7 @@ namespace debias {
 namespace {
 
 constexpr double kObjectiveApart = 1e-4;  // of the largest entry: float32 there, float64 here
-constexpr double kStepApart = 2e-3;       // of 1 + the value: convolutions of a device may round products to 10 bits
+constexpr double kDescentApart = 2e-3;    // of 1 + the value: convolutions of a device may round products to 10 bits
 constexpr double kLossApart = 0.05;       // of the loss after some steps, in which roundings grow
 
 constexpr const char* kSmallTraining = R"(
@@ -125,8 +125,8 @@ class DeviceCertificates {
     trial(asked_.device, 1, "there", plain);
     trial("cpu", 1, "here", plain);
     const double step = farthest_tensors(folder_ / "there", folder_ / "here");
-    claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kStepApart),
-          step <= kStepApart);
+    claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kDescentApart),
+          step <= kDescentApart);
     const double there = trial(asked_.device, asked_.steps, "there", {}).last_loss, here = trial("cpu", asked_.steps, "here", {}).last_loss;
     const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
     claim(fmt::format("after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", asked_.steps, there, here,
