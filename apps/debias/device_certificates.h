@@ -15,7 +15,7 @@ struct DeviceCertificate {
   bool json = false;
 };
 
-// Prints a line for each claim and returns 1 where one fails. A resource error where the device cannot be had.
+// Prints a line for each claim and returns 1 where one fails. A usage error where the device cannot be had.
 int certify_device(const DeviceCertificate& asked);
 
 }  // namespace debias

@@ -114,8 +114,8 @@ class RankCertificates {
   // One step of gradient descent: adaptive optimizers make steps of full size of gradients that are rounding errors.
   void equals_whole(int64_t W, const std::string& how, const std::string& loss_rows) {
     if (method_of(recipe_).name == "cmc") return;  // its bank draws by occurrence
-    const std::vector<std::string> words = {"optimizer={name: sgd, learning_rate: 0.01}", "schedule=constant", "train.synchronise_norm=true",
-                                            "train.micro_batch=auto", loss_rows};
+    const std::vector<std::string> words = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant",
+                                            "train.synchronise_norm=true", "train.micro_batch=auto", loss_rows};
     const int64_t batch = batch_of(W);
     const double apart = farthest_tensors(trial("together", W, batch, 1, 1, "", words), trial("plain", 1, batch, 1, 1, "", words));
     same_ = apart <= kStepApart;

@@ -8,7 +8,7 @@
 
 namespace debias {
 
-// "cpu"; "cuda" (a resource error when it cannot be had); "auto" (CUDA where a driver and its libraries are present, else the CPU).
+// "cpu"; "cuda" (a usage error when it cannot be had); "auto" (CUDA where a driver and its libraries are present, else the CPU).
 // To be called before any other tensor work: torch remembers "no CUDA" from the first call that asks. The CUDA library is loaded only here.
 // Of several processes on a machine each takes the device of its number.
 c10::Device resolve_device(const std::string& name, int64_t local_rank = 0);

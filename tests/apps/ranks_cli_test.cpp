@@ -355,7 +355,7 @@ class DeviceCertificates : public RankRuns {};
 
 TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
-  expect_complaint(run_debias({"certify", "device"}), 5, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
+  expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
   expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
 }
 
@@ -369,6 +369,7 @@ TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
   EXPECT_GT(json["costs"]["seconds_per_step"], 0);
   EXPECT_GT(json["costs"]["peak_bytes"], 0);
   EXPECT_EQ(run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "0"}).exit, 2);
+  expect_complaint(run_debias({"certify", "device", "train.epochz=1", "--device", "cpu"}), 2, "epochz");  // words without a recipe
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ class StandInData {
       fs::create_directories(root_ + "imagenet-a/" + group);
       fs::create_hard_link(root_ + "imagenet9.png", root_ + "imagenet-a/" + group + "/0.png");
     }
-    write(root_ + "imagenet9/clusters.csv", {clusters.begin(), clusters.end()});
+    write(root_ + "imagenet9/clusters.csv", clusters);
   }
 
   std::string root_;
