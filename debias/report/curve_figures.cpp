@@ -22,8 +22,8 @@ bool is_learning(const std::string& metric) {
   return std::ranges::find(kOfTraining, metric) != kOfTraining.end() || !split_of(metric).split.empty();
 }
 
-bool counts_anchors(const std::string& metric) {
-  for (const std::string_view name : {"anchors", "clamped"}) {
+bool is_count(const std::string& metric) {
+  for (const std::string_view name : {"anchors", "clamped", "control_steps", "episode"}) {
     if (metric == name || metric.ends_with("." + std::string(name))) return true;
   }
   return false;
@@ -199,12 +199,12 @@ Figures learning_figures(const std::vector<RunColumn>& columns) {
 Figures evidence_figures(const std::vector<RunColumn>& columns) {
   std::map<std::string, std::vector<std::string>> of_all_terms;  // by what is said
   for (const auto& name : all_names(columns)) {
-    if (!is_learning(name) && !counts_anchors(name)) of_all_terms[term_of(name).second].push_back(name);
+    if (!is_learning(name) && !is_count(name)) of_all_terms[term_of(name).second].push_back(name);
   }
   std::vector<std::string> charts;  // what is said; with its term where one chart would be too full
   std::map<std::string, std::vector<std::string>> metrics;
   for (const auto& name : all_names(columns)) {
-    if (is_learning(name) || counts_anchors(name)) continue;
+    if (is_learning(name) || is_count(name)) continue;
     const std::string what = term_of(name).second;
     const std::string chart = lines_of(columns, of_all_terms[what]) > kMostLines ? name : what;
     if (!metrics.contains(chart)) charts.push_back(chart);

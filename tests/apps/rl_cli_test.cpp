@@ -108,7 +108,9 @@ TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
   const auto report = run_debias({"report", path("run"), "--out", path("page.html")});
   ASSERT_EQ(report.exit, 0) << report.err;
-  EXPECT_THAT(file_text(path("page.html")), HasSubstr("return of judged episodes"));
+  const std::string page = file_text(path("page.html"));
+  EXPECT_THAT(page, HasSubstr("return of judged episodes, test"));
+  EXPECT_THAT(page, HasSubstr(">control steps<"));
 }
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
