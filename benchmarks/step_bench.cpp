@@ -6,6 +6,8 @@
 // Writes the initial weights to WEIGHTS, reads the views float32 [2, B, 3, 32, 32], and answers each line of standard input, until its end:
 //   step       loss, seconds by the clock, seconds of the processor
 //   profile    "part seconds" pairs of one step, on one thread: where the processor's time goes
+//
+// Without these words, a few steps of a small batch of its own, as every benchmark has at a small size.
 #include <ATen/record_function.h>
 
 #include <chrono>
@@ -43,17 +45,23 @@ Recipe recipe_of(const std::string& width, const std::string& precision, const s
                  "step_bench"));
 }
 
-Batch batch_of(const NpyArray& images) {
+// The views as the loader writes them: channels last, rounded where the network would round them.
+Batch batch_of(const at::Tensor& views, const std::string& precision) {
   Batch batch;
-  const at::Tensor views = at::empty(images.shape, at::kFloat);
-  std::copy_n(images.as<float>().data(), images.count(), views.mutable_data_ptr<float>());
-  batch.inputs = {{"images", views}};
-  const auto B = static_cast<size_t>(images.shape.at(1));
+  const at::Tensor last = views.permute({0, 1, 3, 4, 2}).contiguous().permute({0, 1, 4, 2, 3});
+  batch.inputs = {{"images", precision == "bf16" ? last.to(at::kBFloat16) : last}};
+  const auto B = static_cast<size_t>(views.size(1));
   batch.ids.resize(B);
   std::iota(batch.ids.begin(), batch.ids.end(), 0);
   batch.indices = batch.ids;
   for (auto* column : {&batch.occurrences, &batch.labels, &batch.biases}) column->assign(B, 0);
   return batch;
+}
+
+at::Tensor views_of(const NpyArray& images) {
+  const at::Tensor views = at::empty(images.shape, at::kFloat);
+  std::copy_n(images.as<float>().data(), images.count(), views.mutable_data_ptr<float>());
+  return views;
 }
 
 void write_weights(const Model& model, const std::string& path) {
@@ -129,13 +137,33 @@ void print_profile(const RunParts& parts, const Batch& batch, int64_t step) {
   std::cout << std::endl;
 }
 
-int serve(char** words) {
-  const Batch batch = batch_of(read_npy(words[2]));
-  const Recipe recipe = recipe_of(words[3], words[4], words[5], batch.images().size(1));
-  const RunParts parts = make_run_parts(recipe, make_dataset(recipe.train_data));
-  write_weights(parts.model, words[1]);
+RunParts ready_parts(const Recipe& recipe) {
+  RunParts parts = make_run_parts(recipe, make_dataset(recipe.train_data));
   parts.model.train(true);
   parts.method->terms().begin_epoch(0);
+  return parts;
+}
+
+void print_step(const RunParts& parts, const Batch& batch, int64_t step) {
+  const double wall = now(), processor = processor_seconds();
+  const double loss = parts.method->run(batch, step).loss;
+  std::cout << loss << ' ' << now() - wall << ' ' << processor_seconds() - processor << std::endl;
+}
+
+int small_steps() {
+  for (const std::string precision : {"fp32", "bf16"}) {
+    const Batch batch = batch_of(at::rand({2, 32, 3, 32, 32}), precision);
+    const RunParts parts = ready_parts(recipe_of("16", precision, "1", 32));
+    std::cout << precision << ": loss, seconds, seconds of the processor\n";
+    for (int64_t step = 1; step <= 3; ++step) print_step(parts, batch, step);
+  }
+  return 0;
+}
+
+int serve(char** words) {
+  const Batch batch = batch_of(views_of(read_npy(words[2])), words[4]);
+  const RunParts parts = ready_parts(recipe_of(words[3], words[4], words[5], batch.images().size(1)));
+  write_weights(parts.model, words[1]);
   std::cout << "ready" << std::endl;
   int64_t step = 0;
   for (std::string word; std::cin >> word;) {
@@ -143,9 +171,7 @@ int serve(char** words) {
       print_profile(parts, batch, ++step);
       continue;
     }
-    const double wall = now(), processor = processor_seconds();
-    const double loss = parts.method->run(batch, ++step).loss;
-    std::cout << loss << ' ' << now() - wall << ' ' << processor_seconds() - processor << std::endl;
+    print_step(parts, batch, ++step);
   }
   return 0;
 }
@@ -154,11 +180,12 @@ int serve(char** words) {
 }  // namespace debias
 
 int main(int argc, char** argv) {
-  if (argc != 6) {
-    std::cerr << "usage: step_bench WEIGHTS.safetensors IMAGES.npy WIDTH fp32|bf16 THREADS\n";
+  const bool small = argc < 2 || std::string(argv[1]).starts_with("--benchmark");
+  if (!small && argc != 6) {
+    std::cerr << "usage: step_bench [WEIGHTS.safetensors IMAGES.npy WIDTH fp32|bf16 THREADS]\n";
     return 2;
   }
   debias::keep_large_blocks();
   std::cout.precision(9);
-  return debias::serve(argv);
+  return small ? debias::small_steps() : debias::serve(argv);
 }

@@ -32,6 +32,7 @@ constexpr int kBatch = 64;  // views that a thread writes to its own batch, over
 
 struct Worker {  // what a thread works with
   ViewFrame frame;
+  ViewPlan plan;
   PartialImage part;
   std::vector<float> batch;
 };
@@ -53,7 +54,7 @@ class Case {
     return {
         .domain = RngDomain::kViews, .seed = 1, .sample = static_cast<uint64_t>(view / each_), .view = static_cast<uint16_t>(view % each_)};
   }
-  Worker worker() const { return {{}, {}, std::vector<float>(kBatch * values())}; }
+  Worker worker() const { return {{}, {}, {}, std::vector<float>(kBatch * values())}; }
   float* place(Worker& worker, int64_t view) const { return worker.batch.data() + view % kBatch * values(); }
 
   // How far the values may be from those of the pixels, on average.
@@ -76,7 +77,8 @@ class Case {
 
  protected:
   void write(const ImagePart& image, int64_t view, Worker& worker) const {
-    views_.write(image, key(view), worker.frame, {3, size_, size_, place(worker, view)});
+    views_.draw(image.height, image.width, key(view), worker.plan);
+    views_.write(image, worker.plan, worker.frame, {3, size_, size_, place(worker, view)});
   }
 
   ViewPipeline views_;
@@ -107,7 +109,9 @@ class JpegCase : public Case {
     for (int64_t first = begin; first < end; first += each_) {
       worker.part = decode_region(files_[first / each_ % files_.size()], "benchmark", [&](int height, int width) {
         if (decoded_ == Decoded::kWhole) return whole_region(height, width);
-        return views_.region(height, width, key(first), 0, each_, decoded_ == Decoded::kScaledPart ? 8 : 1);
+        std::vector<ViewPlan> plans(each_);
+        for (int64_t i = 0; i < each_; ++i) views_.draw(height, width, key(first + i), plans[i]);
+        return views_.region(plans, decoded_ == Decoded::kScaledPart ? 8 : 1);
       });
       const PartialImage& part = worker.part;
       for (int64_t view = first; view < first + each_; ++view) {

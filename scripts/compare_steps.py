@@ -3,7 +3,7 @@
 [--same-malloc] [--markdown] [--profile]:
 whole training steps of ours against PyTorch's, in turn.
 
-A step is two views of B images of 32 x 32 pixels, one after the other through ResNet-18 (CIFAR stem, channels last) and the SimCLR head,
+A step is two views of B images of 32 x 32 pixels, which lie as either side wants them, one after the other through ResNet-18 (CIFAR stem, channels last) and the SimCLR head,
 InfoNCE, backward, Adam. Ours is build/release/bin/step_bench, a process of its own that runs what `debias train` runs for a batch; PyTorch's
 runs here: eager, and torch.compile of the network, with Adam's fused form; bf16 is autocast. Both start from the same weights and see the
 same images; the losses of the first three steps are compared before anything is timed. Times are medians of R rounds, by the clock and of
@@ -133,7 +133,7 @@ class Theirs:
         self.network.load_state_dict(weights)
         self.network.to(memory_format=torch.channels_last)
         self.forward = torch.compile(self.network) if compiled else self.network
-        self.half, self.images = precision == "bf16", images
+        self.half, self.images = precision == "bf16", [view.contiguous(memory_format=torch.channels_last) for view in images]
         self.optimizer = torch.optim.Adam(self.network.parameters(), 1e-3, fused=True)
 
     def __call__(self):
@@ -142,7 +142,7 @@ class Theirs:
         rows = []
         for view in self.images:
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.half):
-                rows.append(self.forward(view.contiguous(memory_format=torch.channels_last)))
+                rows.append(self.forward(view))
         loss = expert_infonce(F.normalize(torch.stack(rows).float(), dim=-1), TEMPERATURE)
         loss.backward()
         self.optimizer.step()

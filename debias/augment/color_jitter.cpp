@@ -35,23 +35,29 @@ class ColorJitterOptions {
 class ColorJitter : public StepWithOptions<ColorJitterOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void act(ViewFrame& frame, const RngKey& key) const override {
+  StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
-    if (!(random.uniform() < options_.p())) return;
+    if (!(random.uniform() < options_.p())) return {.acts = false};
     const JitterDraw draw = draw_jitter(options_.brightness(), options_.contrast(), options_.saturation(), options_.hue(), random);
-    for (const ColorAdjustment adjustment : draw.order) {
-      switch (adjustment) {
+    StepPlan plan{.numbers = {draw.brightness, draw.contrast, draw.saturation, draw.hue}};
+    for (size_t i = 0; i < draw.order.size(); ++i) plan.order[i] = static_cast<uint8_t>(draw.order[i]);
+    return plan;
+  }
+  void act(ViewFrame& frame, const StepPlan& plan) const override {
+    for (const uint8_t number : plan.order) {
+      const double factor = plan.numbers[number];
+      switch (static_cast<ColorAdjustment>(number)) {
         case ColorAdjustment::kBrightness:
-          adjust_brightness(frame, draw.brightness);
+          adjust_brightness(frame, factor);
           break;
         case ColorAdjustment::kContrast:
-          adjust_contrast(frame, draw.contrast);
+          adjust_contrast(frame, factor);
           break;
         case ColorAdjustment::kSaturation:
-          adjust_saturation(frame, draw.saturation);
+          adjust_saturation(frame, factor);
           break;
         case ColorAdjustment::kHue:
-          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(frame, draw.hue);  // the way through HSV is not exact
+          if (options_.hue().pair || options_.hue().high > 0) adjust_hue(frame, factor);  // the way through HSV is not exact
           break;
       }
     }

@@ -28,20 +28,21 @@ class RandomCrop : public StepWithOptions<RandomCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
-  void act(ViewFrame& frame, const RngKey& key) const override {
+  StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
     const auto [height, width] = sides(options_.size());
     const int padding = static_cast<int>(options_.padding());
-    const int spare_rows = frame.height() + 2 * padding - height, spare_columns = frame.width() + 2 * padding - width;
+    const int spare_rows = image_height + 2 * padding - height, spare_columns = image_width + 2 * padding - width;
     if (spare_rows < 0 || spare_columns < 0) {
       throw usage_error(
           "random_crop: a crop of {} x {} does not fit in an image of {} x {} with padding {}; give a smaller size or more padding", height,
-          width, frame.height(), frame.width(), padding);
+          width, image_height, image_width, padding);
     }
     Random random(key);
     const int top = static_cast<int>(random.below(spare_rows + 1));
     const int left = static_cast<int>(random.below(spare_columns + 1));
-    padded_crop(frame, {top - padding, left - padding, height, width});
+    return {.box = {top - padding, left - padding, height, width}};
   }
+  void act(ViewFrame& frame, const StepPlan& plan) const override { padded_crop(frame, plan.box); }
 };
 
 class ResizeOptions {
@@ -67,7 +68,7 @@ class Resize : public StepWithOptions<ResizeOptions> {
     }
     return height < width ? std::pair(size.height, static_cast<int>(longer)) : std::pair(static_cast<int>(longer), size.height);
   }
-  void act(ViewFrame& frame, const RngKey&) const override {
+  void act(ViewFrame& frame, const StepPlan&) const override {
     const auto [height, width] = output_size(frame.height(), frame.width());
     resize(frame, height, width);
   }
@@ -87,7 +88,7 @@ class CenterCrop : public StepWithOptions<CenterCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return sides(options_.size()); }
-  void act(ViewFrame& frame, const RngKey&) const override {
+  void act(ViewFrame& frame, const StepPlan&) const override {
     const auto [height, width] = sides(options_.size());
     padded_crop(frame, center_box(frame.height(), frame.width(), height, width));
   }

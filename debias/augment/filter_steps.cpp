@@ -20,9 +20,8 @@ class RandomGrayscaleOptions {
 class RandomGrayscale : public StepWithOptions<RandomGrayscaleOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void act(ViewFrame& frame, const RngKey& key) const override {
-    if (Random(key).uniform() < options_.p()) make_grayscale(frame);
-  }
+  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
+  void act(ViewFrame& frame, const StepPlan&) const override { make_grayscale(frame); }
 };
 
 class GaussianBlurOptions {
@@ -48,10 +47,13 @@ class GaussianBlurOptions {
 class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void act(ViewFrame& frame, const RngKey& key) const override {
+  StepPlan plan(int, int, const RngKey& key) const override {
     Random random(key);
-    if (!(random.uniform() < options_.p())) return;
-    gaussian_blur(frame, static_cast<int>(options_.kernel_size()), random.uniform(options_.sigma().low, options_.sigma().high));
+    if (!(random.uniform() < options_.p())) return {.acts = false};
+    return {.numbers = {random.uniform(options_.sigma().low, options_.sigma().high)}};
+  }
+  void act(ViewFrame& frame, const StepPlan& plan) const override {
+    gaussian_blur(frame, static_cast<int>(options_.kernel_size()), plan.numbers.front());
   }
 };
 

@@ -18,9 +18,8 @@ class RandomHorizontalFlipOptions {
 class RandomHorizontalFlip : public StepWithOptions<RandomHorizontalFlipOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void act(ViewFrame& frame, const RngKey& key) const override {
-    if (Random(key).uniform() < options_.p()) mirror_horizontally(frame);
-  }
+  StepPlan plan(int, int, const RngKey& key) const override { return {.acts = Random(key).uniform() < options_.p()}; }
+  void act(ViewFrame& frame, const StepPlan&) const override { mirror_horizontally(frame); }
 };
 
 class RandomRotationOptions {
@@ -36,10 +35,11 @@ class RandomRotationOptions {
 class RandomRotation : public StepWithOptions<RandomRotationOptions> {
  public:
   using StepWithOptions::StepWithOptions;
-  void act(ViewFrame& frame, const RngKey& key) const override {
+  StepPlan plan(int, int, const RngKey& key) const override {
     const Spread& degrees = options_.degrees();
-    rotate(frame, Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high));
+    return {.numbers = {Random(key).uniform(degrees.pair ? degrees.low : -degrees.high, degrees.high)}};
   }
+  void act(ViewFrame& frame, const StepPlan& plan) const override { rotate(frame, plan.numbers.front()); }
 };
 
 }  // namespace

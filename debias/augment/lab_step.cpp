@@ -10,7 +10,7 @@ class RgbToLab : public StepWithOptions<NoOptions> {
   std::optional<Normalisation> normalisation() const override {
     return Normalisation{{kLabMean.begin(), kLabMean.end()}, {kLabStd.begin(), kLabStd.end()}};
   }
-  void act(ViewFrame& frame, const RngKey&) const override { convert_to_lab(frame); }
+  void act(ViewFrame& frame, const StepPlan&) const override { convert_to_lab(frame); }
 };
 
 }  // namespace

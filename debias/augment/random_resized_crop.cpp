@@ -31,13 +31,11 @@ class RandomResizedCrop : public StepWithOptions<RandomResizedCropOptions> {
  public:
   using StepWithOptions::StepWithOptions;
   std::pair<int, int> output_size(int, int) const override { return {height(), width()}; }
-  std::optional<Box> reads(int image_height, int image_width, const RngKey& key) const override {
+  StepPlan plan(int image_height, int image_width, const RngKey& key) const override {
     Random random(key);
-    return random_resized_box(image_height, image_width, options_.scale(), options_.ratio(), random);
+    return {.reads_the_box = true, .box = random_resized_box(image_height, image_width, options_.scale(), options_.ratio(), random)};
   }
-  void act(ViewFrame& frame, const RngKey& key) const override {
-    resized_crop(frame, *reads(frame.height(), frame.width(), key), height(), width());
-  }
+  void act(ViewFrame& frame, const StepPlan& plan) const override { resized_crop(frame, plan.box, height(), width()); }
 
  private:
   int height() const { return options_.size().height; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <stdexcept>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -113,7 +114,9 @@ Box box_around(const std::vector<Box>& boxes, int denominator) {
 }  // namespace
 
 void ViewStep::apply(Image& image, const RngKey& key) const {
-  through_frame(image, [&](ViewFrame& frame) { act(frame, key); });
+  const StepPlan drawn = plan(image.height, image.width, key);
+  if (!drawn.acts) return;
+  through_frame(image, [&](ViewFrame& frame) { act(frame, drawn); });
 }
 
 ViewPipeline ViewPipeline::from_config(const Config& section_or_word, const std::vector<double>& mean, const std::vector<double>& std,
@@ -154,24 +157,52 @@ ViewPipeline ViewPipeline::from_config(const Config& section_or_word, const std:
   return pipeline;
 }
 
-void ViewPipeline::run(ViewFrame& frame, const RngKey& key) const {
+void ViewPipeline::draw(int height, int width, const RngKey& key, ViewPlan& plan) const {
+  plan.height = height;
+  plan.width = width;
+  plan.steps.clear();
+  std::pair<int, int> size{height, width};
   RngKey step_key = key;
   for (size_t i = 0; i < steps_.size(); ++i) {
     step_key.step = static_cast<uint16_t>(i);
-    steps_[i]->act(frame, step_key);
+    plan.steps.push_back(steps_[i]->plan(size.first, size.second, step_key));
+    size = steps_[i]->output_size(size.first, size.second);
+  }
+}
+
+ImageRegion ViewPipeline::region(std::span<const ViewPlan> views, int largest_denominator) const {
+  std::vector<Box> boxes;
+  std::pair<int, int> least{1, 1};
+  for (const ViewPlan& view : views) {
+    const auto first = std::find_if(view.steps.begin(), view.steps.end(), [](const StepPlan& step) { return step.acts; });
+    if (first == view.steps.end() || !first->reads_the_box) return whole_region(view.height, view.width);
+    boxes.push_back(first->box);
+    least = steps_[first - view.steps.begin()]->output_size(view.height, view.width);
+  }
+  const int denominator = common_denominator(boxes, least, largest_denominator);
+  return {box_around(boxes, denominator), denominator};
+}
+
+void ViewPipeline::run(ViewFrame& frame, const ViewPlan& plan) const {
+  if (plan.steps.size() != steps_.size()) throw std::logic_error("a view's plan is of another pipeline");
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (plan.steps[i].acts) steps_[i]->act(frame, plan.steps[i]);
   }
 }
 
 Image ViewPipeline::apply(const ImagePart& image, const RngKey& key) const {
+  ViewPlan plan;
+  draw(image.height, image.width, key, plan);
   ViewFrame frame;
   frame.start(image);
-  run(frame, key);
+  run(frame, plan);
   return frame.image();
 }
 
-void ViewPipeline::write(const ImagePart& image, const RngKey& key, ViewFrame& frame, const ViewTarget& target) const {
+void ViewPipeline::write(const ImagePart& image, const ViewPlan& plan, ViewFrame& frame, const ViewTarget& target) const {
+  if (plan.height != image.height || plan.width != image.width) throw std::logic_error("a view's plan is of an image of another size");
   frame.start(image);
-  run(frame, key);
+  run(frame, plan);
   if (frame.height() != target.height || frame.width() != target.width) {
     throw data_error("a view of {} x {} pixels came out where {} x {} was expected; add a resize or random_resized_crop step to the views",
                      frame.height(), frame.width(), target.height, target.width);
@@ -182,26 +213,9 @@ void ViewPipeline::write(const ImagePart& image, const RngKey& key, ViewFrame& f
   values_.write(frame, target);
 }
 
-ImageRegion ViewPipeline::region(int height, int width, RngKey key, int64_t first, int64_t last, int largest_denominator) const {
-  std::vector<Box> boxes;
-  key.step = 0;
-  for (int64_t view = first; view < last && !steps_.empty(); ++view) {
-    key.view = static_cast<uint16_t>(view);
-    const auto box = steps_.front()->reads(height, width, key);
-    if (!box) break;
-    boxes.push_back(*box);
-  }
-  if (boxes.empty()) return whole_region(height, width);
-  const int denominator = common_denominator(boxes, steps_.front()->output_size(height, width), largest_denominator);
-  return {box_around(boxes, denominator), denominator};
-}
-
 std::pair<int, int> ViewPipeline::output_size(int height, int width) const {
   std::pair<int, int> size{height, width};
-  for (const auto& step : steps_) {
-    size = step->output_size(size.first, size.second);
-    if (size.first == 0 || size.second == 0) return {0, 0};
-  }
+  for (const auto& step : steps_) size = step->output_size(size.first, size.second);
   return size;
 }
 

@@ -10,7 +10,7 @@ class RgbToYcbcr : public StepWithOptions<NoOptions> {
   std::optional<Normalisation> normalisation() const override {
     return Normalisation{{kYcbcrMean.begin(), kYcbcrMean.end()}, {kYcbcrStd.begin(), kYcbcrStd.end()}};
   }
-  void act(ViewFrame& frame, const RngKey&) const override { convert_to_ycbcr(frame); }
+  void act(ViewFrame& frame, const StepPlan&) const override { convert_to_ycbcr(frame); }
 };
 
 }  // namespace

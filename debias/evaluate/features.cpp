@@ -45,9 +45,13 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
 
   const EncoderGuard guard(encoder);
   encoder.eval();
-  Loader loader(
-      dataset, eval_views, std::make_shared<SequentialSampler>(N),
-      LoaderOptions().batch_size(options.batch_size()).workers(options.workers()).cache_megabytes(0).on_error(options.on_error()));
+  Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
+                LoaderOptions()
+                    .order(ViewTarget::Order::kChannelsLast)
+                    .batch_size(options.batch_size())
+                    .workers(options.workers())
+                    .cache_megabytes(0)
+                    .on_error(options.on_error()));
   Features features;
   features.values = at::empty({N, D}, at::kFloat);
   progress.begin(what, loader.batches_per_epoch());

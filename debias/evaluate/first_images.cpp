@@ -20,7 +20,12 @@ void try_images(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const 
   const std::string split = dataset->info().split;
   Loader loader(std::make_shared<Subset>(std::move(dataset), std::move(places), split), eval_views,
                 std::make_shared<SequentialSampler>(count),
-                LoaderOptions().batch_size(kTried).workers(0).cache_megabytes(0).on_error(options.on_error()));
+                LoaderOptions()
+                    .order(ViewTarget::Order::kChannelsLast)
+                    .batch_size(kTried)
+                    .workers(0)
+                    .cache_megabytes(0)
+                    .on_error(options.on_error()));
   loader.start(0);
   const Batch* batch = loader.next();
   const EncoderGuard guard(encoder);

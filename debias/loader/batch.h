@@ -13,8 +13,9 @@
 namespace debias {
 
 struct Batch {
-  // What the network eats, by name, each [V, B, ...] and view-major: "images" float32 [V, B, C, H, W] alone, or a few (words and lengths;
-  // observations, actions and rewards). Valid until the source's next batch. Of several ranks: [V, share, ...], the rows from first_row on.
+  // What the network eats, by name, each [V, B, ...] and view-major: "images" [V, B, C, H, W] alone, in float32 or as
+  // the loader was asked for, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. Of several
+  // ranks: [V, share, ...], the rows from first_row on.
   std::vector<std::pair<std::string, at::Tensor>> inputs;
 
   std::vector<int64_t> ids;          // [B] source ids

@@ -20,6 +20,7 @@
 #include "debias/data/data_stream.h"
 #include "debias/loader/image_reader.h"
 #include "debias/loader/other_class.h"
+#include "debias/loader/planned_views.h"
 
 namespace debias {
 namespace {
@@ -31,11 +32,11 @@ constexpr int64_t kMegabyte = 1 << 20;
 struct Workspace {  // of one thread
   ViewFrame frame;
   PartialImage image, other;
+  PlannedViews views, of_other;
 };
 
 struct Slot {  // of the ring
   at::Tensor buffer;
-  float* pixels = nullptr;
   Batch batch;
   int64_t first_visit = 0, rows = 0;
   int64_t begin = 0, end = 0;  // of the rows that are made here
@@ -43,29 +44,6 @@ struct Slot {  // of the ring
   std::exception_ptr error;  // of the first failing row; like the batch's substitutions guarded by State::mutex until rows_left is 0
   int64_t error_row = 0;
 };
-
-void check_options(const LoaderOptions& options) {
-  const auto at_least = [](const char* name, int64_t value, int64_t least) {
-    if (value < least) throw usage_error("loader: {}: {} is out of range; give a value that is >= {}", name, value, least);
-  };
-  at_least("batch_size", options.batch_size(), 1);
-  at_least("views", options.views(), 1);
-  at_least("workers", options.workers(), 0);
-  at_least("prefetch", options.prefetch(), 1);
-  at_least("cache_megabytes", options.cache_megabytes(), 0);
-  at_least("rank", options.rank(), 0);
-  at_least("ranks", options.ranks(), options.rank() + 1);
-  const auto at_most = [](const char* name, int64_t value, int64_t most) {
-    if (value > most) throw usage_error("loader: {}: {} is out of range; give a value that is <= {}", name, value, most);
-  };
-  at_most("views", options.views(), UINT16_MAX);  // what a RngKey holds
-  at_most("workers", options.workers(), 1024);
-  at_most("prefetch", options.prefetch(), 1024);
-  if (!(options.noise() >= 0 && options.noise() <= 1)) {
-    throw usage_error("views: noise: {} is out of range; give a value in [0, 1]", options.noise());
-  }
-  if (options.noise() > 0 && options.views() < 2) throw usage_error("views: noise needs a second view; set count: 2");
-}
 
 }  // namespace
 
@@ -85,17 +63,18 @@ struct Loader::State {
 
   void find_shape();
   void allocate(int64_t rows);
+  at::Tensor images_in(const at::Tensor& buffer, int64_t images) const;
   void open_batch(int64_t batch);
   void work();
   bool wait_until_open(int64_t batch);
   void make_row(int64_t batch, int64_t row, Workspace& workspace);
   void write_views(Slot& slot, int64_t row, Workspace& workspace);
   Found read_own(int64_t index, RngKey key, const RegionChooser& choose, PartialImage& memory) const;
-  Found read_second(const Found& own, RngKey key, PartialImage& memory, Batch& batch);
-  RegionChooser needed_by_views(const RngKey& key, int64_t first, int64_t last) const;
+  Found read_second(const Found& own, RngKey key, Workspace& workspace, Batch& batch);
+  RegionChooser needed_by(PlannedViews& views) const;
   void seat(const Found& stand_in, Batch& batch, int64_t row);
   void note_substitution(const Found& stand_in, Batch& batch);
-  void write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const;
+  void write_view(const Found& source, PlannedViews& views, int64_t view, ViewFrame& frame, void* out) const;
   void stop_workers();
 
   int64_t rows_of(int64_t batch) const {
@@ -112,6 +91,10 @@ struct Loader::State {
   int64_t batches_of(int64_t visit_count) const {
     return options.drop_last() ? visit_count / options.batch_size() : (visit_count + options.batch_size() - 1) / options.batch_size();
   }
+  int64_t bytes_of_value() const { return options.type() == ViewTarget::Type::kBfloat16 ? 2 : 4; }
+  ViewTarget::Order order() const {
+    return channels == 1 ? ViewTarget::Order::kChannelsFirst : options.order();
+  }  // one channel: the same bytes
   Slot& slot_of(int64_t batch) { return ring[batch % static_cast<int64_t>(ring.size())]; }
 
   const std::shared_ptr<const Dataset> dataset;
@@ -145,18 +128,16 @@ struct Loader::State {
 void Loader::State::find_shape() {
   const DatasetInfo& info = dataset->info();
   channels = info.channels;
-  if (info.height > 0 && info.width > 0) std::tie(height, width) = pipeline.output_size(info.height, info.width);
-  if (height > 0) return;
+  if (info.height > 0 && info.width > 0) {
+    std::tie(height, width) = pipeline.output_size(info.height, info.width);
+    return;
+  }
   PartialImage memory;
   const RngKey key{.domain = RngDomain::kViews, .seed = options.seed()};
   const Found first = read_own(0, key, whole_region, memory);
   try {
     channels = first.image.channels;
     std::tie(height, width) = pipeline.output_size(first.image.height, first.image.width);
-    if (height > 0) return;
-    const Image view = pipeline.apply(first.image, key);
-    height = view.height;
-    width = view.width;
   } catch (...) {
     std::rethrow_exception(with_source(std::current_exception(), dataset->source(first.index)));
   }
@@ -168,22 +149,26 @@ void Loader::State::allocate(int64_t rows) {
   const int64_t slots = options.workers() > 0 ? options.prefetch() + 1 : 1;
   const int64_t extents[] = {options.views(), rows, channels, height, width};
   const auto values = checked_product(extents);
-  const auto bytes = values ? checked_multiply(*values, static_cast<int64_t>(sizeof(float))) : std::nullopt;
+  const auto bytes = values ? checked_multiply(*values, bytes_of_value()) : std::nullopt;
   const auto total = bytes ? checked_multiply(*bytes, slots) : std::nullopt;
   if (!total)
     throw usage_error("loader: a batch of {} x {} images of {} x {} pixels is too large; lower batch_size", options.views(), rows, height,
                       width);
   try {
     ring = std::vector<Slot>(slots);
-    for (Slot& slot : ring) {
-      slot.buffer = at::empty({*values}, at::kFloat);
-      slot.pixels = slot.buffer.mutable_data_ptr<float>();
-    }
+    for (Slot& slot : ring) slot.buffer = at::empty({*values}, options.type() == ViewTarget::Type::kBfloat16 ? at::kBFloat16 : at::kFloat);
   } catch (const std::exception&) {
     throw resource_error("loader: {} batches of {} x {} images need {} MB, which cannot be allocated; lower batch_size or prefetch", slots,
                          options.views(), rows, *total / kMegabyte);
   }
   slot_rows = rows;
+}
+
+// [V, images, C, H, W] of the first values of a slot's memory, which lie as the views' order says.
+at::Tensor Loader::State::images_in(const at::Tensor& buffer, int64_t images) const {
+  const at::Tensor values = buffer.narrow(0, 0, options.views() * images * channels * height * width);
+  if (order() == ViewTarget::Order::kChannelsFirst) return values.view({options.views(), images, channels, height, width});
+  return values.view({options.views(), images, height, width, channels}).permute({0, 1, 4, 2, 3});
 }
 
 void Loader::State::open_batch(int64_t number) {
@@ -198,8 +183,8 @@ void Loader::State::open_batch(int64_t number) {
   batch.first_row = slot.begin;
   batch.substituted = 0;
   batch.unreadable.clear();
-  const int64_t images = slot.end - slot.begin, values = options.views() * images * channels * height * width;
-  batch.inputs = {{"images", slot.buffer.narrow(0, 0, values).view({options.views(), images, channels, height, width})}};
+  const int64_t images = slot.end - slot.begin;
+  batch.inputs = {{"images", images_in(slot.buffer, images)}};
   for (auto* column : {&batch.ids, &batch.occurrences, &batch.labels, &batch.biases, &batch.indices}) column->resize(slot.rows);
   for (int64_t row = 0; row < slot.rows; ++row) {
     const Visit& visit = visits[slot.first_visit + row];
@@ -261,13 +246,15 @@ void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
              .epoch = static_cast<uint64_t>(epoch),
              .sample = static_cast<uint64_t>(batch.ids[row]),
              .occurrence = static_cast<uint32_t>(batch.occurrences[row])};
-  const Found own = read_own(batch.indices[row], key, needed_by_views(key, 0, options.views()), workspace.image);
+  workspace.views.start(key, 0, options.views());
+  const Found own = read_own(batch.indices[row], key, needed_by(workspace.views), workspace.image);
   if (!own.unreadable.empty()) seat(own, batch, row);
-  const Found second = other_class ? read_second(own, key, workspace.other, batch) : own;
-  for (int64_t view = 0; view < options.views(); ++view) {
-    key.view = static_cast<uint16_t>(view);
-    write_view(view == 1 ? second : own, key, workspace.frame,
-               slot.pixels + (view * (slot.end - slot.begin) + row - slot.begin) * channels * height * width);
+  const Found second = other_class ? read_second(own, key, workspace, batch) : own;
+  const int64_t size = int64_t{channels} * height * width * bytes_of_value();
+  auto* place = static_cast<std::byte*>(slot.buffer.mutable_data_ptr()) + (row - slot.begin) * size;
+  for (int64_t view = 0; view < options.views(); ++view, place += (slot.end - slot.begin) * size) {
+    const bool is_other = view == 1 && second.index != own.index;
+    write_view(is_other ? second : own, is_other ? workspace.of_other : workspace.views, is_other ? 0 : view, workspace.frame, place);
   }
 }
 
@@ -282,21 +269,21 @@ Found Loader::State::read_own(int64_t index, RngKey key, const RegionChooser& ch
 }
 
 // Mostly the own image; now and then one of another class.
-Found Loader::State::read_second(const Found& own, RngKey key, PartialImage& memory, Batch& batch) {
-  const RegionChooser needed = needed_by_views(key, 1, 2);
+Found Loader::State::read_second(const Found& own, RngKey key, Workspace& workspace, Batch& batch) {
+  workspace.of_other.start(key, 1, 2);
   key.domain = RngDomain::kNoise;
   Random random(key);
   if (random.uniform() >= options.noise()) return own;
   const auto draw = [&] { return other_class->draw(own.index, random); };
-  Found other = reader.read(draw(), needed, memory, draw);
+  Found other = reader.read(draw(), needed_by(workspace.of_other), workspace.other, draw);
   if (!other.unreadable.empty()) note_substitution(other, batch);
   return other;
 }
 
-RegionChooser Loader::State::needed_by_views(const RngKey& key, int64_t first, int64_t last) const {
+RegionChooser Loader::State::needed_by(PlannedViews& views) const {
   const int largest_denominator = options.decode() == Decode::kScaled ? 8 : 1;
-  return [=, this](int image_height, int image_width) {
-    return pipeline.region(image_height, image_width, key, first, last, largest_denominator);
+  return [this, &views, largest_denominator](int image_height, int image_width) {
+    return pipeline.region(views.of(pipeline, image_height, image_width), largest_denominator);
   };
 }
 
@@ -315,9 +302,10 @@ void Loader::State::note_substitution(const Found& stand_in, Batch& batch) {
   batch.unreadable.insert(stand_in.unreadable.begin(), stand_in.unreadable.end());
 }
 
-void Loader::State::write_view(const Found& source, const RngKey& key, ViewFrame& frame, float* out) const {
+void Loader::State::write_view(const Found& source, PlannedViews& views, int64_t view, ViewFrame& frame, void* out) const {
   try {
-    pipeline.write(source.image, key, frame, {channels, height, width, out});
+    const ViewPlan& plan = views.of(pipeline, source.image.height, source.image.width)[view];
+    pipeline.write(source.image, plan, frame, {channels, height, width, out, options.type(), order()});
   } catch (...) {
     std::rethrow_exception(with_source(std::current_exception(), dataset->source(source.index)));
   }
@@ -336,7 +324,7 @@ void Loader::State::stop_workers() {
 
 Loader::Loader(std::shared_ptr<const Dataset> dataset, ViewPipeline pipeline, std::shared_ptr<const Sampler> sampler,
                LoaderOptions options) {
-  check_options(options);
+  options.check();
   if (dataset->size() == 0) throw data_error("data set '{}' ({}) has no images", dataset->info().name, dataset->info().split);
   state_ = std::make_unique<State>(std::move(dataset), std::move(pipeline), std::move(sampler), std::move(options));
   if (state_->options.noise() > 0) state_->other_class.emplace(*state_->dataset);

@@ -25,28 +25,11 @@
 
 #include "debias/augment/view_pipeline.h"
 #include "debias/data/dataset.h"
-#include "debias/data/decode.h"
-#include "debias/data/on_error.h"
 #include "debias/data/sampler.h"
 #include "debias/loader/batch_source.h"
+#include "debias/loader/loader_options.h"
 
 namespace debias {
-
-class LoaderOptions {
- public:
-  DEBIAS_OPTION(LoaderOptions, int64_t, batch_size, 256)
-  DEBIAS_OPTION(LoaderOptions, int64_t, views, 1)
-  DEBIAS_OPTION(LoaderOptions, bool, drop_last, false)
-  DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)   // 0: in the calling thread
-  DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)  // batches ready ahead of the consumer
-  DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)  // share of second views made from an image of another class
-  DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
-  DEBIAS_OPTION(LoaderOptions, Decode, decode, Decode::kExact)
-  DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
-  DEBIAS_OPTION(LoaderOptions, int64_t, rank, 0)                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
-  DEBIAS_OPTION(LoaderOptions, int64_t, ranks, 1)
-};
 
 class Loader : public BatchSource {
  public:

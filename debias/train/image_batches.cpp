@@ -54,6 +54,15 @@ void require_two_rows_a_pass(const Recipe& recipe, int64_t images, const Ranks& 
                     last < batch ? fmt::format(" and drop_last: false ({} images)", images) : "");
 }
 
+ViewTarget::Order order_of(const Recipe& recipe) {
+  return recipe.train.channels_last() ? ViewTarget::Order::kChannelsLast : ViewTarget::Order::kChannelsFirst;
+}
+
+// Autocast would round them in the network's first step.
+ViewTarget::Type type_of(const Recipe& recipe) {
+  return recipe.train.precision() == Precision::kBf16 ? ViewTarget::Type::kBfloat16 : ViewTarget::Type::kFloat32;
+}
+
 }  // namespace
 
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method) {
@@ -84,7 +93,9 @@ std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::sh
                                              .decode(recipe.decode)
                                              .cache_megabytes(kCacheMegabytes / ranks.place().local_size)
                                              .rank(ranks.rank())
-                                             .ranks(ranks.size()));
+                                             .ranks(ranks.size())
+                                             .order(order_of(recipe))
+                                             .type(type_of(recipe)));
   require_two_rows_a_pass(recipe, dataset->size(), ranks);
   return loader;
 }

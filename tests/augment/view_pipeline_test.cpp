@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "debias/core/error.h"
+#include "tests/augment/written_view.h"
 #include "tests/image/test_images.h"
 
 namespace debias {
@@ -102,8 +103,7 @@ TEST(ViewPipeline, WritesPlanarNormalisedFloats) {
   const ViewPipeline views = pipeline("{preset: none, normalize: {mean: [0.1, 0.2, 0.3], std: [0.5, 1, 2]}}");
   Image image{1, 2, 3, {0, 51, 102, 153, 204, 255}};
   std::vector<float> out(6);
-  ViewFrame frame;
-  views.write(whole(image), sample_key(0), frame, {3, 1, 2, out.data()});
+  write_view(views, image, sample_key(0), {3, 1, 2, out.data()});
   const std::vector<float> expected = {-0.2f, 1.0f, 0.0f, 0.6f, 0.05f, 0.35f};
   for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(out[i], expected[i], 1e-6);
 }
@@ -111,8 +111,7 @@ TEST(ViewPipeline, WritesPlanarNormalisedFloats) {
 TEST(ViewPipeline, OneConstantServesAllChannels) {
   std::vector<float> out(3);
   const Image image{1, 1, 3, {0, 255, 51}};
-  ViewFrame frame;
-  pipeline("none").write(whole(image), sample_key(0), frame, {3, 1, 1, out.data()});
+  write_view(pipeline("none"), image, sample_key(0), {3, 1, 1, out.data()});
   EXPECT_FLOAT_EQ(out[0], -2);
   EXPECT_FLOAT_EQ(out[1], 2);
   EXPECT_FLOAT_EQ(out[2], -1.2f);
@@ -121,9 +120,8 @@ TEST(ViewPipeline, OneConstantServesAllChannels) {
 TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
   std::vector<float> out(32 * 32 * 3);
   const Image low = noise_image(31, 32, 3), grey = noise_image(32, 32, 1);
-  ViewFrame frame;
   try {
-    pipeline("none").write(whole(low), sample_key(0), frame, {3, 32, 32, out.data()});
+    write_view(pipeline("none"), low, sample_key(0), {3, 32, 32, out.data()});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kData);
@@ -131,7 +129,7 @@ TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
     EXPECT_THAT(error.what(), HasSubstr("32 x 32"));
     EXPECT_THAT(error.what(), HasSubstr("resize"));
   }
-  EXPECT_THROW(pipeline("none").write(whole(grey), sample_key(0), frame, {3, 32, 32, out.data()}), Error);
+  EXPECT_THROW(write_view(pipeline("none"), grey, sample_key(0), {3, 32, 32, out.data()}), Error);
 }
 
 TEST(ViewPipeline, ViewsAndOccurrencesDiffer) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "debias/augment/view_pipeline.h"
@@ -19,6 +20,16 @@ ViewPipeline all_of_it(int size) {
 }
 
 RngKey key(uint64_t sample) { return {.domain = RngDomain::kViews, .seed = 1, .sample = sample}; }
+
+// Of the views `first` to `last` - 1 of an image of 375 x 500.
+ImageRegion region_of(const ViewPipeline& views, RngKey key, int first, int last, int largest_denominator) {
+  std::vector<ViewPlan> plans(last - first);
+  for (int view = first; view < last; ++view) {
+    key.view = static_cast<uint16_t>(view);
+    views.draw(375, 500, key, plans[view - first]);
+  }
+  return views.region(plans, largest_denominator);
+}
 
 void expect_box(const Box& box, const Box& expected) {
   EXPECT_EQ(box.top, expected.top);
@@ -38,20 +49,20 @@ TEST(ReducedBox, HasEachEdgeAtTheNearestLine) {
 TEST(ViewRegion, IsReducedAsFarAsTheCropKeepsTheSizeOfTheView) {
   for (const auto& [size, denominator] : std::vector<std::pair<int, int>>{
            {32, 8}, {47, 8}, {48, 4}, {94, 4}, {95, 2}, {188, 2}, {189, 1}, {375, 1}, {600, 1}}) {  // 47, 94, 188 and 375 rows
-    const ImageRegion region = all_of_it(size).region(375, 500, key(1), 0, 2, 8);
+    const ImageRegion region = region_of(all_of_it(size), key(1), 0, 2, 8);
     EXPECT_EQ(region.denominator, denominator) << size;
     expect_box(region.box, reduced({0, 0, 375, 500}, denominator));
   }
-  EXPECT_EQ(all_of_it(32).region(375, 500, key(1), 0, 2, 1).denominator, 1);
-  EXPECT_EQ(all_of_it(32).region(375, 500, key(1), 0, 2, 2).denominator, 2);
+  EXPECT_EQ(region_of(all_of_it(32), key(1), 0, 2, 1).denominator, 1);
+  EXPECT_EQ(region_of(all_of_it(32), key(1), 0, 2, 2).denominator, 2);
 }
 
 TEST(ViewRegion, OfAPhotographIsNeverReducedForSim224AndNearlyAlwaysForSim32) {
   const ViewPipeline large = pipeline("sim224"), small = pipeline("sim32");
   int reduced_ones = 0;
   for (uint64_t sample = 0; sample < 1000; ++sample) {
-    EXPECT_EQ(large.region(375, 500, key(sample), 0, 2, 8).denominator, 1);
-    reduced_ones += small.region(375, 500, key(sample), 0, 2, 8).denominator > 1 ? 1 : 0;
+    EXPECT_EQ(region_of(large, key(sample), 0, 2, 8).denominator, 1);
+    reduced_ones += region_of(small, key(sample), 0, 2, 8).denominator > 1 ? 1 : 0;
   }
   EXPECT_GE(reduced_ones, 990);
 }
@@ -59,10 +70,10 @@ TEST(ViewRegion, OfAPhotographIsNeverReducedForSim224AndNearlyAlwaysForSim32) {
 TEST(ViewRegion, HoldsTheCropsOfAllViewsAndNoMore) {
   const ViewPipeline views = pipeline("sim32");
   for (uint64_t sample = 0; sample < 200; ++sample) {
-    const ImageRegion first = views.region(375, 500, key(sample), 0, 1, 8), second = views.region(375, 500, key(sample), 1, 2, 8);
-    const ImageRegion both = views.region(375, 500, key(sample), 0, 2, 8);
+    const ImageRegion first = region_of(views, key(sample), 0, 1, 8), second = region_of(views, key(sample), 1, 2, 8);
+    const ImageRegion both = region_of(views, key(sample), 0, 2, 8);
     EXPECT_EQ(both.denominator, std::min(first.denominator, second.denominator));
-    const Box a = views.region(375, 500, key(sample), 0, 1, 1).box, b = views.region(375, 500, key(sample), 1, 2, 1).box;
+    const Box a = region_of(views, key(sample), 0, 1, 1).box, b = region_of(views, key(sample), 1, 2, 1).box;
     const int top = std::min(a.top, b.top), left = std::min(a.left, b.left);
     const int bottom = std::max(a.top + a.height, b.top + b.height), right = std::max(a.left + a.width, b.left + b.width);
     expect_box(both.box, reduced({top, left, bottom - top, right - left}, both.denominator));
@@ -72,11 +83,34 @@ TEST(ViewRegion, HoldsTheCropsOfAllViewsAndNoMore) {
 TEST(ViewRegion, IsTheWholeImageWhereTheFirstStepIsNoRandomResizedCrop) {
   for (const char* steps :
        {"none", "{steps: [{resize: {size: 8}}, {random_resized_crop: {size: 8}}]}",
-        "{steps: [{random_horizontal_flip: {}}, {random_resized_crop: {size: 8}}]}", "{steps: [{random_crop: {size: 8}}]}"}) {
-    const ImageRegion region = pipeline(steps).region(375, 500, key(1), 0, 2, 8);
+        "{steps: [{random_horizontal_flip: {p: 1}}, {random_resized_crop: {size: 8}}]}", "{steps: [{random_crop: {size: 8}}]}"}) {
+    const ImageRegion region = region_of(pipeline(steps), key(1), 0, 2, 8);
     EXPECT_EQ(region.denominator, 1) << steps;
     expect_box(region.box, {0, 0, 375, 500});
   }
+}
+
+TEST(ViewRegion, IsThatOfTheFirstStepThatActs) {
+  const ViewPipeline behind = pipeline("{steps: [{random_horizontal_flip: {p: 0}}, {random_resized_crop: {size: 8, scale: [0.1, 0.2]}}]}");
+  const ImageRegion region = region_of(behind, key(1), 0, 1, 8);
+  EXPECT_GT(region.denominator, 1);
+  ViewPlan plan;
+  behind.draw(375, 500, key(1), plan);
+  EXPECT_FALSE(plan.steps.front().acts);
+  expect_box(region.box, reduced(plan.steps.back().box, region.denominator));
+}
+
+TEST(ViewPlan, OfAnotherImageOrPipelineIsRefused) {
+  const ViewPipeline views = pipeline("sim32"), others = pipeline("crop4");
+  const Image image = noise_image(40, 40, 3);
+  ViewPlan plan;
+  views.draw(40, 41, key(1), plan);
+  ViewFrame frame;
+  std::vector<float> values(3 * 32 * 32);
+  const ViewTarget target = {3, 32, 32, values.data()};
+  EXPECT_THROW(views.write(whole(image), plan, frame, target), std::logic_error);
+  others.draw(40, 40, key(1), plan);
+  EXPECT_THROW(views.write(whole(image), plan, frame, target), std::logic_error);
 }
 
 // Of an image reduced by averaging: the crop sees the same place.

@@ -11,6 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/image/lab.h"
 #include "debias/image/ycbcr.h"
+#include "tests/augment/written_view.h"
 #include "tests/image/test_images.h"
 
 namespace {
@@ -37,8 +38,7 @@ ViewPipeline preset(const std::string& name) {
 template <class T>
 std::vector<T> written(const ViewPipeline& views, const Image& image, int size, ViewTarget::Type type, ViewTarget::Order order) {
   std::vector<T> values(static_cast<size_t>(3) * size * size + 1, T(7));
-  ViewFrame frame;
-  views.write(whole(image), sample_key(3), frame, {3, size, size, values.data(), type, order});
+  write_view(views, image, sample_key(3), {3, size, size, values.data(), type, order});
   EXPECT_EQ(values.back(), T(7));
   values.pop_back();
   return values;
@@ -93,9 +93,8 @@ TEST(ViewTarget, TakesTheValuesOfThePixels) {
 
 TEST(ViewTarget, OtherNumbersOfConstantsThanChannelsAreRefused) {
   std::vector<float> out(16);
-  ViewFrame frame;
   const Image grey = noise_image(4, 4, 1);
-  EXPECT_THROW(preset("none").write(whole(grey), sample_key(0), frame, {1, 4, 4, out.data()}), Error);
+  EXPECT_THROW(write_view(preset("none"), grey, sample_key(0), {1, 4, 4, out.data()}), Error);
 }
 
 TEST(Views, AreMadeWithoutAllocating) {
@@ -105,11 +104,14 @@ TEST(Views, AreMadeWithoutAllocating) {
     const ViewPipeline views = preset(name);
     const auto [height, width] = views.output_size(96, 96);
     ViewFrame frame;
+    ViewPlan plan;
     int64_t before = 0;
     for (const int round : {0, 1}) {
       before = allocations;
       for (uint64_t i = 0; i < 30; ++i) {
-        views.write(whole(images[i % images.size()]), sample_key(i), frame, {3, height, width, values.data()});
+        const Image& image = images[i % images.size()];
+        views.draw(image.height, image.width, sample_key(i), plan);
+        views.write(whole(image), plan, frame, {3, height, width, values.data()});
       }
       EXPECT_TRUE(round > 0 || allocations > before) << name;  // else nothing is counted
     }

@@ -62,6 +62,29 @@ TEST(Loader, BytesDoNotDependOnWorkersPrefetchOrCache) {
   }
 }
 
+// What a network in bfloat16 and with channels last wants, without a copy.
+TEST(Loader, ViewsLieAsTheyAreAskedFor) {
+  const auto data = std::make_shared<FakeDataset>(53);
+  const auto first_batch = [&](const LoaderOptions& options) {
+    Loader loader(data, views("sim32"), std::make_shared<ShuffledSampler>(53), options);
+    loader.start(0);
+    return loader.next()->images().clone();
+  };
+  const at::Tensor plain = first_batch(base_options());
+  EXPECT_TRUE(plain.is_contiguous());
+  for (const auto type : {ViewTarget::Type::kFloat32, ViewTarget::Type::kBfloat16}) {
+    for (const int64_t workers : {0, 2}) {
+      const at::Tensor asked = first_batch(base_options().workers(workers).order(ViewTarget::Order::kChannelsLast).type(type));
+      EXPECT_EQ(asked.sizes(), plain.sizes());
+      EXPECT_TRUE(asked[1].is_contiguous(at::MemoryFormat::ChannelsLast));
+      EXPECT_TRUE(asked.narrow(1, 2, 3)[0].is_contiguous(at::MemoryFormat::ChannelsLast));
+      EXPECT_TRUE(asked.flatten(0, 1).is_contiguous(at::MemoryFormat::ChannelsLast));
+      EXPECT_EQ(asked.scalar_type(), type == ViewTarget::Type::kFloat32 ? at::kFloat : at::kBFloat16);
+      EXPECT_TRUE(asked.equal(plain.to(asked.scalar_type())));
+    }
+  }
+}
+
 TEST(Loader, AStartInTheMiddleGivesTheRestOfTheEpoch) {
   const std::vector<Copy> whole = read_epoch(base_options().workers(2), 3);
   for (const int64_t first : {1, 6, 7}) {

@@ -94,8 +94,9 @@ ProbeBatches stored_batches(const Features& features, int64_t batch_size, uint64
 ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> train, const ViewPipeline& views, int64_t batch_size,
                              int64_t workers, Precision precision, uint64_t seed, OnError on_error) {
   const auto labelled = std::make_shared<Subset>(train, labelled_indices(*train), train->info().split);
-  const auto loader = std::make_shared<Loader>(labelled, views, std::make_shared<ShuffledSampler>(labelled->size()),
-                                               LoaderOptions().batch_size(batch_size).workers(workers).seed(seed).on_error(on_error));
+  const auto loader = std::make_shared<Loader>(
+      labelled, views, std::make_shared<ShuffledSampler>(labelled->size()),
+      LoaderOptions().order(ViewTarget::Order::kChannelsLast).batch_size(batch_size).workers(workers).seed(seed).on_error(on_error));
   return [=, &encoder](int64_t epoch, const ProbeStep& step) {
     loader->start(epoch);
     while (const Batch* batch = loader->next()) {

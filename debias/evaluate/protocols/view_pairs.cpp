@@ -17,7 +17,7 @@ at::Tensor view_pair_features(const EvaluationInput& input, std::shared_ptr<cons
   const std::string split = dataset->info().split;
   const auto subset = std::make_shared<Subset>(std::move(dataset), images, split);
   Loader loader(subset, training_views(input.train_views, input.train->info()), std::make_shared<SequentialSampler>(subset->size()),
-                LoaderOptions().views(2).workers(input.workers).seed(seed).on_error(on_error));
+                LoaderOptions().order(ViewTarget::Order::kChannelsLast).views(2).workers(input.workers).seed(seed).on_error(on_error));
   std::vector<at::Tensor> first, second;
   progress.begin("two views of " + name, loader.batches_per_epoch());
   loader.start(0);

@@ -1,0 +1,27 @@
+// All that is random about one view, drawn before a pixel is read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "debias/image/box.h"
+
+namespace debias {
+
+// What one step does to one image. Which numbers it draws, and in which order, is the step's affair.
+struct StepPlan {
+  bool acts = true;            // else the image stays as it is
+  bool reads_the_box = false;  // and nothing else of the image
+  Box box{};                   // may lie beyond the image, which is black there
+  std::array<double, 4> numbers{};
+  std::array<uint8_t, 4> order{};
+};
+
+// One for each step of a pipeline, for an image of this size. Its memory serves one view after another.
+struct ViewPlan {
+  int height = 0, width = 0;
+  std::vector<StepPlan> steps;
+};
+
+}  // namespace debias
