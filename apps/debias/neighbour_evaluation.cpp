@@ -2,6 +2,7 @@
 
 #include "apps/debias/evaluation_files.h"
 #include "debias/core/error.h"
+#include "debias/core/registry.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/evaluate/neighbour_retrieval.h"
 
@@ -56,16 +57,15 @@ class NeighbourEvaluation final : public TrainObserver {
 };
 
 std::shared_ptr<const Sentences> judged_sentences(const std::string& split, const Config& section, const Config& train, DataWatch& watch) {
+  if (section_name(section, "data set") != "sentences") {
+    throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
+  }
   Config own = section;
   for (const char* key : {"vocabulary", "lowercase", "max_tokens", "format", "encoding"}) {  // words are numbered as in training
     const Config* given = train.find(key);
     if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
   }
-  auto sentences = std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own));
-  if (sentences == nullptr) {
-    throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
-  }
-  return sentences;
+  return std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace debias {
 
 // Every `evaluate.every` epochs, and at the end: "valid.neighbour_acc" and "test.neighbour_acc" (evaluate/neighbour_retrieval.h) in batches
-// of the recipe's batch_size, also in RUN/evaluation/neighbours.json. Before training the same of the untrained encoder, into the log. Null
+// of the recipe's batch_size, also in RUN/evaluation/neighbours.json. Before training the same of the untrained encoder is told. Null
 // without either set. Usage errors: protocols, which judge images; a `select` without a valid set; another vocabulary than in training.
 std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, DataWatch& watch, Progress& progress,
                                                          Log& log);

@@ -64,7 +64,7 @@ ProcessResult SentencesCli::trained_;
 TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_THAT(trained_.out, HasSubstr("test.neighbour_acc"));
   EXPECT_THAT(trained_.out, HasSubstr("next_acc"));
-  EXPECT_THAT(file_text(path("run/train.log")), HasSubstr("before training: test.neighbour_acc"));
+  EXPECT_THAT(trained_.err, HasSubstr("before training: test.neighbour_acc"));
   EXPECT_EQ(file_text(path("run/vocabulary.txt")), file_text(path("vocab.txt")));
   const json record = json::parse(file_text(path("run/evaluation/neighbours.json")));
   EXPECT_EQ(record["options"]["chance"], 0.2);
@@ -196,7 +196,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"export", path("run")}, 2, "it reads sentences; this is for images"},
       {{"eval", "sentences", path("run")}, 2, "no root is given; add --root DIR"},
       {{"eval", "sentences", path("run"), "--root", path("books")}, 3, "no sentence set in"},
-      {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr,rc"}, 2, "unknown task 'rc'; did you mean 'cr'"},
+      {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr,trek"}, 2, "unknown task 'trek'; did you mean 'trec'"},
       {{"eval", "sentences", path("run"), "--root", path("bad"), "--tasks", "trec"}, 3, "TREC.train: line 2: expected COARSE:fine"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.train.vocabulary=" + path("noununk.txt")},
        3,
@@ -213,7 +213,8 @@ TEST_F(SentencesCli, RefusesInOneLine) {
     for (const auto& word : refusal.words) line += word + " ";
     EXPECT_EQ(result.exit, refusal.exit) << line << "\n" << result.err;
     EXPECT_THAT(result.err, HasSubstr(refusal.says)) << line;
-    EXPECT_EQ(times("\n", result.err), 1u) << line << "\n" << result.err;
+    EXPECT_EQ(times("debias: ", result.err), 1u) << line << "\n" << result.err;
+    EXPECT_EQ(times("\n", result.err) - times("warning: ", result.err), 1u) << line << "\n" << result.err;
   }
   EXPECT_FALSE(std::filesystem::exists(path("x")));
 }

@@ -138,8 +138,8 @@ TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
   EXPECT_THAT(refusal_of({"train.precision=bf16"}), HasSubstr("takes no train.precision"));
   EXPECT_THAT(refusal_of({"train.batch_size=2"}), HasSubstr("batch_size 2"));
   EXPECT_THAT(refusal_of({"data.train={name: glyphs}"}), HasSubstr("data set 'glyphs' has none"));
-  EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("labels"));
-  EXPECT_THAT(refusal_of({"objective={name: unbiased}"}), HasSubstr("objective 'unbiased' does not"));
+  EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("objective 'supcon' does not"));
+  EXPECT_THAT(refusal_of({"objective={name: unbiased}"}), HasSubstr("needs labels"));
   EXPECT_THAT(refusal_of({"objective={name: debiased_negatives}"}), HasSubstr("needs clamp: positive"));
   EXPECT_THAT(refusal_of({"method=simclr"}), HasSubstr("needs an encoder of images, 'bag_of_words' is one of sentences"));
   EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
