@@ -99,9 +99,8 @@ void add_point(SweepPlan& plan, const SweepPoint& point, const Config& recipe) {
 std::string short_key(const std::vector<std::pair<std::string, std::string>>& grid, size_t i) {
   const std::string& key = grid[i].first;
   const auto is_told_apart = [&](const std::string& end) {
-    return std::ranges::none_of(grid, [&](const auto& other) {
-      return other.first != key && (other.first == end || other.first.ends_with("." + end));
-    });
+    return std::ranges::none_of(
+        grid, [&](const auto& other) { return other.first != key && (other.first == end || other.first.ends_with("." + end)); });
   };
   for (size_t dot = key.rfind('.'); dot != std::string::npos && dot > 0; dot = key.rfind('.', dot - 1)) {
     const std::string end = key.substr(dot + 1);
