@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "debias/agent/agent_parts.h"
 #include "debias/core/error.h"
+#include "tests/support/golden_folder.h"
 
 namespace debias {
 namespace {
@@ -19,6 +22,17 @@ std::string complaint(const std::string& yaml) {
     return error.what();
   }
   return "none";
+}
+
+TEST(AgentRecipeTest, WrittenOnesCanBeRead) {
+  int64_t read_ones = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(golden_folder("../../recipes/rl"))) {
+    if (entry.path().extension() != ".yaml") continue;
+    const AgentRecipe recipe = read_agent_recipe(read_yaml_file(entry.path().string()));
+    EXPECT_EQ(recipe.make_objective() == nullptr, recipe.positives == 0) << entry.path();
+    ++read_ones;
+  }
+  EXPECT_GE(read_ones, 4);
 }
 
 TEST(AgentRecipeTest, ResolvedRecipeResolvesToItself) {
