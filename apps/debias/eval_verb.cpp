@@ -231,7 +231,9 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--with", arguments->with, "sentences: further runs, whose vectors are appended to the first's");
   verb->add_flag("--cheap", arguments->cheap, "sentences: choose C on one tenth of the training part, not by ten folds");
   verb->add_flag("--untrained", arguments->untrained, "sentences: judge the encoder as it was before training");
-  verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  verb->add_option("--checkpoint", arguments->which, "last, best or previous")
+      ->check(CLI::IsMember({"last", "best", "previous"}))
+      ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "judge on data that are not what they were in training");
