@@ -64,7 +64,7 @@ TEST(WrittenRecipes, CanBeBuilt) {
   ASSERT_GE(paths.size(), 10u);
   for (const auto& path : paths) {
     Config root = read_yaml_file(path);
-    if (root.find("base") != nullptr) continue;  // a sweep: tests/apps/written_sweeps_test.cpp
+    if (root.find("base") != nullptr) continue;         // a sweep: tests/apps/written_sweeps_test.cpp
     if (root.find("environment") != nullptr) continue;  // of an agent: tests/agent/agent_recipe_test.cpp
     const Recipe written = read_recipe(root);
     for (const Config* section : {&written.train_data, &written.valid_data, &written.test_data}) expect_known_options(*section, path);
