@@ -36,8 +36,8 @@ bench: build
 
 asan: bootstrap
 	@cmake --preset asan
-	@cmake --build --preset asan -j $(JOBS) --target core_test data_test fuzzers
-	@scripts/run_tests.sh asan -R '^(core_test|data_test|FuzzCorpus)[.]'
+	@cmake --build --preset asan -j $(JOBS) --target core_test data_test image_test text_test fuzzers
+	@scripts/run_tests.sh asan -R '^(core_test|data_test|image_test|text_test|FuzzCorpus)[.]'
 
 tsan: bootstrap
 	@JOBS=$(JOBS) scripts/run_thread_sanitizer.sh

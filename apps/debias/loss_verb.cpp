@@ -123,8 +123,8 @@ void print_as_json(const LossEvaluation& evaluation, const Printed& run) {
   nlohmann::ordered_json out = {{"objective", run.name},
                                 {"loss", result.value.item<double>()},
                                 {"anchors", result.anchors},
-                                {"anchors_used", result.anchors_used},
-                                {"clamped", result.clamped},
+                                {"anchors_used", static_cast<int64_t>(result.anchors_used)},
+                                {"clamped", static_cast<int64_t>(result.clamped)},
                                 {"min_estimate", nullptr},
                                 {"engine", run.engine},
                                 {"precision", enum_name(run.precision)},
@@ -132,8 +132,8 @@ void print_as_json(const LossEvaluation& evaluation, const Printed& run) {
                                 {"seconds_forward", evaluation.seconds_forward},
                                 {"seconds_backward", evaluation.seconds_backward},
                                 {"peak_bytes", evaluation.peak_bytes}};
-  if (result.min_estimate) out["min_estimate"] = *result.min_estimate;
-  if (result.effective_sample_size) out["effective_sample_size"] = *result.effective_sample_size;
+  if (result.min_estimate) out["min_estimate"] = result.min_estimate->value();
+  if (result.effective_sample_size) out["effective_sample_size"] = result.effective_sample_size->value();
   print_json(out);
 }
 
@@ -141,9 +141,10 @@ void print_as_lines(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
   fmt::print("objective       {} ({}, {}, {})\n", run.name, run.engine, enum_name(run.precision), run.device);
   fmt::print("loss            {:.9g}\n", result.value.item<double>());
-  fmt::print("anchors         {}, {} used, {} clamped\n", result.anchors, result.anchors_used, result.clamped);
-  if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", *result.min_estimate);
-  if (result.effective_sample_size) fmt::print("effective N     {:.6g}\n", *result.effective_sample_size);
+  fmt::print("anchors         {}, {} used, {} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
+             static_cast<int64_t>(result.clamped));
+  if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", result.min_estimate->value());
+  if (result.effective_sample_size) fmt::print("effective N     {:.6g}\n", result.effective_sample_size->value());
   fmt::print("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);
   fmt::print("peak memory     {:.3g} MB beyond the input\n", static_cast<double>(evaluation.peak_bytes) / 1e6);
 }

@@ -8,28 +8,23 @@
 namespace debias {
 namespace {
 
-// The sum over anchors in use, and how many those are.
-std::pair<at::Tensor, int64_t> used_sum(const AnchorLosses& losses) {
-  if (!losses.used.defined()) return {losses.loss.sum(), losses.loss.size(0)};
-  return {losses.loss.where(losses.used, 0).sum(), losses.used.sum().item<int64_t>()};
-}
-
-void keep_smallest(std::optional<double>& smallest, const std::optional<double>& candidate) {
-  if (candidate) smallest = smallest ? std::min(*smallest, *candidate) : *candidate;
-}
-
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
 ObjectiveResult mean_over_anchors(const AnchorLosses& losses, double scale, const std::shared_ptr<EngineRecord>& engines) {
-  const auto [sum, used] = used_sum(losses);
   ObjectiveResult result;
-  result.value = sum * (scale / static_cast<double>(std::max<int64_t>(used, 1)));
+  if (losses.used.defined()) {
+    const at::Tensor used = losses.used.sum();
+    result.value = losses.loss.where(losses.used, 0).sum() * (scale / used.to(at::kDouble).clamp_min(1)).to(losses.loss.scalar_type());
+    result.anchors_used = LateNumber(used);
+  } else {
+    result.value = losses.loss.sum() * (scale / static_cast<double>(std::max<int64_t>(losses.loss.size(0), 1)));
+    result.anchors_used = losses.loss.size(0);
+  }
   result.per_anchor = losses.loss * scale;
   if (losses.used.defined()) result.per_anchor = result.per_anchor.where(losses.used, kNan);
   result.anchors = losses.loss.size(0);
-  result.anchors_used = used;
   result.clamped = losses.clamped;
   result.min_estimate = losses.min_estimate;
   if (engines) result.engine = engines->engine();
@@ -91,17 +86,17 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, 
   }
   result.value = result.value / static_cast<double>(std::max<int64_t>(pairs_used, 1));
   result.per_anchor = (sums / counts.clamp_min(1)).where(counts.gt(0), kNan).flatten();
-  result.anchors_used = counts.gt(0).sum().item<int64_t>();
+  result.anchors_used = LateNumber(counts.gt(0).sum());
   if (input.engines) result.engine = input.engines->engine();
   return result;
 }
 
 AnchorLosses no_negatives(const at::Tensor& positive) { return {.loss = positive * 0, .used = {}, .clamped = 0, .min_estimate = {}}; }
 
-double smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift) {
+LateNumber smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift) {
   constexpr double kLargest = std::numeric_limits<double>::max();
   const at::Tensor scaled = estimate.detach().to(at::kDouble) * shift.to(at::kDouble).exp().clamp_max(kLargest);
-  return std::clamp(scaled.min().item<double>(), -kLargest, kLargest);
+  return LateNumber(scaled.min().clamp(-kLargest, kLargest));
 }
 
 }  // namespace debias

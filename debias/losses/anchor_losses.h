@@ -17,8 +17,8 @@ namespace debias {
 struct AnchorLosses {
   at::Tensor loss;  // [anchors], finite everywhere
   at::Tensor used;  // bool [anchors]; undefined: all are
-  int64_t clamped = 0;
-  std::optional<double> min_estimate;
+  LateNumber clamped;
+  std::optional<LateNumber> min_estimate;
 };
 
 // The mean over the anchors in use (0 when there is none), times `scale`. `engines`: that computed the sums behind the losses
@@ -38,6 +38,6 @@ ObjectiveResult mean_over_parts(const std::vector<ViewPair>& parts, double scale
 AnchorLosses no_negatives(const at::Tensor& positive);
 
 // min over rows of estimate * e^shift in double, held within the finite doubles.
-double smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift);
+LateNumber smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift);
 
 }  // namespace debias

@@ -25,6 +25,7 @@ ClassRows class_rows(const ObjectiveInput& given, double temperature, const char
   rows.pairs = {.anchors = input.z,
                 .group = rows.keys.label.defined() ? class_groups(rows.keys.label, rows.keys.sample) : rows.keys.sample,
                 .temperature = temperature,
+                .within_unit = input.vouched,
                 .engine = input.engine,
                 .memory_budget = input.memory_budget,
                 .bfloat16_products = input.bfloat16_products || z.scalar_type() == at::kBFloat16,

@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
 
@@ -18,9 +16,10 @@ ObjectiveResult mixed(const ObjectiveResult& a, const ObjectiveResult& b, double
   result.value = share * a.value + (1 - share) * b.value;
   result.per_anchor = share * a.per_anchor + (1 - share) * b.per_anchor;
   result.anchors = a.anchors;
-  result.anchors_used = result.per_anchor.isnan().logical_not().sum().item<int64_t>();
-  result.clamped = a.clamped + b.clamped;
-  if (a.min_estimate && b.min_estimate) result.min_estimate = std::min(*a.min_estimate, *b.min_estimate);
+  result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
+  result.clamped = a.clamped;
+  result.clamped += b.clamped;
+  if (a.min_estimate && b.min_estimate) result.min_estimate = LateNumber::lesser(*a.min_estimate, *b.min_estimate);
   result.engine = a.engine;
   return result;
 }

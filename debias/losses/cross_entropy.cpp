@@ -35,7 +35,7 @@ LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objectiv
   }
   require_labels(input, objective, "the target");
   const at::Tensor label = pair_keys(input, 1, objective).label;
-  check_keys(label, z.size(1), "label", "logits", objective);
+  if (!input.vouched) check_keys(label, z.size(1), "label", "logits", objective);
   return {z.scalar_type() == at::kDouble ? z : z.to(at::kFloat), label.clamp_min(0), label.ge(0)};
 }
 

@@ -70,7 +70,7 @@ AnchorLosses debiased_positives_losses(const TwoViewSums& sums, const DebiasedPo
   if (guarded) {
     const at::Tensor floor = options.tau_plus() * (-1 / t - raw.shift).exp();
     acts = acts.logical_or_(raw.numerator.lt(floor * (1 - exponential_slack(floor, t))));
-    losses.clamped = acts.sum().item<int64_t>();
+    losses.clamped = LateNumber(acts.sum());
   } else {
     losses.used = acts.logical_not();
   }

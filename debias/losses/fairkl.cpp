@@ -39,7 +39,7 @@ at::Tensor zero_filled_variance(const FairKlMoments& set, int64_t rows) {
 struct Comparison {
   at::Tensor value;  // finite everywhere
   at::Tensor used;   // bool
-  int64_t acted = 0;
+  LateNumber acted;
 };
 
 class Comparer {
@@ -58,14 +58,15 @@ class Comparer {
     const at::Tensor small_aligned = aligned.weight.lt(least_), small_conflicting = conflicting.weight.lt(least_);
     Comparison result;
     result.used = zero_ ? at::ones_like(small_aligned) : small_aligned.logical_or(small_conflicting).logical_not();
-    result.acted = prepare(aligned, small_aligned, result.used) + prepare(conflicting, small_conflicting, result.used);
+    result.acted = prepare(aligned, small_aligned, result.used);
+    result.acted += prepare(conflicting, small_conflicting, result.used);
     result.value = value(aligned, conflicting, positive);
     return result;
   }
 
  private:
   // Replaces what an empty set cannot have and floors variances; how many sets that was.
-  int64_t prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used) const {
+  LateNumber prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used) const {
     set.mean = set.mean.masked_fill(small, empty_mean_);
     set.variance = set.variance.masked_fill(small, 0);
     set.weight = set.weight.masked_fill(small, 0);
@@ -74,7 +75,7 @@ class Comparer {
       acts = acts.logical_or(set.variance.lt(floor_).logical_and(used));
       set.variance = set.variance.clamp_min(floor_);
     }
-    return acts.sum().item<int64_t>();
+    return LateNumber(acts.sum());
   }
 
   at::Tensor value(const FairKlMoments& a, const FairKlMoments& c, bool positive) const {
@@ -213,8 +214,9 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   result.value = parts.value.to(all.z.scalar_type());
   result.per_anchor = at::full({all.z.size(0)}, nan, all.z.options().requires_grad(false)).index_copy(0, known, own);
   result.anchors = all.z.size(0);
-  result.anchors_used = result.per_anchor.isnan().logical_not().sum().item<int64_t>();
-  result.clamped = positive.acted + negative.acted;
+  result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
+  result.clamped = positive.acted;
+  result.clamped += negative.acted;
   return result;
 }
 

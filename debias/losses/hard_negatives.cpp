@@ -12,11 +12,13 @@ namespace {
 
 constexpr char kHardNegativesName[] = "hard_negatives";
 
-PairSum negatives_to(double exponent) { return {PairSet::kUnequal, exponent}; }
+PairSum negatives_to(double exponent, bool constant = false) { return {PairSet::kUnequal, exponent, constant}; }
 
 WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& options) {
   const double beta = options.beta();
-  const auto sums = log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta), negatives_to(2 * beta)});  // the last: evidence
+  // The last is evidence.
+  const auto sums =
+      log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta, options.detach_weights()), negatives_to(2 * beta, true)});
   const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
   return {estimate_losses({.log_sum = log_normalised(weighted, rows.negatives),
                            .mean_positive = rows.positives.log_mean,

@@ -22,18 +22,19 @@ WeightedRows weighted_rows(const ViewPair& pair, double temperature, const char*
 
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
                                         const std::function<WeightedLosses(const WeightedRows&)>& losses) {
-  double sample_sizes = 0, total = 0;
+  LateNumber sample_sizes;
+  double total = 0;
   const auto pair_losses = [&](const ViewPair& pair) {
     const WeightedRows rows = weighted_rows(pair, temperature, objective);
     if (rows.negatives == 0) return no_negatives(rows.positives.numerator);
     WeightedLosses own = losses(rows);
     const double share = pair.rows.defined() ? static_cast<double>(rows.pairs.size()) : 1;
-    sample_sizes += own.effective_sample_size * share;
+    sample_sizes += own.effective_sample_size.times(share);
     total += share;
     return std::move(own.losses);
   };
   ObjectiveResult result = mean_over_view_pairs(input, scale, objective, pair_losses);
-  if (total > 0) result.effective_sample_size = sample_sizes / total;
+  if (total > 0) result.effective_sample_size = sample_sizes.over(total);
   return result;
 }
 
@@ -44,9 +45,9 @@ at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives) {
   return value.detach() + (own - own.detach());
 }
 
-double effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives) {
+LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives) {
   const at::Tensor sizes = (2 * log_weights.detach() - log_squares.detach()).to(at::kDouble).exp();
-  return sizes.clamp(1, static_cast<double>(negatives)).mean().item<double>();
+  return LateNumber(sizes.clamp(1, static_cast<double>(negatives)).mean());
 }
 
 }  // namespace debias

@@ -22,7 +22,7 @@ struct WeightedRows {
 
 struct WeightedLosses {
   AnchorLosses losses;
-  double effective_sample_size = 0;
+  LateNumber effective_sample_size;
 };
 
 // The mean of the two-view losses over all pairs of views, with evidence. `input` from checked_views; a sample without negatives costs
@@ -41,6 +41,6 @@ struct WeightedSum {
 at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives);
 
 // The mean over rows of sum(w)^2 / sum(w^2), which lies in [1, N], from the logs of both sums.
-double effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives);
+LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives);
 
 }  // namespace debias

@@ -40,7 +40,7 @@ AnchorLosses clamped(const NegativesEstimate& given, const Scaled& raw) {
   const at::Tensor acts = raw.ng.lt((log_floor - raw.shift).exp() * (1 - slack)).logical_or(raw.ng.le(0));
   const at::Tensor substitute = given.clamp == Clamp::kFallback ? given.log_sum : log_floor;
   const at::Tensor log_ng = substitute.where(acts, raw.ng.where(acts.logical_not(), 1).log() + raw.shift);
-  return {.loss = log_one_plus_exp(log_ng - given.positive), .used = {}, .clamped = acts.sum().item<int64_t>(), .min_estimate = {}};
+  return {.loss = log_one_plus_exp(log_ng - given.positive), .used = {}, .clamped = LateNumber(acts.sum()), .min_estimate = {}};
 }
 
 }  // namespace

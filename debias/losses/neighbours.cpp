@@ -97,7 +97,7 @@ ObjectiveResult neighbour_loss(const at::Tensor& scores, const NeighbourOptions&
         losses_of(negative.log_sum.index_select(0, own), of_row.index_select(0, own), positive.index_select(0, own), N, options.tau_plus());
     losses = losses.index_copy(0, own, found.loss);
     result.clamped += found.clamped;
-    if (found.min_estimate) result.min_estimate = std::min(result.min_estimate.value_or(INFINITY), *found.min_estimate);
+    keep_smallest(result.min_estimate, found.min_estimate);
   }
   const at::Tensor sums = at::zeros({B}, losses.options()).index_add(0, pairs.row, losses);
   const at::Tensor rows = sums / pairs.count.to(losses.scalar_type());

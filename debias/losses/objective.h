@@ -19,6 +19,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/losses/late_number.h"
 #include "debias/pairs/engine.h"
 #include "debias/pairs/row_share.h"
 
@@ -49,6 +50,9 @@ struct ObjectiveInput {
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
   bool bfloat16_products = false;
+  // The caller vouches for what else is tested, which makes the host wait for a device: that samples differ, that labels and bias values lie
+  // in their ranges, and that no row of z, keys or positives is longer than 1.
+  bool vouched = false;
 };
 
 // A value with its evidence.
@@ -56,11 +60,11 @@ struct ObjectiveResult {
   at::Tensor value;       // 0-d, in the dtype of z (float32 for bfloat16)
   at::Tensor per_anchor;  // [anchors], view-major; but for regularisers in the value's graph; NaN for an anchor dropped from it
   int64_t anchors = 0;
-  int64_t anchors_used = 0;
-  int64_t clamped = 0;                 // anchors whose clamp, floor or fall-back acted (summed over view pairs)
-  std::optional<double> min_estimate;  // the smallest estimate before it acted
+  LateNumber anchors_used;
+  LateNumber clamped;                      // anchors whose clamp, floor or fall-back acted (summed over view pairs)
+  std::optional<LateNumber> min_estimate;  // the smallest estimate before it acted
   // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
-  std::optional<double> effective_sample_size;
+  std::optional<LateNumber> effective_sample_size;
   Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
 
   bool fused() const { return engine == Engine::kFused; }

@@ -31,8 +31,8 @@ PairKeys pair_keys(const ObjectiveInput& input, int64_t views, const char* objec
   at::Tensor sample = checked(input.samples, samples, device, "sample keys", objective);
   if (!sample.defined()) {
     sample = at::arange(samples, at::TensorOptions(at::kLong).device(device));
-  } else if (input.keys.defined()) {
-    // Several anchors of one sample are as good as one.
+  } else if (input.keys.defined() || input.vouched) {
+    // With keys, several anchors of one sample are as good as one.
   } else if (const at::Tensor sorted = std::get<0>(sample.sort()); sorted.slice(0, 1).eq(sorted.slice(0, 0, -1)).any().item<bool>()) {
     throw data_error("{}: sample keys: two samples of the batch have one key; number the occurrences of a repeated sample", objective);
   }

@@ -67,6 +67,7 @@ Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char
   Rows rows = {.anchors = input.keys.defined() ? input.z : two_views(pair),
                .group = {},
                .temperature = temperature,
+               .within_unit = input.vouched,
                .engine = input.engine,
                .memory_budget = input.memory_budget,
                .bfloat16_products = input.bfloat16_products,

@@ -71,7 +71,7 @@ class BlockedLogSums : public Function<BlockedLogSums> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& anchors, const at::Tensor& keys, const Rows& rows,
                             const std::vector<PairSum>& requests) {
     const RowBlocks blocks = blocks_of(anchors, keys, rows);
-    const double largest = blocks.largest_score();
+    const double largest = rows.within_unit ? 1 / rows.temperature : blocks.largest_score();
     at::Tensor sums =
         at::full({static_cast<int64_t>(requests.size()), anchors.size(0)}, kLogOfNothing, anchors.options().dtype(at::kDouble));
     const bool grouped = any_of(requests, PairSet::kUnequal) || any_of(requests, PairSet::kEqual);
@@ -98,13 +98,15 @@ class BlockedLogSums : public Function<BlockedLogSums> {
     RowBlocks::remember(context, rows);
     context->saved_data["largest"] = largest;
     std::vector<double> factors;
-    std::vector<int64_t> sets;
+    std::vector<int64_t> sets, constant;
     for (const auto& request : requests) {
+      constant.push_back(request.constant);
       factors.push_back(request.multiplier);
       sets.push_back(static_cast<int64_t>(request.set));
     }
     context->saved_data["multipliers"] = factors;
     context->saved_data["sets"] = sets;
+    context->saved_data["constant"] = constant;
     return sums.to(anchors.scalar_type());
   }
 
@@ -116,13 +118,12 @@ class BlockedLogSums : public Function<BlockedLogSums> {
     if (!grads[0].defined()) return returned(gradients, blocks.square(), 2);
     std::vector<PairSum> requests;
     const auto factors = context->saved_data["multipliers"].toDoubleVector();
-    const auto sets = context->saved_data["sets"].toIntVector();
-    for (size_t r = 0; r < sets.size(); ++r) requests.push_back({static_cast<PairSet>(sets[r]), factors[r]});
+    const auto sets = context->saved_data["sets"].toIntVector(), constant = context->saved_data["constant"].toIntVector();
+    for (size_t r = 0; r < sets.size(); ++r) requests.push_back({static_cast<PairSet>(sets[r]), factors[r], constant[r] != 0});
     const double largest = context->saved_data["largest"].toDouble();
     const at::Tensor there = saved[2].gt(kLogOfNothing / 2), upstream = grads[0].to(at::kDouble).where(there, 0);
     std::vector<Multiple> used = multiples(requests);
-    const at::Tensor nonzero = upstream.ne(0).any(1).cpu();  // a request whose gradient is nothing (evidence, a clamped estimate) is free
-    for (auto& multiple : used) std::erase_if(multiple.requests, [&](size_t r) { return !nonzero[static_cast<int64_t>(r)].item<bool>(); });
+    for (auto& multiple : used) std::erase_if(multiple.requests, [&](size_t r) { return requests[r].constant; });
     std::erase_if(used, [](const Multiple& multiple) { return multiple.requests.empty(); });
     blocks.each([&](const Block& block) {
       const at::Tensor equal = blocks.equal(block);

@@ -20,10 +20,12 @@ Engine noted(const Rows& rows) {
 // The sums of z_a . k_j / t over equal keys, from the groups' sums of keys.
 at::Tensor equal_sums_by_group(const Rows& rows) {
   const at::Tensor anchors = rows.flat(), keys = rows.flat_keys();
-  const at::Tensor index = std::get<1>(at::_unique(at::cat({rows.group, rows.groups_of_keys()}), true, true));
-  const int64_t groups = index.numel() == 0 ? 0 : index.max().item<int64_t>() + 1;
-  const at::Tensor sums = at::zeros({groups, keys.size(1)}, keys.options()).index_add(0, index.slice(0, rows.size()), keys);
-  at::Tensor equal = sums.index_select(0, index.slice(0, 0, rows.size()));
+  if (keys.size(0) == 0) return (anchors * 0).sum(1);
+  const at::Tensor sorted = std::get<0>(rows.groups_of_keys().sort());  // a group's place is that of its first key there
+  const at::Tensor sums = at::zeros_like(keys).index_add(0, at::searchsorted(sorted, rows.groups_of_keys()), keys);
+  const at::Tensor place = at::searchsorted(sorted, rows.group).clamp_max(keys.size(0) - 1);
+  at::Tensor equal = sums.index_select(0, place);
+  if (!rows.square()) equal = equal.where(sorted.index_select(0, place).eq(rows.group).unsqueeze(1), 0);
   if (const auto self = rows.self_key()) equal = equal - keys.slice(0, *self, *self + rows.size());
   return (anchors * equal).sum(1) / rows.temperature;
 }
@@ -44,8 +46,10 @@ at::Tensor linear_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term
 
 }  // namespace
 
-std::vector<at::Tensor> log_sums(const Rows& rows, const std::vector<PairSum>& requests) {
-  switch (noted(rows)) {
+namespace {
+
+std::vector<at::Tensor> log_sums_by(Engine engine, const Rows& rows, const std::vector<PairSum>& requests) {
+  switch (engine) {
     case Engine::kFused:
       return fused_log_sums(rows, requests);
     case Engine::kBlocked:
@@ -53,6 +57,16 @@ std::vector<at::Tensor> log_sums(const Rows& rows, const std::vector<PairSum>& r
     default:
       return dense_log_sums(rows, requests);
   }
+}
+
+}  // namespace
+
+std::vector<at::Tensor> log_sums(const Rows& rows, const std::vector<PairSum>& requests) {
+  std::vector<at::Tensor> sums = log_sums_by(noted(rows), rows, requests);
+  for (size_t r = 0; r < requests.size(); ++r) {
+    if (requests[r].constant) sums[r] = sums[r].detach();
+  }
+  return sums;
 }
 
 std::vector<at::Tensor> ranked_log_sums(const Rows& rows, const std::vector<RankedSum>& requests) {

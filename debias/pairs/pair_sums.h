@@ -21,6 +21,7 @@ namespace debias {
 struct PairSum {
   PairSet set = PairSet::kUnequal;
   double multiplier = 1;  // k
+  bool constant = false;  // no gradient goes through it
 };
 
 // One [n] for each request; kLogOfNothing where a set is empty.

@@ -13,9 +13,8 @@ constexpr int64_t kManyPairs = int64_t{1} << 20;
 bool takes_fused(const Rows& rows) { return rows.square() && rows.anchors.is_cpu() && rows.anchors.scalar_type() == at::kFloat; }
 
 at::Tensor members(const at::Tensor& group, const at::Tensor& of) {  // of each anchor's group, how many of `of`
-  const at::Tensor index = std::get<1>(at::_unique(at::cat({group, of}), true, true));
-  const at::Tensor counts = at::bincount(index.slice(0, group.size(0)), {}, index.max().item<int64_t>() + 1);
-  return counts.index_select(0, index.slice(0, 0, group.size(0)));
+  const at::Tensor sorted = std::get<0>(of.sort());
+  return at::searchsorted(sorted, group, /*out_int32=*/false, /*right=*/true) - at::searchsorted(sorted, group);
 }
 
 }  // namespace
@@ -62,8 +61,8 @@ at::Tensor excluded(const Rows& rows, PairSet set, int64_t begin, int64_t end) {
 }
 
 at::Tensor class_groups(const at::Tensor& label, const at::Tensor& sample) {
-  const at::Tensor index = std::get<1>(at::_unique(sample, true, true));
-  return label.where(label.ge(0), -1 - index);  // negative: one group for each sample of unknown label
+  const at::Tensor place = at::searchsorted(std::get<0>(sample.sort()), sample);
+  return label.where(label.ge(0), -1 - place);  // negative: one group for each sample of unknown label
 }
 
 }  // namespace debias

@@ -30,6 +30,7 @@ struct Rows {
   at::Tensor key_group{};         // int64 [m], with keys
   std::optional<int64_t> self{};  // with keys: key self + a is anchor a itself; none: no key is an anchor
   double temperature = 1;         // t
+  bool within_unit = false;       // no anchor or key is longer than 1; where that is not known, the blocked engine looks
   Engine engine = Engine::kAuto;
   int64_t memory_budget = kDefaultMemoryBudget;
   bool bfloat16_products = false;                 // the fused engine may round rows where it multiplies them

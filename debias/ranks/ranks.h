@@ -44,6 +44,8 @@ class RankLost : public Error {
   using Error::Error;
 };
 
+struct RankLinks;
+
 class Ranks {
  public:
   enum class Channel { kRows, kStatistics, kSums };  // groups of their own, so that their orders cannot mix
@@ -93,11 +95,10 @@ class Ranks {
   Traffic traffic(Channel channel) const;
 
  private:
-  struct State;
   std::string await(const std::string& key, int64_t of_rank) const;
 
   Place place_;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<RankLinks> links_;
 };
 
 // Runs `work` as one of the ranks: the others are told what it throws, which is then thrown on as what failed() makes of it.

@@ -82,7 +82,7 @@ class Cmc final : public Method {
   }
 
  protected:
-  StepReport differentiate(const Batch& batch, int64_t step) override {
+  Evaluated differentiate(const Batch& batch, int64_t step) override {
     const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
     const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
     features_ = unit_rows(halves);  // [B, 2, D]
@@ -93,10 +93,9 @@ class Cmc final : public Method {
       if (term.kind() != InputKind::kPairs) return term.objective()(input);
       return on_scores(term) ? by_scores(term, step) : by_keys(term, input);
     });
-    count_false_negatives(batch, evaluated.report.evidence);
-    check_finite(output, batch, evaluated);
-    backward(evaluated.total);
-    return evaluated.report;
+    count_false_negatives(batch, evaluated);
+    backward(evaluated, output);
+    return evaluated;
   }
 
   void after_update(const Batch&) override {
@@ -151,11 +150,11 @@ class Cmc final : public Method {
   }
 
   // Of a batch's anchors and its draws: what tau_plus is an estimate of. A sample of the draws is enough.
-  void count_false_negatives(const Batch& batch, Evidence& evidence) const {
+  void count_false_negatives(const Batch& batch, Evaluated& evaluated) const {
     const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, shared_);
     const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(shared_));
-    evidence.labelled_negatives = known.sum().item<int64_t>();
-    evidence.false_negatives = known.logical_and(label.eq(drawn)).sum().item<int64_t>();
+    evaluated.labelled_negatives = LateNumber(known.sum());
+    evaluated.false_negatives = LateNumber(known.logical_and(label.eq(drawn)).sum());
   }
 
   CmcOptions options_;

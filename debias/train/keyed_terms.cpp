@@ -39,12 +39,12 @@ ObjectiveResult joined(const std::vector<ObjectiveResult>& parts, double share) 
     all.anchors += part.anchors;
     all.anchors_used += part.anchors_used;
     all.clamped += part.clamped;
-    if (part.min_estimate) all.min_estimate = std::min(all.min_estimate.value_or(INFINITY), *part.min_estimate);
-    if (part.effective_sample_size) all.effective_sample_size = *all.effective_sample_size + *part.effective_sample_size;
+    keep_smallest(all.min_estimate, part.min_estimate);
+    if (part.effective_sample_size) *all.effective_sample_size += *part.effective_sample_size;
   }
   all.value = all.value * share;
   all.per_anchor = at::cat(per_anchor);
-  if (all.effective_sample_size) *all.effective_sample_size /= static_cast<double>(parts.size());
+  if (all.effective_sample_size) all.effective_sample_size = all.effective_sample_size->over(static_cast<double>(parts.size()));
   return all;
 }
 

@@ -108,8 +108,13 @@ void Method::join_gradients() const {
   parts_.ranks->take_from_leader(wholes);  // the same already, unless the machines round differently
 }
 
-void Method::backward(const at::Tensor& loss) {
-  if (loss.requires_grad()) loss.backward();
+void Method::backward(Evaluated& evaluated, const ModelOutput& output, const std::pair<const char*, at::Tensor>& more) {
+  evaluated.watched = {{"features", output.features}, {"projection", output.projection}};
+  if (more.second.defined()) evaluated.watched.emplace_back(more);
+  if (evaluated.logits.defined()) {
+    evaluated.watched.emplace_back("logits", evaluated.logits.unflatten(0, {output.features.size(1), -1}).transpose(0, 1));
+  }
+  if (evaluated.total.requires_grad()) evaluated.total.backward();  // a batch without a pair to compare can leave a constant
 }
 
 ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const {
@@ -133,80 +138,122 @@ ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const Mode
   input.prior = term.prior();
   input.bfloat16_products = parts_.loss_precision == Precision::kBf16;
   input.row_share = row_share_.get();
+  input.vouched = true;  // by sample_keys(), unit_rows() and the data set
   if (term.kind() == InputKind::kPairs) input.engine = parts_.pair_engine;
   return input;
-}
-
-void Method::take(const Term& term, const ObjectiveResult& found, Evaluated& evaluated) {
-  evaluated.add(found.value * term.weight());
-  const auto size = found.effective_sample_size;
-  evaluated.report.evidence.terms.push_back({.steps = 1,
-                                             .loss_sum = found.value.item<double>(),
-                                             .anchors = found.anchors,
-                                             .clamped = found.clamped,
-                                             .min_estimate = found.min_estimate,
-                                             .sample_size_steps = size ? 1 : 0,
-                                             .sample_size_sum = size.value_or(0)});
 }
 
 Method::Evaluated Method::evaluate(const ModelOutput& output, const Batch& batch,
                                    const std::function<ObjectiveResult(const Term&, const at::Tensor& logits)>& loss_of) const {
   Evaluated evaluated;
   if (model().classifier != nullptr) evaluated.logits = model().classifier->logits(output.features);
-  for (const auto& term : terms_) take(term, loss_of(term, evaluated.logits), evaluated);
-  evaluated.report.loss = evaluated.total.item<double>();
+  for (const auto& term : terms_) {
+    evaluated.terms.push_back(loss_of(term, evaluated.logits));
+    evaluated.values.emplace_back(evaluated.terms.back().value);
+    evaluated.add(evaluated.terms.back().value * term.weight());
+  }
+  evaluated.loss = LateNumber(evaluated.total);
   if (model().classifier != nullptr) train_classifier(on_device(batch.labels).repeat({output.features.size(1)}), evaluated);
   return evaluated;
 }
 
 void Method::train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const {
-  ClassifierEvidence& evidence = evaluated.report.evidence.classifier;
   const at::Tensor known = labels.ge(0);
-  evidence.rows = known.sum().item<int64_t>();
-  evidence.correct = evaluated.logits.detach().argmax(1).eq(labels).logical_and(known).sum().item<int64_t>();
+  evaluated.classifier.rows = LateNumber(known.sum());
+  evaluated.classifier.correct = LateNumber(evaluated.logits.detach().argmax(1).eq(labels).logical_and(known).sum());
   const bool has_term = std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.on() == TermInput::kLogits; });
   if (has_term) return;
-  const at::Tensor loss = cross_entropy(evaluated.logits, labels).value;
-  evidence.loss_steps = 1;
-  evidence.loss_sum = loss.item<double>();
-  if (model().classifier->flows()) evaluated.report.loss += evidence.loss_sum;
+  const at::Tensor loss = cross_entropy({.z = evaluated.logits, .labels = labels, .vouched = true}).value;
+  evaluated.classifier.loss = LateNumber(loss);
   evaluated.add(loss);
 }
 
-void Method::check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated,
-                          const std::pair<const char*, at::Tensor>& more) const {
-  const double loss = evaluated.total.item<double>();  // an objective need not carry a NaN of its rows into its value
-  if (std::isfinite(loss) && at::isfinite(output.features).all().item<bool>() && at::isfinite(output.projection).all().item<bool>()) return;
-  const int64_t V = output.features.size(1);
+std::vector<const LateNumber*> Method::numbers_of(const Evaluated& evaluated) {
+  std::vector<const LateNumber*> numbers = {&evaluated.loss, &evaluated.classifier.rows, &evaluated.classifier.correct,
+                                            &evaluated.labelled_negatives, &evaluated.false_negatives};
+  if (evaluated.classifier.loss) numbers.push_back(&*evaluated.classifier.loss);
+  for (const auto& value : evaluated.values) numbers.push_back(&value);
+  for (const auto& found : evaluated.terms) {
+    numbers.push_back(&found.clamped);
+    if (found.min_estimate) numbers.push_back(&*found.min_estimate);
+    if (found.effective_sample_size) numbers.push_back(&*found.effective_sample_size);
+  }
+  return numbers;
+}
+
+Evidence Method::evidence_of(const Evaluated& evaluated) const {
+  Evidence evidence;
+  for (size_t i = 0; i < evaluated.terms.size(); ++i) {
+    const ObjectiveResult& found = evaluated.terms[i];
+    const auto& size = found.effective_sample_size;
+    evidence.terms.push_back({.steps = 1,
+                              .loss_sum = evaluated.values[i],
+                              .anchors = found.anchors,
+                              .clamped = static_cast<int64_t>(found.clamped),
+                              .min_estimate = found.min_estimate,
+                              .sample_size_steps = size ? 1 : 0,
+                              .sample_size_sum = size ? size->value() : 0});
+  }
+  const auto& classifier = evaluated.classifier;
+  evidence.classifier.rows = static_cast<int64_t>(classifier.rows);
+  evidence.classifier.correct = static_cast<int64_t>(classifier.correct);
+  if (classifier.loss) {
+    evidence.classifier.loss_steps = 1;
+    evidence.classifier.loss_sum = *classifier.loss;
+  }
+  evidence.labelled_negatives = static_cast<int64_t>(evaluated.labelled_negatives);
+  evidence.false_negatives = static_cast<int64_t>(evaluated.false_negatives);
+  evidence.neighbour_pairs = evaluated.neighbours.pairs;
+  evidence.next_hits = evaluated.neighbours.next;
+  evidence.previous_hits = evaluated.neighbours.previous;
+  return evidence;
+}
+
+StepReport Method::read(const Evaluated& evaluated, const Batch& batch) const {
+  std::vector<at::Tensor> norms;
+  for (const auto& [name, parameter] : model().named_parameters()) {
+    if (parameter.grad().defined()) norms.push_back(at::linalg_vector_norm(parameter.grad()));
+  }
+  const LateNumber norm = norms.empty() ? LateNumber() : LateNumber(at::linalg_vector_norm(at::stack(norms)));
+  // An objective need not carry a NaN of its rows into its value, so the rows are looked at too.
+  const LateNumber total(evaluated.total), features(at::isfinite(evaluated.watched[0].second).all()),
+      projection(at::isfinite(evaluated.watched[1].second).all());
+  std::vector<const LateNumber*> late = numbers_of(evaluated);
+  late.insert(late.end(), {&norm, &total, &features, &projection});
+  LateNumber::read(late);
+
+  if (!std::isfinite(total) || features == 0 || projection == 0) refuse(evaluated, batch, total);
+  StepReport report;
+  report.loss = evaluated.loss;
+  if (model().classifier != nullptr && model().classifier->flows() && evaluated.classifier.loss) report.loss += *evaluated.classifier.loss;
+  if (!std::isfinite(norm)) refuse_gradient(batch, report.loss);
+  report.grad_norm = norm;
+  report.evidence = evidence_of(evaluated);
+  return report;
+}
+
+void Method::refuse(const Evaluated& evaluated, const Batch& batch, double loss) {
   const auto own_begin = batch.ids.begin() + batch.first_row;
   for (const auto& [name, input] : batch.inputs) {
     if (at::isfinite(input).all().item<bool>()) continue;
     const std::vector<int64_t> own(own_begin, own_begin + input.size(1));
     throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(input.transpose(0, 1), own));
   }
-  std::vector<std::pair<std::string, at::Tensor>> suspects = {{"features", output.features}, {"projection", output.projection}, more};
-  if (evaluated.logits.defined()) suspects.emplace_back("logits", evaluated.logits.unflatten(0, {V, -1}).transpose(0, 1));
-  for (const auto& [name, rows] : suspects) {
-    if (!rows.defined() || at::isfinite(rows).all().item<bool>()) continue;
+  for (const auto& [name, rows] : evaluated.watched) {
+    if (at::isfinite(rows).all().item<bool>()) continue;
     throw numeric_error("the loss is {}: tensor '{}' is not finite for samples {}", loss, name, bad_samples(rows, batch.ids));
   }
   throw numeric_error("the loss is {}: tensor 'loss' is not finite though the projection is, for samples {}", loss,
                       first_samples(batch.ids));
 }
 
-double Method::checked_norm(const StepReport& report, const Batch& batch) const {
-  std::vector<at::Tensor> norms;
-  for (const auto& [name, parameter] : model().named_parameters()) {
-    if (parameter.grad().defined()) norms.push_back(at::linalg_vector_norm(parameter.grad()));
-  }
-  const double norm = norms.empty() ? 0.0 : at::linalg_vector_norm(at::stack(norms)).item<double>();
-  if (std::isfinite(norm)) return norm;
+void Method::refuse_gradient(const Batch& batch, double loss) const {
   for (const auto& [name, parameter] : model().named_parameters()) {
     if (!parameter.grad().defined() || at::isfinite(parameter.grad()).all().item<bool>()) continue;
-    throw numeric_error("the loss is {}, but the gradient of tensor '{}' is not finite for samples {}", report.loss, name,
+    throw numeric_error("the loss is {}, but the gradient of tensor '{}' is not finite for samples {}", loss, name,
                         first_samples(batch.ids));
   }
-  throw numeric_error("the loss is {}, but the norm of the gradient overflows", report.loss);
+  throw numeric_error("the loss is {}, but the norm of the gradient overflows", loss);
 }
 
 StepReport Method::run(const Batch& batch, int64_t step) {
@@ -216,10 +263,10 @@ StepReport Method::run(const Batch& batch, int64_t step) {
   try {
     const SharedNorm shared(norm_peers_.get());
     parts_.optimizers.zero_grad();
-    report = differentiate(batch, step);
+    const Evaluated evaluated = differentiate(batch, step);
     join_gradients();
     statistics.join();
-    report.grad_norm = checked_norm(report, batch);
+    report = read(evaluated, batch);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;
     throw numeric_error(

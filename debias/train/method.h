@@ -16,6 +16,8 @@
 
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
+#include "debias/losses/neighbours.h"
+#include "debias/losses/objective.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/evidence.h"
 #include "debias/train/image_batches.h"
@@ -70,18 +72,27 @@ class Method {
   virtual void load(const SafetensorsFile& /*file*/) {}
 
  protected:
-  // `total` is what the backward pass starts from: the loss, and beside it the cross-entropy of a probe.
+  // What a step has computed, none of which the host has read yet: each reading would make it wait for a device.
   struct Evaluated {
-    at::Tensor total;
+    at::Tensor total;   // what the backward pass starts from: the loss, and beside it the cross-entropy of a probe
     at::Tensor logits;  // [V*B, C], undefined without a classifier
-    StepReport report;
+    std::vector<ObjectiveResult> terms;
+    std::vector<LateNumber> values;  // of the terms
+    LateNumber loss;                 // of all together
+    struct {
+      LateNumber rows, correct;
+      std::optional<LateNumber> loss;  // where it trains the classifier
+    } classifier;
+    LateNumber labelled_negatives, false_negatives;
+    NeighbourHits neighbours;
+    std::vector<std::pair<std::string, at::Tensor>> watched;  // [B, ...], which must be finite
 
     void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
   };
 
   // Forward, losses and backward of one batch. With several ranks, what depends on parameters beside the classifier's lies before
   // of_all_ranks(), and losses and classifier behind it: every rank computes them, and only gradients of the former are summed.
-  virtual StepReport differentiate(const Batch& batch, int64_t step) = 0;
+  virtual Evaluated differentiate(const Batch& batch, int64_t step) = 0;
   virtual void after_update(const Batch& /*batch*/) {}
   virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
 
@@ -91,14 +102,11 @@ class Method {
 
   // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples.
   ObjectiveInput input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const;
-  static void take(const Term& term, const ObjectiveResult& found, Evaluated& evaluated);
   // All terms and the classifier, once `loss_of` has said what a term comes to.
   Evaluated evaluate(const ModelOutput& output, const Batch& batch,
                      const std::function<ObjectiveResult(const Term&, const at::Tensor& logits)>& loss_of) const;
-  static void backward(const at::Tensor& loss);  // a batch without a pair to compare can leave a constant
-  // `more`: a tensor [B, ...] of the method's own that the losses read.
-  void check_finite(const ModelOutput& output, const Batch& batch, const Evaluated& evaluated,
-                    const std::pair<const char*, at::Tensor>& more = {"", {}}) const;
+  // From the total back to `output`, which is watched, and so is `more`: a tensor [B, ...] of the method's own that the losses read.
+  static void backward(Evaluated& evaluated, const ModelOutput& output, const std::pair<const char*, at::Tensor>& more = {"", {}});
 
   const Model& model() const { return parts_.model; }
   const MethodParts& parts() const { return parts_; }
@@ -120,7 +128,12 @@ class Method {
  private:
   void join_gradients() const;
   void train_classifier(const torch::Tensor& labels, Evaluated& evaluated) const;
-  double checked_norm(const StepReport& report, const Batch& batch) const;
+  // Waits for the step: its numbers, or a numeric error that names what is not finite.
+  StepReport read(const Evaluated& evaluated, const Batch& batch) const;
+  static std::vector<const LateNumber*> numbers_of(const Evaluated& evaluated);
+  Evidence evidence_of(const Evaluated& evaluated) const;
+  [[noreturn]] static void refuse(const Evaluated& evaluated, const Batch& batch, double loss);
+  [[noreturn]] void refuse_gradient(const Batch& batch, double loss) const;
 
   MethodParts parts_;
   TermSet terms_;

@@ -49,7 +49,7 @@ class Moco final : public Method {
     return all;
   }
 
-  StepReport differentiate(const Batch& batch, int64_t) override {
+  Evaluated differentiate(const Batch& batch, int64_t) override {
     // Direction d asks with view d and has the other view's keys.
     const int64_t directions = *options_.symmetric() ? 2 : 1;
     const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
@@ -66,10 +66,9 @@ class Moco final : public Method {
       for (int64_t d = 0; d < directions; ++d) found.push_back(term.objective()(keyed(input, d, ids, labels)));
       return joined(found, 1.0 / static_cast<double>(directions));
     });
-    count_false_negatives(ids, labels, directions, evaluated.report.evidence);
-    check_finite(output, batch, evaluated, {"keys", keys_});
-    backward(evaluated.total);
-    return evaluated.report;
+    count_false_negatives(ids, labels, directions, evaluated);
+    backward(evaluated, output, {"keys", keys_});
+    return evaluated;
   }
 
   void after_update(const Batch& batch) override {
@@ -98,11 +97,11 @@ class Moco final : public Method {
   }
 
   // Of the pairs of an anchor and a key of another image that both have labels, those of one class.
-  void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evidence& evidence) const {
+  void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evaluated& evaluated) const {
     const at::Tensor key_ids = queue_ == nullptr ? ids : queue_->samples(), key_labels = queue_ == nullptr ? labels : queue_->labels();
     const at::Tensor known = labels.ge(0).unsqueeze(1).logical_and(key_labels.ge(0)).logical_and(ids.unsqueeze(1).ne(key_ids));
-    evidence.labelled_negatives = directions * known.sum().item<int64_t>();
-    evidence.false_negatives = directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum().item<int64_t>();
+    evaluated.labelled_negatives = LateNumber(directions * known.sum());
+    evaluated.false_negatives = LateNumber(directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum());
   }
 
   MocoOptions options_;

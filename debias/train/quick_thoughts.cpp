@@ -29,17 +29,16 @@ class QuickThoughts final : public Method {
   QuickThoughts(const QuickThoughtsOptions& options, MethodParts parts) : Method(std::move(parts)), options_(options) {}
 
  protected:
-  StepReport differentiate(const Batch& batch, int64_t) override {
+  Evaluated differentiate(const Batch& batch, int64_t) override {
     const at::Tensor own = model().encoder->forward(batch.input("words")[0]).unsqueeze(1);
     const at::Tensor features = of_all_ranks(own, batch);
     const at::Tensor pair = features.select(1, 0).unflatten(1, {2, -1});  // [B, 2, D]
     const at::Tensor scores = pair.select(1, 0).mm(pair.select(1, 1).t());
     const ModelOutput output = {features, features};
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor&) { return loss_of(term, scores); });
-    count_hits(scores, evaluated.report.evidence);
-    check_finite(output, batch, evaluated);
-    backward(evaluated.total);
-    return evaluated.report;
+    evaluated.neighbours = neighbour_hits(scores);
+    backward(evaluated, output);
+    return evaluated;
   }
 
  private:
@@ -52,13 +51,6 @@ class QuickThoughts final : public Method {
                                       .tau_plus(biased ? 0 : number_in(config, "tau_plus"))
                                       .denominator(official ? NeighbourNegatives::kOfficial : NeighbourNegatives::kNegatives);
     return neighbour_loss(scores / number_in(config, "temperature"), loss);
-  }
-
-  static void count_hits(const at::Tensor& scores, Evidence& evidence) {
-    const NeighbourHits hits = neighbour_hits(scores);
-    evidence.neighbour_pairs = hits.pairs;
-    evidence.next_hits = hits.next;
-    evidence.previous_hits = hits.previous;
   }
 
   QuickThoughtsOptions options_;

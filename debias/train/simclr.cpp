@@ -23,13 +23,12 @@ class Simclr final : public Method {
   using Method::Method;
 
  protected:
-  StepReport differentiate(const Batch& batch, int64_t) override {
+  Evaluated differentiate(const Batch& batch, int64_t) override {
     if (parts().micro_batch && *parts().micro_batch < batch.images().size(1)) return in_parts(batch);
     const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
-    const Evaluated evaluated = losses(output, batch);
-    check_finite(output, batch, evaluated);
-    backward(evaluated.total);
-    return evaluated.report;
+    Evaluated evaluated = losses(output, batch);
+    backward(evaluated, output);
+    return evaluated;
   }
 
  private:
@@ -38,7 +37,7 @@ class Simclr final : public Method {
                     [&](const Term& term, const at::Tensor& logits) { return term.objective()(input_of(term, batch, output, logits)); });
   }
 
-  StepReport in_parts(const Batch& batch) {
+  Evaluated in_parts(const Batch& batch) {
     const int64_t B = batch.images().size(1), size = *parts().micro_batch;
     BufferGuard buffers(networks());
     std::vector<at::Tensor> features, projections;
@@ -53,13 +52,12 @@ class Simclr final : public Method {
     ModelOutput whole = of_all_ranks({at::cat(features, 0), at::cat(projections, 0)}, batch);
     whole.features.requires_grad_();
     whole.projection.requires_grad_();
-    const Evaluated evaluated = losses(whole, batch);
-    check_finite(whole, batch, evaluated);
-    backward(evaluated.total);
+    Evaluated evaluated = losses(whole, batch);
+    backward(evaluated, whole);
     buffers.restore();
     for (int64_t begin = 0; begin < B; begin += size) carry_back(batch, whole, begin, std::min(begin + size, B));
     buffers.keep();
-    return evaluated.report;
+    return evaluated;
   }
 
   // The gradient of the whole batch's outputs through the images begin..end.

@@ -67,9 +67,12 @@ ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::
 
 ObjectiveValue with_evidence(const ObjectiveResult& result) {
   const double none = std::numeric_limits<double>::infinity();
-  const std::array<double, 6> numbers = {static_cast<double>(result.anchors),         static_cast<double>(result.anchors_used),
-                                         static_cast<double>(result.clamped),         result.min_estimate.value_or(none),
-                                         result.effective_sample_size.value_or(none), static_cast<double>(result.engine)};
+  const std::array<double, 6> numbers = {static_cast<double>(result.anchors),
+                                         result.anchors_used.value(),
+                                         result.clamped.value(),
+                                         result.min_estimate.value_or(none).value(),
+                                         result.effective_sample_size.value_or(none).value(),
+                                         static_cast<double>(result.engine)};
   return {result.value, result.per_anchor, at::tensor(numbers, at::kDouble).to(result.value.device())};
 }
 

@@ -81,13 +81,12 @@ class ShiftedPoints : public Method {
   using Method::Method;
 
  protected:
-  StepReport differentiate(const Batch& batch, int64_t) override {
+  Evaluated differentiate(const Batch& batch, int64_t) override {
     const ModelOutput output = forward(model(), batch.input("points") + batch.input("shift"), parts().forward);
-    const Evaluated evaluated = evaluate(
+    Evaluated evaluated = evaluate(
         output, batch, [&](const Term& term, const at::Tensor& logits) { return term.objective()(input_of(term, batch, output, logits)); });
-    check_finite(output, batch, evaluated);
-    backward(evaluated.total);
-    return evaluated.report;
+    backward(evaluated, output);
+    return evaluated;
   }
 };
 

@@ -1,0 +1,81 @@
+// What joins a process to the others: the store at which they meet, its beats, and a group for each kind of exchange. ranks.h is what others
+// use.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/ranks/rank_beats.h"
+#include "debias/ranks/ranks.h"
+#include "debias/ranks/store.h"
+
+#ifndef USE_C10D_GLOO
+#define USE_C10D_GLOO
+#endif
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+namespace debias {
+
+inline constexpr const char* kGoOn = "the last checkpoint stands: go on with --resume";
+inline constexpr int64_t kLookAround = 12;  // beats for which the others are looked at, before they are called lost
+inline constexpr size_t kChannels = 3;
+
+std::string key_of(const char* what, int64_t number);
+RankLost told(const RankFailure& failure, int64_t size);
+
+struct RankLinks {
+  using Clock = std::chrono::steady_clock;
+  using Gloo = c10d::ProcessGroupGloo;
+
+  // Meets the others, as Ranks does.
+  RankLinks(const Place& where, const Rendezvous& meeting);
+  ~RankLinks();
+  RankLinks(const RankLinks&) = delete;
+  RankLinks& operator=(const RankLinks&) = delete;
+
+  // Starts an exchange over the channel's group, waits for it and adds to its traffic; what is thrown says who is lost.
+  template <class Start>
+  void exchange(Ranks::Channel channel, const char* what, int64_t bytes, const Start& start) {
+    const auto index = static_cast<size_t>(channel);
+    if (groups[index] == nullptr) throw lost(what, "an exchange failed before");
+    const auto begin = Clock::now();
+    const double cpu = cpu_seconds_now();
+    try {
+      start(*groups[index])->wait();
+    } catch (const std::exception& error) {
+      throw lost(what, error.what());
+    }
+    ++traffic[index].calls;
+    traffic[index].bytes += bytes;
+    traffic[index].seconds += std::chrono::duration<double>(Clock::now() - begin).count();
+    traffic[index].cpu_seconds += cpu_seconds_now() - cpu;
+  }
+
+  // After an exchange that failed, or where a rank is waited for in vain: what the one that failed said, or who is silent.
+  RankLost lost(const std::string& what, const std::string& reason);
+
+  Place place;
+  Rendezvous rendezvous;
+  std::chrono::milliseconds beat;
+  StorePointer store;
+  std::unique_ptr<RankBeats> beats;
+  std::array<c10::intrusive_ptr<Gloo>, kChannels> groups;
+  std::array<Traffic, kChannels> traffic;
+  int64_t sayings = 0;
+
+ private:
+  static double cpu_seconds_now();
+  void meet();
+  void connect();
+  void await_all(const char* what);
+  void await_leaving() const;
+  void require_one_size() const;
+  std::vector<int64_t> those_without(const char* what) const;
+  std::vector<int64_t> beats_of_all() const;
+  RankLost diagnosis(const std::string& what, const std::string& reason);
+};
+
+}  // namespace debias
