@@ -8,6 +8,7 @@
 #include "apps/debias/output_path.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/core/registry.h"
 #include "debias/sweep/sweep_plan.h"
 
@@ -68,8 +69,8 @@ std::string first_sentence(const std::string& text) {
 }
 
 std::string data_text(const Config& recipe) {
-  if (const Config* environment = recipe.find("environment")) {  // of an agent
-    const Config* task = environment->find("task");
+  if (is_agent_recipe(recipe)) {
+    const Config* task = recipe.find("environment")->find("task");
     return task == nullptr ? "" : "task " + task->text();
   }
   const Config* data = recipe.find("data");
