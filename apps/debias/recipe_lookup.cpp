@@ -80,6 +80,13 @@ std::string data_text(const Config& recipe) {
   return section_name(*train, "data set") + (root == nullptr ? "" : " in " + root->text());
 }
 
+std::string sweep_data_text(const Config& root, const std::string& path) {
+  const Config* grid = root.find("grid");
+  const Config* tasks = grid == nullptr ? nullptr : grid->find("environment.task");
+  if (tasks != nullptr && tasks->is_sequence()) return fmt::format("sweep, {} tasks", tasks->items().size());
+  return "sweep, " + data_text(sweep_base(root, path, find_recipe));
+}
+
 ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   constexpr std::string_view kTime = "Time: ";
   const std::string comment = head_comment(path);
@@ -88,7 +95,7 @@ ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   if (time != std::string::npos) recipe.time = first_sentence(comment.substr(time + kTime.size()));
   try {
     const Config root = read_yaml_file(path);
-    recipe.data = is_sweep(root) ? "sweep, " + data_text(sweep_base(root, path, find_recipe)) : data_text(root);
+    recipe.data = is_sweep(root) ? sweep_data_text(root, path) : data_text(root);
   } catch (const Error& error) {  // a file of someone else's in ./recipes
     recipe.summary = fmt::format("cannot be read: {}", error.what());
   }
