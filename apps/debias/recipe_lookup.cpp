@@ -8,6 +8,7 @@
 #include "apps/debias/output_path.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/core/registry.h"
 #include "debias/sweep/sweep_plan.h"
 
@@ -68,8 +69,8 @@ std::string first_sentence(const std::string& text) {
 }
 
 std::string data_text(const Config& recipe) {
-  if (const Config* environment = recipe.find("environment")) {  // of an agent
-    const Config* task = environment->find("task");
+  if (is_agent_recipe(recipe)) {
+    const Config* task = recipe.find("environment")->find("task");
     return task == nullptr ? "" : "task " + task->text();
   }
   const Config* data = recipe.find("data");
@@ -77,6 +78,13 @@ std::string data_text(const Config& recipe) {
   if (train == nullptr) return "";
   const Config* root = train->find("root");
   return section_name(*train, "data set") + (root == nullptr ? "" : " in " + root->text());
+}
+
+std::string sweep_data_text(const Config& root, const std::string& path) {
+  const Config* grid = root.find("grid");
+  const Config* tasks = grid == nullptr ? nullptr : grid->find("environment.task");
+  if (tasks != nullptr && tasks->is_sequence()) return fmt::format("sweep, {} tasks", tasks->items().size());
+  return "sweep, " + data_text(sweep_base(root, path, find_recipe));
 }
 
 ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
@@ -87,7 +95,7 @@ ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   if (time != std::string::npos) recipe.time = first_sentence(comment.substr(time + kTime.size()));
   try {
     const Config root = read_yaml_file(path);
-    recipe.data = is_sweep(root) ? "sweep, " + data_text(sweep_base(root, path, find_recipe)) : data_text(root);
+    recipe.data = is_sweep(root) ? sweep_data_text(root, path) : data_text(root);
   } catch (const Error& error) {  // a file of someone else's in ./recipes
     recipe.summary = fmt::format("cannot be read: {}", error.what());
   }

@@ -10,11 +10,13 @@
 #include <set>
 #include <string>
 
+#include "apps/debias/agent_runs.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/neighbour_evaluation.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/training_evaluation.h"
 #include "debias/core/error.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/run_folder.h"
 #include "debias/train/run_parts.h"
@@ -49,8 +51,20 @@ class SweepCheck {
       : plan_(plan), options_(options), progress_(progress), log_(log) {}
 
   CheckedPoint point(size_t number) {
-    const size_t seeds = plan_.seeds.size();
-    const Config& config = plan_.runs[number * seeds].recipe;
+    const Config& config = plan_.runs[number * plan_.seeds.size()].recipe;
+    return is_agent_recipe(config) ? of_agents(number, config) : of_encoders(number, config);
+  }
+
+ private:
+  CheckedPoint of_agents(size_t number, const Config& config) {
+    const Config resolved = resolved_agent(config);
+    require_same_trainings(number, resolved);
+    CheckedPoint checked = planned_agent(resolved, options_, environments_);
+    checked.recipe = resolved;
+    return checked;
+  }
+
+  CheckedPoint of_encoders(size_t number, const Config& config) {
     TrainInput input;
     input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
@@ -64,7 +78,7 @@ class SweepCheck {
     Recipe written = input.recipe;
     written.train.threads(read_recipe(config).train.threads());
     const Config resolved = resolve_recipe(written, *train);
-    for (size_t i = 0; i < seeds; ++i) require_same_training(plan_.runs[number * seeds + i], resolved);
+    require_same_trainings(number, resolved);
     check_evaluation(input.recipe, train, resolved, watch);
     if (images != nullptr) make_option_estimates(input.recipe, images, progress_, log_);
     CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
@@ -72,7 +86,12 @@ class SweepCheck {
     return checked;
   }
 
- private:
+  // Of every seed.
+  void require_same_trainings(size_t number, const Config& resolved) const {
+    const size_t seeds = plan_.seeds.size();
+    for (size_t i = 0; i < seeds; ++i) require_same_training(plan_.runs[number * seeds + i], resolved);
+  }
+
   std::shared_ptr<const SampleTable> samples(const Recipe& recipe, DataWatch& watch) {
     auto& opened = samples_[recipe.train_data.to_yaml()];
     if (opened == nullptr) opened = watch.open_samples("train", recipe.train_data);
@@ -113,7 +132,7 @@ class SweepCheck {
   Progress& progress_;
   Log& log_;
   std::map<std::string, std::shared_ptr<const SampleTable>> samples_;
-  std::set<std::string> evaluations_;
+  std::set<std::string> evaluations_, environments_;
   std::map<std::string, CheckedPoint> built_;
 };
 

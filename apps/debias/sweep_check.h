@@ -22,8 +22,9 @@ struct SweepCheckOptions {
   int64_t threads = 0;  // of those steps, where a recipe leaves it to the program; 0: all that there are
 };
 
-// By point. Every point's data are opened and its network is built (once for all points that share it), as training does at its start; a
-// run whose folder is there must train as it did. Throws what training would, with the sweep's file and the point in front.
+// By point. Every point's data are opened and its network is built (once for all points that share it), as training does at its start, or an
+// agent's environment; a run whose folder is there must train as it did. Throws what training would, with the sweep's file and the point in
+// front.
 std::vector<CheckedPoint> check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log);
 
 }  // namespace debias

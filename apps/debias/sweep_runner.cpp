@@ -59,12 +59,11 @@ class SweepJobs {
  private:
   void start(size_t number) {
     const SweepRun& run = plan_.runs[number];
-    const std::string recipe = write_run_recipe(plan_, run);
+    const std::vector<std::string> words = write_run_recipe(plan_, run);
     record(number, RunState::kRunning);
     log_.info(fmt::format("[{}/{}] {}: started", next_, to_do_.size(), run.name()));
     const int slot = free_slot();
-    running_.push_back(
-        {ChildProcess::start({"train", recipe, "--resume"}, log_path(run), share_of_cpus(slot, jobs_)), number, slot, SweepClock::now()});
+    running_.push_back({ChildProcess::start(words, log_path(run), share_of_cpus(slot, jobs_)), number, slot, SweepClock::now()});
   }
 
   int free_slot() const {
@@ -138,13 +137,15 @@ std::vector<size_t> runs_to_do(const SweepPlan& plan, const SweepRecord& record,
   return numbers;
 }
 
-std::string write_run_recipe(const SweepPlan& plan, const SweepRun& run) {
+std::vector<std::string> write_run_recipe(const SweepPlan& plan, const SweepRun& run) {
   const std::string path = plan.output + "/" + run.name() + ".yaml";
   std::error_code code;
   fs::create_directories(fs::path(path).parent_path(), code);
   if (code) throw resource_error("creating '{}': {}; choose another output", fs::path(path).parent_path().string(), code.message());
   write_file_atomically(path, run.recipe.to_yaml());
-  return path;
+  std::vector<std::string> words = run.verb();
+  words.insert(words.end(), {path, "--resume"});
+  return words;
 }
 
 void run_sweep(const SweepPlan& plan, const std::vector<size_t>& to_do, int jobs, StopSignals& signals, Log& log) {

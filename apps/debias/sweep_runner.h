@@ -1,4 +1,4 @@
-// Runs the runs of a sweep: `debias train OUTPUT/RUN.yaml --resume` for each, some at a time.
+// Runs the runs of a sweep: `debias train OUTPUT/RUN.yaml --resume`, or `debias rl train` of an agent, for each, some at a time.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,8 @@ bool is_finished(const std::string& output, const RecordedRun& run);
 // Numbers of the shard's runs that are not finished.
 std::vector<size_t> runs_to_do(const SweepPlan& plan, const SweepRecord& record, const Shard& shard);
 
-// The recipe of a run beside its folder: OUTPUT/RUN.yaml, which is returned.
-std::string write_run_recipe(const SweepPlan& plan, const SweepRun& run);
+// Writes the recipe of a run beside its folder, to OUTPUT/RUN.yaml, and returns the words after `debias` that run it.
+std::vector<std::string> write_run_recipe(const SweepPlan& plan, const SweepRun& run);
 
 // Goes on after a run that fails, and stops the runs in progress when a signal asks for it; the record says what became of each.
 void run_sweep(const SweepPlan& plan, const std::vector<size_t>& to_do, int jobs, StopSignals& signals, Log& log);

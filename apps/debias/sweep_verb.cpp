@@ -124,7 +124,11 @@ int print_sweep_plan(const SweepArguments& arguments, const SweepPlan& plan, con
 
 int print_commands(const SweepPlan& plan, const std::vector<size_t>& to_do) {
   std::string lines;
-  for (const size_t run : to_do) lines += fmt::format("debias train {} --resume\n", shell_word(write_run_recipe(plan, plan.runs[run])));
+  for (const size_t run : to_do) {
+    lines += "debias";
+    for (const auto& word : write_run_recipe(plan, plan.runs[run])) lines += " " + shell_word(word);
+    lines += "\n";
+  }
   print_lines(lines);
   return 0;
 }

@@ -20,6 +20,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/train/trainer.h"
 
@@ -189,7 +190,7 @@ int run_train(const TrainArguments& arguments) {
   }
   input.existing = existing_of(arguments);
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
-  if (config.find("environment") != nullptr) {
+  if (is_agent_recipe(config)) {
     throw usage_error("train: '{}' is the recipe of an agent; run debias rl train with it", arguments.recipe);
   }
   input.recipe = read_recipe(config);

@@ -80,8 +80,6 @@ std::unique_ptr<Objective> AgentRecipe::make_objective() const {
   return entry.make(objective, {"name", "positives"});
 }
 
-bool is_agent_recipe(const Config& root) { return root.is_map() && root.find("environment") != nullptr; }
-
 AgentRecipe read_agent_recipe(const Config& root) {
   if (!root.is_map()) throw usage_error("{}recipe: expected a map of sections, such as environment and agent", root.prefix());
   for (const auto& [key, value] : root.entries()) {

@@ -41,9 +41,6 @@ struct AgentRecipe {
   std::unique_ptr<Objective> make_objective() const;  // null where there is none
 };
 
-// Whether a recipe is one for agents: it has an `environment`.
-bool is_agent_recipe(const Config& root);
-
 // Usage errors in one line that name file, line and key.
 AgentRecipe read_agent_recipe(const Config& root);
 

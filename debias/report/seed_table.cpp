@@ -137,7 +137,9 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
   found.interval = seed_interval(found.values);
   if (!row.runs.empty()) {
     const auto& metric = found.metric.empty() ? metrics.front() : found.metric;
-    found.published = published_of(compared.runs[row.runs.front()], metric);
+    const RunRecord& first = compared.runs[row.runs.front()];
+    found.published = published_of(first, metric);
+    found.task = text_at_path(first.config, {"environment", "task"});
   }
   return found;
 }
@@ -159,8 +161,13 @@ bool has_variants(const std::vector<TableRow>& rows) {
   return std::ranges::any_of(rows, [&](const TableRow& row) { return row.variant != rows.front().variant; });
 }
 
-// Which rows are compared with each other: variants at one point of the grid; without variants, all.
-bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) { return !has_variants(rows) || rows[a].grid == rows[b].grid; }
+// Returns of different tasks say nothing of each other. A row without runs has none.
+bool share_a_task(const TableRow& a, const TableRow& b) { return a.task.empty() || b.task.empty() || a.task == b.task; }
+
+// Which rows are compared with each other: variants at one point of the grid; without variants, all of a task.
+bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
+  return share_a_task(rows[a], rows[b]) && (!has_variants(rows) || rows[a].grid == rows[b].grid);
+}
 
 std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against) {
   std::vector<TableDifference> differences;
@@ -176,7 +183,7 @@ std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, c
     for (size_t other = 0; reference == rows.size() && other <= i; ++other) {
       if (are_compared(rows, other, i)) reference = other;
     }
-    if (reference == i || rows[i].values.empty() || rows[reference].values.empty()) continue;
+    if (reference == i || rows[i].values.empty() || rows[reference].values.empty() || !share_a_task(rows[i], rows[reference])) continue;
     differences.push_back(difference_of(rows, i, reference));
   }
   return differences;

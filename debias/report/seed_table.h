@@ -24,7 +24,7 @@ enum class TableEpoch {
 
 struct SeedTableOptions {
   std::vector<std::string> metrics;  // the first of them that a row has; empty: what the sweep names, or what the runs expect
-  std::string against;               // label of the row that the others are compared with; empty: the first of each grid point
+  std::string against;               // label of the row that others of its task are compared with; empty: the first of each grid point
   TableEpoch epoch = TableEpoch::kAuto;
 };
 
@@ -43,6 +43,7 @@ struct TableRow {
   SeedInterval interval;
   double minutes = 0;  // of training, evaluations aside, the mean over its runs; NaN where none tells
   std::optional<Published> published;
+  std::string task = {};  // of an agent; rows of different ones are not compared
 };
 
 struct TableDifference {

@@ -18,66 +18,77 @@ struct Grid {
   bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }
 };
 
-bool in_percent(const SeedTable& table) { return table.unit == Unit::kShare; }
+// Shares in percent; other numbers as they are, all with the decimals that leave the largest mean four digits: 0.6931 of a loss, 850.3 of a
+// return.
+struct NumberStyle {
+  bool percent = false;
+  int decimals = 4;
 
-std::string shown(double value, bool percent, bool sign = false) {
-  if (std::isnan(value)) return "";
-  const double scaled = percent ? 100 * value : value;
-  return sign ? fmt::format("{:+.{}f}", scaled, percent ? 2 : 4) : fmt::format("{:.{}f}", scaled, percent ? 2 : 4);
-}
+  std::string shown(double value, bool sign = false) const {
+    if (std::isnan(value)) return "";
+    const double scaled = percent ? 100 * value : value;
+    return sign ? fmt::format("{:+.{}f}", scaled, decimals) : fmt::format("{:.{}f}", scaled, decimals);
+  }
+  std::string with_width(double mean, double half_width, bool sign = false) const {
+    const std::string value = shown(mean, sign);
+    return value.empty() || std::isnan(half_width) ? value : value + " ± " + shown(half_width);
+  }
+  std::string of(const TableRow& row) const {
+    return row.published ? with_width(row.published->value, row.published->spread.value_or(NAN)) : "";
+  }
+};
 
-std::string with_width(double mean, double half_width, bool percent, bool sign = false) {
-  const std::string value = shown(mean, percent, sign);
-  return value.empty() || std::isnan(half_width) ? value : value + " ± " + shown(half_width, percent);
-}
-
-std::string published_text(const TableRow& row, bool percent) {
-  if (!row.published) return "";
-  return with_width(row.published->value, row.published->spread.value_or(NAN), percent);
+NumberStyle style_of(const SeedTable& table) {
+  if (table.unit == Unit::kShare) return {true, 2};
+  double largest = 0;
+  for (const auto& row : table.rows) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
+  int decimals = 4;
+  for (double bound = 1; decimals > 0 && largest >= bound; bound *= 10) --decimals;
+  return {false, decimals};
 }
 
 Grid settings_grid(const SeedTable& table) {
-  const bool percent = in_percent(table);
+  const NumberStyle style = style_of(table);
   const bool published = std::ranges::any_of(table.rows, [](const TableRow& row) { return row.published.has_value(); });
   const bool several = table.metric.find(',') != std::string::npos;
   Grid grid;
-  grid.head = {"setting", "seeds", (several ? "mean" : table.metric) + (percent ? " %" : "")};
-  if (published) grid.head.insert(grid.head.end(), {percent ? "published %" : "published", "source"});
+  grid.head = {"setting", "seeds", (several ? "mean" : table.metric) + (style.percent ? " %" : "")};
+  if (published) grid.head.insert(grid.head.end(), {style.percent ? "published %" : "published", "source"});
   grid.ends_in_words = published;
   for (const auto& row : table.rows) {
     std::string label = row.label.empty() ? "(all)" : row.label;
     if (several && !row.metric.empty()) label += " (" + row.metric + ")";
     std::vector<std::string> cells = {label, fmt::format("{}", row.values.size()),
-                                      with_width(row.interval.mean, row.interval.half_width, percent)};
+                                      style.with_width(row.interval.mean, row.interval.half_width)};
     if (cells[2].empty()) cells[2] = "–";
-    if (published) cells.insert(cells.end(), {published_text(row, percent), row.published ? row.published->source : ""});
+    if (published) cells.insert(cells.end(), {style.of(row), row.published ? row.published->source : ""});
     grid.rows.push_back(std::move(cells));
   }
   return grid;
 }
 
 Grid differences_grid(const SeedTable& table) {
-  const bool percent = in_percent(table);
+  const NumberStyle style = style_of(table);
   Grid grid;
-  grid.head = {"difference", "seeds", percent ? "points" : "difference"};
+  grid.head = {"difference", "seeds", style.percent ? "points" : "difference"};
   for (const auto& difference : table.differences) {
     grid.rows.push_back({fmt::format("{} – {}", table.rows[difference.a].label, table.rows[difference.b].label),
                          difference.paired ? fmt::format("{}", difference.interval.n) : "other",
-                         with_width(difference.interval.mean, difference.interval.half_width, percent, true)});
+                         style.with_width(difference.interval.mean, difference.interval.half_width, true)});
   }
   return grid;
 }
 
 Grid ordering_grid(const SeedTable& table) {
-  const bool percent = in_percent(table);
+  const NumberStyle style = style_of(table);
   Grid grid;
-  grid.head = {"published as better", "than", percent ? "points" : "difference", "published", ""};
+  grid.head = {"published as better", "than", style.percent ? "points" : "difference", "published", ""};
   grid.words = 2;
   grid.ends_in_words = true;
   for (const auto& ordering : table.ordering) {
     const TableDifference& ours = ordering.difference;
     grid.rows.push_back({table.rows[ours.a].label, table.rows[ours.b].label,
-                         with_width(ours.interval.mean, ours.interval.half_width, percent, true), shown(ordering.published, percent, true),
+                         style.with_width(ours.interval.mean, ours.interval.half_width, true), style.shown(ordering.published, true),
                          to_text(ordering.verdict)});
   }
   return grid;

@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include "debias/core/error.h"
+#include "debias/core/recipe_kind.h"
 
 namespace debias {
 
 void assign_key(Config& recipe, const std::string& key, const Config& value) {
-  if (Config* objective = recipe.find("objective"); key.starts_with("objective.") && objective != nullptr && !objective->is_sequence()) {
-    *objective = Config::sequence({*objective});
-  }
+  Config* objective = recipe.find("objective");
+  const bool is_one_term = objective != nullptr && !objective->is_sequence();
+  if (is_one_term && key.starts_with("objective.") && !is_agent_recipe(recipe)) *objective = Config::sequence({*objective});
   try {
     recipe.assign(key + "=" + value.to_yaml());
   } catch (const Error& error) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "debias/core/error.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_parts.h"
 
@@ -127,6 +128,11 @@ std::string SweepPoint::label(const std::string& without) const {
 }
 
 std::string SweepRun::name() const { return (fs::path(point.folder()) / ("seed-" + seed)).string(); }
+
+std::vector<std::string> SweepRun::verb() const {
+  if (is_agent_recipe(recipe)) return {"rl", "train"};
+  return {"train"};
+}
 
 bool is_sweep(const Config& root) { return root.is_map() && root.find("base") != nullptr; }
 

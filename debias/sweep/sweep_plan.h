@@ -9,7 +9,8 @@
 //   expected: [{variant: ce, over: optimizer.learning_rate, values: [0.90, 0.91], spreads: [0.01, 0.02], source: "..."}]
 //   output: runs/sweeps/mini
 //
-// A key is what it is on the command line of `debias train`: `objective.0.tau_plus` sets one option, `objective` replaces the section.
+// A key is what it is on the command line of `debias train`: `objective.0.tau_plus` sets one option, `objective` replaces the section. The
+// base may be an agent's recipe: then it is what it is on that of `debias rl train`, such as `objective.tau_plus`.
 #pragma once
 
 #include <functional>
@@ -37,7 +38,8 @@ struct SweepRun {
   std::string seed;
   Config recipe;  // whole, with seed and output
 
-  std::string name() const;  // below the output folder: "end/optimizer.learning_rate=3e-3/seed-1"
+  std::string name() const;               // below the output folder: "end/optimizer.learning_rate=3e-3/seed-1"
+  std::vector<std::string> verb() const;  // of the program, that runs it: {"train"}, or {"rl", "train"} where the recipe is an agent's
 };
 
 struct SweepPlan {

@@ -69,6 +69,8 @@ TEST_F(RecipeNames, TheListSaysWhatEachIsForAndItsData) {
   }
   EXPECT_THAT(listed("mini/cross_entropy")["time"].get<std::string>(), HasSubstr("minute"));
   EXPECT_THAT(debias({"list", "recipes", "mini/end"}).out, AllOf(HasSubstr("mini/end: "), HasSubstr("biased_mnist in data/mnist")));
+  EXPECT_EQ(listed("rl/table3")["data"], "sweep, 6 tasks");
+  EXPECT_EQ(listed("rl/curl")["data"], "task cartpole_swingup");
   EXPECT_EQ(debias({"list", "recipes", "mini/edn"}).exit, 2);
 }
 

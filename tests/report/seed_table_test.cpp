@@ -210,6 +210,36 @@ TEST_F(SeedTables, OfRunsWithoutASweepTakeThoseOfOneRecipeAsARow) {
   EXPECT_NEAR(found.rows[0].interval.mean, 0.56, 1e-12);
 }
 
+TEST_F(SeedTables, OfAgentsHaveReturnsAsTheyAreAndCompareNoTaskWithAnother) {
+  std::vector<std::string> paths;
+  const auto add_agent = [&](const std::string& task, const std::string& objective, int seed, double value, int published) {
+    paths.push_back(folder_ / (task + "-" + objective + "-" + std::to_string(seed)));
+    write_text(paths.back() + "/config.yaml",
+               fmt::format("seed: {}\nenvironment: {{task: {}}}\nobjective: {}\ntrain: {{epochs: 1}}\nexpected: "
+                           "[{{metric: test.return_mean, value: {}, spread: 20, source: T3}}]\n",
+                           seed, task, objective, published));
+    write_text(paths.back() + "/metrics.jsonl", fmt::format("{{\"epoch\":1,\"test.return_mean\":{}}}\n", value));
+  };
+  for (int seed = 1; seed <= 3; ++seed) {
+    add_agent("cartpole", "infonce", seed, 800 + 10 * seed, 850);
+    add_agent("cartpole", "debiased", seed, 800 + 12 * seed, 860);
+    add_agent("reacher", "infonce", seed, 900 + 10 * seed, 918);
+    add_agent("reacher", "debiased", seed, 900 + 12 * seed, 868);
+  }
+  const ComparedRuns runs = read_compared_runs(paths, reading_program());
+  const SeedTable found = seed_table(runs, {});
+  ASSERT_EQ(found.rows.size(), 4u);
+  ASSERT_EQ(found.differences.size(), 2u);
+  for (const auto& difference : found.differences) EXPECT_EQ(found.rows[difference.a].task, found.rows[difference.b].task);
+  ASSERT_EQ(found.ordering.size(), 2u);
+  EXPECT_EQ(found.ordering[1].published, 50);
+  EXPECT_EQ(seed_table(runs, against("reacher-infonce")).differences.size(), 1u);
+  EXPECT_THAT(seed_table_text(found, TableFormat::kText), AllOf(HasSubstr("test.return_mean     published  source\n"),
+                                                                HasSubstr("cartpole-infonce       3      820.0 ± 24.8  850.0 ± 20.0  T3\n"),
+                                                                HasSubstr("cartpole-debiased – cartpole-infonce      3  +4.0 ± 5.0\n"),
+                                                                Not(HasSubstr("test.return_mean %")), Not(HasSubstr("points"))));
+}
+
 TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
   two_settings();
   const SeedTable found = table();

@@ -116,6 +116,32 @@ TEST_F(SweepFile, ExpectationsGoToTheirRunsOneOfEachGridValue) {
   EXPECT_EQ(recipe(plan, 3)["expected"].dump(), R"([{"metric":"test.acc1","source":"T1","value":0.25,"spread":0.02}])");
 }
 
+constexpr const char* kOfAgents = R"(
+base:
+  environment: {task: cartpole_swingup}
+  objective: {name: debiased_negatives, tau_plus: 0.1}
+variants: {biased: {objective: infonce}, m2: {objective.positives: 2}}
+grid: {environment.task: [cartpole_swingup, reacher_easy]}
+overrides: [{at: {environment.task: reacher_easy}, set: {train.control_steps: 5000}}]
+metric: test.return_mean
+expected: [{variant: m2, over: environment.task, values: [858, 754], source: T3}]
+output: runs/agents
+)";
+
+TEST_F(SweepFile, OfAnAgentsRecipeIsRunByTheAgentsVerbWithItsOneObjective) {
+  std::ofstream(folder_ / "agents.yaml") << kOfAgents;
+  const SweepPlan plan = read_sweep(folder_ / "agents.yaml", {"objective.temperature=2"}, [](const std::string& name) { return name; });
+  ASSERT_EQ(plan.runs.size(), 4u);
+  EXPECT_THAT(plan.runs[0].verb(), ElementsAre("rl", "train"));
+  EXPECT_EQ(recipe(plan, 0)["objective"].dump(), R"({"name":"infonce","temperature":2})");
+  EXPECT_EQ(recipe(plan, 2)["objective"].dump(), R"({"name":"debiased_negatives","tau_plus":0.1,"positives":2,"temperature":2})");
+  EXPECT_FALSE(recipe(plan, 2).contains("train"));
+  EXPECT_EQ(recipe(plan, 3)["train"]["control_steps"], 5000);
+  EXPECT_EQ(recipe(plan, 3)["expected"].dump(), R"([{"metric":"test.return_mean","source":"T3","value":754}])");
+  EXPECT_EQ(plan.points[3].label(), "m2, task reacher_easy");
+  EXPECT_THAT(read("").runs.at(0).verb(), ElementsAre("train"));
+}
+
 TEST_F(SweepFile, WordsMaySetItsOwnKeys) {
   const SweepPlan plan = read("seeds: [1, 2, 3]\n", {"seeds=[5]", "output=elsewhere", "metric=valid.acc1"});
   EXPECT_THAT(names(plan), ElementsAre("seed-5"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "debias/core/npy.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/recipe.h"
@@ -64,8 +65,8 @@ TEST(WrittenRecipes, CanBeBuilt) {
   ASSERT_GE(paths.size(), 10u);
   for (const auto& path : paths) {
     Config root = read_yaml_file(path);
-    if (root.find("base") != nullptr) continue;         // a sweep: tests/apps/written_sweeps_test.cpp
-    if (root.find("environment") != nullptr) continue;  // of an agent: tests/agent/agent_recipe_test.cpp
+    if (root.find("base") != nullptr) continue;  // a sweep: tests/apps/written_sweeps_test.cpp, tests/apps/agent_sweeps_test.cpp
+    if (is_agent_recipe(root)) continue;         // tests/agent/agent_recipe_test.cpp
     const Recipe written = read_recipe(root);
     for (const Config* section : {&written.train_data, &written.valid_data, &written.test_data}) expect_known_options(*section, path);
     stand_in_for_data(root, written.train_data, folder.path());

@@ -1,13 +1,13 @@
 // debias rl train, debias rl play.
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/control/film.h"
 #include "apps/debias/duration_text.h"
 #include "apps/debias/metric_text.h"
@@ -23,6 +23,7 @@
 #include "debias/agent/agent_training.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/core/recipe_kind.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {
@@ -41,9 +42,6 @@ struct RlPlayArguments {
   std::string video;
   bool json = false;
 };
-
-// Mesa's own threads would take turns with torch's; pictures do not depend on them.
-void draw_in_one_thread() { setenv("LP_NUM_THREADS", "0", 0); }
 
 AgentRecipe agent_recipe_of(const Config& root) {
   if (!is_agent_recipe(root)) {

@@ -1,0 +1,89 @@
+#include "debias/agent/agent_plan.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <vector>
+
+#include "debias/agent/agent_parts.h"
+
+namespace debias {
+namespace {
+
+using PlanClock = std::chrono::steady_clock;
+
+constexpr int64_t kUntimedSteps = 2, kTimedSteps = 4;  // even, since actor and target learn in every other step
+
+// Of random bytes: how long an update takes does not depend on what is seen.
+AgentBatch noise_batch(const BatchShape& shape) {
+  const auto pictures = [&](std::vector<int64_t> sizes) {
+    for (const int64_t size : {shape.batch_size, shape.channels, shape.crop, shape.crop}) sizes.push_back(size);
+    return at::randint(256, sizes, at::kByte);
+  };
+  const std::vector<int64_t> by_action = {shape.batch_size, shape.actions};
+  return {.seen = pictures({}),
+          .next = pictures({}),
+          .positives = pictures({shape.positives}),
+          .actions = at::rand(by_action, at::kFloat),
+          .rewards = at::rand({shape.batch_size}, at::kFloat),
+          .noise_next = at::randn(by_action, at::kFloat),
+          .noise = at::randn(by_action, at::kFloat)};
+}
+
+// As training takes it.
+void trial_step(Agent& agent, EnvironmentThread& environments, const AgentBatch& batch, const BatchShape& shape, std::vector<uint8_t>& seen,
+                int64_t number) {
+  const at::Tensor action = agent.act(centre_crop(seen, shape), action_noise(shape, number));
+  auto moving = environments.later([&](Environments& all) {
+    const EnvironmentStep moved = all.trained.step({action.data_ptr<float>(), static_cast<size_t>(action.numel())});
+    if (moved.is_last || moved.diverged) all.trained.begin(number + 1);
+    seen = all.trained.observation();
+  });
+  try {
+    agent.update(batch, number);
+  } catch (...) {
+    moving.wait();  // it refers to this call's variables
+    throw;
+  }
+  moving.get();
+}
+
+double seconds_per_step(const AgentRecipe& recipe) {
+  EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged));
+  int64_t actions = 0;
+  std::vector<uint8_t> seen;
+  environments.now([&](Environments& all) {
+    actions = all.trained.action_count();
+    all.trained.begin(0);
+    seen = all.trained.observation();
+  });
+  const BatchShape shape = batch_shape(recipe, actions);
+  const AgentBatch batch = noise_batch(shape);
+  Agent agent = make_agent(recipe, actions);
+  int64_t number = 0;
+  while (number < kUntimedSteps) trial_step(agent, environments, batch, shape, seen, number++);
+  const auto start = PlanClock::now();
+  while (number < kUntimedSteps + kTimedSteps) trial_step(agent, environments, batch, shape, seen, number++);
+  return std::chrono::duration<double>(PlanClock::now() - start).count() / kTimedSteps;
+}
+
+}  // namespace
+
+AgentPlan plan_agent(const AgentRecipe& recipe) {
+  replay_shape(recipe, 1);  // refuses too little room, which does not depend on the actions
+  const int64_t repeat = recipe.action_repeat();
+  return {recipe.train.epochs(), (recipe.train.control_steps() + repeat - 1) / repeat, 0};
+}
+
+void try_environments(const AgentRecipe& recipe) {
+  const EnvironmentThread made(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged));
+}
+
+void time_steps(const AgentRecipe& recipe, AgentPlan& plan) {
+  const int64_t learning = std::max<int64_t>(0, plan.epochs * plan.steps_per_epoch - recipe.agent.random_steps());
+  plan.seconds_per_epoch = seconds_per_step(recipe) * static_cast<double>(learning) / static_cast<double>(plan.epochs);
+}
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// What the run of a recipe will take, before there is one; nothing is written.
+#pragma once
+
+#include <cstdint>
+
+#include "debias/agent/agent_recipe.h"
+
+namespace debias {
+
+struct AgentPlan {
+  int64_t epochs = 0, steps_per_epoch = 0;  // of the agent
+  double seconds_per_epoch = 0;             // the mean over the run, evaluations not counted; 0 until steps are timed
+};
+
+// Usage errors: the replay has too little room for a batch.
+AgentPlan plan_agent(const AgentRecipe& recipe);
+
+// Makes the run's environments and lets go of them: throws what training would.
+void try_environments(const AgentRecipe& recipe);
+
+// Times some steps of the kind that learns, environment and update side by side. The random steps at a run's start count as no time.
+void time_steps(const AgentRecipe& recipe, AgentPlan& plan);
+
+}  // namespace debias

@@ -1,0 +1,281 @@
+// `debias sweep` and `debias table` of agents, as processes, and the sweeps in recipes/rl.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "tests/apps/process.h"
+#include "tests/apps/table3_numbers.h"
+#include "tests/apps/training_process.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr const char* kTinyAgent = R"(name: tiny
+environment: {task: cartpole_swingup, action_repeat: 20, pixels: 20, look: plain}
+agent: {crop: 16, filters: 4, features: 8, hidden: 16, batch_size: 8, random_steps: 30}
+objective: {name: debiased_negatives, tau_plus: 0.1}
+train: {epochs: 2, control_steps: 1500, log_every: 10, threads: 1, checkpoint_every: 0.02}
+evaluate: {episodes: 2}
+)";
+
+bool has_agents() {
+  static const bool has = run_debias({"rl", "train", "none"}).err.find("built without MuJoCo") == std::string::npos;
+  return has;
+}
+
+// With a sweep's base of its own in a folder.
+class AgentSweepFolder : public testing::Test {
+ protected:
+  AgentSweepFolder() { std::ofstream(folder_ / "tiny.yaml") << kTinyAgent; }
+
+  // The words that run this text as a sweep.
+  Words sweep(const std::string& text, const Words& more = {}) const {
+    std::ofstream(folder_ / "sweep.yaml") << "base: tiny.yaml\nmetric: test.return_mean\n" << text << "output: " << out() << "\n";
+    Words words = {"sweep", folder_ / "sweep.yaml"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  void expect_refused(const std::string& text, const std::string& line, const Words& more = {}) const {
+    const ProcessResult result = run_debias(sweep(text, more));
+    EXPECT_EQ(result.exit, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(line));
+    EXPECT_EQ(times("\n", result.err), 1u) << result.err;
+    EXPECT_EQ(result.out, "");
+  }
+  std::string out() const { return folder_ / "out"; }
+  json states(const std::string& output) const { return json::parse(file_text(output + "/sweep.json"))["runs"]; }
+
+  TemporaryFolder folder_;
+};
+
+class AgentSweeps : public AgentSweepFolder {
+ protected:
+  void SetUp() override {
+    if (!has_agents()) GTEST_SKIP() << "built without MuJoCo";
+  }
+
+  // Until the first run has saved something since `before`, or a minute is over.
+  static fs::file_time_type wait_for_checkpoint(const std::string& output, fs::file_time_type before) {
+    for (int i = 0; i < 6000; ++i) {
+      std::error_code none;
+      const auto written = fs::last_write_time(output + "/seed-1/checkpoints/last.safetensors", none);
+      if (!none && written != before) return written;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return before;
+  }
+};
+
+// What a sweep of two seeds left: its record, metrics, and all tensors, which follow a header that has the run's name.
+std::string trace_of_agents(const std::string& output) {
+  std::string bytes = file_text(output + "/sweep.json");
+  for (const char* seed : {"/seed-1", "/seed-2"}) {
+    const std::string checkpoint = file_text(output + seed + "/checkpoints/last.safetensors");
+    uint64_t header = 0;
+    if (checkpoint.size() < sizeof header) return "no checkpoint in " + output + seed;
+    std::memcpy(&header, checkpoint.data(), sizeof header);
+    bytes += file_text(output + seed + "/metrics.jsonl") + checkpoint.substr(sizeof header + header);
+  }
+  return bytes;
+}
+
+constexpr const char* kTwoTasks =
+    "variants: {biased: {objective: infonce}, debiased: {}}\n"
+    "grid: {environment.task: [cartpole_swingup, reacher_easy]}\n"
+    "overrides: [{at: {environment.task: reacher_easy}, set: {train.control_steps: 1000}}]\n"
+    "seeds: [1, 2]\n"
+    "expected: [{variant: biased, over: environment.task, values: [850, 918], spreads: [20, 96], source: T3}]\n";
+
+TEST_F(AgentSweeps, AreRunOnceAndComparedInATable) {
+  const Words words = sweep(kTwoTasks, {"train.epochs=1", "--jobs", "2"});
+  const ProcessResult first = run_debias(words);
+  ASSERT_EQ(first.exit, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("8 runs finished"));
+  const ProcessResult again = run_debias(words);
+  EXPECT_EQ(again.exit, 0) << again.err;
+  EXPECT_EQ(times(": started", again.err), 0u);
+  const json table = json::parse(run_debias({"table", out(), "--json"}).out);
+  EXPECT_EQ(table["metric"], "test.return_mean");
+  ASSERT_EQ(table["rows"].size(), 4u);
+  EXPECT_EQ(table["rows"][1]["label"], "biased, task reacher_easy");
+  EXPECT_EQ(table["rows"][1]["expected"], 918);
+  EXPECT_EQ(table["rows"][1]["values"].size(), 2u);
+  ASSERT_EQ(table["differences"].size(), 2u);
+  EXPECT_EQ(table["differences"][0]["a"], "debiased, task cartpole_swingup");
+  EXPECT_EQ(table["differences"][0]["b"], "biased, task cartpole_swingup");
+  EXPECT_EQ(table["differences"][0]["n"], 2);
+  EXPECT_TRUE(table["differences"][0]["paired"]);
+  EXPECT_EQ(times("%", run_debias({"table", folder_ / "sweep.yaml"}).out), 1u);  // of the interval's 95 %
+}
+
+TEST_F(AgentSweeps, KilledAndStoppedAndRunAgainEndWithTheSameBytes) {
+  const Words words = sweep("seeds: [1, 2]\n", {"train.epochs=4", "--jobs", "2"});
+  Words whole = words, broken = words;
+  whole.push_back("output=" + folder_ / "whole");
+  broken.push_back("output=" + folder_ / "broken");
+  ASSERT_EQ(run_debias(whole).exit, 0);
+  fs::file_time_type written{};
+  for (const int signal : {SIGKILL, SIGTERM}) {
+    const TrainingProcess process(debias_binary(), broken);
+    written = wait_for_checkpoint(folder_ / "broken", written);
+    process.signal(signal);
+    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : -SIGKILL);
+    std::error_code none;  // what was written until then
+    written = fs::last_write_time(folder_ / "broken/seed-1/checkpoints/last.safetensors", none);
+  }
+  const ProcessResult last = run_debias(broken);
+  ASSERT_EQ(last.exit, 0) << last.err;
+  EXPECT_TRUE(trace_of_agents(folder_ / "broken") == trace_of_agents(folder_ / "whole"));
+}
+
+TEST_F(AgentSweeps, GoOnAfterARunThatFailsAndTryItAgain) {
+  const Words words = sweep("variants: {bad: {agent.learning_rate: 1e30}, good: {}}\n", {"train.epochs=1"});
+  const ProcessResult result = run_debias(words);
+  EXPECT_EQ(result.exit, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("sweep: 1 of 2 runs failed: bad/seed-1 (exit "));
+  EXPECT_EQ(states(out())[0]["state"], "failed");
+  EXPECT_EQ(states(out())[1]["state"], "finished");
+  const ProcessResult again = run_debias(words);
+  EXPECT_THAT(again.err, HasSubstr("[1/1] bad/seed-1"));
+}
+
+TEST_F(AgentSweeps, SayBeforehandHowManyRunsAndHowLongAndWriteNothing) {
+  const ProcessResult text = run_debias(sweep(kTwoTasks, {"--dry-run"}));
+  ASSERT_EQ(text.exit, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("8 runs (4 settings, 2 seeds each), 8 to do"), HasSubstr("one after another")));
+  const json plan = json::parse(run_debias(sweep(kTwoTasks, {"--dry-run", "--json"})).out);
+  ASSERT_EQ(plan["runs"].size(), 8u);
+  EXPECT_EQ(plan["runs"][0]["steps_per_epoch"], 75);
+  EXPECT_EQ(plan["runs"][2]["steps_per_epoch"], 50);
+  double sum = 0;
+  for (const auto& run : plan["runs"]) {
+    EXPECT_GT(run["seconds"].get<double>(), 0);
+    sum += run["seconds"].get<double>();
+  }
+  EXPECT_NEAR(plan["seconds_to_do"].get<double>(), sum, 1e-9 * sum);
+  EXPECT_FALSE(json::parse(run_debias(sweep(kTwoTasks, {"--check", "--json"})).out)["runs"][0].contains("seconds"));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(AgentSweeps, PrintTheCommandsOfTheirShard) {
+  const ProcessResult result = run_debias(sweep("seeds: [1, 2, 3]\n", {"--shard", "2/2", "--print-commands"}));
+  ASSERT_EQ(result.exit, 0) << result.err;
+  EXPECT_EQ(result.out, "debias rl train " + out() + "/seed-2.yaml --resume\n");
+  EXPECT_EQ(run_debias({"rl", "train", out() + "/seed-2.yaml", "--dry-run"}).exit, 0);
+}
+
+TEST_F(AgentSweeps, ThatCannotRunAreRefusedInOneLineBeforeAnythingRuns) {
+  expect_refused("grid: {agent.filter: [4, 8]}\n", "filter 4: ");
+  expect_refused("grid: {agent.filter: [4, 8]}\n", "unknown option 'filter'; did you mean 'filters'?");
+  expect_refused("grid: {agnet.filters: [4, 8]}\n", "unknown section 'agnet'; did you mean 'agent'?");
+  expect_refused("grid: {environment.task: [reacher_esay]}\n", "did you mean 'reacher_easy'?");
+  expect_refused("variants: {a: {objective: biascon}}\n", "without labels");
+  expect_refused("variants: {b: {replay.megabytes: 0.01}}\n", "b: replay: 0.01 MB hold");
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(AgentSweeps, WhoseRunsAreThereMustTrainAsTheyDid) {
+  ASSERT_EQ(run_debias(sweep("", {"train.epochs=1"})).exit, 0);
+  expect_refused("seeds: [1, 2]\n", "run 'seed-1' exists and trains otherwise: agent.hidden was 16, now 8",
+                 {"train.epochs=1", "agent.hidden=8"});
+}
+
+TEST_F(AgentSweeps, WithoutARendererSayWhatToInstallBeforeAnythingRuns) {
+  setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent.json", 1);
+  const ProcessResult found = run_debias(sweep(""));
+  unsetenv("__EGL_VENDOR_LIBRARY_FILENAMES");
+  EXPECT_EQ(found.exit, 1) << found.err;
+  EXPECT_THAT(found.err, HasSubstr("run scripts/bootstrap.sh --rl"));
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+using AgentSweepsWithoutMujoco = AgentSweepFolder;
+
+TEST_F(AgentSweepsWithoutMujoco, SayInOneLineWhatToDo) {
+  if (has_agents()) GTEST_SKIP() << "built with MuJoCo";
+  for (const char* way : {"--check", "--dry-run", "--print-commands", "--json"}) {
+    expect_refused("seeds: [1, 2]\n", "built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again", {way});
+  }
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+class WrittenAgentSweeps : public AgentSweeps {
+ protected:
+  static json checked(const std::string& name) {
+    const ProcessResult result = run_debias({"sweep", golden_folder("../../recipes/rl") + "/" + name + ".yaml", "--check", "--json"});
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return result.exit == 0 ? json::parse(result.out)["runs"] : json::array();
+  }
+};
+
+void expect_table_run(const json& recipe, const TableLoss& loss, size_t task) {
+  EXPECT_EQ(recipe.at("environment").at("action_repeat"), kTableTasks[task].action_repeat);
+  const json& objective = recipe.at("objective");
+  EXPECT_EQ(objective.at("name"), loss.objective);
+  EXPECT_EQ(objective.at("positives"), loss.positives);
+  if (loss.tau_plus > 0) {
+    EXPECT_EQ(objective.at("tau_plus"), loss.tau_plus);
+    EXPECT_EQ(objective.at("clamp"), "positive");
+  }
+  for (const auto& [key, value] : kTableSetting) {
+    const json::json_pointer place(key);
+    EXPECT_EQ(recipe.contains(place) ? recipe.at(place) : json(), value) << key;
+  }
+  const json& expected = recipe.at("expected");
+  ASSERT_EQ(expected.size(), 1u);
+  EXPECT_EQ(expected[0].at("metric"), "test.return_mean");
+  EXPECT_EQ(expected[0].at("value"), loss.means[task]);
+  EXPECT_EQ(expected[0].at("spread"), loss.deviations[task]);
+}
+
+TEST_F(WrittenAgentSweeps, OfTheSixTasksHaveThePapersNumbers) {
+  const json runs = checked("table3");
+  ASSERT_EQ(runs.size(), 108u);
+  std::set<std::string> names;
+  for (const auto& run : runs) {
+    const auto task = std::ranges::find(kTableTasks, run["grid"]["environment.task"].get<std::string>(), &TableTask::name);
+    const auto loss = std::ranges::find(kTableLosses, run["variant"].get<std::string>(), &TableLoss::variant);
+    ASSERT_TRUE(task != kTableTasks.end() && loss != kTableLosses.end()) << run["name"];
+    EXPECT_EQ(run["recipe"]["environment"]["task"], task->name);
+    SCOPED_TRACE(run["name"]);
+    expect_table_run(run["recipe"], *loss, static_cast<size_t>(task - kTableTasks.begin()));
+    names.insert(run["name"]);
+  }
+  EXPECT_EQ(names.size(), 108u);  // all of six tasks, six losses and three seeds
+}
+
+TEST_F(WrittenAgentSweeps, OfSmallScaleCanBeRunWithAsManyStepsOfTheAgentInBothTasks) {
+  const json runs = checked("small/control");
+  ASSERT_EQ(runs.size(), 18u);
+  for (const auto& run : runs) {
+    EXPECT_EQ(run["steps_per_epoch"], 1250) << run["name"];
+    EXPECT_EQ(run["recipe"]["train"]["threads"], 1);
+    EXPECT_EQ(run["recipe"]["environment"]["pixels"], 57);
+  }
+  EXPECT_EQ(runs[12]["recipe"]["objective"], "none");
+}
+
+TEST(AgentSweepRecipes, SayHowLongTheyTake) {
+  for (const char* name : {"table3", "small/control"}) {
+    EXPECT_THAT(file_text(golden_folder("../../recipes/rl") + "/" + name + ".yaml"), HasSubstr("# Time: ")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace debias
