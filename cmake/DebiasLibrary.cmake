@@ -61,7 +61,7 @@ function(debias_library name)
 endfunction()
 
 function(debias_test folder)
-  cmake_parse_arguments(ARG "TORCH" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "TORCH" "SHARDS" "DEPENDS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   if(NOT sources)
     return()
@@ -73,17 +73,32 @@ function(debias_test folder)
   if(ARG_TORCH)
     debias_use_torch(${target} PRIVATE)
   endif()
-  debias_add_tests(${target} unit 1200 "-*RealData*:*Slow*")
+  debias_unite(${target})
+  if(ARG_SHARDS)
+    math(EXPR last "${ARG_SHARDS} - 1")
+    foreach(shard RANGE ${last})
+      debias_add_tests(${target} unit 1200 "-*RealData*:*Slow*" ${shard} ${ARG_SHARDS})
+    endforeach()
+  else()
+    debias_add_tests(${target} unit 1200 "-*RealData*:*Slow*")
+  endif()
   debias_add_tests(${target} data 900 "*RealData*-*Slow*")
   debias_add_tests(${target} slow 1800 "*Slow*")
 endfunction()
 
 # One process for all tests of a label: loading libtorch takes longer than most tests. Its own report, build/PRESET/gtest/TARGET.LABEL.xml,
-# has the single ones, which scripts/count_tests.py counts.
+# has the single ones, which scripts/count_tests.py counts. With SHARD and SHARDS behind, every SHARDS-th test of them: a program of minutes
+# runs beside itself.
 function(debias_add_tests target label timeout filter)
-  add_test(NAME ${target}.${label}
-    COMMAND ${target} --gtest_brief=1 --gtest_filter=${filter} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${target}.${label}.xml)
+  set(name ${target}.${label})
+  set(sharding "")
+  if(ARGC GREATER 4)
+    string(APPEND name ".${ARGV4}")
+    set(sharding "GTEST_SHARD_INDEX=${ARGV4}" "GTEST_TOTAL_SHARDS=${ARGV5}")
+  endif()
+  add_test(NAME ${name}
+    COMMAND ${target} --gtest_brief=1 --gtest_filter=${filter} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${name}.xml)
   set(environment "DEBIAS_TEST_DATA=${DEBIAS_TEST_DATA}" "DEBIAS_BINARY=${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/debias" "OMP_NUM_THREADS=2"
-    "GOMP_SPINCOUNT=1000")
-  set_tests_properties(${target}.${label} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
+    "GOMP_SPINCOUNT=1000" ${sharding})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${timeout} ENVIRONMENT "${environment}")
 endfunction()

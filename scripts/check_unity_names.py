@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """scripts/check_unity_names.py [ROOT]: names that two sources may not share, since they are compiled as one.
 
-The sources of a library are compiled several at a time as one translation unit (DEBIAS_UNITY), in which all unnamed namespaces are one.
+The sources of a library, and those of a test program, are compiled several at a time as one translation unit (DEBIAS_UNITY), in which all
+unnamed namespaces are one. (A test keeps its names in a namespace of its own, debias::<file>, and so out of the way of others.)
 A type, constant or function there that another source of the folder defines too breaks the build, or does so once a new file shifts the
 batches. Functions that differ in their parameters are overloads, and aliases of the same text are the same: both may stand. Left out are
 sources with SKIP_UNITY_BUILD_INCLUSION in their folder's CMakeLists.txt. Each clash is one line, NAME: FILE:LINE, ...; then exit 1.
@@ -137,7 +138,8 @@ def united(folder):
 
 def clashes(root):
     found = []
-    for folder in FOLDERS:
+    tests = sorted(path.relative_to(root) for path in (root / "tests").glob("*/"))
+    for folder in (*FOLDERS, *tests):
         places = collections.defaultdict(list)
         for path in united(root / folder):
             text = NOT_CODE.sub(blanked, path.read_text(encoding="utf-8"))
