@@ -278,9 +278,9 @@ class AgentRun {
     const int64_t episodes = recipe_.evaluate.episodes();
     input_.progress->begin("evaluation", episodes * kControlSteps);
     int64_t done = 0;
-    const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, int64_t episode) {
+    const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, const JudgedState& state) {
       input_.progress->advance(std::min(++done * recipe_.action_repeat(), episodes * kControlSteps),
-                               fmt::format("episode {}", episode + 1));
+                               fmt::format("episode {}", state.episode + 1));
     });
     input_.progress->end();
     metrics.emplace_back("test.return_mean", mean_of(judged.returns));

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -98,6 +99,38 @@ int rl_train(const RlTrainArguments& arguments) {
   return 0;
 }
 
+// What a film was drawn with goes in the thread that drew it, also where an episode throws.
+class Drawing {
+ public:
+  Drawing(EnvironmentThread& environments, Film& film) : environments_(environments), film_(film) {}
+  ~Drawing() {
+    environments_.now([this](Environments&) { film_.end_of_drawing(); });
+  }
+  Drawing(const Drawing&) = delete;
+  Drawing& operator=(const Drawing&) = delete;
+
+ private:
+  EnvironmentThread& environments_;
+  Film& film_;
+};
+
+// Plays, with the first episode on film.
+JudgedReturns play_on_film(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes, Film& film) {
+  const Drawing drawing(environments, film);
+  return judge(agent, environments, shape, episodes, [&](Environments& all, const JudgedState& state) {
+    if (state.episode == 0) film.take(all.judged, state);
+  });
+}
+
+// For a report. A folder that cannot be written to is no reason to lose the returns.
+void keep_stills(const Film& film, const std::string& run, const FilmRecord& record, Log& log) {
+  try {
+    film.keep(run, record);
+  } catch (const std::exception& error) {
+    log.warn(fmt::format("a report of '{}' will not show this film: {}", run, error.what()));
+  }
+}
+
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (!arguments.video.empty()) require_film_name(arguments.video);
@@ -118,14 +151,18 @@ int rl_play(const RlPlayArguments& arguments) {
   environments.now([&](Environments& all) { actions = all.judged.action_count(); });
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint->common.file);
-  std::unique_ptr<Film> film = arguments.video.empty() ? nullptr : std::make_unique<Film>(recipe.environment.look());
-  const auto found = judge(agent, environments, batch_shape(recipe, actions), arguments.episodes, [&](Environments& all, int64_t episode) {
-    if (film != nullptr && episode == 0) film->take(all.judged.model());
-  });
-  if (film != nullptr) {
-    environments.now([&](Environments&) { film->end_of_drawing(); });
-    film->write(arguments.video);
-  }
+  const bool has_video = !arguments.video.empty();
+  Film film(recipe.environment.look(), has_video ? Pictures::kAll : Pictures::kStills);
+  const JudgedReturns found = play_on_film(agent, environments, batch_shape(recipe, actions), arguments.episodes, film);
+  if (has_video) film.write(arguments.video);
+  keep_stills(film, arguments.run,
+              {.checkpoint = std::filesystem::path(checkpoint->common.file.path()).filename().string(),
+               .control_steps = checkpoint->state.control_steps,
+               .seed = static_cast<int64_t>(judged.seed),
+               .episode = 0,
+               .episode_return = found.returns.front(),
+               .stills = {}},
+              *log);
   const double mean = mean_of(found.returns), deviation = deviation_of(found.returns);
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run},
@@ -135,13 +172,13 @@ int rl_play(const RlPlayArguments& arguments) {
                                   {"return_std", deviation},
                                   {"diverged", found.diverged},
                                   {"mujoco", checkpoint->state.mujoco}};
-    if (film != nullptr) out["video"] = arguments.video;
+    if (has_video) out["video"] = arguments.video;
     print_json(out);
     return 0;
   }
   fmt::print("{} after {} control steps: return {:.1f} (sd {:.1f} of {} episodes)\n", without_control_characters(arguments.run),
              checkpoint->state.control_steps, mean, deviation, found.returns.size());
-  if (film != nullptr) fmt::print("{}\n", without_control_characters(arguments.video));
+  if (has_video) fmt::print("{}\n", without_control_characters(arguments.video));
   return 0;
 }
 
@@ -161,7 +198,7 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   train->add_flag("--json", asked->json, "one JSON object on standard output");
   train->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
   train->callback([asked, &action] { action = [asked] { return rl_train(*asked); }; });
-  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent");
+  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and keeps frames of the first for debias report");
   auto given = std::make_shared<RlPlayArguments>();
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "to play (10)");
