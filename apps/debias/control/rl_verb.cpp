@@ -10,13 +10,12 @@
 #include <vector>
 
 #include "apps/debias/control/film.h"
-#include "apps/debias/duration_text.h"
-#include "apps/debias/metric_text.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/stop_signals.h"
 #include "apps/debias/terminal.h"
+#include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
 #include "debias/agent/agent_checkpoint.h"
 #include "debias/agent/agent_parts.h"
@@ -54,27 +53,6 @@ AgentRecipe agent_recipe_of(const Config& root) {
   return read_agent_recipe(root);
 }
 
-void print_agent_result(const AgentResult& result, bool json) {
-  if (json) {
-    nlohmann::ordered_json out = {{"folder", result.folder},
-                                  {"epochs", result.epochs},
-                                  {"already_finished", result.already_finished},
-                                  {"diverged", result.diverged},
-                                  {"seconds", result.seconds}};
-    for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
-    print_json(out);
-    return;
-  }
-  const std::string folder = without_control_characters(result.folder);
-  if (result.already_finished) {
-    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
-    return;
-  }
-  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration_text(result.seconds));
-  for (const auto& [name, value] : result.metrics) fmt::print("  {:<24} {}\n", name, metric_text(name, value));
-  if (result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
-}
-
 int rl_train(const RlTrainArguments& arguments) {
   if (arguments.resume && arguments.overwrite) throw usage_error("rl train: --resume and --overwrite exclude each other; give one");
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
@@ -95,7 +73,10 @@ int rl_train(const RlTrainArguments& arguments) {
   const auto log = terminal_log();
   input.progress = progress.get();
   input.log = log.get();
-  print_agent_result(train_agent(input), arguments.json);
+  const AgentResult result = train_agent(input);
+  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
+                {{"diverged", result.diverged}});
+  if (!arguments.json && result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
   return 0;
 }
 
