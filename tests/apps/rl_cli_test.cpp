@@ -166,6 +166,11 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
   EXPECT_EQ(large.exit, 5) << large.err;
   EXPECT_THAT(large.err, HasSubstr("lower replay.capacity or replay.megabytes"));
+  fs::create_directory(path("encoder"));
+  std::ofstream(path("encoder") + "/config.yaml") << "data: {train: glyphs}\n";
+  const auto played = run_debias({"rl", "play", path("encoder")});
+  EXPECT_EQ(played.exit, 2);
+  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; judge it with debias eval"));
   const auto agents = run_debias({"train", path("tiny.yaml")});
   EXPECT_EQ(agents.exit, 2);
   EXPECT_THAT(agents.err, HasSubstr("is the recipe of an agent; run debias rl train with it"));

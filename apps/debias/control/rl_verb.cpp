@@ -45,19 +45,28 @@ struct RlPlayArguments {
 // Mesa's own threads would take turns with torch's; pictures do not depend on them.
 void draw_in_one_thread() { setenv("LP_NUM_THREADS", "0", 0); }
 
-AgentRecipe agent_recipe_of(const Config& root) {
-  if (!is_agent_recipe(root)) {
-    throw usage_error("{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of recipes/rl",
-                      root.prefix());
+AgentRecipe trained_recipe(const Config& root) {
+  if (is_agent_recipe(root)) return read_agent_recipe(root);
+  throw usage_error("{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of recipes/rl",
+                    root.prefix());
+}
+
+AgentRecipe played_recipe(const std::string& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run + "/config.yaml", ignored)) {
+    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", run);
   }
-  return read_agent_recipe(root);
+  const Config root = read_yaml_file(run + "/config.yaml");
+  if (is_agent_recipe(root)) return read_agent_recipe(root);
+  throw usage_error(
+      "rl play: '{}' is a run of an encoder, which plays nothing; judge it with debias eval, or give a run of debias rl train", run);
 }
 
 int rl_train(const RlTrainArguments& arguments) {
   if (arguments.resume && arguments.overwrite) throw usage_error("rl train: --resume and --overwrite exclude each other; give one");
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
   AgentInput input;
-  input.recipe = agent_recipe_of(config);
+  input.recipe = trained_recipe(config);
   use_threads(input.recipe.train.threads());
   if (arguments.dry_run) {
     print_lines(resolved(input.recipe).to_yaml() + "\n");
@@ -115,12 +124,8 @@ void keep_stills(const Film& film, const std::string& run, const FilmRecord& rec
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (!arguments.video.empty()) require_film_name(arguments.video);
-  std::error_code ignored;
-  if (!std::filesystem::exists(arguments.run + "/config.yaml", ignored)) {
-    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", arguments.run);
-  }
+  const AgentRecipe recipe = played_recipe(arguments.run);
   draw_in_one_thread();
-  AgentRecipe recipe = agent_recipe_of(read_yaml_file(arguments.run + "/config.yaml"));
   const auto log = terminal_log();
   const auto checkpoint = open_newest_agent(arguments.run + "/checkpoints", *log);
   if (!checkpoint) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
@@ -184,7 +189,7 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "to play (10)");
   play->add_option("--seed", given->seed, "of the first states (the run's)");
-  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif");
+  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif")->transform(with_home);
   play->add_flag("--json", given->json, "one JSON object on standard output");
   play->footer("Example: debias rl play runs/cartpole --episodes 10 --video cartpole.gif");
   play->callback([given, &action] { action = [given] { return rl_play(*given); }; });
