@@ -6,7 +6,6 @@
 
 #include "apps/debias/duration_text.h"
 #include "apps/debias/judged_run.h"
-#include "apps/debias/metric_text.h"
 #include "apps/debias/neighbour_evaluation.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/output_path.h"
@@ -17,6 +16,7 @@
 #include "apps/debias/stop_signals.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/training_evaluation.h"
+#include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
@@ -93,25 +93,6 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   print_groups(plan);
 }
 
-void print_result(const TrainResult& result, bool json) {
-  if (json) {
-    nlohmann::ordered_json out = {
-        {"folder", result.folder}, {"epochs", result.epochs}, {"already_finished", result.already_finished}, {"seconds", result.seconds}};
-    for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
-    print_json(out);
-    return;
-  }
-  const std::string folder = without_control_characters(result.folder);
-  if (result.already_finished) {
-    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
-    return;
-  }
-  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration_text(result.seconds));
-  for (const auto& [name, value] : result.metrics) {
-    fmt::print("  {:<24} {}\n", without_control_characters(name), metric_text(name, value));
-  }
-}
-
 ExistingFolder existing_of(const TrainArguments& arguments) {
   return arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
 }
@@ -152,7 +133,8 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
   input.data_roots = roots_of(data_of(input.recipe));
   const TrainResult result = train(input);
   if (!leads) return 0;
-  print_result(result, arguments.json);
+  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
+                nlohmann::ordered_json::object());
   if (result.failed_evaluations.empty()) return 0;
   const auto& [epoch, reason] = result.failed_evaluations.front();
   const size_t more = result.failed_evaluations.size() - 1;

@@ -82,27 +82,29 @@ Agent make_agent(const AgentRecipe& recipe, int64_t actions) {
 }
 
 JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
-                    const std::function<void(Environments&, int64_t episode)>& each_step) {
+                    const std::function<void(Environments&, const JudgedState&)>& each_step) {
   JudgedReturns judged;
   std::vector<uint8_t> seen;
   for (int64_t episode = 0; episode < episodes; ++episode) {
+    JudgedState state{.episode = episode};
     environments.now([&](Environments& all) {
       all.judged.begin(episode);
       seen = all.judged.observation();
-      if (each_step) each_step(all, episode);
+      if (each_step) each_step(all, state);
     });
-    double sum = 0;
     for (EnvironmentStep step; !step.is_last && !step.diverged;) {
       const at::Tensor action = agent.act(centre_crop(seen, shape));
       environments.now([&](Environments& all) {
         step = all.judged.step({action.data_ptr<float>(), static_cast<size_t>(action.numel())});
+        if (step.diverged) return;
         seen = all.judged.observation();
-        if (each_step) each_step(all, episode);
+        state.control_step += step.control_steps;
+        state.reward += step.reward;
+        if (each_step) each_step(all, state);
       });
-      if (!step.diverged) sum += step.reward;
       if (step.diverged) ++judged.diverged;
     }
-    judged.returns.push_back(sum);
+    judged.returns.push_back(state.reward);
   }
   return judged;
 }

@@ -22,13 +22,21 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions);
 
 Agent make_agent(const AgentRecipe& recipe, int64_t actions);
 
-// Returns of `episodes` episodes of the judged environment, with the policy's centre; `each_step` sees every state that is drawn.
+// Where a judged episode stands.
+struct JudgedState {
+  int64_t episode = 0;
+  int64_t control_step = 0;
+  double reward = 0;  // undiscounted, up to here
+};
+
+// Returns of `episodes` episodes of the judged environment, with the policy's centre; `each_step` sees every state that is drawn, in the
+// environments' thread.
 struct JudgedReturns {
   std::vector<double> returns;  // undiscounted
   int64_t diverged = 0;         // episodes that the simulation ended early
 };
 JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
-                    const std::function<void(Environments&, int64_t episode)>& each_step = {});
+                    const std::function<void(Environments&, const JudgedState&)>& each_step = {});
 
 double mean_of(const std::vector<double>& values);
 double deviation_of(const std::vector<double>& values);  // of a sample; 0 of one

@@ -58,6 +58,7 @@ class AgentRun {
       result.already_finished = true;
       return result;
     }
+    folder_.put_in_force(parse_yaml(recipe_yaml_, "recipe"));
     agent_.emplace(make_agent(recipe_, actions_));
     const std::string pictures = folder_.path() + "/replay.pictures";
     if (!checkpoint) std::filesystem::remove(pictures);
@@ -91,11 +92,13 @@ class AgentRun {
 
   int stop_signal() const { return input_.stop_signal == nullptr ? 0 : input_.stop_signal->load(); }
 
-  // What the pictures and the physics came from, beside what every run says of its machine.
+  // What the pictures and the physics came from, beside what every run says of its machine: which is not there yet where a run was killed
+  // as its folder was made.
   void describe_environment() const {
     const std::string path = folder_.path() + "/environment.json";
     std::ifstream file(path);
-    auto json = nlohmann::ordered_json::parse(file);
+    auto json = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) json = nlohmann::ordered_json::object();
     json["mujoco"] = own_.mujoco;
     json["renderer"] = own_.renderer;
     write_file_atomically(path, json.dump(2) + "\n");
@@ -278,9 +281,9 @@ class AgentRun {
     const int64_t episodes = recipe_.evaluate.episodes();
     input_.progress->begin("evaluation", episodes * kControlSteps);
     int64_t done = 0;
-    const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, int64_t episode) {
+    const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, const JudgedState& state) {
       input_.progress->advance(std::min(++done * recipe_.action_repeat(), episodes * kControlSteps),
-                               fmt::format("episode {}", episode + 1));
+                               fmt::format("episode {}", state.episode + 1));
     });
     input_.progress->end();
     metrics.emplace_back("test.return_mean", mean_of(judged.returns));

@@ -100,6 +100,8 @@ int MujocoModel::id(mjtObj kind, const char* name) const {
   return found;
 }
 
+double MujocoModel::sensor(const char* name) const { return data_->sensordata[model_->sensor_adr[id(mjOBJ_SENSOR, name)]]; }
+
 double MujocoModel::mass() const { return std::accumulate(model_->body_mass, model_->body_mass + model_->nbody, 0.0); }
 
 std::string mujoco_version() { return version_text(mj_version()); }

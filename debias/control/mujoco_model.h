@@ -30,7 +30,8 @@ class MujocoModel {
   bool diverged() const;
 
   int id(mjtObj kind, const char* name) const;
-  double mass() const;  // of all bodies
+  double sensor(const char* name) const;  // its first number
+  double mass() const;                    // of all bodies
 
  private:
   std::unique_ptr<mjModel, void (*)(mjModel*)> model_;

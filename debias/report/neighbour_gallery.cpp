@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
+
+#include "debias/report/embedded_png.h"
 
 namespace debias {
 namespace {
 
-constexpr int64_t kLargestThumbnail = 1 << 20;  // bytes
 constexpr int64_t kFirst = 6;
 
 struct Thumbnails {
@@ -18,14 +18,9 @@ struct Thumbnails {
 
   // <img>, or the words "no image".
   Html image(const std::string& name, const std::string& alt) const {
-    const std::string path = fmt::format("{}/{}.png", folder, name);
-    std::string bytes;
-    if (std::filesystem::exists(path)) bytes = read_text_file(path, kLargestThumbnail);
-    if (!bytes.starts_with("\x89PNG")) {
-      gallery->missing.push_back(name + ".png");
-      return element("span", "missing", plain("no image"));
-    }
-    return {fmt::format("<img src=\"{}\" alt=\"{}\" loading=\"lazy\"/>", png_data_uri(bytes), escaped(alt))};
+    const std::string bytes = thumbnail_bytes(fmt::format("{}/{}.png", folder, name));
+    if (bytes.empty()) gallery->missing.push_back(name + ".png");
+    return thumbnail_image(bytes, alt);
   }
 };
 

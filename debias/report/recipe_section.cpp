@@ -121,7 +121,9 @@ void add_recipes(Page& page, const ReportData& data) {
   page.table(table);
   for (const auto& run : data.shown) {
     page.folded(fmt::format("Recipe of {}, every default written out", run.label), {"<pre>" + escaped(run.config_text) + "</pre>"});
-    page.paragraph(plain("To repeat it: ") + code(fmt::format("debias train {}/config.yaml output=OTHER", shell_word(run.path))), "note");
+    page.paragraph(plain("To repeat it: ") +
+                       code(fmt::format("debias {}train {}/config.yaml output=OTHER", run.of_agent() ? "rl " : "", shell_word(run.path))),
+                   "note");
   }
 }
 

@@ -18,6 +18,7 @@ struct ReportData {
   std::vector<RunColumn> columns;
   std::vector<RunRecord> shown;  // one run of each column, for what is not a single number
   std::vector<NumberRow> rows;
+  bool agents_alone = false;  // nothing was judged that has classes, bias values or features
 };
 
 void add_verdict(Page& page, const ReportData& data);
@@ -26,6 +27,7 @@ void add_runs(Page& page, const ReportData& data);        // what they are, and 
 void add_key_numbers(Page& page, const ReportData& data);
 void add_differences(Page& page, const ReportData& data);
 void add_curves(Page& page, const ReportData& data);
+void add_films(Page& page, const ReportData& data);  // nothing where no run is of an agent
 void add_groups(Page& page, const ReportData& data);
 void add_classes(Page& page, const ReportData& data);
 void add_similarities(Page& page, const ReportData& data);

@@ -110,6 +110,15 @@ void leave_out_invented_alignment(RunRecord& run) {
   }
 }
 
+// It only illustrates: what is wrong with it keeps no number from being shown.
+void read_film_of(const std::string& path, RunRecord& run) {
+  try {
+    run.film = read_film(path);
+  } catch (const Error& error) {
+    run.notes.push_back(fmt::format("the film is left out: {}", error.what()));
+  }
+}
+
 void read_names(const std::string& path, RunRecord& run) {
   if (!fs::exists(path)) return;
   const Json json = read_json_object(path, kLargestConfig);
@@ -206,6 +215,7 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");
   run.similarities = read_similarity_history(path + "/evaluation");
+  read_film_of(path, run);
   leave_out_invented_alignment(run);
   note_judgements(run);
   run.label = last_parts(path, 1);

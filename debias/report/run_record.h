@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "debias/report/similarity_history.h"
 #include "debias/report/training_speed.h"
 #include "debias/results/evaluation_record.h"
+#include "debias/results/film_record.h"
 #include "debias/results/json_file.h"
 
 namespace debias {
@@ -43,12 +45,14 @@ struct RunRecord {
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
   std::vector<SimilarityEpoch> similarities;   // while training
+  std::optional<FilmRecord> film;              // of an agent
   std::vector<std::string> notes;              // what was found amiss and is no error
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
   bool finished() const { return epochs > 0 && epochs_done >= epochs; }
-  std::string seed() const;                           // "1", or "" where the recipe has none
-  std::string of_environment(const char* key) const;  // "" where there is none
+  bool of_agent() const { return config.find("environment") != nullptr; }  // it learnt from rewards: nothing has classes or biases
+  std::string seed() const;                                                // "1", or "" where the recipe has none
+  std::string of_environment(const char* key) const;                       // "" where there is none
   // On the run's own data, or on another data set; null where there is none.
   const EvaluationRecord* evaluation(const std::string& protocol, const std::string& data = "") const;
 };

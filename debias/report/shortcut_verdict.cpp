@@ -156,6 +156,10 @@ Judgement judged(const Range& range, const Range& images, double conflicting, do
 }
 
 ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
+  if (columns[place].shown().of_agent()) {
+    return {Finding::kNoBias, "no bias information",
+            "An agent learns from rewards: there are no classes and no bias values to judge it by.", ""};
+  }
   const std::string path = shell_word(columns[place].shown().path);
   if (!was_judged(rows, place)) {
     return {Finding::kNoTest, "not tested", "Nothing was judged on images that training had not seen.",

@@ -92,6 +92,8 @@ summary{cursor:pointer;color:var(--accent);overflow-wrap:anywhere}
 .otherclass img{border:3px solid var(--mark)}
 .otherclass .why{color:var(--mark);font-weight:600}
 .why{display:block}
+.film{display:grid;grid-template-columns:repeat(auto-fill,minmax(7rem,1fr));gap:.75rem;margin:.75rem 0;max-width:54rem}
+.film img{display:block;width:100%;height:auto;background:var(--raised)}
 @media print{details>*{display:block}main{max-width:none;padding:0}figure,.near>li{break-inside:avoid}}
 )";
 }

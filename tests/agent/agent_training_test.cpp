@@ -3,12 +3,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "debias/agent/agent_checkpoint.h"
 #include "debias/control/task.h"
+#include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/state.h"
 #include "tests/support/temporary_folder.h"
@@ -58,6 +63,53 @@ TEST(AgentTrainingTest, WritesEpisodesUpdatesAndReturnsAndLeavesNoReplayBehind) 
   EXPECT_FALSE(std::filesystem::exists(run + "/replay.pictures"));
   std::ifstream environment(run + "/environment.json");
   EXPECT_EQ(nlohmann::json::parse(environment)["mujoco"].get<std::string>().substr(0, 1), "2");
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "a run/";  // as a shell completes it
+  AgentInput input = input_into(run);
+  const std::atomic<int> stop{SIGTERM};
+  input.stop_signal = &stop;
+  EXPECT_THROW(train_agent(input), Error);
+  EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
+  input.stop_signal = nullptr;
+  input.existing = ExistingFolder::kResume;
+  input.recipe.evaluate.episodes(1);
+  train_agent(input);
+  EXPECT_EQ(lines(run).back()["test.return_std"], 0);  // of a single episode
+  EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "1");
+  input.recipe.train.epochs(3);
+  EXPECT_THROW(train_agent(input), Error);  // that would be another training
+}
+
+TEST(AgentTrainingTest, ARunThatWasKilledAsItsFolderWasMadeGoesOn) {
+  const TemporaryFolder folder;
+  AgentInput input = input_into(folder / "run");
+  std::filesystem::create_directory(folder / "run");
+  std::ofstream(folder / "run/config.yaml") << resolved(input.recipe).to_yaml();
+  input.existing = ExistingFolder::kResume;
+  train_agent(input);
+  EXPECT_TRUE(nlohmann::json::parse(text_of(folder / "run/environment.json")).contains("renderer"));
+  EXPECT_EQ(lines(folder / "run").back()["control_steps"], 4000);
+}
+
+TEST(AgentTrainingTest, StartingAgainGivesTheBytesOfTheFirstTime) {
+  const TemporaryFolder folder;
+  AgentInput input = input_into(folder / "run");
+  train_agent(input);
+  const std::string first = text_of(folder / "run/metrics.jsonl");
+  EXPECT_THROW(train_agent(input), Error);  // the folder exists
+  std::ofstream(folder / "run/replay.pictures") << "of a run that was killed";
+  input.existing = ExistingFolder::kOverwrite;
+  train_agent(input);
+  EXPECT_EQ(text_of(folder / "run/metrics.jsonl"), first);
 }
 
 // Every other episode begins with a velocity that no simulation survives.

@@ -104,6 +104,44 @@ TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
   EXPECT_EQ(run_debias({"rl", "play", path("nowhere")}).exit, 3);
 }
 
+TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
+  ASSERT_EQ(run_debias(words("a run", {"train.epochs=1"})).exit, 0);
+  const std::string run = path("a run") + "/";
+  const auto report = [&] {
+    const auto made = run_debias({"report", run, "--out", path("page.html")});
+    EXPECT_EQ(made.exit, 0) << made.err;
+    return file_text(path("page.html"));
+  };
+  EXPECT_THAT(report(), HasSubstr("no frames of an episode"));
+  ASSERT_EQ(run_debias({"rl", "play", run, "--episodes", "1", "--seed", "7"}).exit, 0);
+  EXPECT_THAT(report(), HasSubstr("episode 1 of the seed 7"));
+  const auto played = run_debias({"rl", "play", run, "--episodes", "1", "--json"});  // takes the place of the first film
+  ASSERT_EQ(played.exit, 0) << played.err;
+  const auto film = nlohmann::json::parse(file_text(run + "evaluation/film/film.json"));
+  EXPECT_EQ(film["return"], nlohmann::json::parse(played.out)["returns"][0]);
+  EXPECT_EQ(film["control_steps"], 1500);
+  EXPECT_EQ(film["diverged"], false);
+  ASSERT_EQ(film["stills"].size(), 12u);
+  EXPECT_EQ(film["stills"][0], (nlohmann::json{{"control_step", 0}, {"reward", 0.0}}));
+  EXPECT_EQ(film["stills"][11]["control_step"], 1000);
+  EXPECT_EQ(film["stills"][11]["reward"], film["return"]);
+  const std::string page = report();
+  EXPECT_THAT(page, HasSubstr("episode 1 of those that training is judged by"));
+  EXPECT_EQ(times("<img src=\"data:image/png;base64,", page), 12u);
+  size_t left = 0;
+  for (const auto& entry : fs::directory_iterator(run + "evaluation")) left += entry.path().filename().string().starts_with("film");
+  EXPECT_EQ(left, 1u);  // nothing half beside it
+}
+
+TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  std::ofstream(path("run") + "/evaluation/film") << "a file";
+  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "1", "--json"});
+  EXPECT_EQ(played.exit, 0);
+  EXPECT_EQ(nlohmann::json::parse(played.out)["returns"].size(), 1u);
+  EXPECT_THAT(played.err, HasSubstr("will not show this film"));
+}
+
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
   const auto report = run_debias({"report", path("run"), "--out", path("page.html")});
@@ -128,6 +166,11 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
   EXPECT_EQ(large.exit, 5) << large.err;
   EXPECT_THAT(large.err, HasSubstr("lower replay.capacity or replay.megabytes"));
+  fs::create_directory(path("encoder"));
+  std::ofstream(path("encoder") + "/config.yaml") << "data: {train: glyphs}\n";
+  const auto played = run_debias({"rl", "play", path("encoder")});
+  EXPECT_EQ(played.exit, 2);
+  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; judge it with debias eval"));
   const auto agents = run_debias({"train", path("tiny.yaml")});
   EXPECT_EQ(agents.exit, 2);
   EXPECT_THAT(agents.err, HasSubstr("is the recipe of an agent; run debias rl train with it"));

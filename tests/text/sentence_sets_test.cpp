@@ -6,12 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <functional>
 
-#include "debias/core/error.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/text/text_files.h"
 
 namespace debias {
 namespace {
@@ -19,23 +17,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-void put(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string refusal(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-
 TEST(SentenceSets, ReadsTwoClassesInWindows1252) {
   const TemporaryFolder folder;
-  put(folder / "rt-polarity.pos", "a fine caf\xe9 \n\n good \n");
-  put(folder / "rt-polarity.neg", "dull \x85\n");
+  write_file(folder / "rt-polarity.pos", "a fine caf\xe9 \n\n good \n");
+  write_file(folder / "rt-polarity.neg", "dull \x85\n");
   const SentenceSet set = *read_sentence_set("mr", folder.path());
   EXPECT_THAT(set.train.texts, ElementsAre("a fine café", "good", "dull …"));
   EXPECT_THAT(set.train.labels, ElementsAre(1, 1, 0));
@@ -46,15 +31,15 @@ TEST(SentenceSets, ReadsTwoClassesInWindows1252) {
 TEST(SentenceSets, ReadsQuestionsAndPairs) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "trec");
-  put(folder / "trec/TREC.train", "DESC:manner How is it ?\nHUM:ind Who \xf0 ?\n");
-  put(folder / "trec/TREC.test", "HUM:ind Who am I ?\n");
+  write_file(folder / "trec/TREC.train", "DESC:manner How is it ?\nHUM:ind Who \xf0 ?\n");
+  write_file(folder / "trec/TREC.test", "HUM:ind Who am I ?\n");
   const SentenceSet questions = *read_sentence_set("trec", folder.path());
   EXPECT_THAT(questions.classes, ElementsAre("DESC", "HUM"));
   EXPECT_THAT(questions.train.texts, ElementsAre("How is it ?", "Who ð ?"));
   EXPECT_THAT(questions.test->labels, ElementsAre(1));
-  put(folder / "msr_paraphrase_train.txt",
-      "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe said \"no.\tNo, he said\n0\t1\t2\ta\tb\n");
-  put(folder / "msr_paraphrase_test.txt", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tx\ty\n");
+  write_file(folder / "msr_paraphrase_train.txt",
+             "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tHe said \"no.\tNo, he said\n0\t1\t2\ta\tb\n");
+  write_file(folder / "msr_paraphrase_test.txt", "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t7\t8\tx\ty\n");
   const SentenceSet pairs = *read_sentence_set("msrp", folder.path());
   EXPECT_TRUE(pairs.has_pairs());
   EXPECT_THAT(pairs.train.texts, ElementsAre("He said \"no.", "a"));
@@ -65,22 +50,22 @@ TEST(SentenceSets, ReadsQuestionsAndPairs) {
 TEST(SentenceSets, RefusesBadFilesByTheirLine) {
   const TemporaryFolder folder;
   const auto read = [&](const char* set) { return [&folder, set] { read_sentence_set(set, folder.path()); }; };
-  put(folder / "custrev.pos", "good\n");
-  EXPECT_THAT(refusal(read("cr")), HasSubstr("custrev.neg is not"));
-  put(folder / "custrev.neg", "\n");
-  EXPECT_THAT(refusal(read("cr")), HasSubstr("fewer than two classes"));
-  put(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\nno label here\n");
-  put(folder / "TREC.test", "NUM:date When ?\n");
-  EXPECT_THAT(refusal(read("trec")), HasSubstr("TREC.train: line 3: expected COARSE:fine"));
-  put(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\n");
-  EXPECT_THAT(refusal(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is none of the training questions'"));
-  put(folder / "msr_paraphrase_test.txt", "1\t7\t8\tx\ty\n");
-  put(folder / "msr_paraphrase_train.txt", "Quality\tx\n1\t7\t8\tx\ty\n2\t7\t8\tx\ty\n");
-  EXPECT_THAT(refusal(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 3: quality \"2\" is not 0 or 1"));
-  put(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\n");
-  EXPECT_THAT(refusal(read("msrp")), HasSubstr("line 1: 4 fields between tabs, expected 5"));
-  put(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\xff\ty\n");
-  EXPECT_THAT(refusal(read("msrp")), HasSubstr("line 1: byte 8 (0xff) is not UTF-8"));
+  write_file(folder / "custrev.pos", "good\n");
+  EXPECT_THAT(data_error_of(read("cr")), HasSubstr("custrev.neg is not"));
+  write_file(folder / "custrev.neg", "\n");
+  EXPECT_THAT(data_error_of(read("cr")), HasSubstr("fewer than two classes"));
+  write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\nno label here\n");
+  write_file(folder / "TREC.test", "NUM:date When ?\n");
+  EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.train: line 3: expected COARSE:fine"));
+  write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\n");
+  EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is none of the training questions'"));
+  write_file(folder / "msr_paraphrase_test.txt", "1\t7\t8\tx\ty\n");
+  write_file(folder / "msr_paraphrase_train.txt", "Quality\tx\n1\t7\t8\tx\ty\n2\t7\t8\tx\ty\n");
+  EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 3: quality \"2\" is not 0 or 1"));
+  write_file(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\n");
+  EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("line 1: 4 fields between tabs, expected 5"));
+  write_file(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\xff\ty\n");
+  EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("line 1: byte 8 (0xff) is not UTF-8"));
 }
 
 TEST(SentenceSetsRealData, HaveTheirPublishedSizes) {

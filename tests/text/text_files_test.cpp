@@ -4,34 +4,20 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 
-#include "debias/core/error.h"
 #include "debias/text/corpus_text.h"
 #include "debias/text/sentence_split.h"
 #include "debias/text/sentence_store.h"
 #include "debias/text/text_lines.h"
 #include "debias/text/vocabulary.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/text/text_files.h"
 
 namespace debias {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string data_error_of(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 std::vector<std::string> lines_of(const std::string& path, Encoding encoding = Encoding::kUtf8) {
   std::vector<std::string> lines;
@@ -42,7 +28,7 @@ std::vector<std::string> lines_of(const std::string& path, Encoding encoding = E
 
 TEST(TextLines, GivesLinesWithoutTheirEnds) {
   const TemporaryFolder folder;
-  write(folder / "a.txt", "\xef\xbb\xbfone\r\n\ntwo\nthree");
+  write_file(folder / "a.txt", "\xef\xbb\xbfone\r\n\ntwo\nthree");
   EXPECT_THAT(lines_of(folder / "a.txt"), ElementsAre("one", "", "two", "three"));
 }
 
@@ -54,22 +40,22 @@ TEST(TextLines, JoinsBlocksOfAFile) {
     expected.push_back("line " + std::to_string(i) + std::string(static_cast<size_t>(i % 97), 'x'));
     text += expected.back() + "\n";
   }
-  write(folder / "a.txt", text);
+  write_file(folder / "a.txt", text);
   EXPECT_EQ(lines_of(folder / "a.txt"), expected);
 }
 
 TEST(TextLines, ReadsWindows1252) {
   const TemporaryFolder folder;
-  write(folder / "a.txt", "caf\xe9 \x93so\x94 \x85\n");
+  write_file(folder / "a.txt", "caf\xe9 \x93so\x94 \x85\n");
   EXPECT_THAT(lines_of(folder / "a.txt", Encoding::kLatin1), ElementsAre("café “so” …"));
 }
 
 TEST(TextLines, RefusesWhatIsNoTextByItsLine) {
   const TemporaryFolder folder;
-  write(folder / "empty.txt", "");
-  write(folder / "latin.txt", "good\nna\xefve\n");
-  write(folder / "binary.txt", std::string("good\nba\0d\n", 10));
-  write(folder / "long.txt", "a\n" + std::string((1 << 20) + 1, 'x'));
+  write_file(folder / "empty.txt", "");
+  write_file(folder / "latin.txt", "good\nna\xefve\n");
+  write_file(folder / "binary.txt", std::string("good\nba\0d\n", 10));
+  write_file(folder / "long.txt", "a\n" + std::string((1 << 20) + 1, 'x'));
   EXPECT_THAT(data_error_of([&] { lines_of(folder / "empty.txt"); }), HasSubstr("empty.txt: the file is empty"));
   EXPECT_THAT(data_error_of([&] { lines_of(folder / "latin.txt"); }), HasSubstr("latin.txt: line 2: byte 3 (0xef) is not UTF-8"));
   EXPECT_THAT(data_error_of([&] { lines_of(folder / "binary.txt"); }), HasSubstr("binary.txt: line 2: a NUL byte"));
@@ -78,7 +64,7 @@ TEST(TextLines, RefusesWhatIsNoTextByItsLine) {
 
 TEST(TextLines, TakesALineOfAMegabyte) {
   const TemporaryFolder folder;
-  write(folder / "long.txt", std::string(1 << 20, 'x') + "\nb\n");
+  write_file(folder / "long.txt", std::string(1 << 20, 'x') + "\nb\n");
   EXPECT_EQ(lines_of(folder / "long.txt").size(), 2u);
 }
 
@@ -127,16 +113,16 @@ TEST(Vocabulary, HasTheCommonestWordsFirst) {
 
 TEST(Vocabulary, IsReadBackAsWritten) {
   const TemporaryFolder folder;
-  write(folder / "v.txt", Vocabulary({"<unk>", "the", "naïve"}).text());
+  write_file(folder / "v.txt", Vocabulary({"<unk>", "the", "naïve"}).text());
   EXPECT_THAT(Vocabulary::read(folder / "v.txt").words(), ElementsAre("<unk>", "the", "naïve"));
 }
 
 TEST(Vocabulary, RefusesFilesThatAreNone) {
   const TemporaryFolder folder;
-  write(folder / "none.txt", "the\nof\n");
-  write(folder / "gap.txt", "<unk>\nthe\n\nof\n");
-  write(folder / "twice.txt", "<unk>\nthe\nof\nthe\n");
-  write(folder / "bare.txt", "<unk>\n");
+  write_file(folder / "none.txt", "the\nof\n");
+  write_file(folder / "gap.txt", "<unk>\nthe\n\nof\n");
+  write_file(folder / "twice.txt", "<unk>\nthe\nof\nthe\n");
+  write_file(folder / "bare.txt", "<unk>\n");
   EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "none.txt"); }),
               HasSubstr("none.txt: line 1: the first word of a vocabulary is <unk>"));
   EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "gap.txt"); }), HasSubstr("gap.txt: line 3: no word"));
@@ -147,10 +133,10 @@ TEST(Vocabulary, RefusesFilesThatAreNone) {
 struct SmallCorpus {
   SmallCorpus() {
     std::filesystem::create_directories(folder / "books/deep");
-    write(folder / "books/b.txt", "The cat sat. The dog ran far away.\n\nA bird flew.\n");
-    write(folder / "books/deep/a.txt", "One more.\n");
-    write(folder / "books/.hidden.txt", "No.\n");
-    write(folder / "books/notes.md", "No.\n");
+    write_file(folder / "books/b.txt", "The cat sat. The dog ran far away.\n\nA bird flew.\n");
+    write_file(folder / "books/deep/a.txt", "One more.\n");
+    write_file(folder / "books/.hidden.txt", "No.\n");
+    write_file(folder / "books/notes.md", "No.\n");
     recipe.files = text_files(folder / "books", "corpus");
     recipe.max_tokens = 4;
     recipe.text.lowercase(true);
@@ -202,7 +188,7 @@ TEST(SentenceStore, ReadsAnewWhatHasChanged) {
   corpus.recipe.max_tokens = 2;
   const SentenceStore shorter = SentenceStore::make(corpus.recipe, corpus.words, cache);
   EXPECT_THAT(sentence_of(shorter, 3), ElementsAre(6, 0));
-  write(corpus.folder / "books/deep/a.txt", "The cat.\n");
+  write_file(corpus.folder / "books/deep/a.txt", "The cat.\n");
   EXPECT_THAT(sentence_of(SentenceStore::make(corpus.recipe, corpus.words, cache), 3), ElementsAre(1, 3));
 }
 
@@ -216,13 +202,13 @@ TEST(SentenceStore, RefusesADamagedCache) {
   const auto size = std::filesystem::file_size(cache);
   std::vector<char> whole(size);
   std::ifstream(cache, std::ios::binary).read(whole.data(), static_cast<std::streamsize>(size));
-  write(cache, std::string(whole.begin() + 8, whole.end()));
+  write_file(cache, std::string(whole.begin() + 8, whole.end()));
   EXPECT_THAT(data_error_of(make), HasSubstr("a damaged store of sentences"));
   std::vector<char> swapped = whole;
   swapped[16 * 4 + 8] = 99;  // where the second sentence begins
-  write(cache, std::string(swapped.begin(), swapped.end()));
+  write_file(cache, std::string(swapped.begin(), swapped.end()));
   EXPECT_THAT(data_error_of(make), HasSubstr("a damaged store of sentences"));
-  write(cache, "some other file of mine");
+  write_file(cache, "some other file of mine");
   EXPECT_THAT(data_error_of(make), HasSubstr("no store of sentences"));
 }
 
@@ -231,7 +217,7 @@ TEST(SentenceStore, RefusesACorpusWithoutAKnownWordOrSentence) {
   const Vocabulary others({"<unk>", "Zebra"});
   EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, others); }),
               HasSubstr("not one word of the corpus is in the vocabulary"));
-  write(corpus.folder / "books/b.txt", "\n\n* * *\n");
+  write_file(corpus.folder / "books/b.txt", "\n\n* * *\n");
   EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, corpus.words); }), HasSubstr("b.txt: not one sentence in it"));
   EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "nowhere", "corpus"); }), HasSubstr("nowhere: corpus: "));
 }

@@ -1,11 +1,17 @@
 #include "apps/debias/control/film.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "debias/agent/agent_parts.h"
 #include "debias/control/mujoco_model.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/data/builders/atomic_folder.h"
 #include "debias/image/gif_encode.h"
+#include "debias/image/png_encode.h"
 
 namespace debias {
 namespace {
@@ -19,7 +25,7 @@ void require_film_name(const std::string& path) {
     throw usage_error("rl play: --video '{}' does not end in .gif, which is what is written; give it such a name", path);
 }
 
-void Film::take(MujocoModel& model) {
+Image Film::drawn(MujocoModel& model) {
   if (!renderer_) renderer_.emplace(model, kFilmPixels, look_);
   std::vector<uint8_t> planes(static_cast<size_t>(3 * kFilmPixels * kFilmPixels));
   renderer_->draw(planes.data());
@@ -28,8 +34,21 @@ void Film::take(MujocoModel& model) {
   for (int64_t i = 0; i < kPlane; ++i) {
     for (int64_t c = 0; c < 3; ++c) picture.pixels[static_cast<size_t>(3 * i + c)] = planes[static_cast<size_t>(c * kPlane + i)];
   }
+  return picture;
+}
+
+void Film::take(PixelEnvironment& played, const JudgedState& state) {
+  steps_ = played.steps_per_episode();
+  const bool still = is_still(states_++, steps_);
+  if (!still && !all_) return;
+  Image picture = drawn(played.model());
+  if (still) {
+    stills_.push_back({state.control_step, state.reward});
+    still_files_.push_back(encode_png(picture));
+  }
+  if (!all_) return;
   pictures_.push_back(std::move(picture));
-  seconds_ = model.data().time / std::max<double>(1, static_cast<double>(pictures_.size() - 1));
+  seconds_ = played.model().data().time / std::max<double>(1, static_cast<double>(pictures_.size() - 1));
 }
 
 void Film::write(const std::string& path) const {
@@ -37,6 +56,18 @@ void Film::write(const std::string& path) const {
   AtomicFile file(path, bytes.size());
   file.write(bytes.data(), bytes.size());
   file.commit();
+}
+
+void Film::keep(const std::string& run_folder, FilmRecord film) const {
+  AtomicFolder folder(fmt::format("{}/{}", run_folder, kFilmFolder), AtomicFolder::Present::kReplace);
+  for (size_t i = 0; i < still_files_.size(); ++i) {
+    const auto& bytes = still_files_[i];
+    write_file_atomically(folder.building() + "/" + still_name(i), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  film.stills = stills_;
+  film.diverged = states_ <= steps_;  // a whole one has a first state beside those that its steps lead to
+  write_file_atomically(fmt::format("{}/{}", folder.building(), kFilmFile), to_json(film).dump(2) + "\n");
+  folder.commit();
 }
 
 }  // namespace debias

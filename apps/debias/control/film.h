@@ -1,4 +1,4 @@
-// A film of an episode, as a GIF.
+// What a player sees of an episode: a film as a GIF, and still frames for a report.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,42 @@
 
 #include "debias/control/frame_renderer.h"
 #include "debias/image/image.h"
+#include "debias/results/film_record.h"
 
 namespace debias {
+
+class PixelEnvironment;
+struct JudgedState;
 
 // A usage error unless the name ends in .gif.
 void require_film_name(const std::string& path);
 
+enum class Pictures { kStills, kAll };  // those that keep() writes, or every state's, as write() needs them
+
 class Film {
  public:
-  explicit Film(Look look) : look_(look) {}
+  Film(Look look, Pictures pictures) : look_(look), all_(pictures == Pictures::kAll) {}
 
-  // The picture of a state, larger than an agent's. To be called in the thread that draws, as is end_of_drawing().
-  void take(MujocoModel& model);
+  // The next state of one episode, larger than an agent sees it. To be called in the thread that draws, as is end_of_drawing().
+  void take(PixelEnvironment& played, const JudgedState& state);
   void end_of_drawing() { renderer_.reset(); }
 
   void write(const std::string& path) const;  // in real time
+  // As RUN/evaluation/film, which is replaced whole; `film` gets the stills, and whether the episode ended early.
+  void keep(const std::string& run_folder, FilmRecord film) const;
 
  private:
+  Image drawn(MujocoModel& model);
+
   Look look_;
+  bool all_;
   std::optional<FrameRenderer> renderer_;
+  int64_t steps_ = 0;   // of a whole episode
+  int64_t states_ = 0;  // taken
   double seconds_ = 0;  // between two pictures
   std::vector<Image> pictures_;
+  std::vector<FilmStill> stills_;
+  std::vector<std::vector<uint8_t>> still_files_;  // as PNG
 };
 
 }  // namespace debias

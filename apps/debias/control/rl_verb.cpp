@@ -1,6 +1,7 @@
 // debias rl train, debias rl play.
 #include <fmt/format.h>
 
+#include <exception>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,13 +10,12 @@
 
 #include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/control/film.h"
-#include "apps/debias/duration_text.h"
-#include "apps/debias/metric_text.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/stop_signals.h"
 #include "apps/debias/terminal.h"
+#include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
 #include "debias/agent/agent_checkpoint.h"
 #include "debias/agent/agent_parts.h"
@@ -43,7 +43,7 @@ struct RlPlayArguments {
   bool json = false;
 };
 
-AgentRecipe agent_recipe_of(const Config& root) {
+AgentRecipe trained_recipe(const Config& root) {
   if (!is_agent_recipe(root)) {
     throw usage_error("{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of recipes/rl",
                       root.prefix());
@@ -51,32 +51,22 @@ AgentRecipe agent_recipe_of(const Config& root) {
   return read_agent_recipe(root);
 }
 
-void print_agent_result(const AgentResult& result, bool json) {
-  if (json) {
-    nlohmann::ordered_json out = {{"folder", result.folder},
-                                  {"epochs", result.epochs},
-                                  {"already_finished", result.already_finished},
-                                  {"diverged", result.diverged},
-                                  {"seconds", result.seconds}};
-    for (const auto& [name, value] : result.metrics) out["metrics"][name] = value;
-    print_json(out);
-    return;
+AgentRecipe played_recipe(const std::string& run) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(run + "/config.yaml", ignored)) {
+    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", run);
   }
-  const std::string folder = without_control_characters(result.folder);
-  if (result.already_finished) {
-    fmt::print("{}: finished already ({} epochs); nothing was changed\n", folder, result.epochs);
-    return;
-  }
-  fmt::print("{}: {} epochs in {}\n", folder, result.epochs, duration_text(result.seconds));
-  for (const auto& [name, value] : result.metrics) fmt::print("  {:<24} {}\n", name, metric_text(name, value));
-  if (result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
+  const Config root = read_yaml_file(run + "/config.yaml");
+  if (is_agent_recipe(root)) return read_agent_recipe(root);
+  throw usage_error(
+      "rl play: '{}' is a run of an encoder, which plays nothing; judge it with debias eval, or give a run of debias rl train", run);
 }
 
 int rl_train(const RlTrainArguments& arguments) {
   if (arguments.resume && arguments.overwrite) throw usage_error("rl train: --resume and --overwrite exclude each other; give one");
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
   AgentInput input;
-  input.recipe = agent_recipe_of(config);
+  input.recipe = trained_recipe(config);
   use_threads(input.recipe.train.threads());
   if (arguments.dry_run) {
     print_lines(resolved(input.recipe).to_yaml() + "\n");
@@ -92,19 +82,50 @@ int rl_train(const RlTrainArguments& arguments) {
   const auto log = terminal_log();
   input.progress = progress.get();
   input.log = log.get();
-  print_agent_result(train_agent(input), arguments.json);
+  const AgentResult result = train_agent(input);
+  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
+                {{"diverged", result.diverged}});
+  if (!arguments.json && result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
   return 0;
+}
+
+// What a film was drawn with goes in the thread that drew it, also where an episode throws.
+class Drawing {
+ public:
+  Drawing(EnvironmentThread& environments, Film& film) : environments_(environments), film_(film) {}
+  ~Drawing() {
+    environments_.now([this](Environments&) { film_.end_of_drawing(); });
+  }
+  Drawing(const Drawing&) = delete;
+  Drawing& operator=(const Drawing&) = delete;
+
+ private:
+  EnvironmentThread& environments_;
+  Film& film_;
+};
+
+// Plays, with the first episode on film.
+JudgedReturns play_on_film(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes, Film& film) {
+  const Drawing drawing(environments, film);
+  return judge(agent, environments, shape, episodes, [&](Environments& all, const JudgedState& state) {
+    if (state.episode == 0) film.take(all.judged, state);
+  });
+}
+
+// For a report. A folder that cannot be written to is no reason to lose the returns.
+void keep_stills(const Film& film, const std::string& run, const FilmRecord& record, Log& log) {
+  try {
+    film.keep(run, record);
+  } catch (const std::exception& error) {
+    log.warn(fmt::format("a report of '{}' will not show this film: {}", run, error.what()));
+  }
 }
 
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (!arguments.video.empty()) require_film_name(arguments.video);
-  std::error_code ignored;
-  if (!std::filesystem::exists(arguments.run + "/config.yaml", ignored)) {
-    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", arguments.run);
-  }
+  const AgentRecipe recipe = played_recipe(arguments.run);
   draw_in_one_thread();
-  AgentRecipe recipe = agent_recipe_of(read_yaml_file(arguments.run + "/config.yaml"));
   const auto log = terminal_log();
   const auto checkpoint = open_newest_agent(arguments.run + "/checkpoints", *log);
   if (!checkpoint) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
@@ -116,14 +137,18 @@ int rl_play(const RlPlayArguments& arguments) {
   environments.now([&](Environments& all) { actions = all.judged.action_count(); });
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint->common.file);
-  std::unique_ptr<Film> film = arguments.video.empty() ? nullptr : std::make_unique<Film>(recipe.environment.look());
-  const auto found = judge(agent, environments, batch_shape(recipe, actions), arguments.episodes, [&](Environments& all, int64_t episode) {
-    if (film != nullptr && episode == 0) film->take(all.judged.model());
-  });
-  if (film != nullptr) {
-    environments.now([&](Environments&) { film->end_of_drawing(); });
-    film->write(arguments.video);
-  }
+  const bool has_video = !arguments.video.empty();
+  Film film(recipe.environment.look(), has_video ? Pictures::kAll : Pictures::kStills);
+  const JudgedReturns found = play_on_film(agent, environments, batch_shape(recipe, actions), arguments.episodes, film);
+  if (has_video) film.write(arguments.video);
+  keep_stills(film, arguments.run,
+              {.checkpoint = std::filesystem::path(checkpoint->common.file.path()).filename().string(),
+               .control_steps = checkpoint->state.control_steps,
+               .seed = static_cast<int64_t>(judged.seed),
+               .episode = 0,
+               .episode_return = found.returns.front(),
+               .stills = {}},
+              *log);
   const double mean = mean_of(found.returns), deviation = deviation_of(found.returns);
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run},
@@ -133,13 +158,13 @@ int rl_play(const RlPlayArguments& arguments) {
                                   {"return_std", deviation},
                                   {"diverged", found.diverged},
                                   {"mujoco", checkpoint->state.mujoco}};
-    if (film != nullptr) out["video"] = arguments.video;
+    if (has_video) out["video"] = arguments.video;
     print_json(out);
     return 0;
   }
   fmt::print("{} after {} control steps: return {:.1f} (sd {:.1f} of {} episodes)\n", without_control_characters(arguments.run),
              checkpoint->state.control_steps, mean, deviation, found.returns.size());
-  if (film != nullptr) fmt::print("{}\n", without_control_characters(arguments.video));
+  if (has_video) fmt::print("{}\n", without_control_characters(arguments.video));
   return 0;
 }
 
@@ -159,12 +184,12 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   train->add_flag("--json", asked->json, "one JSON object on standard output");
   train->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
   train->callback([asked, &action] { action = [asked] { return rl_train(*asked); }; });
-  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent");
+  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and keeps frames of the first for debias report");
   auto given = std::make_shared<RlPlayArguments>();
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "to play (10)");
   play->add_option("--seed", given->seed, "of the first states (the run's)");
-  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif");
+  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif")->transform(with_home);
   play->add_flag("--json", given->json, "one JSON object on standard output");
   play->footer("Example: debias rl play runs/cartpole --episodes 10 --video cartpole.gif");
   play->callback([given, &action] { action = [given] { return rl_play(*given); }; });

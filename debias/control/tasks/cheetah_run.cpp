@@ -1,4 +1,8 @@
 // A planar animal with two legs runs.
+#include <fmt/format.h>
+
+#include <array>
+
 #include "debias/control/task.h"
 #include "debias/control/tasks/model_text.h"
 #include "debias/control/tolerance.h"
@@ -6,7 +10,7 @@
 namespace debias {
 namespace {
 
-constexpr const char* kCheetah = R"(
+constexpr const char* kCheetahTorso = R"(
   <compiler settotalmass="14"/>
   <option timestep=".01"/>
   <statistic center="0 0 .7" extent="2"/>
@@ -31,44 +35,36 @@ constexpr const char* kCheetah = R"(
       <joint name="rooty" type="hinge" axis="0 1 0" class="free"/>
       <geom name="torso" type="capsule" fromto="-.5 0 0 .5 0 0" size=".046"/>
       <geom name="head" type="capsule" pos=".6 0 .1" euler="0 50 0" size=".046 .15"/>
-      <body name="bthigh" pos="-.5 0 0">
-        <joint name="bthigh" range="-30 60" stiffness="240" damping="6"/>
-        <geom name="bthigh" type="capsule" pos=".1 0 -.13" euler="0 -218 0" size=".046 .145"/>
-        <body name="bshin" pos=".16 0 -.25">
-          <joint name="bshin" range="-50 50" stiffness="180" damping="4.5"/>
-          <geom name="bshin" type="capsule" pos="-.14 0 -.07" euler="0 -116 0" size=".046 .15"/>
-          <body name="bfoot" pos="-.28 0 -.14">
-            <joint name="bfoot" range="-230 50" stiffness="120" damping="3"/>
-            <geom name="bfoot" type="capsule" pos=".03 0 -.097" euler="0 -15 0" size=".046 .094"/>
-          </body>
-        </body>
-      </body>
-      <body name="fthigh" pos=".5 0 0">
-        <joint name="fthigh" range="-57 .40" stiffness="180" damping="4.5"/>
-        <geom name="fthigh" type="capsule" pos="-.07 0 -.12" euler="0 30 0" size=".046 .133"/>
-        <body name="fshin" pos="-.14 0 -.24">
-          <joint name="fshin" range="-70 50" stiffness="120" damping="3"/>
-          <geom name="fshin" type="capsule" pos=".065 0 -.09" euler="0 -34 0" size=".046 .106"/>
-          <body name="ffoot" pos=".13 0 -.18">
-            <joint name="ffoot" range="-28 28" stiffness="60" damping="1.5"/>
-            <geom name="ffoot" type="capsule" pos=".045 0 -.07" euler="0 -34 0" size=".046 .07"/>
-          </body>
-        </body>
-      </body>
-    </body>
-  </worldbody>
-  <sensor>
-    <subtreelinvel name="torso_subtreelinvel" body="torso"/>
-  </sensor>
-  <actuator>
-    <motor name="bthigh" joint="bthigh" gear="120"/>
-    <motor name="bshin" joint="bshin" gear="90"/>
-    <motor name="bfoot" joint="bfoot" gear="60"/>
-    <motor name="fthigh" joint="fthigh" gear="90"/>
-    <motor name="fshin" joint="fshin" gear="60"/>
-    <motor name="ffoot" joint="ffoot" gear="30"/>
-  </actuator>
 )";
+
+// One below the other; numbers as MJCF has them.
+struct Limb {
+  const char *name, *place, *range, *stiffness, *damping, *centre, *tilt, *half_length;
+};
+using CheetahLeg = std::array<Limb, 3>;
+
+constexpr CheetahLeg kHindLeg = {{{"bthigh", "-.5 0 0", "-30 60", "240", "6", ".1 0 -.13", "-218", ".145"},
+                                  {"bshin", ".16 0 -.25", "-50 50", "180", "4.5", "-.14 0 -.07", "-116", ".15"},
+                                  {"bfoot", "-.28 0 -.14", "-230 50", "120", "3", ".03 0 -.097", "-15", ".094"}}};
+constexpr CheetahLeg kForeLeg = {{{"fthigh", ".5 0 0", "-57 .40", "180", "4.5", "-.07 0 -.12", "30", ".133"},
+                                  {"fshin", "-.14 0 -.24", "-70 50", "120", "3", ".065 0 -.09", "-34", ".106"},
+                                  {"ffoot", ".13 0 -.18", "-28 28", "60", "1.5", ".045 0 -.07", "-34", ".07"}}};
+
+std::string leg(const CheetahLeg& limbs) {
+  std::string text;
+  for (const Limb& limb : limbs) {
+    text += fmt::format(R"(<body name="{0}" pos="{1}"><joint name="{0}" range="{2}" stiffness="{3}" damping="{4}"/>)"
+                        R"(<geom name="{0}" type="capsule" pos="{5}" euler="0 {6} 0" size=".046 {7}"/>)",
+                        limb.name, limb.place, limb.range, limb.stiffness, limb.damping, limb.centre, limb.tilt, limb.half_length);
+  }
+  return text + "</body></body></body>\n";
+}
+
+std::string cheetah_text() {
+  const std::string motors =
+      moving_parts_text({{"bthigh", 120}, {"bshin", 90}, {"bfoot", 60}, {"fthigh", 90}, {"fshin", 60}, {"ffoot", 30}});
+  return kCheetahTorso + leg(kHindLeg) + leg(kForeLeg) + "</body></worldbody>\n" + motors;
+}
 
 constexpr double kRunning = 10;  // metres a second
 constexpr int kSettling = 200;
@@ -84,8 +80,7 @@ void settle_in_random_pose(MujocoModel& model, Random& draws) {
 }
 
 double reward_of_speed(const MujocoModel& model) {
-  const int sensor = model.id(mjOBJ_SENSOR, "torso_subtreelinvel");
-  const double speed = model.data().sensordata[model.model().sensor_adr[sensor]];
+  const double speed = model.sensor("torso_subtreelinvel");
   return tolerance(speed, {.low = kRunning, .high = kUnbounded, .margin = kRunning, .value_at_margin = 0, .sigmoid = Sigmoid::kLinear});
 }
 
@@ -95,7 +90,7 @@ Task cheetah_run() {
   return {.name = "cheetah_run",
           .aliases = {},
           .summary = "run forwards on two legs; full reward from 10 m/s on",
-          .mjcf = model_text("cheetah", kCheetah),
+          .mjcf = model_text("cheetah", cheetah_text()),
           .action_repeat = 4,
           .mass = 14,
           .begin = settle_in_random_pose,

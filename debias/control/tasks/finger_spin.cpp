@@ -80,10 +80,7 @@ void draw_until_nothing_touches(MujocoModel& model, Random& draws) {
   }
 }
 
-double reward_of_spin(const MujocoModel& model) {
-  const int sensor = model.id(mjOBJ_SENSOR, "hinge_velocity");
-  return model.data().sensordata[model.model().sensor_adr[sensor]] <= kSpinning ? 1 : 0;
-}
+double reward_of_spin(const MujocoModel& model) { return model.sensor("hinge_velocity") <= kSpinning ? 1 : 0; }
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "debias/control/tasks/model_text.h"
 
+#include <fmt/format.h>
+
 #include <numbers>
 
 namespace debias {
@@ -29,6 +31,12 @@ constexpr const char* kLook = R"(
 
 std::string model_text(const std::string& name, const std::string& body) {
   return "<mujoco model=\"" + name + "\">" + kLook + body + "</mujoco>\n";
+}
+
+std::string moving_parts_text(const std::vector<std::pair<std::string, int>>& gears) {
+  std::string text = "<sensor><subtreelinvel name=\"torso_subtreelinvel\" body=\"torso\"/></sensor>\n<actuator>\n";
+  for (const auto& [joint, gear] : gears) text += fmt::format("<motor name=\"{0}\" joint=\"{0}\" gear=\"{1}\"/>\n", joint, gear);
+  return text + "</actuator>\n";
 }
 
 void randomise_joints(MujocoModel& model, Random& draws) {

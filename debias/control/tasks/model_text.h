@@ -1,7 +1,9 @@
-// What the models have in common: the look of the control suite, and random joint angles.
+// What models have in common: the look of the control suite, sensors and motors, and random joint angles.
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "debias/control/mujoco_model.h"
 #include "debias/core/philox.h"
@@ -10,6 +12,10 @@ namespace debias {
 
 // A whole MJCF text: the common textures, materials and lights, then `body`.
 std::string model_text(const std::string& name, const std::string& body);
+
+// Of a body `torso` that moves with all that hangs from it: its velocity as the sensor torso_subtreelinvel, and motors that have the names
+// of their joints, with these gears. To stand beside the <worldbody>.
+std::string moving_parts_text(const std::vector<std::pair<std::string, int>>& gears);
 
 // In the joints' order: hinges and slides with a range uniform in it, hinges without one uniform in (-pi, pi), other slides as they are.
 void randomise_joints(MujocoModel& model, Random& draws);

@@ -30,22 +30,6 @@ constexpr const char* kWalkerTorso = R"(
       <geom name="torso" size=".07 .3"/>
 )";
 
-constexpr const char* kWalkerActuators = R"(
-    </body>
-  </worldbody>
-  <sensor>
-    <subtreelinvel name="torso_subtreelinvel" body="torso"/>
-  </sensor>
-  <actuator>
-    <motor name="right_hip" joint="right_hip" gear="100"/>
-    <motor name="right_knee" joint="right_knee" gear="50"/>
-    <motor name="right_ankle" joint="right_ankle" gear="20"/>
-    <motor name="left_hip" joint="left_hip" gear="100"/>
-    <motor name="left_knee" joint="left_knee" gear="50"/>
-    <motor name="left_ankle" joint="left_ankle" gear="20"/>
-  </actuator>
-)";
-
 // `y`: to which side of the torso.
 std::string leg(const std::string& side, const std::string& y) {
   return "<body name=\"" + side + "_thigh\" pos=\"0 " + y + " -.3\">" + "<joint name=\"" + side + "_hip\" range=\"-20 100\"/>" +
@@ -55,12 +39,18 @@ std::string leg(const std::string& side, const std::string& y) {
          "<geom name=\"" + side + "_foot\" zaxis=\"1 0 0\" size=\".05 .1\"/>" + "</body></body></body>\n";
 }
 
+std::string walker_text() {
+  const std::string motors = moving_parts_text(
+      {{"right_hip", 100}, {"right_knee", 50}, {"right_ankle", 20}, {"left_hip", 100}, {"left_knee", 50}, {"left_ankle", 20}});
+  return kWalkerTorso + leg("right", "-.05") + leg("left", ".05") + "</body></worldbody>\n" + motors;
+}
+
 constexpr double kStandHeight = 1.2, kWalkSpeed = 1;
 
 double reward_of_walk(const MujocoModel& model) {
-  const int torso = model.id(mjOBJ_BODY, "torso"), sensor = model.id(mjOBJ_SENSOR, "torso_subtreelinvel");
+  const int torso = model.id(mjOBJ_BODY, "torso");
   const double height = model.data().xpos[3 * torso + 2], cosine = model.data().xmat[9 * torso + 8];
-  const double speed = model.data().sensordata[model.model().sensor_adr[sensor]];
+  const double speed = model.sensor("torso_subtreelinvel");
   const double standing = tolerance(height, {.low = kStandHeight, .high = kUnbounded, .margin = kStandHeight / 2});
   const double upright = (1 + cosine) / 2;
   const double stand = (3 * standing + upright) / 4;
@@ -75,7 +65,7 @@ Task walker_walk() {
   return {.name = "walker_walk",
           .aliases = {},
           .summary = "stand upright on two legs and walk at 1 m/s",
-          .mjcf = model_text("walker", kWalkerTorso + leg("right", "-.05") + leg("left", ".05") + kWalkerActuators),
+          .mjcf = model_text("walker", walker_text()),
           .substeps = 10,
           .action_repeat = 2,
           .mass = 28.5403220621,

@@ -1,0 +1,45 @@
+// Still frames of an episode that an agent played: RUN/evaluation/film, which `debias rl play` writes and a report shows.
+//
+//   film.json      whose episode it was, and when each frame was drawn
+//   01.png ...     the frames, in order
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/results/json_file.h"
+
+namespace debias {
+
+struct FilmStill {
+  int64_t control_step = 0;
+  double reward = 0;  // of the episode so far
+};
+
+struct FilmRecord {
+  std::string checkpoint;     // "last.safetensors"
+  int64_t control_steps = 0;  // that its policy had been trained for
+  int64_t seed = 0, episode = 0;
+  double episode_return = 0;
+  bool diverged = false;  // the simulation ended the episode early
+  std::vector<FilmStill> stills;
+};
+
+constexpr const char* kFilmFolder = "evaluation/film";
+constexpr const char* kFilmFile = "film.json";
+constexpr int64_t kMostStills = 12;
+
+// Whether the state after `step` of an episode's `steps` is kept: kMostStills of them, evenly apart, the first and the last among them; all
+// of an episode that has no more.
+bool is_still(int64_t step, int64_t steps);
+
+std::string still_name(size_t place);  // "01.png" of place 0
+
+Json to_json(const FilmRecord& film);
+// None where the run has no film. Data errors name the file.
+std::optional<FilmRecord> read_film(const std::string& run_folder);
+
+}  // namespace debias

@@ -1,0 +1,161 @@
+// Films of agents: what is kept of an episode, and what a page shows of it.
+#include "debias/results/film_record.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/report/reports.h"
+#include "tests/report/well_formed.h"
+
+namespace debias {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<int64_t> stills_of(int64_t steps) {
+  std::vector<int64_t> kept;
+  for (int64_t step = 0; step <= steps; ++step) {
+    if (is_still(step, steps)) kept.push_back(step);
+  }
+  return kept;
+}
+
+TEST(FilmRecord, KeepsTwelveStatesEvenlyApart) {
+  EXPECT_THAT(stills_of(50), ElementsAre(0, 4, 9, 13, 18, 22, 27, 31, 36, 40, 45, 50));
+  EXPECT_THAT(stills_of(12), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12));
+  EXPECT_THAT(stills_of(11), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
+  EXPECT_THAT(stills_of(2), ElementsAre(0, 1, 2));
+  EXPECT_THAT(stills_of(1000), testing::SizeIs(12));
+}
+
+void write_agent_run(const std::string& folder) {
+  write_text(
+      folder + "/config.yaml",
+      "name: agent\nseed: 1\nenvironment: {task: cartpole_swingup}\ntrain: {epochs: 2, control_steps: 1000}\noutput: " + folder + "\n");
+  write_text(folder + "/environment.json", R"({"debias": "0.1.0"})");
+  write_text(folder + "/metrics.jsonl", R"({"epoch": 1, "control_steps": 1000, "test.return_mean": 10.5}
+{"epoch": 2, "control_steps": 2000, "test.return_mean": 12.5}
+)");
+  std::filesystem::create_directories(folder + "/evaluation");
+}
+
+FilmRecord film_of(int64_t frames) {
+  FilmRecord film = {.checkpoint = "last.safetensors", .control_steps = 2000, .seed = 1, .episode_return = 12.25, .stills = {}};
+  for (int64_t i = 0; i < frames; ++i) film.stills.push_back({80 * i, 0.25 * static_cast<double>(i)});
+  return film;
+}
+
+void write_film(const std::string& folder, const FilmRecord& film, const std::string& png = "\x89PNG pixels") {
+  write_text(folder + "/evaluation/film/film.json", to_json(film).dump(2));
+  for (size_t i = 0; i < film.stills.size(); ++i) write_text(folder + "/evaluation/film/" + still_name(i), png);
+}
+
+TEST_F(Reports, AFilmIsReadAsItWasWritten) {
+  FilmRecord film = film_of(3);
+  film.diverged = true;
+  write_film(run_path("run"), film);
+  const auto read = read_film(run_path("run"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(to_json(*read), to_json(film));
+  EXPECT_EQ(read->stills.at(2).control_step, 160);
+  EXPECT_FALSE(read_film(run_path("nowhere")));
+}
+
+TEST_F(Reports, ShowAFilmsFramesWithTheirStepAndReward) {
+  write_agent_run(run_path("run"));
+  write_film(run_path("run"), film_of(12));
+  const std::string page = html({"run"});
+  const WellFormed parsed = well_formed(page);
+  EXPECT_EQ(parsed.fault, "");
+  EXPECT_EQ(attributes(parsed, "src").size(), 12u);
+  EXPECT_THAT(page, HasSubstr("<figcaption>step 880<br/>reward 2.75</figcaption>"));
+  EXPECT_THAT(page, HasSubstr("run: episode 1 of those that training is judged by, played by the mean action of the policy in "
+                              "last.safetensors after 2000 control steps of training. It has a return of 12.25.</p>"));
+  EXPECT_THAT(page, Not(HasSubstr("class=\"missing\"")));
+}
+
+TEST_F(Reports, OfAgentsAloneHaveNothingThatAsksForClasses) {
+  write_agent_run(run_path("run"));
+  const std::string page = html({"run"});
+  for (const char* heading : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+    EXPECT_THAT(page, Not(HasSubstr(std::string(heading) + "</h2>")));
+  }
+  EXPECT_THAT(page, Not(HasSubstr("debias eval")));
+  EXPECT_THAT(page, HasSubstr("<code>debias rl train " + run_path("run") + "/config.yaml output=OTHER</code>"));
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("debias eval")));
+  write_run(run_path("encoder"));
+  const std::string both = html({"run", "encoder"});
+  EXPECT_EQ(well_formed(both).fault, "");
+  EXPECT_THAT(both, HasSubstr("An agent learns from rewards"));
+  EXPECT_THAT(both, HasSubstr("encoder: no map"));
+  EXPECT_THAT(html({"encoder"}), Not(HasSubstr("Film</h2>")));
+}
+
+TEST_F(Reports, WithoutAFilmSayWhichCommandMakesOne) {
+  write_agent_run(run_path("run"));
+  EXPECT_THAT(html({"run"}), HasSubstr("run: no frames of an episode; <code>debias rl play " + run_path("run") + "</code> adds them."));
+  EXPECT_THAT(run_report_text(read({"run"})),
+              HasSubstr("run: no frames of an episode; debias rl play " + run_path("run") + " would add them\n"));
+}
+
+TEST_F(Reports, AreMadeWhateverAFilmsFileHolds) {
+  write_agent_run(run_path("run"));
+  const std::string whole = to_json(film_of(12)).dump();
+  auto old = to_json(film_of(2));
+  old.erase("checkpoint");
+  auto wrong = to_json(film_of(2));
+  wrong["stills"] = 3;
+  for (const std::string& text :
+       {std::string(), std::string("[]"), whole.substr(0, whole.size() / 2), old.dump(), wrong.dump(), to_json(film_of(13)).dump()}) {
+    write_text(run_path("run") + "/evaluation/film/film.json", text);
+    const std::string page = html({"run"});
+    EXPECT_EQ(well_formed(page).fault, "");
+    EXPECT_THAT(page, HasSubstr("the film is left out: reading &#39;" + run_path("run") + "/evaluation/film/film.json&#39;")) << text;
+    EXPECT_THAT(page, HasSubstr("no frames of an episode"));
+    EXPECT_TRUE(attributes(well_formed(page), "src").empty());
+  }
+}
+
+TEST_F(Reports, SayWhichFramesOfAFilmAreMissing) {
+  write_agent_run(run_path("run"));
+  write_film(run_path("run"), film_of(12));
+  const std::string film = run_path("run") + "/evaluation/film/";
+  std::filesystem::remove(film + "03.png");
+  std::filesystem::remove(film + "04.png");
+  std::filesystem::create_directory(film + "04.png");
+  write_text(film + "05.png", "<svg onload=\"alert(1)\">");
+  write_text(film + "06.png", "\x89PNG" + std::string(2 << 20, 'x'));
+  const std::string page = html({"run"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_EQ(attributes(well_formed(page), "src").size(), 8u);
+  EXPECT_THAT(page, HasSubstr("4 of 12 frames are missing or no PNG files, 03.png the first; <code>debias rl play"));
+  EXPECT_THAT(page, Not(HasSubstr("onload")));
+}
+
+TEST_F(Reports, ThinLargeFilmsToKeepTheFileSmall) {
+  write_agent_run(run_path("run"));
+  write_film(run_path("run"), film_of(12), "\x89PNG" + std::string(400'000, 'x'));
+  const std::string page = html({"run"});
+  EXPECT_LT(page.size(), 5'000'000u);
+  EXPECT_THAT(page, HasSubstr("4 of 12 frames are shown, to keep the file small."));
+  for (const int step : {0, 240, 560, 880}) EXPECT_THAT(page, HasSubstr(fmt::format("<figcaption>step {}<br/>", step)));
+}
+
+TEST_F(Reports, SayOfWhichPolicyAndEpisodeAFilmIs) {
+  write_agent_run(run_path("run"));
+  FilmRecord film = film_of(2);
+  film.seed = 7;
+  film.control_steps = 1500;
+  film.diverged = true;
+  write_film(run_path("run"), film);
+  const std::string page = html({"run"});
+  EXPECT_THAT(page, HasSubstr("episode 1 of the seed 7, played"));
+  EXPECT_THAT(page, HasSubstr("It ended early, in no finite state, with a return of 12.25."));
+  EXPECT_THAT(page, HasSubstr("Training has come to 2000 control steps since; <code>debias rl play " + run_path("run") + "</code>"));
+}
+
+}  // namespace
+}  // namespace debias
