@@ -110,6 +110,19 @@ TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
   EXPECT_EQ(failing.exit, 1) << failing.err;
 }
 
+TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {
+  const std::vector<std::string> behind = {"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--json"};
+  const std::vector<std::string> before = {"eval", "sentences", "--root", path("sets"), "--cheap", "--json", "--tasks", "cr", path("run")};
+  const std::vector<std::string> above = {"eval", "--json", "--root", path("sets"), "sentences", "--tasks", "cr", path("run"), "--cheap"};
+  const ProcessResult found = run_debias(behind);
+  ASSERT_EQ(found.exit, 0) << found.err;
+  for (const auto& words : {before, above}) {
+    const ProcessResult same = run_debias(words);
+    EXPECT_EQ(same.exit, 0) << same.err;
+    EXPECT_EQ(same.out, found.out);
+  }
+}
+
 TEST_F(SentencesCli, EmbedsLines) {
   write(path("lines.txt"), "w1 w2.\nW1 w2.\nzebra\n");
   const ProcessResult made = run_debias({"embed", path("run"), "--text", path("lines.txt"), "--out", path("v.npy")});
