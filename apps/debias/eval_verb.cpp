@@ -217,6 +217,7 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   part->add_option("--root", above->data.root, "the folder with the sentence sets, or with folders of them");
   part->add_option("--tasks", arguments->tasks, "which, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
   part->add_option("--with", arguments->with, "further runs, whose vectors are appended to the first's");
+  part->add_option("--expand", arguments->expand, "file of word vectors, for words that the run does not know");
   part->add_flag("--cheap", arguments->cheap, "choose C on one tenth of the training part, not by ten folds");
   part->add_flag("--untrained", arguments->untrained, "judge the encoder as it was before training");
   add_checkpoint_name(*part, above->which);
