@@ -166,7 +166,9 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--expand", arguments->expand, "with --text: file of word vectors, for words that the run does not know");
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
-  verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  verb->add_option("--checkpoint", arguments->which, "last, best or previous")
+      ->check(CLI::IsMember({"last", "best", "previous"}))
+      ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training");
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)");
