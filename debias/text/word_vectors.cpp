@@ -32,6 +32,14 @@ std::vector<float> numbers_behind(const TextLines& lines, std::string_view rest,
   return numbers;
 }
 
+// Of a line with more parts than a word and its numbers: whether those before the numbers are a word, and no further number.
+bool has_spaced_word(std::string_view line, size_t dimensions) {
+  for (size_t i = 0; i < dimensions; ++i) line.remove_suffix(line.size() - line.rfind(' '));
+  const std::string_view last = line.substr(line.rfind(' ') + 1);
+  double number = 0;
+  return !last.empty() && !parse_number(last, &number);
+}
+
 }  // namespace
 
 size_t for_each_word_vector(const std::string& path, const WantsWord& is_wanted, const TakeVector& take) {
@@ -42,6 +50,7 @@ size_t for_each_word_vector(const std::string& path, const WantsWord& is_wanted,
     const auto count = static_cast<size_t>(std::count(line.begin(), line.end(), ' '));
     if (lines.number() == 1 && count == 1) continue;  // how many, and how long
     if (dimensions == 0) dimensions = count;
+    if (count > dimensions && has_spaced_word(line, dimensions)) continue;
     if (count == 0 || count != dimensions) {
       lines.refuse(fmt::format("{} numbers behind a word, {} on the lines before", count, dimensions));
     }

@@ -61,6 +61,12 @@ TEST_F(WordVectors, OfOtherWordsAreCountedButNotRead) {
   EXPECT_THAT(refused("b 1 2\na 1 2 3\n", is_b), HasSubstr("v.txt: line 2: 3 numbers behind a word, 2 on the lines before"));
 }
 
+TEST_F(WordVectors, OfWordsWithSpacesArePassedOver) {
+  EXPECT_THAT(read("a 1 2\n. . . 3 4\nat name@domain.com 5 6\nb 7 8\n"),
+              ElementsAre(Pair("a", ElementsAre(1.f, 2.f)), Pair("b", ElementsAre(7.f, 8.f))));
+  EXPECT_THAT(refused("a 1 2\nb  1 2\n"), HasSubstr("v.txt: line 2: 3 numbers behind a word, 2 on the lines before"));
+}
+
 TEST_F(WordVectors, AreRefusedByTheLine) {
   EXPECT_THAT(refused("a 1 2\nb 1 x\n"), HasSubstr("v.txt: line 2: \"x\" is no number"));
   EXPECT_THAT(refused("a 1 2\nb 1 nan\n"), HasSubstr("v.txt: line 2: \"nan\" is no number"));
