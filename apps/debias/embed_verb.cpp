@@ -25,7 +25,7 @@ namespace debias {
 namespace {
 
 struct EmbedArguments {
-  std::string run, out, text;
+  std::string run, out, text, expand;
   DataWords data;
   std::string layer = "encoder", which = "last", device = "auto";
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
@@ -100,13 +100,19 @@ std::vector<std::string> inputs_of(const LoadedRun& run, const Config& section) 
 
 int run_text_embed(const EmbedArguments& arguments) {
   if (!arguments.data.name.empty() || !arguments.data.words.empty() || !arguments.data.root.empty() || arguments.bias_features) {
-    throw usage_error("embed: --text goes with --out, --checkpoint and --json alone");
+    throw usage_error("embed: --text goes with --out, --expand, --checkpoint and --json alone");
   }
-  return embed_text({.run = arguments.run, .text = arguments.text, .out = arguments.out, .which = arguments.which, .json = arguments.json});
+  return embed_text({.run = arguments.run,
+                     .text = arguments.text,
+                     .out = arguments.out,
+                     .which = arguments.which,
+                     .expand = arguments.expand,
+                     .json = arguments.json});
 }
 
 int run_embed(const EmbedArguments& arguments) {
   if (!arguments.text.empty()) return run_text_embed(arguments);
+  if (!arguments.expand.empty()) throw usage_error("embed: --expand is for the words of --text FILE; add it");
   const Layer layer = layer_named(arguments.layer);
   const std::string bias_path = arguments.bias_features ? bias_feature_path(arguments.out) : "";
   const c10::Device device = resolve_device(arguments.device);
@@ -157,9 +163,12 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--root", arguments->data.root, "its folder");
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table")->required();
   verb->add_option("--text", arguments->text, "of a run on sentences: a file with a sentence on every line");
+  verb->add_option("--expand", arguments->expand, "with --text: file of word vectors, for words that the run does not know");
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
-  verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  verb->add_option("--checkpoint", arguments->which, "last, best or previous")
+      ->check(CLI::IsMember({"last", "best", "previous"}))
+      ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training");
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)");

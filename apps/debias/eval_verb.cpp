@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "apps/debias/evaluation_files.h"
 #include "apps/debias/judged_run.h"
@@ -26,9 +27,7 @@ struct EvalArguments {
   std::string protocols, run;
   std::vector<std::string> words;
   DataWords data;
-  std::string which = "last", device = "auto", fail_if, tasks;
-  std::vector<std::string> with;
-  bool cheap = false, untrained = false;
+  std::string which = "last", device = "auto", fail_if;
   bool predictions = false, accept_data_change = false, raw = false, json = false;
 
   DataChange data_change() const { return accept_data_change ? DataChange::kAccept : DataChange::kRefuse; }
@@ -139,26 +138,7 @@ void refuse_overwriting_data(const EvaluationFiles& files, const std::vector<Ask
   }
 }
 
-// The only protocol that judges sentences; it reads sets of its own.
-int run_sentence_eval(const EvalArguments& arguments) {
-  if (!arguments.words.empty()) throw usage_error("eval sentences takes no '{}'; see debias eval --help", arguments.words.front());
-  if (!arguments.data.name.empty() || arguments.predictions) throw usage_error("eval sentences takes neither --data nor --predictions");
-  return eval_sentences({.run = arguments.run,
-                         .root = arguments.data.root,
-                         .tasks = arguments.tasks,
-                         .which = arguments.which,
-                         .fail_if = arguments.fail_if,
-                         .with = arguments.with,
-                         .cheap = arguments.cheap,
-                         .untrained = arguments.untrained,
-                         .json = arguments.json});
-}
-
 int run_eval(const EvalArguments& arguments) {
-  if (arguments.protocols == "sentences") return run_sentence_eval(arguments);
-  if (!arguments.tasks.empty() || !arguments.with.empty() || arguments.cheap || arguments.untrained) {
-    throw usage_error("eval: --tasks, --cheap, --with and --untrained are of `eval sentences`");
-  }
   std::vector<AskedProtocol> asked = asked_protocols(arguments.protocols);
   std::optional<Condition> condition;
   if (!arguments.fail_if.empty()) condition = parse_condition(arguments.fail_if);
@@ -214,7 +194,50 @@ int run_eval(const EvalArguments& arguments) {
 std::string protocol_names() {
   std::string names;
   for (const auto& entry : protocol_registry()) names += (names.empty() ? "one or several, with commas: " : ", ") + entry.name;
-  return names + "; or sentences, alone";
+  return names;
+}
+
+void add_checkpoint_name(CLI::App& verb, std::string& which) {
+  verb.add_option("--checkpoint", which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}))->option_text("NAME");
+}
+
+// Options that both have may also stand before the word `sentences`; the verb's others, and its words, are refused there.
+void exclude_others(CLI::App& sentences, CLI::App& verb) {
+  const std::set<std::string> shared = {"--help", "--root", "--checkpoint", "--fail-if", "--json"};
+  for (CLI::Option* option : verb.get_options()) {
+    if (!shared.contains(option->get_name())) sentences.excludes(option);
+  }
+}
+
+// The only judge of sentences, which reads sets of its own. To be added behind the verb's own options.
+const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArguments>& above, VerbAction& action) {
+  auto* part = verb.add_subcommand("sentences", "judges a run on sentences by six tasks (debias eval sentences --help)");
+  auto arguments = std::make_shared<SentenceEvalArguments>();
+  part->add_option("run", arguments->run, "a run folder of method quick_thoughts, or a checkpoint")->required();
+  part->add_option("--root", above->data.root, "the folder with the sentence sets, or with folders of them");
+  part->add_option("--tasks", arguments->tasks, "which, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
+  part->add_option("--with", arguments->with, "further runs, whose vectors are appended to the first's");
+  part->add_option("--expand", arguments->expand, "file of word vectors, for words that the run does not know");
+  part->add_flag("--cheap", arguments->cheap, "choose C on one tenth of the training part, not by ten folds");
+  part->add_flag("--untrained", arguments->untrained, "judge the encoder as it was before training");
+  add_checkpoint_name(*part, above->which);
+  part->add_option("--fail-if", above->fail_if, "exit 1 when it holds, such as 'mr_acc<0.7'");
+  part->add_flag("--json", above->json, "one JSON object on standard output");
+  part->footer("Example: debias eval sentences runs/novels --root data/sentence-sets --cheap");
+  exclude_others(*part, verb);
+  part->callback([arguments, above, &action] {
+    arguments->root = above->data.root;
+    arguments->which = above->which;
+    arguments->fail_if = above->fail_if;
+    arguments->json = above->json;
+    action = [arguments] { return eval_sentences(*arguments); };
+  });
+  return part;
+}
+
+// CLI11 gives a word to a required argument before it looks for a subcommand, so none of the verb's is declared so.
+void require(const CLI::Option& option) {
+  if (option.count() == 0) throw CLI::RequiredError(option.get_name());
 }
 
 }  // namespace
@@ -222,18 +245,12 @@ std::string protocol_names() {
 void add_eval_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("eval", "judges a frozen encoder");
   auto arguments = std::make_shared<EvalArguments>();
-  verb->add_option("protocols", arguments->protocols, protocol_names())->required();
-  verb->add_option("run", arguments->run, "a run folder or a checkpoint")->required();
+  const auto* protocols = verb->add_option("protocols", arguments->protocols, protocol_names())->option_text("TEXT REQUIRED");
+  const auto* run = verb->add_option("run", arguments->run, "a run folder or a checkpoint")->option_text("TEXT REQUIRED");
   verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");
   verb->add_option("--root", arguments->data.root, "the folder of --data; alone, where the run's own data lie now");
-  verb->add_option("--tasks", arguments->tasks, "sentences: which, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
-  verb->add_option("--with", arguments->with, "sentences: further runs, whose vectors are appended to the first's");
-  verb->add_flag("--cheap", arguments->cheap, "sentences: choose C on one tenth of the training part, not by ten folds");
-  verb->add_flag("--untrained", arguments->untrained, "sentences: judge the encoder as it was before training");
-  verb->add_option("--checkpoint", arguments->which, "last, best or previous")
-      ->check(CLI::IsMember({"last", "best", "previous"}))
-      ->option_text("NAME");
+  add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda");
   verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "judge on data that are not what they were in training");
@@ -241,7 +258,13 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_flag("--raw", arguments->raw, "in PROTOCOL.csv, names as they are, also those that a spreadsheet would run (=1+1)");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");
-  verb->callback([arguments, &action] { action = [arguments] { return run_eval(*arguments); }; });
+  const CLI::App* sentences = add_sentences(*verb, arguments, action);
+  verb->callback([arguments, protocols, run, sentences, &action] {  // runs after the subcommand's
+    if (sentences->parsed()) return;
+    require(*protocols);
+    require(*run);
+    action = [arguments] { return run_eval(*arguments); };
+  });
 }
 
 }  // namespace debias

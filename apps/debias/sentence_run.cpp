@@ -1,12 +1,15 @@
 #include "apps/debias/sentence_run.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 #include "debias/evaluate/neighbour_retrieval.h"
+#include "debias/evaluate/vocabulary_expansion.h"
 #include "debias/text/corpus_text.h"
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
@@ -27,7 +30,10 @@ std::string vocabulary_path(const LoadedRun& run, const Recipe& recipe) {
 
 std::vector<int32_t> SentenceRun::ids(const std::string& text) const {
   std::vector<int32_t> numbers;
-  for (const auto& word : words_of(text, lowercase)) numbers.push_back(vocabulary.number(word));
+  for (const auto& word : words_of(text, lowercase)) {
+    const auto further = gained.find(word);
+    numbers.push_back(further == gained.end() ? vocabulary.number(word) : further->second);
+  }
   return numbers;
 }
 
@@ -38,6 +44,20 @@ at::Tensor SentenceRun::embed(const std::vector<std::string>& texts, Progress& p
     if (sentences.back().empty()) throw data_error("text {} has no word: {}", sentences.size(), printable(text));
   }
   return embed_sentences(*run.encoder, sentences, progress);
+}
+
+void SentenceRun::expand(const std::string& what, const std::string& path, const std::vector<std::string>& texts, Log& log) {
+  WordSet unknown;
+  for (const auto& text : texts) {
+    for (auto& word : words_of(text, lowercase)) {
+      if (vocabulary.number(word) == 0) unknown.insert(std::move(word));
+    }
+  }
+  const Expansion expansion = expand_vocabulary(*run.encoder, vocabulary, path, unknown);
+  auto number = static_cast<int32_t>(vocabulary.size());
+  for (const auto& word : expansion.words) gained.emplace(word, number++);
+  log.info(fmt::format("{}: words expanded from '{}': {} shared with the run's vocabulary, vectors for {} of {} unknown words of the text",
+                       what, path, expansion.shared, expansion.words.size(), unknown.size()));
 }
 
 SentenceRun open_sentence_run(const std::string& path, const std::string& which, bool untrained) {
@@ -52,7 +72,7 @@ SentenceRun open_sentence_run(const std::string& path, const std::string& which,
   }
   if (untrained) run.encoder = make_model(recipe, run.words).encoder;
   const Config* lowercase = recipe.train_data.find("lowercase");
-  return {std::move(run), std::move(vocabulary), lowercase != nullptr && lowercase->text() == "true"};
+  return {std::move(run), std::move(vocabulary), lowercase != nullptr && lowercase->text() == "true", {}};
 }
 
 at::Tensor embed_with_all(const std::vector<SentenceRun>& runs, const std::vector<std::string>& texts, Progress& progress) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "apps/debias/loaded_run.h"
@@ -18,11 +19,16 @@ struct SentenceRun {
   LoadedRun run;
   Vocabulary vocabulary;
   bool lowercase = false;
+  std::unordered_map<std::string, int32_t> gained;  // words behind the vocabulary's, of expand()
 
   // Of a text of one or more sentences; empty where it has no word.
   std::vector<int32_t> ids(const std::string& text) const;
   // Vectors of texts (sentence_vectors), float32 [N, D]. A data error names a text without a word by its number.
   at::Tensor embed(const std::vector<std::string>& texts, Progress& progress) const;
+
+  // Words of the texts that the vocabulary lacks and a file of word vectors has are known from now on (vocabulary_expansion.h), once for a
+  // run. Says on the log, `what` in front, how many those are.
+  void expand(const std::string& what, const std::string& path, const std::vector<std::string>& texts, Log& log);
 };
 
 // As load_run; the words from RUN/vocabulary.txt or, for a lone checkpoint, from the file that its recipe names. untrained: with the first

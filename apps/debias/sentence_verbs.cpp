@@ -76,6 +76,7 @@ EvaluationRecord record_of(const std::vector<TaskResult>& results, const Sentenc
   record.protocol = "sentences";
   record.options = {{"mode", arguments.cheap ? "cheap" : "full"}, {"dimensions", dimensions}, {"untrained", arguments.untrained}};
   if (!arguments.with.empty()) record.options["with"] = arguments.with;
+  if (!arguments.expand.empty()) record.options["expand"] = arguments.expand;
   for (const TaskResult& result : results) {
     for (const TaskScore& score : result.scores) {
       record.metrics.emplace_back(score.metric, score.value);
@@ -88,7 +89,37 @@ EvaluationRecord record_of(const std::vector<TaskResult>& results, const Sentenc
   return record;
 }
 
+std::vector<std::string> texts_of(const std::vector<SentenceSet>& sets) {
+  std::vector<std::string> all;
+  const auto take = [&](const LabelledText& part) {
+    all.insert(all.end(), part.texts.begin(), part.texts.end());
+    all.insert(all.end(), part.seconds.begin(), part.seconds.end());
+  };
+  for (const SentenceSet& set : sets) {
+    take(set.train);
+    if (set.test) take(*set.test);
+  }
+  return all;
+}
+
 NamedMetrics metrics_of_record(const EvaluationRecord& record) { return {record.metrics.begin(), record.metrics.end()}; }
+
+std::vector<std::string> lines_with_words(const std::string& path, const SentenceRun& run) {
+  std::vector<std::string> texts;
+  TextLines lines(path);
+  for (std::string_view line; lines.next(line);) {
+    texts.emplace_back(line);
+    if (run.ids(texts.back()).empty()) lines.refuse("no word; give a sentence on every line");
+  }
+  return texts;
+}
+
+int64_t unknown_lines(const std::vector<std::string>& texts, const SentenceRun& run) {
+  return std::count_if(texts.begin(), texts.end(), [&](const std::string& text) {
+    const std::vector<int32_t> ids = run.ids(text);
+    return std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id == 0; });
+  });
+}
 
 }  // namespace
 
@@ -106,8 +137,13 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   int64_t dimensions = 0;
   for (const auto& run : runs) dimensions += run.run.encoder->feature_dim();
   const EmbedTexts embed = [&](const std::vector<std::string>& texts) { return embed_with_all(runs, texts, *progress); };
+  const std::vector<SentenceSet> sets = read_sets(arguments, *log);
+  if (!arguments.expand.empty()) {
+    const std::vector<std::string> texts = texts_of(sets);
+    for (auto& run : runs) run.expand("eval sentences", arguments.expand, texts, *log);
+  }
   std::vector<TaskResult> results;
-  for (const SentenceSet& set : read_sets(arguments, *log)) {
+  for (const SentenceSet& set : sets) {
     results.push_back(judge_task(set, embed, arguments.cheap ? TaskMode::kCheap : TaskMode::kFull, first.seed, *progress));
   }
   const EvaluationRecord record =
@@ -122,9 +158,9 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
     out["protocols"]["sentences"] = to_json(record);
     print_json(out);
   } else {
-    print_lines(fmt::format("{} ({}), {} dimensions{}\n{}", first.checkpoint,
+    print_lines(fmt::format("{} ({}), {} dimensions{}{}\n{}", first.checkpoint,
                             arguments.untrained ? "untrained" : fmt::format("epoch {}", first.epoch), dimensions,
-                            arguments.cheap ? ", cheap" : "", table_of(results)));
+                            arguments.cheap ? ", cheap" : "", arguments.expand.empty() ? "" : ", expanded", table_of(results)));
   }
   if (condition) {
     for (const auto& [name, value] : metrics_of(*condition, metrics_of_record(record))) {
@@ -137,25 +173,20 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
 
 int embed_text(const TextEmbedArguments& arguments) {
   const std::string out = arguments.out.ends_with(".npy") ? arguments.out : arguments.out + ".npy";
-  const SentenceRun run = open_sentence_run(arguments.run, arguments.which);
+  SentenceRun run = open_sentence_run(arguments.run, arguments.which);
   std::vector<std::string> inputs = run_files(run.run);
   inputs.push_back(arguments.text);
+  inputs.push_back(arguments.expand);
   refuse_overwriting("embed", {out}, inputs);
-  std::vector<std::string> texts;
-  int64_t unknown = 0;
-  TextLines lines(arguments.text);
-  for (std::string_view line; lines.next(line);) {
-    const std::vector<int32_t> ids = run.ids(std::string(line));
-    if (ids.empty()) lines.refuse("no word; give a sentence on every line");
-    unknown += std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id == 0; });
-    texts.emplace_back(line);
-  }
+  const std::vector<std::string> texts = lines_with_words(arguments.text, run);
+  const auto log = terminal_log();
+  if (!arguments.expand.empty()) run.expand("embed", arguments.expand, texts, *log);
   const auto progress = terminal_progress();
   const at::Tensor vectors = run.embed(texts, *progress).contiguous();
   write_npy(out, DType::kFloat32, {vectors.size(0), vectors.size(1)}, vectors.const_data_ptr());
+  const int64_t unknown = unknown_lines(texts, run);
   if (unknown > 0) {
-    terminal_log()->warn(
-        fmt::format("embed: {} of {} lines have not one word that the run knows; their vectors say nothing", unknown, texts.size()));
+    log->warn(fmt::format("embed: {} of {} lines have not one word that the run knows; their vectors say nothing", unknown, texts.size()));
   }
   if (arguments.json) {
     print_json(

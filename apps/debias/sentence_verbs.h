@@ -8,6 +8,7 @@ namespace debias {
 
 struct SentenceEvalArguments {
   std::string run, root, tasks, which = "last", fail_if;
+  std::string expand;             // file of word vectors for words that the runs do not know; empty: none
   std::vector<std::string> with;  // further runs, whose vectors are appended
   bool cheap = false, untrained = false, json = false;
 };
@@ -17,6 +18,7 @@ int eval_sentences(const SentenceEvalArguments& arguments);
 
 struct TextEmbedArguments {
   std::string run, text, out, which = "last";
+  std::string expand;  // likewise
   bool json = false;
 };
 // A vector for each line of a text file, as .npy. A FileError with its number for a line without a word.

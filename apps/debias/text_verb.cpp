@@ -11,7 +11,6 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
-#include "debias/core/config.h"
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
@@ -22,6 +21,7 @@
 #include "debias/text/text_lines.h"
 #include "debias/text/tokeniser.h"
 #include "debias/text/vocabulary.h"
+#include "debias/text/word_vectors.h"
 
 namespace debias {
 namespace {
@@ -91,22 +91,6 @@ std::vector<float> drawn_table(int64_t words, size_t dimensions) {
   return table;
 }
 
-// Words and numbers of a line "word 0.1 -0.2 ...".
-std::vector<float> numbers_of(TextLines& lines, std::string_view line, std::string& word) {
-  const size_t space = line.find(' ');
-  word = std::string(line.substr(0, space));
-  std::vector<float> values;
-  for (size_t begin = space; begin != std::string_view::npos && begin + 1 < line.size();) {
-    const size_t end = line.find(' ', begin + 1);
-    double value = 0;
-    const std::string_view text = line.substr(begin + 1, end == std::string_view::npos ? end : end - begin - 1);
-    if (!parse_number(std::string(text), &value) || !std::isfinite(value)) lines.refuse(fmt::format("{} is no number", printable(text)));
-    values.push_back(static_cast<float>(value));
-    begin = end;
-  }
-  return values;
-}
-
 struct VectorArguments {
   std::string vectors, vocabulary, out;
   bool json = false;
@@ -115,27 +99,17 @@ struct VectorArguments {
 int make_vectors(const VectorArguments& arguments) {
   const Vocabulary vocabulary = Vocabulary::read(arguments.vocabulary);
   refuse_overwriting("text vectors", {arguments.out}, {arguments.vectors, arguments.vocabulary});
-  TextLines lines(arguments.vectors);
   std::vector<float> table;
   std::vector<bool> found(static_cast<size_t>(vocabulary.size()), false);
-  size_t dimensions = 0;
-  for (std::string_view line; lines.next(line);) {
-    std::string word;
-    const std::vector<float> values = numbers_of(lines, line, word);
-    if (lines.number() == 1 && values.size() == 1) continue;  // word2vec's first line: how many, and how long
-    if (dimensions == 0) {
-      dimensions = values.size();
-      table = drawn_table(vocabulary.size(), dimensions);
-    }
-    if (values.empty() || values.size() != dimensions) {
-      lines.refuse(fmt::format("{} numbers behind a word, {} on the lines before", values.size(), dimensions));
-    }
-    const int32_t number = vocabulary.number(word);
-    if (number == 0 && word != kUnknownWord) continue;
-    found[static_cast<size_t>(number)] = true;
-    std::copy(values.begin(), values.end(), table.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(number) * dimensions));
-  }
-  if (dimensions == 0) throw FileError(arguments.vectors, "not one vector in it");
+  const auto is_known = [&](std::string_view word) { return vocabulary.number(word) != 0 || word == kUnknownWord; };
+  const auto take = [&](std::string_view word, const std::vector<float>& numbers) {
+    if (table.empty()) table = drawn_table(vocabulary.size(), numbers.size());
+    const auto row = static_cast<size_t>(vocabulary.number(word));
+    found[row] = true;
+    std::copy(numbers.begin(), numbers.end(), table.begin() + static_cast<std::ptrdiff_t>(row * numbers.size()));
+  };
+  const size_t dimensions = for_each_word_vector(arguments.vectors, is_known, take);
+  if (table.empty()) table = drawn_table(vocabulary.size(), dimensions);
   write_npy(arguments.out, DType::kFloat32, {vocabulary.size(), static_cast<int64_t>(dimensions)}, table.data());
   const auto known = std::count(found.begin(), found.end(), true);
   if (arguments.json) {

@@ -223,9 +223,48 @@ TEST_F(Judging, HelpFitsOneScreenAndEndsWithAnExample) {
   for (const char* verb : {"eval", "embed"}) {
     const ProcessResult help = debias_command({verb, "--help"});
     EXPECT_EQ(help.exit, 0);
-    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 25);
+    EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24);
     EXPECT_NE(help.out.find(std::string("Example: debias ") + verb), std::string::npos);
   }
+}
+
+TEST_F(Judging, SentencesHaveAHelpOfTheirOwn) {
+  const ProcessResult above = debias_command({"eval", "--help"});
+  EXPECT_NE(above.out.find("debias eval sentences --help"), std::string::npos) << above.out;
+  const ProcessResult help = debias_command({"eval", "sentences", "--help"});
+  EXPECT_EQ(help.exit, 0) << help.err;
+  EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24);
+  for (const char* option : {"--root", "--tasks", "--with", "--cheap", "--untrained", "--checkpoint", "--fail-if", "--json"}) {
+    EXPECT_NE(help.out.find(option), std::string::npos) << option;
+  }
+  for (const char* option : {"--tasks", "--with", "--cheap", "--untrained"}) EXPECT_EQ(above.out.find(option), std::string::npos) << option;
+  EXPECT_NE(help.out.find("Example: debias eval sentences"), std::string::npos) << help.out;
+}
+
+TEST_F(Judging, EvalSaysWhichOfItsWordsAreMissing) {
+  expect_refusal(debias_command({"eval"}), 2, "eval: protocols is required; see debias eval --help");
+  expect_refusal(debias_command({"eval", "knn"}), 2, "eval: run is required; see debias eval --help");
+  expect_refusal(debias_command({"eval", "sentences"}), 2, "eval: run is required; see debias eval --help");
+}
+
+TEST_F(Judging, SentencesAreNoProtocolAmongOthers) {
+  const ProcessResult listed = debias_command({"eval", "knn,sentences", run_folder()});
+  EXPECT_EQ(listed.exit, 2);
+  EXPECT_TRUE(listed.err.starts_with("debias: eval: unknown protocol 'sentences'")) << listed.err;
+  EXPECT_EQ(times("\n", listed.err), 1u) << listed.err;
+  expect_refusal(debias_command({"eval", "knn", "sentences", run_folder()}), 2,
+                 "eval: sentences excludes protocols; see debias eval --help");
+  expect_refusal(debias_command({"eval", "--predictions", "sentences", run_folder()}), 2,
+                 "eval: sentences excludes --predictions; see debias eval --help");
+  const ProcessResult of_images = debias_command({"eval", "sentences", run_folder(), "--data", "glyphs"});
+  EXPECT_EQ(of_images.exit, 2);
+  EXPECT_TRUE(of_images.err.starts_with("debias: eval: unknown option '--data'")) << of_images.err;
+  const ProcessResult cheap = debias_command({"eval", "knn", run_folder(), "--cheap"});
+  EXPECT_EQ(cheap.exit, 2);
+  EXPECT_TRUE(cheap.err.starts_with("debias: eval: unknown option '--cheap'")) << cheap.err;
+  const ProcessResult images = debias_command({"eval", "sentences", run_folder(), "--root", run_folder()});
+  EXPECT_EQ(images.exit, 2);
+  EXPECT_NE(images.err.find("it reads images; this is for runs of method quick_thoughts"), std::string::npos) << images.err;
 }
 
 }  // namespace

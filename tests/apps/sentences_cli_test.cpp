@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -110,6 +112,19 @@ TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
   EXPECT_EQ(failing.exit, 1) << failing.err;
 }
 
+TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {
+  const std::vector<std::string> behind = {"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--json"};
+  const std::vector<std::string> before = {"eval", "sentences", "--root", path("sets"), "--cheap", "--json", "--tasks", "cr", path("run")};
+  const std::vector<std::string> above = {"eval", "--json", "--root", path("sets"), "sentences", "--tasks", "cr", path("run"), "--cheap"};
+  const ProcessResult found = run_debias(behind);
+  ASSERT_EQ(found.exit, 0) << found.err;
+  for (const auto& words : {before, above}) {
+    const ProcessResult same = run_debias(words);
+    EXPECT_EQ(same.exit, 0) << same.err;
+    EXPECT_EQ(same.out, found.out);
+  }
+}
+
 TEST_F(SentencesCli, EmbedsLines) {
   write(path("lines.txt"), "w1 w2.\nW1 w2.\nzebra\n");
   const ProcessResult made = run_debias({"embed", path("run"), "--text", path("lines.txt"), "--out", path("v.npy")});
@@ -144,6 +159,73 @@ TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
   const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
   EXPECT_EQ(bad.exit, 3);
   EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
+}
+
+constexpr const char* kGlove = "w1 0.5 -1\nw2 0.25 0\nw3 -0.5 0.25\nw4 1 0.75\nzebra 0.5 -1\n";
+
+double largest_difference(const NpyArray& vectors, int64_t a, int64_t b) {
+  double largest = 0;
+  const auto values = vectors.as<float>();
+  const auto D = static_cast<size_t>(vectors.shape[1]);
+  for (size_t j = 0; j < D; ++j) {
+    largest = std::max(largest, std::abs(double{values[static_cast<size_t>(a) * D + j]} - double{values[static_cast<size_t>(b) * D + j]}));
+  }
+  return largest;
+}
+
+// With fixed vectors the map is the identity: zebra, which has the vector of w1, makes the same of a sentence.
+TEST_F(SentencesCli, ReadsWordsThatAFileOfVectorsHas) {
+  write(path("glove.txt"), kGlove);
+  ASSERT_EQ(run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("two.npy")}).exit, 0);
+  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("two.npy") + "}";
+  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("two")});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  write(path("zebra.txt"), "w2 w1 w3\nw2 zebra w3\nlion\n");
+  const ProcessResult without = run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--out", path("without.npy")});
+  ASSERT_EQ(without.exit, 0) << without.err;
+  EXPECT_GT(largest_difference(read_npy(path("without.npy")), 0, 1), 1e-3);
+  const ProcessResult expanded =
+      run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--expand", path("glove.txt"), "--out", path("with.npy")});
+  ASSERT_EQ(expanded.exit, 0) << expanded.err;
+  EXPECT_LT(largest_difference(read_npy(path("with.npy")), 0, 1), 1e-5);
+  EXPECT_THAT(expanded.err, HasSubstr("4 shared with the run's vocabulary, vectors for 1 of 2 unknown words of the text"));
+  EXPECT_THAT(expanded.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
+}
+
+TEST_F(SentencesCli, LeavesTextsOfKnownWordsAsTheyAre) {
+  write(path("glove.txt"), kGlove);
+  write(path("known.txt"), "w1 w2.\nw7 w29.\nW5\n");
+  const std::vector<std::string> plain = {"embed", path("run"), "--text", path("known.txt"), "--out", path("plain.npy")};
+  ASSERT_EQ(run_debias(plain).exit, 0);
+  const ProcessResult expanded =
+      run_debias({"embed", path("run"), "--text", path("known.txt"), "--expand", path("glove.txt"), "--out", path("expanded.npy")});
+  ASSERT_EQ(expanded.exit, 0) << expanded.err;
+  EXPECT_EQ(file_text(path("expanded.npy")), file_text(path("plain.npy")));
+}
+
+TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
+  write(path("glove.txt"), std::string(kGlove) + "puma 5 -5\nlion -5 5\n");
+  std::string good, bad;
+  for (int i = 0; i < 30; ++i) {
+    good += "puma " + small_word(i) + "\n";
+    bad += "lion " + small_word(i) + "\n";
+  }
+  std::filesystem::create_directories(path("cats"));
+  write(path("cats/custrev.pos"), good);
+  write(path("cats/custrev.neg"), bad);
+  std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("cats"), "--tasks", "cr", "--cheap", "--json"};
+  const ProcessResult without = run_debias(words);
+  ASSERT_EQ(without.exit, 0) << without.err;
+  const json blind = json::parse(without.out)["protocols"]["sentences"];
+  EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
+  EXPECT_FALSE(blind["options"].contains("expand"));
+  words.insert(words.end(), {"--expand", path("glove.txt")});
+  const ProcessResult expanded = run_debias(words);
+  ASSERT_EQ(expanded.exit, 0) << expanded.err;
+  EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
+  const json told = json::parse(expanded.out)["protocols"]["sentences"];
+  EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
+  EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
 }
 
 TEST_F(SentencesCli, ShowsThemInAReport) {
@@ -181,11 +263,28 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   std::filesystem::create_directories(path("bad"));
   write(path("bad/TREC.train"), "HUM:ind Who ?\nno label\n");
   write(path("bad/TREC.test"), "HUM:ind Who ?\n");
+  write(path("fine.txt"), "w1 w2.\n");
+  write(path("foreign.txt"), "zebra 1 2\n");
+  write(path("few.txt"), "w1 1 2 3\nw2 4 5 7\nzebra 1 2 3\n");
+  write(path("flat.txt"), "w1 1 2\nw2 2 4\nw3 -1 -2\n");
+  write(path("uneven.txt"), "w1 1 2\nzebra 1 2 3\n");
+  write(path("infinite.txt"), "w1 1 2\nw2 1 inf\n");
   const std::string root = path("sets");
+  const auto expand = [](const std::string& vectors) {
+    return std::vector<std::string>{"embed", path("run"), "--text", path("fine.txt"), "--expand", path(vectors), "--out", path("x.npy")};
+  };
   const auto embed = [](const std::string& text) {
     return std::vector<std::string>{"embed", path("run"), "--text", path(text), "--out", path("x.npy")};
   };
   const std::vector<Refusal> refusals = {
+      {expand("foreign.txt"), 3, "foreign.txt: it has not one word of the run's vocabulary"},
+      {expand("few.txt"), 3, "few.txt: 2 of its words are in the run's vocabulary, and a map from vectors of 3 numbers takes 4"},
+      {expand("flat.txt"), 3, "flat.txt: vectors of the 3 words that are in the run's vocabulary vary in 1 of 2 directions"},
+      {expand("uneven.txt"), 3, "uneven.txt: line 2: 3 numbers behind a word, 2 on the lines before"},
+      {expand("infinite.txt"), 3, "infinite.txt: line 2: \"inf\" is not finite"},
+      {expand("nowhere.txt"), 3, "nowhere.txt"},
+      {{"embed", path("run"), "--expand", path("few.txt"), "--out", path("x.npy")}, 2, "--expand is for the words of --text FILE"},
+      {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr", "--expand", path("few.txt")}, 3, "few.txt: 2 of its words"},
       {embed("blank.txt"), 3, "blank.txt: line 2: no word"},
       {embed("binary.txt"), 3, "binary.txt: line 2: a NUL byte"},
       {embed("empty.txt"), 3, "empty.txt: the file is empty"},
@@ -217,6 +316,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
     EXPECT_EQ(times("\n", result.err) - times("warning: ", result.err), 1u) << line << "\n" << result.err;
   }
   EXPECT_FALSE(std::filesystem::exists(path("x")));
+  EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
 }
 
 }  // namespace
