@@ -5,7 +5,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace agent_plan_test {
 
 AgentRecipe planned(const std::string& environment, const std::string& more = "") {
   return read_agent_recipe(parse_yaml("environment: " + environment + "\n" + more, "plan.yaml"));
@@ -36,5 +36,5 @@ TEST(AgentPlanTest, TimesStepsThroughTheEndOfEpisodesAndCountsRandomOnesAsNothin
   EXPECT_EQ(none.seconds_per_epoch, 0);
 }
 
-}  // namespace
+}  // namespace agent_plan_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace agent_recipe_test {
 
 AgentRecipe read(const std::string& yaml) { return read_agent_recipe(parse_yaml(yaml, "r.yaml")); }
 
@@ -79,5 +79,5 @@ TEST(AgentRecipeTest, ReplayHasRoomForTheStepsOrForItsMegabytes) {
   EXPECT_THROW(replay_shape(least, 1), Error);
 }
 
-}  // namespace
+}  // namespace agent_recipe_test
 }  // namespace debias

@@ -19,7 +19,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace agent_training_test {
 
 constexpr const char* kTiny = R"(
 environment: {task: cartpole_swingup, action_repeat: 20, pixels: 20, look: plain}
@@ -138,5 +138,5 @@ TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndR
   }
 }
 
-}  // namespace
+}  // namespace agent_training_test
 }  // namespace debias

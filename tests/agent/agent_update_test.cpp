@@ -14,7 +14,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace agent_update_test {
 
 constexpr int64_t kRows = 4;
 const NetworkShape kShape{.channels = 9, .pixels = 20, .filters = 4, .features = 6, .hidden = 8, .actions = 2};
@@ -177,5 +177,5 @@ TEST(AgentUpdateTest, RewardThatIsNoNumberNeverReachesTheWeights) {
   for (const auto& [name, tensor] : named_state(*agent.networks())) EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << name;
 }
 
-}  // namespace
+}  // namespace agent_update_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace networks_test {
 
 const NetworkShape kPaper{.channels = 9, .pixels = 84, .filters = 32, .features = 50, .hidden = 64, .actions = 6};
 
@@ -52,5 +52,5 @@ TEST(AgentNetworksTest, TheTwoHeadsAndTheActorStartApart) {
   EXPECT_FALSE(at::equal(named_state(*networks->critic->first)[2].second, named_state(*networks->critic->second)[2].second));
 }
 
-}  // namespace
+}  // namespace networks_test
 }  // namespace debias

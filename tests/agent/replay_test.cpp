@@ -14,7 +14,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace replay_test {
 
 constexpr int64_t kPixels = 4, kBytes = 3 * kPixels * kPixels;
 
@@ -184,5 +184,5 @@ TEST(BatchesTest, CentreCropLeavesAsMuchOnEitherSide) {
   EXPECT_EQ(crop[0][2][0][0].item<int64_t>(), 22);
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace debias

@@ -18,7 +18,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace agent_sweeps_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -277,5 +277,5 @@ TEST(AgentSweepRecipes, SayHowLongTheyTake) {
   }
 }
 
-}  // namespace
+}  // namespace agent_sweeps_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/apps/photographs.h"
 
 namespace debias {
-namespace {
+namespace changed_data_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -99,5 +99,5 @@ TEST_F(ChangedData, ContentsAreComparedWhereAsked) {
   expect_refused(run_debias({"train", folder_ / "hashed", "--resume"}), "cat/1.jpg");
 }
 
-}  // namespace
+}  // namespace changed_data_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/apps/named_pictures.h"
 
 namespace debias {
-namespace {
+namespace classes_by_name_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -164,5 +164,5 @@ TEST_F(ClassesByName, ResumingWithOtherTrainingClassesIsRefused) {
   EXPECT_THAT(refused.err, HasSubstr("class 1 of the training set was \"bee\", now it is \"cow\""));
 }
 
-}  // namespace
+}  // namespace classes_by_name_test
 }  // namespace debias

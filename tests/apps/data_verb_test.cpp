@@ -12,7 +12,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace data_verb_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -207,5 +207,5 @@ TEST_F(DataVerb, HelpEndsWithAnExampleThatWorks) {
   }
 }
 
-}  // namespace
+}  // namespace data_verb_test
 }  // namespace debias

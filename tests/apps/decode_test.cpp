@@ -5,7 +5,7 @@
 #include "tests/apps/photographs.h"
 
 namespace debias {
-namespace {
+namespace decode_test {
 
 using testing::HasSubstr;
 
@@ -44,5 +44,5 @@ TEST_F(DecodeOption, AWrongWordIsNamed) {
   EXPECT_THAT(train("run", {"data.decod=exact"}).err, HasSubstr("did you mean 'decode'?"));
 }
 
-}  // namespace
+}  // namespace decode_test
 }  // namespace debias

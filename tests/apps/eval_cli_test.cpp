@@ -10,7 +10,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace eval_cli_test {
 
 namespace fs = std::filesystem;
 
@@ -267,5 +267,5 @@ TEST_F(Judging, SentencesAreNoProtocolAmongOthers) {
   EXPECT_NE(images.err.find("it reads images; this is for runs of method quick_thoughts"), std::string::npos) << images.err;
 }
 
-}  // namespace
+}  // namespace eval_cli_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace eval_files_test {
 
 namespace fs = std::filesystem;
 
@@ -122,5 +122,5 @@ TEST_F(EvaluationFiles, TsneWritesAMapAndPrintsItsDivergence) {
   EXPECT_EQ(judged({"tsne", "perplexity=39"}).exit, 2);
 }
 
-}  // namespace
+}  // namespace eval_files_test
 }  // namespace debias

@@ -15,7 +15,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace export_cli_test {
 
 namespace fs = std::filesystem;
 
@@ -235,5 +235,5 @@ TEST_F(Exporting, BiasFeaturesAreRowsBySampleIdOfTheTrainingSet) {
   expect_refused(run_debias({"embed", convnet(), "--bias-featurs", "--out", path("b")}), 2, "did you mean '--bias-features'");
 }
 
-}  // namespace
+}  // namespace export_cli_test
 }  // namespace debias

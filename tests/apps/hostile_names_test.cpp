@@ -14,7 +14,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace hostile_names_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -151,5 +151,5 @@ TEST_F(HostileNames, DoNotRunInASpreadsheet) {
   EXPECT_THAT(file_text(predictions), AllOf(HasSubstr("\ntest,-1/0.jpg,0,-1,"), Not(HasSubstr("'"))));
 }
 
-}  // namespace
+}  // namespace hostile_names_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace init_cli_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -156,5 +156,5 @@ TEST_F(InitCommand, MistakesAreNamedInOneLine) {
   expect_refused({"photos", "--goal", "bias"}, 2, "--goal bias needs at least two classes and two bias values, found 2 and 0");
 }
 
-}  // namespace
+}  // namespace init_cli_test
 }  // namespace debias

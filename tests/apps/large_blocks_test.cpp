@@ -8,7 +8,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace large_blocks_test {
 
 long faults_of_children() {
   rusage usage{};
@@ -38,5 +38,5 @@ TEST_F(LargeBlocks, AreNotAskedForAgainInEveryStep) {
   EXPECT_LT((four - one) / 18, 300) << one << " pages for an epoch, " << four << " for four";
 }
 
-}  // namespace
+}  // namespace large_blocks_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace loss_cli_test {
 
 using testing::HasSubstr;
 using Json = nlohmann::json;
@@ -298,5 +298,5 @@ TEST_F(LossCli, HelpFitsAScreenAndEndsWithAnExample) {
   EXPECT_THAT(help.out, HasSubstr("Example: debias loss"));
 }
 
-}  // namespace
+}  // namespace loss_cli_test
 }  // namespace debias

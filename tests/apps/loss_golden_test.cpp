@@ -10,7 +10,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace loss_golden_test {
 
 struct Known {
   std::string objective;
@@ -109,5 +109,5 @@ TEST(LossGoldenLogits, BiasBalanced) {
   }
 }
 
-}  // namespace
+}  // namespace loss_golden_test
 }  // namespace debias

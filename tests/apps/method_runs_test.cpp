@@ -8,7 +8,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace method_runs_test {
 
 using testing::HasSubstr;
 
@@ -49,5 +49,5 @@ INSTANTIATE_TEST_SUITE_P(All, MethodRuns,
                                          std::vector<std::string>{"method={name: cmc, negatives: 20}", "head={name: linear, output_dim: 4}",
                                                                   "views={preset: cmc_lab, count: 1, random_resized_crop: {size: 16}}"}));
 
-}  // namespace
+}  // namespace method_runs_test
 }  // namespace debias

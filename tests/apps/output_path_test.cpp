@@ -10,7 +10,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace output_path_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -148,5 +148,5 @@ TEST_F(OutputPath, ATildeIsTheHomeFolderWhereNoShellHasSeenIt) {
   EXPECT_FALSE(fs::exists("~root") || fs::exists("~") || fs::exists("~nobody"));
 }
 
-}  // namespace
+}  // namespace output_path_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace prior_cli_test {
 
 using Json = nlohmann::json;
 
@@ -228,5 +228,5 @@ TEST_F(PriorOfARun, ComputesOnTheDeviceThatIsAskedFor) {
   expect_refusal(prior({"--device", "gpu"}), 2, "device: unknown value 'gpu'; give auto, cpu or cuda");
 }
 
-}  // namespace
+}  // namespace prior_cli_test
 }  // namespace debias

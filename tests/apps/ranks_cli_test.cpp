@@ -14,7 +14,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace ranks_cli_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -372,5 +372,5 @@ TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
   expect_complaint(run_debias({"certify", "device", "train.epochz=1", "--device", "cpu"}), 2, "epochz");  // words without a recipe
 }
 
-}  // namespace
+}  // namespace ranks_cli_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace recipe_names_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -101,5 +101,5 @@ TEST_F(RecipeNames, WhereThereAreNoneTheListSaysWhereItLooked) {
             "debias: recipe 'mini/end': no such file, and no recipe of that name; " + looked);
 }
 
-}  // namespace
+}  // namespace recipe_names_test
 }  // namespace debias

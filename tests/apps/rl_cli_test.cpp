@@ -15,7 +15,7 @@
 #include "tests/apps/training_process.h"
 
 namespace debias {
-namespace {
+namespace rl_cli_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -189,5 +189,5 @@ TEST_F(RlCommand, WithoutARendererSaysWhatToInstall) {
   EXPECT_FALSE(fs::exists(path("none")));
 }
 
-}  // namespace
+}  // namespace rl_cli_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace sampler_cli_test {
 
 using Json = nlohmann::json;
 using testing::HasSubstr;
@@ -124,5 +124,5 @@ TEST_F(SamplerCommand, AlphaIsTakenFromTwoViewsOfEachImage) {
   EXPECT_EQ(refused.exit, 2);
 }
 
-}  // namespace
+}  // namespace sampler_cli_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/support/small_corpus.h"
 
 namespace debias {
-namespace {
+namespace sentences_cli_test {
 
 using nlohmann::json;
 using testing::HasSubstr;
@@ -319,5 +319,5 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
 }
 
-}  // namespace
+}  // namespace sentences_cli_test
 }  // namespace debias

@@ -15,7 +15,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace shortage_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -141,5 +141,5 @@ TEST_F(Shortage, OfTheLockDoesNotConcernReaders) {
   close(lock);
 }
 
-}  // namespace
+}  // namespace shortage_test
 }  // namespace debias

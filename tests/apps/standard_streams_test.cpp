@@ -10,7 +10,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace standard_streams_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -218,5 +218,5 @@ TEST_F(StandardStreams, WhatIsPrintedStaysWholeWhereItCanBeWritten) {
   EXPECT_EQ(result.out, run_debias({"list", "objectives", "--json"}).out);
 }
 
-}  // namespace
+}  // namespace standard_streams_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/apps/training_process.h"
 
 namespace debias {
-namespace {
+namespace stopped_evaluation_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -118,5 +118,5 @@ TEST_F(EvaluationInTraining, ResultsAreKeptOfTheLatestAndOfEachEpoch) {
   EXPECT_EQ(record("knn.json"), trained) << "eval takes the recipe's options, and writes what training wrote";
 }
 
-}  // namespace
+}  // namespace stopped_evaluation_test
 }  // namespace debias

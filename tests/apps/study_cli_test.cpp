@@ -12,7 +12,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace study_cli_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST(StudyCli, MistakesAreOneLineAndLeaveNothing) {
   expect_refused(small_study({"--out", folder / "there"}), 2, "exists already");
 }
 
-}  // namespace
+}  // namespace study_cli_test
 }  // namespace debias

@@ -18,7 +18,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace sweep_cli_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -223,5 +223,5 @@ TEST_F(SweepCommand, TwoAtOnceOnOneOutputAreRefused) {
   EXPECT_EQ(process.wait(), 75);
 }
 
-}  // namespace
+}  // namespace sweep_cli_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace train_cli_test {
 
 namespace fs = std::filesystem;
 
@@ -177,5 +177,5 @@ TEST_F(TrainCommand, EveryRegistryIsListed) {
   EXPECT_EQ(run_debias({"list", "objective"}).exit, 2);
 }
 
-}  // namespace
+}  // namespace train_cli_test
 }  // namespace debias

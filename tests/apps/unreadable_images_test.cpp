@@ -11,7 +11,7 @@
 #include "tests/apps/photographs.h"
 
 namespace debias {
-namespace {
+namespace unreadable_images_test {
 
 namespace fs = std::filesystem;
 using testing::AllOf;
@@ -109,5 +109,5 @@ TEST_F(UnreadableImages, ADryRunShowsTheChoice) {
   EXPECT_THAT(train("run", {"--dry-run"}).out, HasSubstr("on_error: stop"));
 }
 
-}  // namespace
+}  // namespace unreadable_images_test
 }  // namespace debias

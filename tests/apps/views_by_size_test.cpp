@@ -8,7 +8,7 @@
 #include "tests/apps/photographs.h"
 
 namespace debias {
-namespace {
+namespace views_by_size_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -104,5 +104,5 @@ TEST_F(OneSizeToTrainOn, AFaultOfAnySplitThatIsJudgedIsFoundBeforeTraining) {
   expect_refused("data.valid", {split("valid", "several"), split("test", "same")});
 }
 
-}  // namespace
+}  // namespace views_by_size_test
 }  // namespace debias

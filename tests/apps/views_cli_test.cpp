@@ -9,7 +9,7 @@
 #include "tests/apps/process.h"
 
 namespace debias {
-namespace {
+namespace views_cli_test {
 
 using testing::HasSubstr;
 
@@ -92,5 +92,5 @@ TEST_F(ViewsCli, ShowsAContactSheet) {
   EXPECT_EQ(run_debias({"views", "show", "no_such_preset", "--out", folder_ / "x.png"}).exit, 2);
 }
 
-}  // namespace
+}  // namespace views_cli_test
 }  // namespace debias

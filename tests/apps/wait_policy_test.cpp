@@ -18,7 +18,7 @@
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {
-namespace {
+namespace wait_policy_test {
 
 // More threads that compute than the machine has processors.
 class BusyMachine {
@@ -96,5 +96,5 @@ TEST_F(WaitPolicy, WhatIsSetStaysAsItIs) {
   EXPECT_EQ(environment_of_training().find("\nGOMP_SPINCOUNT="), std::string::npos);
 }
 
-}  // namespace
+}  // namespace wait_policy_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/support/small_corpus.h"
 
 namespace debias {
-namespace {
+namespace written_sweeps_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -125,5 +125,5 @@ TEST_F(WrittenSweeps, OfSmallScaleCanBeRun) {
   }
 }
 
-}  // namespace
+}  // namespace written_sweeps_test
 }  // namespace debias

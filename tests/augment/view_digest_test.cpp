@@ -10,7 +10,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace view_digest_test {
 
 // Waves with a little noise: neighbouring pixels are alike, and colours cover the cube.
 Image wavy_image(int height, int width, int channels) {
@@ -86,5 +86,5 @@ TEST(ViewDigests, AreKnownForEveryPreset) {
   }
 }
 
-}  // namespace
+}  // namespace view_digest_test
 }  // namespace debias

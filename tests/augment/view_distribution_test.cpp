@@ -12,7 +12,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace view_distribution_test {
 
 constexpr int kDraws = 20000;
 
@@ -176,5 +176,5 @@ TEST(RandomRotation, TurnsBothWaysWithinDegrees) {
   EXPECT_GT(right, 100);
 }
 
-}  // namespace
+}  // namespace view_distribution_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace view_pipeline_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -150,5 +150,5 @@ TEST(ViewPipeline, EqualStepsAtOtherPositionsDrawIndependently) {
   EXPECT_NEAR(mirrored, 200, 60);  // 0 if both drew the same coin
 }
 
-}  // namespace
+}  // namespace view_pipeline_test
 }  // namespace debias

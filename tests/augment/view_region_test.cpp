@@ -9,7 +9,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace view_region_test {
 
 ViewPipeline pipeline(const std::string& yaml) { return ViewPipeline::from_config(parse_yaml(yaml, "r.yaml"), {0.5}, {0.5}); }
 
@@ -136,5 +136,5 @@ TEST(ViewRegion, TheViewOfAReducedImageIsThatOfTheImage) {
   }
 }
 
-}  // namespace
+}  // namespace view_region_test
 }  // namespace debias

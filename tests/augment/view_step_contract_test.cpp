@@ -8,7 +8,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace view_step_contract_test {
 
 class ViewStepContract : public testing::TestWithParam<size_t> {
  protected:
@@ -129,5 +129,5 @@ TEST_P(ViewPresetContract, ResolvedConfigIsTheSamePipeline) {
 INSTANTIATE_TEST_SUITE_P(Registry, ViewPresetContract, testing::Range<size_t>(0, view_preset_registry().size()),
                          [](const auto& test) { return view_preset_registry()[test.param].name; });
 
-}  // namespace
+}  // namespace view_step_contract_test
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace dm_control_test {
 
 nlohmann::json golden(const std::string& task) {
   const char* elsewhere = std::getenv("DEBIAS_CONTROL_GOLDEN");
@@ -82,5 +82,5 @@ TEST_P(DmControl, PicturesAreEqualOnTheSameRenderer) {
 
 INSTANTIATE_TEST_SUITE_P(Tasks, DmControl, testing::ValuesIn(task_registry()), [](const auto& task) { return task.param.name; });
 
-}  // namespace
+}  // namespace dm_control_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "debias/core/registry.h"
 
 namespace debias {
-namespace {
+namespace pixel_environment_test {
 
 EnvironmentOptions options_of(const char* task, int64_t repeat) {
   return {.task = &find_entry(task_registry(), task, "task"), .repeat = repeat, .pixels = 20, .stack = 3, .look = Look::kPlain};
@@ -93,5 +93,5 @@ TEST(PixelEnvironmentTest, SaysThatASimulationDiverged) {
   EXPECT_FALSE(environment.step(std::vector<float>(6, 0.0f)).diverged);
 }
 
-}  // namespace
+}  // namespace pixel_environment_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace task_test {
 
 const Task& task_of(const std::string& name) {
   for (const auto& task : task_registry()) {
@@ -142,5 +142,5 @@ TEST_P(RandomPolicy, HasTheReturnThatIsKnown) {
   EXPECT_NEAR(sum / GetParam().episodes, GetParam().mean, 3.5 * error);
 }
 
-}  // namespace
+}  // namespace task_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/core/file_bytes.h"
 
 namespace debias {
-namespace {
+namespace atomic_file_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -136,5 +136,5 @@ TEST(RenameDurably, ReplacesTheTargetOrNamesIt) {
               AllOf(HasSubstr(folder / "a"), HasSubstr(folder / "c"), HasSubstr("No such file")));
 }
 
-}  // namespace
+}  // namespace atomic_file_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace cpu_share_test {
 
 class CpuShare : public ::testing::Test {
  protected:
@@ -82,5 +82,5 @@ TEST(IsBusy, NotByThreadsThatHaveProcessorsOfTheirOwn) {
   EXPECT_TRUE(is_busy({4, 4, 4, 3}, 3));
 }
 
-}  // namespace
+}  // namespace cpu_share_test
 }  // namespace debias

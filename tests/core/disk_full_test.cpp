@@ -11,7 +11,7 @@
 #include "tests/support/small_disk.h"
 
 namespace debias {
-namespace {
+namespace disk_full_test {
 
 using testing::HasSubstr;
 
@@ -66,5 +66,5 @@ TEST(DiskFull, FreeBytesAreThoseOfTheFolderAboveWhatIsNotThereYet) {
   EXPECT_EQ(free_bytes(disk / "a/b/c"), disk.free());
 }
 
-}  // namespace
+}  // namespace disk_full_test
 }  // namespace debias

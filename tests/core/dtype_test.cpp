@@ -7,7 +7,7 @@
 #include <string>
 
 namespace debias {
-namespace {
+namespace dtype_test {
 
 TEST(DType, NamesAreDistinctAndEndWithTheSizeInBits) {
   std::set<std::string_view> names;
@@ -22,5 +22,5 @@ TEST(DType, NamesAreDistinctAndEndWithTheSizeInBits) {
   EXPECT_EQ(size_of(DType::kBool), 1u);
 }
 
-}  // namespace
+}  // namespace dtype_test
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "tests/core/file_bytes.h"
 
 namespace debias {
-namespace {
+namespace input_file_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -45,5 +45,5 @@ TEST(InputFile, AFileCutWhileOpenIsADataError) {
               AllOf(HasSubstr(folder / "a"), HasSubstr("it is cut")));
 }
 
-}  // namespace
+}  // namespace input_file_test
 }  // namespace debias

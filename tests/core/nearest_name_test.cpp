@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace debias {
-namespace {
+namespace nearest_name_test {
 
 const std::vector<std::string> kNames = {"temperature", "tau_plus", "beta", "alpha"};
 
@@ -44,5 +44,5 @@ TEST(Suggestion, NamesTheNearestOrListsAll) {
   EXPECT_EQ(suggestion("momentum", many), "; known: a, a, a, a, a, a, a, a, a, a, ...");
 }
 
-}  // namespace
+}  // namespace nearest_name_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/core/file_bytes.h"
 
 namespace debias {
-namespace {
+namespace npy_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -231,5 +231,5 @@ TEST_F(Npy, HasNoBFloat16) {
   EXPECT_EQ(folder_.entries(), 0u);
 }
 
-}  // namespace
+}  // namespace npy_test
 }  // namespace debias

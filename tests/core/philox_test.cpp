@@ -8,7 +8,7 @@
 #include <set>
 
 namespace debias {
-namespace {
+namespace philox_test {
 
 using Words = std::array<uint32_t, 4>;
 
@@ -182,5 +182,5 @@ TEST(Permutation, EveryOrderOfThreeIsEquallyLikely) {
   for (const auto& [order, count] : counts) EXPECT_NEAR(count, 1000, 145);  // 5 standard deviations
 }
 
-}  // namespace
+}  // namespace philox_test
 }  // namespace debias

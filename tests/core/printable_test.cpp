@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 namespace debias {
-namespace {
+namespace printable_test {
 
 TEST(Printable, QuotesAndEscapes) {
   EXPECT_EQ(printable("layer1.0"), R"("layer1.0")");
@@ -63,5 +63,5 @@ TEST(WithoutControlCharacters, JsonSaysTheSame) {
   EXPECT_EQ(json_without_control_characters("\xff", -1), "\"\xef\xbf\xbd\"");
 }
 
-}  // namespace
+}  // namespace printable_test
 }  // namespace debias

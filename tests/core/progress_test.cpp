@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace debias {
-namespace {
+namespace progress_test {
 
 TEST(Progress, SilentSinksTakeEverythingAndSayNothing) {
   testing::internal::CaptureStdout();
@@ -18,5 +18,5 @@ TEST(Progress, SilentSinksTakeEverythingAndSayNothing) {
   EXPECT_EQ(&Progress::silent(), &Progress::silent());
 }
 
-}  // namespace
+}  // namespace progress_test
 }  // namespace debias

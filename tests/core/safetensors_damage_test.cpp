@@ -9,7 +9,7 @@
 #include "tests/core/file_bytes.h"
 
 namespace debias {
-namespace {
+namespace safetensors_damage_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -226,5 +226,5 @@ TEST_F(DamagedSafetensors, MessagesShowHostileNamesAsOneShortLine) {
   EXPECT_THAT(message, HasSubstr("\\u001b[2J\\n"));
 }
 
-}  // namespace
+}  // namespace safetensors_damage_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "tests/core/file_bytes.h"
 
 namespace debias {
-namespace {
+namespace safetensors_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -137,5 +137,5 @@ TEST_F(Safetensors, ReadingAFileThatWasCutSinceIsADataError) {
   EXPECT_THAT(message_of(ErrorKind::kData, [&] { file.read(*file.find("b.weight"), values); }), AllOf(HasSubstr(path_), HasSubstr("cut")));
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include <utility>
 
 namespace debias {
-namespace {
+namespace sha256_test {
 
 std::string hash_of(std::string_view text) {
   Sha256 hash;
@@ -32,5 +32,5 @@ TEST(Sha256, DoesNotDependOnThePieces) {
   EXPECT_EQ(moved.hex(), hash_of("abc"));
 }
 
-}  // namespace
+}  // namespace sha256_test
 }  // namespace debias

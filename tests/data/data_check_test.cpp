@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace data_check_test {
 
 using namespace fixture;
 using testing::ElementsAre;
@@ -79,5 +79,5 @@ TEST(DataCheck, ReportsProgressToTheEnd) {
   EXPECT_TRUE(recorder.ended);
 }
 
-}  // namespace
+}  // namespace data_check_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace dataset_contract_test {
 
 using namespace fixture;
 
@@ -234,5 +234,5 @@ TEST(DatasetRegistry, SuggestsTheNearestName) {
 
 TEST(DatasetRegistry, TakesABareWord) { EXPECT_EQ(make("glyphs")->size(), 10000); }
 
-}  // namespace
+}  // namespace dataset_contract_test
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace fingerprint_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -216,5 +216,5 @@ TEST(Fingerprint, OfAnotherDataSetSaysOnlyThat) {
               ElementsAre("data set 'glyphs' then, 'mnist' now"));
 }
 
-}  // namespace
+}  // namespace fingerprint_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace folder_layout_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -78,5 +78,5 @@ TEST_F(FolderLayoutOf, RefusesWhatNothingCanBeTrainedOn) {
   EXPECT_THAT(data_message([&] { find_layout(folder_ / "train/cat/1.jpg"); }), HasSubstr("is a file"));
 }
 
-}  // namespace
+}  // namespace folder_layout_test
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace folder_survey_test {
 
 using namespace fixture;
 using testing::ElementsAre;
@@ -120,5 +120,5 @@ TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
   EXPECT_THAT(data_message([&] { survey_folder(folder_ / "in/alone", "", Progress::silent()); }), HasSubstr("none of its 1 pictures"));
 }
 
-}  // namespace
+}  // namespace folder_survey_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace hold_out_test {
 
 std::vector<int64_t> labels_of(const std::map<int64_t, int>& counts) {
   std::vector<int64_t> labels;
@@ -58,5 +58,5 @@ TEST(HoldOut, RefusesToTakeEverything) {
   EXPECT_EQ(partition_hold_out({0, 1}, 0, 0).kept.size(), 2u);
 }
 
-}  // namespace
+}  // namespace hold_out_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace name_table_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -139,5 +139,5 @@ TEST(NameTable, NothingLeftIsRefused) {
   EXPECT_THAT(refusal(test, kAnimals, UnknownNames::kIgnore), HasSubstr("none of its images"));
 }
 
-}  // namespace
+}  // namespace name_table_test
 }  // namespace debias

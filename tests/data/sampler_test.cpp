@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace sampler_test {
 
 std::vector<int64_t> indices(const std::vector<Visit>& visits) {
   std::vector<int64_t> result;
@@ -90,5 +90,5 @@ TEST(BalancedSampler, EveryRoundHasEachGroupAndAGroupRepeatsNothingBeforeItsEnd)
   EXPECT_TRUE(BalancedSampler({}).epoch(1, 0).empty());
 }
 
-}  // namespace
+}  // namespace sampler_test
 }  // namespace debias

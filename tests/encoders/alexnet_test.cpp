@@ -12,7 +12,7 @@
 #include "tests/encoders/one_thread.h"
 
 namespace debias {
-namespace {
+namespace alexnet_test {
 
 at::Tensor images(int64_t channels, int64_t side) {
   return at::sin(at::arange(2 * channels * side * side, at::kFloat) * 0.3).view({2, channels, side, side});
@@ -82,5 +82,5 @@ TEST(AlexNetHalf, SmallerImagesAreRefused) {
   }
 }
 
-}  // namespace
+}  // namespace alexnet_test
 }  // namespace debias

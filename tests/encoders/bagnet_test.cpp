@@ -11,7 +11,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace bagnet_test {
 
 at::Tensor images(int64_t side) { return at::sin(at::arange(2 * 3 * side * side, at::kFloat) * 0.3).view({2, 3, side, side}); }
 
@@ -97,5 +97,5 @@ TEST(BagNet18, StemForgetsSlowly) {  // momentum 0.001, all other normalisations
   }
 }
 
-}  // namespace
+}  // namespace bagnet_test
 }  // namespace debias

@@ -17,7 +17,7 @@
 #include "tests/encoders/one_thread.h"
 
 namespace debias {
-namespace {
+namespace batch_norm_test {
 
 constexpr auto kLast = at::MemoryFormat::ChannelsLast;
 
@@ -261,5 +261,5 @@ TEST(BatchNorm, RefusesWhatItCannotDo) {
   EXPECT_THROW(torch::autograd::grad({y.sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true), Error);
 }
 
-}  // namespace
+}  // namespace batch_norm_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/encoders/one_thread.h"
 
 namespace debias {
-namespace {
+namespace contract_test {
 
 constexpr int64_t kFeatures = 6;  // that heads are given
 
@@ -223,5 +223,5 @@ TEST(EncoderRegistry, MistakesAreNamed) {
   EXPECT_THROW(make_head(parse_yaml("{name: simclr, hidden_dim: 0}", "r.yaml"), 4, 1), Error);
 }
 
-}  // namespace
+}  // namespace contract_test
 }  // namespace debias

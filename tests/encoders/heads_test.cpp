@@ -8,7 +8,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace heads_test {
 
 int64_t count(const Head& head) {
   int64_t total = 0;
@@ -84,5 +84,5 @@ TEST(Heads, NoneIsTheFeaturesThemselves) {
   EXPECT_TRUE(make_no_head(3)->forward(x).is_same(x));
 }
 
-}  // namespace
+}  // namespace heads_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "debias/core/philox.h"
 
 namespace debias {
-namespace {
+namespace initialise_test {
 
 torch::nn::Conv2d convolution(int64_t in, int64_t out, int64_t kernel, uint64_t seed = 1, InitStream stream = InitStream::kEncoder) {
   torch::nn::Conv2d conv(torch::nn::Conv2dOptions(in, out, kernel));
@@ -78,5 +78,5 @@ TEST(Initialise, NoTwoTensorsShareTheirNumbers) {
   EXPECT_FALSE(at::equal(convolution(4, 4, 3)->weight, convolution(4, 4, 3, 2)->weight));
 }
 
-}  // namespace
+}  // namespace initialise_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace onnx_resnet_test {
 
 // A message of protocol buffers: the values of each field in order.
 struct Message {
@@ -161,5 +161,5 @@ TEST(OnnxResNetFile, SaysItsVersionAndKeepsTorchvisionsNames) {
   EXPECT_EQ(model.values().size(), constants);
 }
 
-}  // namespace
+}  // namespace onnx_resnet_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace packed_gru_test {
 
 at::Tensor numbers(at::IntArrayRef shape, double step, at::ScalarType type = at::kDouble) {
   return at::sin(at::arange(c10::multiply_integers(shape), type) * step + 0.3).reshape(shape) * 0.8;
@@ -182,5 +182,5 @@ TEST(PackedGru, RefusesASentenceWithoutAWord) {
   }
 }
 
-}  // namespace
+}  // namespace packed_gru_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/encoders/one_thread.h"
 
 namespace debias {
-namespace {
+namespace resnet_test {
 
 int64_t count(const torch::nn::Module& module) {
   int64_t total = 0;
@@ -259,5 +259,5 @@ TEST(ResNet, ChannelsLastStaysSo) {
   EXPECT_TRUE(model.map(images, 4).is_contiguous(at::MemoryFormat::ChannelsLast));
 }
 
-}  // namespace
+}  // namespace resnet_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace sentence_encoders_test {
 
 at::Tensor some_ids() { return at::tensor({1, 2, 3, 4, 0, -1, 3, -1, -1}, at::kLong).view({3, 3}); }
 
@@ -90,5 +90,5 @@ TEST(SentenceEncoders, RefuseWhatTheyCannotRead) {
   EXPECT_EQ(refused([] { gru({"features=7"}); }), "r.yaml:1: encoder 'gru': features: 7 for two directions; give an even number");
 }
 
-}  // namespace
+}  // namespace sentence_encoders_test
 }  // namespace debias

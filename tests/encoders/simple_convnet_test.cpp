@@ -9,7 +9,7 @@
 #include "debias/encoders/state.h"
 
 namespace debias {
-namespace {
+namespace simple_convnet_test {
 
 int64_t count(const SimpleConvNetOptions& options) {
   int64_t total = 0;
@@ -73,5 +73,5 @@ TEST(SimpleConvNet, GreyImagesAndRanges) {
   EXPECT_THROW(make_simple_convnet(SimpleConvNetOptions().stem_stride(3), 3, 1), Error);
 }
 
-}  // namespace
+}  // namespace simple_convnet_test
 }  // namespace debias

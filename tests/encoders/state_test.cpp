@@ -8,7 +8,7 @@
 #include "debias/encoders/encoder.h"
 
 namespace debias {
-namespace {
+namespace state_test {
 
 using State = std::vector<std::pair<std::string, torch::Tensor>>;
 
@@ -142,5 +142,5 @@ TEST(State, WhatCannotBeStoredIsRefused) {
   EXPECT_THROW(bytes_of("x", at::zeros({2, 3}).t()), std::logic_error);
 }
 
-}  // namespace
+}  // namespace state_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/encoders/one_thread.h"
 
 namespace debias {
-namespace {
+namespace strided_convolution_test {
 
 // Gives each block of memory a border, and counts the blocks beyond whose end somebody wrote.
 class BorderedAllocator final : public c10::Allocator {
@@ -88,5 +88,5 @@ TEST(StridedConvolution, IsTheConvolution) {
   }
 }
 
-}  // namespace
+}  // namespace strided_convolution_test
 }  // namespace debias

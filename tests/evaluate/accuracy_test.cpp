@@ -8,7 +8,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace accuracy_test {
 
 TEST(LabelRank, CountsTheClassesThatScoreHigherAndOfEqualOnesTheLower) {
   const std::vector<double> scores = {1, 5, 5, 0};
@@ -82,5 +82,5 @@ TEST(Labels, OfAnotherClassThanTheTrainingSetsAreADataError) {
   EXPECT_EQ(error_of(ErrorKind::kData, [&] { require_labels(data, 2, "knn"); }), "knn: split 'test' of toy has no labels to judge by");
 }
 
-}  // namespace
+}  // namespace accuracy_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace alignment_test {
 
 // Images of 'cat' and 'dog' with these bias values, in turns; named blue, green, red.
 std::shared_ptr<ToyDataset> animals(const std::vector<std::pair<int64_t, int64_t>>& images, const std::string& name = "image_folder") {
@@ -181,5 +181,5 @@ TEST(Alignment, AsAnOptionIsWrittenAsItWasRead) {
   }
 }
 
-}  // namespace
+}  // namespace alignment_test
 }  // namespace debias

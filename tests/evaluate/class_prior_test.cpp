@@ -14,7 +14,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace class_prior_test {
 
 using Prior = std::vector<double>;
 
@@ -198,5 +198,5 @@ TEST(ClassPrior, TheJsonSaysHowAndUnderWhichAssumptions) {
   EXPECT_NE(views["assumptions"][1].get<std::string>().find("the bound is then too low"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace class_prior_test
 }  // namespace debias

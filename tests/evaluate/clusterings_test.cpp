@@ -10,7 +10,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace clusterings_test {
 
 constexpr int64_t kImages = 31;  // of toy_input's test set; kNN sees class i % 3 of image i
 
@@ -93,5 +93,5 @@ TEST_F(Clusterings, WhatTheFileLacksIsSaid) {
       std::string::npos);
 }
 
-}  // namespace
+}  // namespace clusterings_test
 }  // namespace debias

@@ -5,7 +5,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace condition_test {
 
 TEST(Condition, HoldsByItsOperator) {
   const auto holds = [](const std::string& text, double value) { return parse_condition(text).holds(value); };
@@ -44,5 +44,5 @@ TEST(Condition, SpeaksOfAMetricWithOrWithoutItsSplit) {
   EXPECT_THROW(metrics_of(parse_condition("acc1<1"), all), Error);  // part of a name is not a name
 }
 
-}  // namespace
+}  // namespace condition_test
 }  // namespace debias

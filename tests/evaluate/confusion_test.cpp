@@ -7,7 +7,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace confusion_test {
 
 Json table_of(const DatasetInfo& info, const GroupSamples& samples) {
   return group_table_json(group_table(info, count_groups(samples)),
@@ -74,5 +74,5 @@ TEST(Predictions, OfEveryClassifyingProtocolAreDescribed) {
   }
 }
 
-}  // namespace
+}  // namespace confusion_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace embedding_file_test {
 
 class NamedDataset : public ToyDataset {
  public:
@@ -80,5 +80,5 @@ TEST(CsvField, TextThatASpreadsheetWouldRunHasAQuoteBeforeIt) {
   for (const char* kept : {"", "-1", "-1e-3", "a=1", "cat", "'=1"}) EXPECT_EQ(csv_field(kept, CsvCells::kGuarded), kept);
 }
 
-}  // namespace
+}  // namespace embedding_file_test
 }  // namespace debias

@@ -5,7 +5,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace eval_views_test {
 
 using Size = std::pair<int, int>;
 
@@ -95,5 +95,5 @@ TEST(CropFlipViews, KeepTheColourSpaceOfTheTrainingViews) {
   EXPECT_EQ(last_step("{preset: sim32}"), "random_horizontal_flip");
 }
 
-}  // namespace
+}  // namespace eval_views_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace evaluation_record_test {
 
 EvaluationInput input_with_biases() {
   const auto dataset = [](const std::string& split) {
@@ -108,5 +108,5 @@ TEST(EvaluationRecord, ComesInTheOrderThatFilesHaveAlways) {
                 table + R"(,"test":)" + table + "}}");
 }
 
-}  // namespace
+}  // namespace evaluation_record_test
 }  // namespace debias

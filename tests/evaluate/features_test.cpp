@@ -10,7 +10,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace features_test {
 
 Features extract(ToyEncoder& encoder, std::shared_ptr<const Dataset> dataset, const ExtractOptions& extract_options) {
   return extract_features(encoder, dataset, eval_views(Config(), dataset->info()), extract_options, Progress::silent());
@@ -151,5 +151,5 @@ TEST(EncoderGuard, PutsBackBuffersAndModes) {
   EXPECT_FALSE(encoder.bn().is_training());
 }
 
-}  // namespace
+}  // namespace features_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace logistic_regression_test {
 
 constexpr int64_t kRows = 2000, kColumns = 40;
 
@@ -96,5 +96,5 @@ TEST(LogisticRegression, HasAProblemOfOneRowByHand) {
   EXPECT_NEAR(found.objective[0], w * w + std::log1p(std::exp(-2 * w)), 1e-12);
 }
 
-}  // namespace
+}  // namespace logistic_regression_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace name_file_test {
 
 class NamedSet : public Dataset {
  public:
@@ -58,5 +58,5 @@ TEST(NameFile, IsNotWrittenWithoutNames) {
   EXPECT_EQ(folder.entries(), 0u);
 }
 
-}  // namespace
+}  // namespace name_file_test
 }  // namespace debias

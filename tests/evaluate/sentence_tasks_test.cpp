@@ -8,7 +8,7 @@
 #include "debias/core/philox.h"
 
 namespace debias {
-namespace {
+namespace sentence_tasks_test {
 
 using testing::ElementsAre;
 
@@ -112,5 +112,5 @@ TEST(SentenceTasks, RefuseTooFewTexts) {
   }
 }
 
-}  // namespace
+}  // namespace sentence_tasks_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace vocabulary_expansion_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -183,5 +183,5 @@ TEST_F(VocabularyExpansion, RefusesFilesThatSayTooLittle) {
   EXPECT_THAT(refused("a 0 0\nb 1e-30 0\nc 0 1e-30\nd 2e-30 1e-30\nzebra 3e38 1\n"), HasSubstr("v.txt: a mapped vector is not finite"));
 }
 
-}  // namespace
+}  // namespace vocabulary_expansion_test
 }  // namespace debias

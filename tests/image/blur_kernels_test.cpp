@@ -7,7 +7,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace blur_kernels_test {
 
 const std::vector<uint32_t> kWeights = {20000, 11000, 7000, 4000, 768};  // centre + 2 * the rest = 65536
 
@@ -57,5 +57,5 @@ TEST(BlurKernels, KeepWhite) {
   });
 }
 
-}  // namespace
+}  // namespace blur_kernels_test
 }  // namespace debias

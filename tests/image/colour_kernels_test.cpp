@@ -11,7 +11,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace colour_kernels_test {
 
 using Kind = ColourOperation::Kind;
 
@@ -149,5 +149,5 @@ TEST(ColourOperations, MayBeMoreThanAFrameHolds) {
   EXPECT_TRUE(together(image, operations) == one_by_one(image, operations));
 }
 
-}  // namespace
+}  // namespace colour_kernels_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "debias/core/philox.h"
 
 namespace debias {
-namespace {
+namespace gif_encode_test {
 
 // A reader of GIF as the format's page has it, for what encode_gif writes.
 class GifReader {
@@ -149,5 +149,5 @@ TEST(GifEncodeTest, RefusesNoPicturesGreyOnesAndSeveralSizes) {
   EXPECT_THROW(encode_gif({random_picture(4, 3, 1), random_picture(5, 3, 1)}, 5), Error);
 }
 
-}  // namespace
+}  // namespace gif_encode_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace image_decode_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -234,5 +234,5 @@ TEST(EncodePng, RefusesWhatIsNoImage) {
   EXPECT_THROW(encode_png(two), Error);
 }
 
-}  // namespace
+}  // namespace image_decode_test
 }  // namespace debias

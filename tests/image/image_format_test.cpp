@@ -13,7 +13,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace image_format_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -199,5 +199,5 @@ TEST(WebP, DamageIsNoticedInPixelsAndBetweenThem) {
   EXPECT_EQ(refusal(with_bytes(animation, 16, little(0xfffffff0, 4))), "a.img: corrupt or truncated WebP image");
 }
 
-}  // namespace
+}  // namespace image_format_test
 }  // namespace debias

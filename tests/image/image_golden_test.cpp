@@ -16,7 +16,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace image_golden_test {
 
 using namespace fixture;
 using testing::HasSubstr;
@@ -192,5 +192,5 @@ TEST_F(HostileFolder, NamesOfFilesDoNotSteerTheTerminal) {
   EXPECT_THAT(data_message([&] { data->get(0); }), testing::Not(testing::AnyOf(HasSubstr("\x1b"), HasSubstr("\n"))));
 }
 
-}  // namespace
+}  // namespace image_golden_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace jpeg_region_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -213,5 +213,5 @@ TEST(JpegRegionsRealData, AreThoseOfTheWholeImage) {
   }
 }
 
-}  // namespace
+}  // namespace jpeg_region_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace orientation_test {
 
 using namespace fixture;
 
@@ -189,5 +189,5 @@ TEST(Orientation, IsAppliedToFoldersOfImagesUnlessItIsSwitchedOff) {
   EXPECT_EQ(part.image.pixels, cropped(shown->get(0).image, {16, 0, 1, 9}));
 }
 
-}  // namespace
+}  // namespace orientation_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "debias/image/resize.h"
 
 namespace debias {
-namespace {
+namespace pillow_golden_test {
 
 struct Golden {
   std::vector<uint8_t> pixels;
@@ -101,5 +101,5 @@ TEST(PillowGolden, GrayscaleIsEqual) { expect_as_golden("grayscale", 0); }
 TEST(PillowGolden, FlipIsEqual) { expect_as_golden("flip", 0); }
 TEST(PillowGolden, BlurIsRealArithmeticRounded) { expect_as_golden("gaussian_blur", 0.01); }
 
-}  // namespace
+}  // namespace pillow_golden_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace pixel_operations_test {
 
 using testing::Each;
 using testing::ElementsAre;
@@ -135,5 +135,5 @@ TEST(Blur, EvenKernelsAreRefused) {
   EXPECT_THROW(gaussian_blur(image, 3, 0), Error);
 }
 
-}  // namespace
+}  // namespace pixel_operations_test
 }  // namespace debias

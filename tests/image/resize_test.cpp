@@ -10,7 +10,7 @@
 #include "tests/image/test_images.h"
 
 namespace debias {
-namespace {
+namespace resize_test {
 
 const std::vector<int> kExtents = {1, 2, 5, 15, 16, 17, 31, 33, 48, 65};
 
@@ -65,5 +65,5 @@ TEST(ResizedCrop, WaitsForColoursThatCameBefore) {
   EXPECT_TRUE(frame.image() == resized_crop(darker, {1, 2, 15, 16}, 9, 9));
 }
 
-}  // namespace
+}  // namespace resize_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace debias::kernels {
-namespace {
+namespace bank_scores_test {
 
 struct Shape {
   int64_t n, dim, anchors, each;
@@ -87,5 +87,5 @@ INSTANTIATE_TEST_SUITE_P(Sizes, BankScores,
                                          Shape{64, 33, 1, 13}, Shape{2048, 128, 3, 100}, Shape{2049, 128, 3, 100}, Shape{7000, 130, 7, 301},
                                          Shape{100, 128, 4, 1000}));
 
-}  // namespace
+}  // namespace bank_scores_test
 }  // namespace debias::kernels

@@ -12,7 +12,7 @@
 #include "debias/kernels/cpu/tile_size.h"
 
 namespace debias::kernels::cpu {
-namespace {
+namespace bf16_products_test {
 
 float widened(uint32_t half) {
   const uint32_t bits = half << 16;
@@ -206,5 +206,5 @@ TEST(Bf16Rounding, TiesGoToEven) {
   EXPECT_EQ(rounded(1 + 3 * step / 2), 1 + 2 * step);
 }
 
-}  // namespace
+}  // namespace bf16_products_test
 }  // namespace debias::kernels::cpu

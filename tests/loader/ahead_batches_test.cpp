@@ -11,7 +11,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace ahead_batches_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -102,5 +102,5 @@ TEST(AheadBatches, RefuseASourceWithAState) {
   EXPECT_THROW(AheadBatches(std::make_unique<Buffered>(), transfer_to(c10::Device(c10::kCPU))), std::logic_error);
 }
 
-}  // namespace
+}  // namespace ahead_batches_test
 }  // namespace debias

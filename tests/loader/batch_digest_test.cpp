@@ -9,7 +9,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace batch_digest_test {
 
 constexpr int64_t kImages = 53, kBatches = 50;  // seven batches an epoch
 
@@ -69,5 +69,5 @@ TEST(BatchDigest, TellsBatchesApart) {
   EXPECT_NE(first.hex(), second.hex());
 }
 
-}  // namespace
+}  // namespace batch_digest_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace loader_failure_test {
 
 using testing::HasSubstr;
 
@@ -97,5 +97,5 @@ TEST(LoaderRefusal, EmptyDataSetsAndNextBeforeStart) {
   EXPECT_THROW(loader.next(), std::logic_error);
 }
 
-}  // namespace
+}  // namespace loader_failure_test
 }  // namespace debias

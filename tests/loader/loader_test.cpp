@@ -11,7 +11,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace loader_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -260,5 +260,5 @@ TEST(Loader, OptionsOutOfRangeAreRefused) {
   EXPECT_TRUE(refused(LoaderOptions().views(2).noise(1.1)));
 }
 
-}  // namespace
+}  // namespace loader_test
 }  // namespace debias

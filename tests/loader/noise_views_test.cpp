@@ -9,7 +9,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace noise_views_test {
 
 // The image that each view of each row shows, for flat images normalised to their index.
 std::vector<std::vector<int64_t>> shown_images(const std::shared_ptr<FakeDataset>& data, double noise, int64_t workers, int64_t epoch) {
@@ -83,5 +83,5 @@ TEST(OtherClassDraw, OneClassAloneIsRefused) {
   EXPECT_NO_THROW(OtherClassDraw{data});
 }
 
-}  // namespace
+}  // namespace noise_views_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace regions_test {
 
 constexpr int64_t kImages = 25;
 constexpr int kHeight = 180, kWidth = 240;
@@ -211,5 +211,5 @@ TEST_F(Regions, OfATruncatedFileEndInTheSameErrorExactAndScaled) {
   EXPECT_THAT(*messages.begin(), testing::HasSubstr("5.jpg: truncated JPEG image: Premature end of JPEG file"));
 }
 
-}  // namespace
+}  // namespace regions_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace sentence_batches_test {
 
 struct Made {
   Made() {
@@ -91,5 +91,5 @@ TEST(SentenceBatches, RefuseBatchesWithoutNeighbours) {
   EXPECT_THAT(refusal(41), testing::HasSubstr("batch_size 41: no book has as many sentences, the longest has 40"));
 }
 
-}  // namespace
+}  // namespace sentence_batches_test
 }  // namespace debias

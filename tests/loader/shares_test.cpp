@@ -6,7 +6,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace shares_test {
 
 constexpr int64_t kImages = 29;  // the last batch of 8 has 5
 
@@ -67,5 +67,5 @@ TEST(Shares, OfARankThatIsNoneAreRefused) {
   EXPECT_THROW(loader_of(-1, 2, 0), Error);
 }
 
-}  // namespace
+}  // namespace shares_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/loader/fake_dataset.h"
 
 namespace debias {
-namespace {
+namespace stand_in_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -210,5 +210,5 @@ TEST(StandIn, WithoutTheOptionTheNoiseImageThatFailsIsNamed) {
   EXPECT_GT(failures, 0);
 }
 
-}  // namespace
+}  // namespace stand_in_test
 }  // namespace debias

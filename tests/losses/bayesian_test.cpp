@@ -14,7 +14,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace bayesian_test {
 
 auto weighted_by(const BayesianOptions& options) {
   return [options](const at::Tensor& z) { return bayesian(z, options); };
@@ -356,5 +356,5 @@ TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
   EXPECT_EQ(Bayesian(BayesianOptions().alpha(0.9))(input.z).value.item<double>(), value(bayesian(input, BayesianOptions().alpha(0.9))));
 }
 
-}  // namespace
+}  // namespace bayesian_test
 }  // namespace debias

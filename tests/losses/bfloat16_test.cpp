@@ -14,7 +14,7 @@
 #include "tests/support/pair_shape.h"
 
 namespace debias {
-namespace {
+namespace bfloat16_test {
 
 Rows problem(const PairShape& shape, at::ScalarType type) {
   at::manual_seed(shape.n * 31 + shape.dim);
@@ -144,5 +144,5 @@ TEST(Bfloat16Rows, AloneAreMultipliedInIt) {
   }
 }
 
-}  // namespace
+}  // namespace bfloat16_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/embeddings.h"
 
 namespace debias {
-namespace {
+namespace bias_balanced_test {
 
 at::Tensor row() { return at::tensor({1.0, -0.5, 0.25}, at::kDouble).unsqueeze(0); }
 at::Tensor prior() { return at::tensor({0.7, 0.2, 0.1}, at::kDouble).unsqueeze(1); }  // [3 labels, 1 bias value]
@@ -125,5 +125,5 @@ TEST(BiasBalancedModule, ComputesWhatTheFunctionDoes) {
             bias_balanced(row(), integers({1}), integers({0}), prior()).value.item<double>());
 }
 
-}  // namespace
+}  // namespace bias_balanced_test
 }  // namespace debias

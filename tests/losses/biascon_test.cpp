@@ -12,7 +12,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace biascon_test {
 
 using Options = BiasConOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
@@ -118,5 +118,5 @@ TEST(BiasCon, ModuleIsTheFunction) {
   EXPECT_NEAR(value(module(two_views(), classes(), biases())), 6.624614383, 6e-10);
 }
 
-}  // namespace
+}  // namespace biascon_test
 }  // namespace debias

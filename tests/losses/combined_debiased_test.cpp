@@ -10,7 +10,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace combined_debiased_test {
 
 const at::Tensor kTwo = angles({{0, 41, 133, 205}, {12, 66, 118, 240}});
 const at::Tensor kThree = angles({{0, 41, 133, 205}, {12, 66, 118, 240}, {23, 52, 146, 214}});
@@ -186,5 +186,5 @@ TEST(CombinedDebiased, RefusesWhatItCannotDo) {
   EXPECT_EQ(CombinedDebiased(options)(kTwo).value.item<double>(), value(combined_debiased(kTwo, options)));
 }
 
-}  // namespace
+}  // namespace combined_debiased_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace contract_test {
 
 constexpr int64_t kSamples = 6;
 
@@ -270,5 +270,5 @@ TEST(ObjectiveRegistry, NamesAndAliasesAreUnique) {
   EXPECT_EQ(all.size(), count);
 }
 
-}  // namespace
+}  // namespace contract_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/support/embeddings.h"
 
 namespace debias {
-namespace {
+namespace cross_entropy_test {
 
 at::Tensor row() { return at::tensor({1.0, -0.5, 0.25}, at::kDouble).unsqueeze(0); }
 
@@ -83,5 +83,5 @@ TEST(CrossEntropyModule, ComputesWhatTheFunctionDoes) {
   EXPECT_EQ(CrossEntropy()(row(), integers({1})).value.item<double>(), cross_entropy(row(), integers({1})).value.item<double>());
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace end_test {
 
 constexpr double kPrinted = 6e-10;
 constexpr Engine kEngines[] = {Engine::kDense, Engine::kFused, Engine::kAuto};
@@ -216,5 +216,5 @@ TEST(EndModule, ComputesWhatTheFunctionDoes) {
             end(z, classes(), colours(), EndOptions().alpha(2)).value.item<double>());
 }
 
-}  // namespace
+}  // namespace end_test
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace eps_infonce_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 EpsInfoNceOptions margin(double epsilon, double t = 0.1) { return EpsInfoNceOptions().temperature(t).epsilon(epsilon); }
@@ -116,5 +116,5 @@ TEST(EpsInfoNce, ModuleIsTheFunction) {
   EXPECT_EQ(value(module(z)), value(eps_infonce(z, margin(0.7))));
 }
 
-}  // namespace
+}  // namespace eps_infonce_test
 }  // namespace debias

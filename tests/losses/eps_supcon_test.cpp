@@ -14,7 +14,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace eps_supcon_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -121,5 +121,5 @@ TEST(EpsSupCon, ModuleIsTheFunction) {
   EXPECT_NEAR(value(module(two_views(), classes())), 4.470993856 - 0.25, 6e-10);
 }
 
-}  // namespace
+}  // namespace eps_supcon_test
 }  // namespace debias

@@ -17,7 +17,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace eps_supinfonce_test {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr EpsForm kForms[] = {EpsForm::kC, EpsForm::kA, EpsForm::kB, EpsForm::kD, EpsForm::kIn};
@@ -244,5 +244,5 @@ TEST(EpsSupInfoNce, ModuleIsTheFunction) {
   EXPECT_NEAR(value(module(two_views(), classes())), -1.307723828, 6e-10);
 }
 
-}  // namespace
+}  // namespace eps_supinfonce_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace fairkl_test {
 
 constexpr double kPrinted = 6e-10;
 
@@ -421,5 +421,5 @@ TEST(FairKlModule, ComputesWhatTheFunctionDoes) {
             fairkl(b.z, b.labels, b.bias, mode(FairKlMode::kStats)).value.item<double>());
 }
 
-}  // namespace
+}  // namespace fairkl_test
 }  // namespace debias

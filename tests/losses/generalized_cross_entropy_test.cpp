@@ -11,7 +11,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace generalized_cross_entropy_test {
 
 using Options = GeneralizedCrossEntropyOptions;
 
@@ -82,5 +82,5 @@ TEST(GeneralizedCrossEntropy, ModuleComputesWhatTheFunctionDoes) {
             generalized_cross_entropy(logits(), labels(), Options().q(0.5)).value.item<double>());
 }
 
-}  // namespace
+}  // namespace generalized_cross_entropy_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace golden_test {
 
 constexpr double kPrinted = 6e-10;  // half a unit of the last printed decimal, and some rounding
 
@@ -106,5 +106,5 @@ TEST(Golden, NumeratorOfDebiasedPositivesAtItsWorst) {
   EXPECT_NEAR(*worst(8).min_estimate, 0.013534, 5e-7);  // exactly on the floor: whether the guard counts it is rounding
 }
 
-}  // namespace
+}  // namespace golden_test
 }  // namespace debias

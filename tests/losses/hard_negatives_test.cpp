@@ -14,7 +14,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace hard_negatives_test {
 
 auto hard(const HardNegativesOptions& options) {
   return [options](const at::Tensor& z) { return hard_negatives(z, options); };
@@ -219,5 +219,5 @@ TEST(HardNegatives, ModuleAndTemperatures) {
   EXPECT_NEAR(value(scaled), 2 * value(hard_negatives(z, options)), 1e-12);
 }
 
-}  // namespace
+}  // namespace hard_negatives_test
 }  // namespace debias

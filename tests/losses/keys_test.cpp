@@ -11,7 +11,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace keys_test {
 
 constexpr int64_t kSamples = 6;
 
@@ -287,5 +287,5 @@ TEST(EngineTold, IsTheOneThatComputed) {  // sums over triplets have no fused fo
   EXPECT_EQ((*entry.make(parse_yaml("{form: c}", "term"), {}))(input).engine, Engine::kBlocked);
 }
 
-}  // namespace
+}  // namespace keys_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include <string_view>
 
 namespace debias {
-namespace {
+namespace late_number_test {
 
 int readings = 0;
 
@@ -83,5 +83,5 @@ TEST_F(LateNumbers, ThatAreNotFiniteStaySo) {
   EXPECT_TRUE(std::isnan(sum));
 }
 
-}  // namespace
+}  // namespace late_number_test
 }  // namespace debias

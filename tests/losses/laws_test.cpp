@@ -13,7 +13,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace laws_test {
 
 struct Evaluated {
   ObjectiveResult result;
@@ -272,5 +272,5 @@ TEST(Extremes, UnguardedAnchorsWithoutALossLeaveTheMean) {
   EXPECT_TRUE(negatives.gradient.isfinite().all().item<bool>());
 }
 
-}  // namespace
+}  // namespace laws_test
 }  // namespace debias

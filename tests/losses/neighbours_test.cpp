@@ -10,7 +10,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace neighbours_test {
 
 // The 5 x 5 scores of the published figures; what stands on the diagonal must not matter.
 at::Tensor published_scores() {
@@ -140,5 +140,5 @@ TEST(Neighbours, RefuseABatchWithoutNegatives) {
   }
 }
 
-}  // namespace
+}  // namespace neighbours_test
 }  // namespace debias

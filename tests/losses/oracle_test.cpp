@@ -6,7 +6,7 @@
 #include "tests/support/naive_objectives.h"
 
 namespace debias {
-namespace {
+namespace oracle_test {
 
 constexpr double kTolerance = 1e-12;
 
@@ -125,5 +125,5 @@ TEST(Oracle, DebiasedPositives) {
   }
 }
 
-}  // namespace
+}  // namespace oracle_test
 }  // namespace debias

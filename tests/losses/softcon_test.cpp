@@ -14,7 +14,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace softcon_test {
 
 using Options = SoftConOptions;
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
@@ -147,5 +147,5 @@ TEST(SoftCon, ModuleIsTheFunction) {
   EXPECT_NEAR(value(module(two_views(), classes(), one_hot({0, 1, 0, 1}))), 6.624614383, 6e-10);
 }
 
-}  // namespace
+}  // namespace softcon_test
 }  // namespace debias

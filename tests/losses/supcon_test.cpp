@@ -14,7 +14,7 @@
 #include "tests/support/objective_checks.h"
 
 namespace debias {
-namespace {
+namespace supcon_test {
 
 at::Tensor two_views() { return angles({{0, 41, 133, 205}, {12, 66, 118, 240}}); }
 at::Tensor classes() { return integers({0, 0, 1, 1}); }
@@ -136,5 +136,5 @@ TEST(SupCon, ModuleIsTheFunction) {
   EXPECT_NEAR(value(module(two_views(), classes())), 1.109880354, 6e-10);
 }
 
-}  // namespace
+}  // namespace supcon_test
 }  // namespace debias

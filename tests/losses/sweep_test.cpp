@@ -12,7 +12,7 @@
 #include "tests/support/embeddings.h"
 
 namespace debias {
-namespace {
+namespace sweep_test {
 
 enum class Shape { kRandom, kClustered, kIdentical, kAntipodal, kCollapsed, kZero };
 
@@ -150,5 +150,5 @@ TEST(Sweep, FusedAgreesWithDenseInDouble) {
       compared, at_a_clamp, worst_value, worst_gradient, halves, worst_half, worst_half_gradient);
 }
 
-}  // namespace
+}  // namespace sweep_test
 }  // namespace debias

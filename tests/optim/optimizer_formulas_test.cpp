@@ -11,7 +11,7 @@
 #include "tests/optim/given_parameters.h"
 
 namespace debias {
-namespace {
+namespace optimizer_formulas_test {
 
 using Row = std::vector<double>;
 constexpr std::array<double, 5> kRates = {0.1, 0.05, 0.2, 0.2, 0.01};  // as a schedule sets them
@@ -239,5 +239,5 @@ TEST(OptimizerClipping, ScalesWhatIsAboveTheBoundAndNothingElse) {
   EXPECT_TRUE(near(after_clipping("clip_norm_per_tensor: 3, clip_norm: 1"), first / (both + 1e-6), second / (both + 1e-6)));
 }
 
-}  // namespace
+}  // namespace optimizer_formulas_test
 }  // namespace debias

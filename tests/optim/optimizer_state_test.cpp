@@ -6,7 +6,7 @@
 #include "tests/optim/given_parameters.h"
 
 namespace debias {
-namespace {
+namespace optimizer_state_test {
 
 using State = NamedTensors;
 
@@ -195,5 +195,5 @@ TEST(OptimizerStateNames, AnotherOptimizersStateIsRefused) {
   EXPECT_THROW(load_optimizer_state(*adam.optimizer, copy(optimizer_state(*sgd.optimizer))), Error);
 }
 
-}  // namespace
+}  // namespace optimizer_state_test
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "tests/optim/given_parameters.h"
 
 namespace debias {
-namespace {
+namespace optimizer_test {
 
 Config section(const std::string& yaml) { return parse_yaml(yaml, "r.yaml"); }
 
@@ -103,5 +103,5 @@ TEST(Optimizer, MistakesAreNamed) {
   }
 }
 
-}  // namespace
+}  // namespace optimizer_test
 }  // namespace debias

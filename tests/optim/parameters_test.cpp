@@ -12,7 +12,7 @@
 #include <map>
 
 namespace debias {
-namespace {
+namespace parameters_test {
 
 namespace nn = torch::nn;
 
@@ -62,5 +62,5 @@ TEST(OptimizedParameters, KindsFollowFromTheLayersAndTheOrderIsTheModules) {
                                                          {"memory.bias_hh_l0", kBias}}));
 }
 
-}  // namespace
+}  // namespace parameters_test
 }  // namespace debias

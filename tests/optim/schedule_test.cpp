@@ -5,7 +5,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace schedule_test {
 
 std::unique_ptr<Schedule> schedule(const std::string& yaml, double base = 1, int64_t epochs = 100) {
   return make_schedule(parse_yaml(yaml, "r.yaml"), base, epochs);
@@ -107,5 +107,5 @@ TEST(Schedule, MistakesAreNamed) {
   EXPECT_EQ(message("{name: cosine, warmup_from: 2}"), "no error");
 }
 
-}  // namespace
+}  // namespace schedule_test
 }  // namespace debias

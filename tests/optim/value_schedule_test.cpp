@@ -7,7 +7,7 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
+namespace value_schedule_test {
 
 std::unique_ptr<ValueSchedule> schedule(const std::string& yaml, int64_t epochs) {
   return make_value_schedule(parse_yaml(yaml, "r.yaml"), "objective 'x': beta", epochs);
@@ -103,5 +103,5 @@ TEST(ValueSchedule, MistakesAreNamed) {
   EXPECT_EQ(message("{schedule: steps, values: {0: one}}"), prefix + "values: 0: expected a number, found one");
 }
 
-}  // namespace
+}  // namespace value_schedule_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/pair_shape.h"
 
 namespace debias {
-namespace {
+namespace blocked_sums_test {
 
 enum class Keys { kNone, kOthers, kAnchorsAmongThem };
 
@@ -183,5 +183,5 @@ TEST(EngineChoice, IsByShapeTypeAndSize) {
   EXPECT_EQ(engine_of(rows), Engine::kDense);
 }
 
-}  // namespace
+}  // namespace blocked_sums_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/pair_shape.h"
 
 namespace debias {
-namespace {
+namespace fused_sums_test {
 
 class FusedSums : public testing::TestWithParam<PairShape> {
  protected:
@@ -152,5 +152,5 @@ TEST(FusedSumsGroups, ACopyWithOtherGroupsIsAnotherProblem) {
   EXPECT_TRUE(log_sums(other, {{PairSet::kEqual, 1}})[0].equal(log_sums(fresh, {{PairSet::kEqual, 1}})[0]));
 }
 
-}  // namespace
+}  // namespace fused_sums_test
 }  // namespace debias

@@ -5,7 +5,7 @@
 #include "tests/ranks/threads.h"
 
 namespace debias {
-namespace {
+namespace agreement_test {
 
 using testing::HasSubstr;
 
@@ -38,5 +38,5 @@ TEST(Agreement, LetsDifferencesOfNoMatterPass) {
   for (const auto& text : verdicts("b", [](const auto&, const auto&) { return std::string(); })) EXPECT_EQ(text, "");
 }
 
-}  // namespace
+}  // namespace agreement_test
 }  // namespace debias

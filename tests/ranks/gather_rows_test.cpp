@@ -10,7 +10,7 @@
 #include "tests/support/embeddings.h"
 
 namespace debias {
-namespace {
+namespace gather_rows_test {
 
 constexpr int64_t kRows = 14;
 
@@ -71,5 +71,5 @@ TEST(GatherRows, LeavesRowsThatNothingReadsWithoutAGradient) {
   });
 }
 
-}  // namespace
+}  // namespace gather_rows_test
 }  // namespace debias

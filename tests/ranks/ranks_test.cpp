@@ -10,7 +10,7 @@
 #include "tests/ranks/threads.h"
 
 namespace debias {
-namespace {
+namespace ranks_test {
 
 using testing::HasSubstr;
 
@@ -207,5 +207,5 @@ TEST(RanksAsThreads, KeepNoRecordOfExchangesForDebuggers) {
   });
 }
 
-}  // namespace
+}  // namespace ranks_test
 }  // namespace debias

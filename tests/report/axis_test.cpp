@@ -6,7 +6,7 @@
 #include <limits>
 
 namespace debias {
-namespace {
+namespace axis_test {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN(), kInfinity = std::numeric_limits<double>::infinity();
 
@@ -111,5 +111,5 @@ TEST(PlaceAxis, OfSharesEndsAtAHundredPercent) {
   EXPECT_GT(place_axis(share, {1.5, 1.5}, Ends::kTicks, 5).high, 1.5);
 }
 
-}  // namespace
+}  // namespace axis_test
 }  // namespace debias

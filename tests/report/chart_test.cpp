@@ -10,7 +10,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace chart_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -220,5 +220,5 @@ TEST(Chart, RefusesListsOfOtherLengths) {
   EXPECT_THROW(svg(chart, "a"), std::invalid_argument);
 }
 
-}  // namespace
+}  // namespace chart_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/report/run_fixture.h"
 
 namespace debias {
-namespace {
+namespace edited_numbers_test {
 
 namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
@@ -96,5 +96,5 @@ TEST(EditedNumbers, TooLargeForAnyNumberIsOneLineThatNamesTheFile) {
   EXPECT_EQ(times("\n", result.err), 1u);
 }
 
-}  // namespace
+}  // namespace edited_numbers_test
 }  // namespace debias

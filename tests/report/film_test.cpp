@@ -9,7 +9,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace film_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -157,5 +157,5 @@ TEST_F(Reports, SayOfWhichPolicyAndEpisodeAFilmIs) {
   EXPECT_THAT(page, HasSubstr("Training has come to 2000 control steps since; <code>debias rl play " + run_path("run") + "</code>"));
 }
 
-}  // namespace
+}  // namespace film_test
 }  // namespace debias

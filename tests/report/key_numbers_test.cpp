@@ -11,7 +11,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace key_numbers_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -223,5 +223,5 @@ TEST_F(KeyNumbers, AnAlignmentThatNobodyDecidedIsLeftOutAndSaidSo) {
   EXPECT_NE(read({"run"})[0].evaluation("knn")->metric("test.aligned_acc"), nullptr);
 }
 
-}  // namespace
+}  // namespace key_numbers_test
 }  // namespace debias

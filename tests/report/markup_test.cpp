@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace debias {
-namespace {
+namespace markup_test {
 
 TEST(Markup, TextNeverBecomesMarkup) {
   EXPECT_EQ(plain("<script>\"a\" & 'b'</script>").source, "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;");
@@ -32,5 +32,5 @@ TEST(Markup, Base64OfEveryRemainder) {
   EXPECT_EQ(png_data_uri("\xFF\xFE\xFD"), "data:image/png;base64,//79");
 }
 
-}  // namespace
+}  // namespace markup_test
 }  // namespace debias

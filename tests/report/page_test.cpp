@@ -6,7 +6,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace page_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -82,5 +82,5 @@ TEST(Page, TablesHeadTheirRowsAndColumnsAndScrollInsideThemselves) {
 
 TEST(Page, TheSameContentGivesTheSameBytes) { EXPECT_EQ(sample_page().html(), sample_page().html()); }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace report_cli_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -115,5 +115,5 @@ TEST_F(ReportCommand, AStudyWritesItsFiguresBesideItsTables) {
   EXPECT_THAT(page, HasSubstr("<code>debias study bcl --repetitions 1 --negatives 8 --anchors 4 --out DIR</code>"));
 }
 
-}  // namespace
+}  // namespace report_cli_test
 }  // namespace debias

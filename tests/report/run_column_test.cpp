@@ -7,7 +7,7 @@
 #include "tests/report/run_fixture.h"
 
 namespace debias {
-namespace {
+namespace run_column_test {
 
 using testing::ElementsAre;
 
@@ -67,5 +67,5 @@ TEST_F(RunColumns, WhoseLabelsShareNothingHaveTheRecipesNameOrAllOfThem) {
   EXPECT_THAT(titles({"x", "y", "u", "v"}), ElementsAre("x, y (2 seeds)", "u, v (2 seeds)"));
 }
 
-}  // namespace
+}  // namespace run_column_test
 }  // namespace debias

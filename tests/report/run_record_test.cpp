@@ -9,7 +9,7 @@
 #include "tests/report/run_fixture.h"
 
 namespace debias {
-namespace {
+namespace run_record_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -168,5 +168,5 @@ TEST(RunRecord, RecipesAreFlattenedToTheirLeaves) {
               ElementsAre(Leaf("a.b", "1"), Leaf("a.c", "[2, x]"), Leaf("d.0.e", "null"), Leaf("d.1.f", "true"), Leaf("g", "[]")));
 }
 
-}  // namespace
+}  // namespace run_record_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace run_report_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -303,5 +303,5 @@ TEST_F(Reports, TheAccuracyOfAllIsNotDrawnBeyondAHundredPercent) {
   EXPECT_THAT(html({"run"}), Not(HasSubstr(">110 %</text>")));
 }
 
-}  // namespace
+}  // namespace run_report_test
 }  // namespace debias

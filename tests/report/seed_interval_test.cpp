@@ -8,7 +8,7 @@
 #include "debias/report/proportion_interval.h"
 
 namespace debias {
-namespace {
+namespace seed_interval_test {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -94,5 +94,5 @@ TEST(ProportionIntervals, HaveAWidthWhereAllImagesAreRight) {
   EXPECT_NEAR(wilson_interval({0, 10}).second, 0.2775, 5e-5);
 }
 
-}  // namespace
+}  // namespace seed_interval_test
 }  // namespace debias

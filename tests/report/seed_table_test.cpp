@@ -16,7 +16,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace seed_table_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -286,5 +286,5 @@ TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
   EXPECT_EQ(well_formed(page).fault, "");
 }
 
-}  // namespace
+}  // namespace seed_table_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/report/well_formed.h"
 
 namespace debias {
-namespace {
+namespace study_page_test {
 
 using Json = nlohmann::ordered_json;
 using testing::HasSubstr;
@@ -129,5 +129,5 @@ TEST(StudyPage, EstimatorsAgainstEachParameter) {
   EXPECT_THAT(page, Not(HasSubstr("nan")));
 }
 
-}  // namespace
+}  // namespace study_page_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/report/run_fixture.h"
 
 namespace debias {
-namespace {
+namespace table_cli_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -80,5 +80,5 @@ TEST_F(TableCommand, BadInputIsOneLineAndExit2) {
   expect_table_refusal({}, 2, "runs of different data: data.test.correlation is 0.1 in");
 }
 
-}  // namespace
+}  // namespace table_cli_test
 }  // namespace debias

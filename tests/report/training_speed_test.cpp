@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace debias {
-namespace {
+namespace training_speed_test {
 
 TEST(TrainingSpeed, AddsTheEpochsAndTakesTheMedianOfTheirRates) {
   const TrainingSpeed speed = training_speed(
@@ -37,5 +37,5 @@ TEST(TrainingSpeed, OfALogWithoutAWholeEpochIsNotKnown) {
   }
 }
 
-}  // namespace
+}  // namespace training_speed_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/report/run_fixture.h"
 
 namespace debias {
-namespace {
+namespace verdict_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -235,5 +235,5 @@ TEST_F(Verdicts, OfThreeRunsTheBestIsComparedWithEachOther) {
   EXPECT_THAT(verdicts[1].head, HasSubstr("fairkl is better than end"));
 }
 
-}  // namespace
+}  // namespace verdict_test
 }  // namespace debias

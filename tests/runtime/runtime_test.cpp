@@ -13,7 +13,7 @@
 #include "debias/runtime/unit_rows.h"
 
 namespace debias {
-namespace {
+namespace runtime_test {
 
 at::ScalarType type_of_a_product() { return at::mm(at::ones({2, 2}), at::ones({2, 2})).scalar_type(); }
 
@@ -81,5 +81,5 @@ TEST(Device, OfAProcessIsTheOneOfItsNumber) {
   }
 }
 
-}  // namespace
+}  // namespace runtime_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace bank_scores_test {
 
 struct Problem {
   at::Tensor bank, ids, f;
@@ -102,5 +102,5 @@ TEST(BankScores, WhatDoesNotFitIsRefused) {
             "bank_scores: expected a bank [n, D], ids [B, picks] and anchors [B, D], found [50, 4], [2, 3] and [2, 3]");
 }
 
-}  // namespace
+}  // namespace bank_scores_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/finite_differences.h"
 
 namespace debias {
-namespace {
+namespace score_losses_test {
 
 constexpr double kTemperature = 0.07;
 
@@ -116,5 +116,5 @@ TEST(ScoreLosses, ExtremeScoresStayFinite) {
 
 TEST(ScoreLosses, NeedAPositiveAndANegative) { EXPECT_THROW(softmax_losses(at::zeros({3, 1})), Error); }
 
-}  // namespace
+}  // namespace score_losses_test
 }  // namespace debias

@@ -7,7 +7,7 @@
 #include "debias/study/study_records.h"
 
 namespace debias {
-namespace {
+namespace bcl_study_test {
 
 double mse(const BclFigures& figures, Estimator estimator) { return figures.of[static_cast<size_t>(estimator)].mse.mean; }
 
@@ -125,5 +125,5 @@ TEST(BclStudy, PanelsCoverTheFiguresByBothReadings) {
   }
 }
 
-}  // namespace
+}  // namespace bcl_study_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "debias/core/philox.h"
 
 namespace debias {
-namespace {
+namespace embedding_study_test {
 
 // Rows about one direction for each class; spread 0 puts them on it.
 LabelledEmbeddings blobs(int64_t classes, int64_t per_class, double spread) {
@@ -100,5 +100,5 @@ TEST(EmbeddingStudy, BadInputIsRefused) {
   refused([](EmbeddingStudyOptions& o) { o.tau_plus = 1; }, "tau_plus");
 }
 
-}  // namespace
+}  // namespace embedding_study_test
 }  // namespace debias

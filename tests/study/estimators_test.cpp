@@ -15,7 +15,7 @@
 #include "tests/support/embeddings.h"
 
 namespace debias {
-namespace {
+namespace estimators_test {
 
 constexpr double kTemperature = 0.5;
 
@@ -143,5 +143,5 @@ TEST(Estimators, PositiveOracleIsTheMeanOfTheClass) {
   EXPECT_DOUBLE_EQ(all[static_cast<size_t>(Estimator::kDebiased)], (3.75 - 1.5) / 0.5);
 }
 
-}  // namespace
+}  // namespace estimators_test
 }  // namespace debias

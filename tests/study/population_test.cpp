@@ -9,7 +9,7 @@
 #include "debias/study/sample_statistics.h"
 
 namespace debias {
-namespace {
+namespace population_test {
 
 constexpr SampleClass kClasses[] = {SampleClass::kTrueNegative, SampleClass::kFalseNegative};
 
@@ -110,5 +110,5 @@ TEST(Population, ImpossibleParametersAreRefused) {
   EXPECT_NO_THROW(verify(whole));
 }
 
-}  // namespace
+}  // namespace population_test
 }  // namespace debias

@@ -5,7 +5,7 @@
 #include <cmath>
 
 namespace debias {
-namespace {
+namespace theorems_test {
 
 std::vector<TheoremCheck> of(const std::vector<TheoremCheck>& checks, const std::string& statement, const std::string& in_setting = "") {
   std::vector<TheoremCheck> found;
@@ -125,5 +125,5 @@ TEST(Theorems, RelationsCanFail) {
   EXPECT_FALSE(relation_holds(check));
 }
 
-}  // namespace
+}  // namespace theorems_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace sweep_plan_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -183,5 +183,5 @@ TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
   EXPECT_THAT(refusal(grid), HasSubstr("are the most"));
 }
 
-}  // namespace
+}  // namespace sweep_plan_test
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace sweep_record_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -108,5 +108,5 @@ TEST(SweepRecord, ThatIsDamagedIsADataErrorNamingIt) {
   }
 }
 
-}  // namespace
+}  // namespace sweep_record_test
 }  // namespace debias

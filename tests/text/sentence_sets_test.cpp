@@ -12,7 +12,7 @@
 #include "tests/text/text_files.h"
 
 namespace debias {
-namespace {
+namespace sentence_sets_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -85,5 +85,5 @@ TEST(SentenceSetsRealData, HaveTheirPublishedSizes) {
   EXPECT_THAT(sizes("msrp"), ElementsAre(4076, 2753, 1725));
 }
 
-}  // namespace
+}  // namespace sentence_sets_test
 }  // namespace debias

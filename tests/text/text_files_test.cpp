@@ -14,7 +14,7 @@
 #include "tests/text/text_files.h"
 
 namespace debias {
-namespace {
+namespace text_files_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -222,5 +222,5 @@ TEST(SentenceStore, RefusesACorpusWithoutAKnownWordOrSentence) {
   EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "nowhere", "corpus"); }), HasSubstr("nowhere: corpus: "));
 }
 
-}  // namespace
+}  // namespace text_files_test
 }  // namespace debias

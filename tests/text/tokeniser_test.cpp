@@ -13,7 +13,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace tokeniser_test {
 
 using testing::ElementsAre;
 namespace fs = std::filesystem;
@@ -175,5 +175,5 @@ TEST(TokeniserRealData, MakesOfNovelsWhatNltkDoes) {
   EXPECT_GE(share, 0.999);
 }
 
-}  // namespace
+}  // namespace tokeniser_test
 }  // namespace debias

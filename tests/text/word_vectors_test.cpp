@@ -10,7 +10,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace word_vectors_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -78,5 +78,5 @@ TEST_F(WordVectors, AreRefusedByTheLine) {
   EXPECT_THAT(refused(""), HasSubstr("v.txt: the file is empty"));
 }
 
-}  // namespace
+}  // namespace word_vectors_test
 }  // namespace debias

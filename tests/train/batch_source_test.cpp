@@ -16,7 +16,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace batch_source_test {
 
 constexpr int64_t kRows = 8, kBatches = 5;
 
@@ -186,5 +186,5 @@ TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {
   }
 }
 
-}  // namespace
+}  // namespace batch_source_test
 }  // namespace debias

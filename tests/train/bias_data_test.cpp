@@ -12,7 +12,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace bias_data_test {
 
 // Ids 10, 11, ...; label and bias by table.
 class Listed : public SampleTable {
@@ -85,5 +85,5 @@ TEST_F(BiasFeatures, ThatDoNotFitAreRefusedByPath) {
   EXPECT_NE(refusal(path).find("must be float32 or float64"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace bias_data_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace changed_selection_test {
 
 class TwoMetrics : public TrainObserver {  // one falls, one rises
  public:
@@ -57,5 +57,5 @@ TEST(ChangedSelection, BestIsChosenAnewAndTheLogSaysSo) {
   EXPECT_EQ(warnings, "");
 }
 
-}  // namespace
+}  // namespace changed_selection_test
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "tests/train/small_recipe.h"
 
 namespace debias {
-namespace {
+namespace cmc_test {
 
 Config cmc_config(const std::string& output, const std::string& objective = "{name: infonce, temperature: 0.07}") {
   Config root = small_config(output);
@@ -148,5 +148,5 @@ TEST(Cmc, WhatItCannotUseIsRefusedInOneLine) {
   expect_refused(root, "negatives");
 }
 
-}  // namespace
+}  // namespace cmc_test
 }  // namespace debias

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace debias {
-namespace {
+namespace evidence_test {
 
 Evidence one(double loss, int64_t clamped, std::optional<double> least, double size) {
   Evidence evidence;
@@ -38,5 +38,5 @@ TEST(Evidence, OfNothingIsZeroOrAbsent) {
   EXPECT_EQ(empty.metrics({"infonce"}), (Metrics{{"clamped_share", 0}}));
 }
 
-}  // namespace
+}  // namespace evidence_test
 }  // namespace debias

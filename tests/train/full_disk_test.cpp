@@ -14,7 +14,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace full_disk_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -152,5 +152,5 @@ TEST(FullDisk, MetricFilesAreWholeAtEveryMomentAndCommitOnceThereIsRoom) {
   EXPECT_TRUE(log.warnings.empty()) << log.warnings[0];
 }
 
-}  // namespace
+}  // namespace full_disk_test
 }  // namespace debias

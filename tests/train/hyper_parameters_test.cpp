@@ -15,7 +15,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace hyper_parameters_test {
 
 using testing::ElementsAre;
 using testing::Pair;
@@ -137,5 +137,5 @@ TEST(HyperParameters, OfASweepAreAnExperimentWithWhatDiffersAndTheMetric) {
   EXPECT_EQ(only(fields(only(fields(only(found, 5)), 1)), 2), "test.acc1");
 }
 
-}  // namespace
+}  // namespace hyper_parameters_test
 }  // namespace debias

@@ -13,7 +13,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace memory_bank_test {
 
 std::string message(const std::function<void()>& call, ErrorKind kind) {
   try {
@@ -193,5 +193,5 @@ TEST(BankLoss, DebiasedNceIsRefused) {
             "bank loss: tau_plus: 0.01 with loss: nce, for which no debiased form is known; give loss: softmax or tau_plus: 0");
 }
 
-}  // namespace
+}  // namespace memory_bank_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace metric_files_test {
 
 std::string content(const std::string& path) {
   std::ostringstream text;
@@ -135,5 +135,5 @@ TEST(TensorBoard, RecordsAreFramedAndWhole) {
   EXPECT_NE(records[1].find("loss"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace metric_files_test
 }  // namespace debias

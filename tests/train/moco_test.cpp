@@ -13,7 +13,7 @@
 #include "tests/train/small_recipe.h"
 
 namespace debias {
-namespace {
+namespace moco_test {
 
 Config moco_config(const std::string& output, const std::string& method = "{name: moco, queue: 48, momentum: 0.9}") {
   Config root = small_config(output);
@@ -165,5 +165,5 @@ TEST(KeyQueue, OfAnotherSizeIsADataError) {
   }
 }
 
-}  // namespace
+}  // namespace moco_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace objectives_test {
 
 std::string bias_features(const TemporaryFolder& folder) {  // of the 96 glyphs
   std::vector<float> values(96 * 3);
@@ -171,5 +171,5 @@ TEST(Terms, ThePriorIsTheTrainingSets) {
   EXPECT_NEAR(parts.method->run(*parts.source->next(), 1).loss, whole, 1e-6);
 }
 
-}  // namespace
+}  // namespace objectives_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace optimizers_test {
 
 // A vector of a network is a bias or a norm's; one of neither kind is of a layer that optimized_parameters does not know yet.
 void expect_known_kinds(const torch::nn::Module& module, const std::string& name) {
@@ -58,5 +58,5 @@ TEST(Optimizers, EachResumesByteForByteWithGroupsScheduleAndClipping) {
   }
 }
 
-}  // namespace
+}  // namespace optimizers_test
 }  // namespace debias

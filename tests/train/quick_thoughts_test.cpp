@@ -13,7 +13,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace quick_thoughts_test {
 
 using testing::HasSubstr;
 
@@ -145,5 +145,5 @@ TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
   EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
 }
 
-}  // namespace
+}  // namespace quick_thoughts_test
 }  // namespace debias

@@ -15,7 +15,7 @@
 #include "tests/train/rank_training.h"
 
 namespace debias {
-namespace {
+namespace rank_shares_test {
 
 using testing::HasSubstr;
 
@@ -204,5 +204,5 @@ std::vector<std::string> names_of_pair_objectives() {
 
 INSTANTIATE_TEST_SUITE_P(Registry, OwnLossRows, testing::ValuesIn(names_of_pair_objectives()), [](const auto& test) { return test.param; });
 
-}  // namespace
+}  // namespace rank_shares_test
 }  // namespace debias

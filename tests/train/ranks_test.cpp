@@ -14,7 +14,7 @@
 #include "tests/train/rank_training.h"
 
 namespace debias {
-namespace {
+namespace ranks_test {
 
 using testing::HasSubstr;
 
@@ -233,5 +233,5 @@ TEST(RankTraining, RefusesMoreRanksThanABatchHasRows) {
   EXPECT_FALSE(std::filesystem::exists(folder.path() + "/run"));
 }
 
-}  // namespace
+}  // namespace ranks_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/train/small_recipe.h"
 
 namespace debias {
-namespace {
+namespace recipe_test {
 
 std::string refusal(const std::string& word) {
   Config root = small_config("out");
@@ -302,5 +302,5 @@ TEST(Recipe, StemWidthStandsInAResolvedRecipeOnlyWhereItIsGiven) {
   EXPECT_EQ(given.find("stem_width")->text(), "16");
 }
 
-}  // namespace
+}  // namespace recipe_test
 }  // namespace debias

@@ -12,7 +12,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace resume_test {
 
 namespace fs = std::filesystem;
 
@@ -198,5 +198,5 @@ TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
   EXPECT_FALSE(train(input).already_finished);
 }
 
-}  // namespace
+}  // namespace resume_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace run_folder_test {
 
 namespace fs = std::filesystem;
 
@@ -153,5 +153,5 @@ TEST(RunFolder, OneTrainingAtATime) {
   EXPECT_NE(refusal(path, ExistingFolder::kResume, kConfig).find("in use"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace run_folder_test
 }  // namespace debias

@@ -20,7 +20,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace run_lock_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
@@ -146,5 +146,5 @@ TEST(RunLock, AStartThatWasKilledBeforeItHadARecipeLeavesAFolderToStartIn) {
   EXPECT_FALSE(RunFolder::open(folder.path(), ExistingFolder::kRefuse, kRecipe, {}, Log::silent()).resumed());
 }
 
-}  // namespace
+}  // namespace run_lock_test
 }  // namespace debias

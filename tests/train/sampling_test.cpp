@@ -15,7 +15,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace sampling_test {
 
 Recipe recipe_with(const std::string& sampler, int64_t batch_size = 16) {
   Config root = small_config("x");
@@ -171,5 +171,5 @@ TEST(Sampling, ARunGoesOnByteForByteAndItsRecipeSaysHowItDrew) {
   }
 }
 
-}  // namespace
+}  // namespace sampling_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/train/small_recipe.h"
 
 namespace debias {
-namespace {
+namespace simclr_test {
 
 class PlainEncoder : public Encoder {  // no BatchNorm unless asked for, so that parts of a batch do not interact
  public:
@@ -314,5 +314,5 @@ TEST(Simclr, AnInfiniteProbeIsSeenAsLogits) {
   }
 }
 
-}  // namespace
+}  // namespace simclr_test
 }  // namespace debias

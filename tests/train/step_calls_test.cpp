@@ -15,7 +15,7 @@
 #include "tests/train/small_recipe.h"
 
 namespace debias {
-namespace {
+namespace step_calls_test {
 
 std::map<std::string, int>* counted = nullptr;
 
@@ -61,5 +61,5 @@ TEST(StepCalls, ReadNumbersOnceAndNothingElse) {
   EXPECT_EQ(waits_of({"method=moco"}), once);
 }
 
-}  // namespace
+}  // namespace step_calls_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace trainer_test {
 
 namespace fs = std::filesystem;
 
@@ -295,5 +295,5 @@ TEST(Trainer, CheckpointsInsideAnEpochAreTakenByTheClock) {
   EXPECT_EQ(open_checkpoint(folder.path() + "/run/checkpoints/previous.safetensors").state.batch, 6);
 }
 
-}  // namespace
+}  // namespace trainer_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/train/training.h"
 
 namespace debias {
-namespace {
+namespace unreadable_images_test {
 
 // Twelve images in two class folders, every fourth cut short.
 void write_images(const std::string& root) {
@@ -47,5 +47,5 @@ TEST(UnreadableImages, AreReplacedAndCountedAlikeAfterAResume) {
   }
 }
 
-}  // namespace
+}  // namespace unreadable_images_test
 }  // namespace debias

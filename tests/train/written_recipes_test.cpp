@@ -17,7 +17,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace written_recipes_test {
 
 namespace fs = std::filesystem;
 
@@ -80,5 +80,5 @@ TEST(WrittenRecipes, CanBeBuilt) {
   }
 }
 
-}  // namespace
+}  // namespace written_recipes_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include <map>
 
 namespace debias {
-namespace {
+namespace bias_assignment_test {
 
 // Labels of n_c images of each class c, interleaved.
 std::vector<int64_t> labels_with(std::vector<int64_t> counts) {
@@ -83,5 +83,5 @@ TEST(BiasAssignment, TakesClassesWithoutImages) {
   EXPECT_THAT(assign_biases({1}, 2, 0.99, {}), testing::ElementsAre(0));  // floor(0.99) aligned images
 }
 
-}  // namespace
+}  // namespace bias_assignment_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace biased_mnist_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -118,5 +118,5 @@ TEST(BiasedMnistRealData, HasThePublishedCounts) {
   EXPECT_EQ(conflicting(BiasedMnistOptions(options).correlation(0.1).split(FolderSplit::kTest)), 9004);
 }
 
-}  // namespace
+}  // namespace biased_mnist_test
 }  // namespace debias

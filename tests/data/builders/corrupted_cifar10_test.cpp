@@ -9,7 +9,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace corrupted_cifar10_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -166,5 +166,5 @@ TEST_F(CorruptedCifar10, ReadsThePublishedArchive) {
   EXPECT_THAT(data_message([&] { open("", "cifar"); }), AllOf(HasSubstr("cifar/align"), HasSubstr("no such folder")));
 }
 
-}  // namespace
+}  // namespace corrupted_cifar10_test
 }  // namespace debias

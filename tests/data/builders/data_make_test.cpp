@@ -10,7 +10,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace data_make_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -210,5 +210,5 @@ TEST_F(DataMake, TellsADamagedFolder) {
   EXPECT_EQ(make(made)->info().class_names.size(), 10u);
 }
 
-}  // namespace
+}  // namespace data_make_test
 }  // namespace debias

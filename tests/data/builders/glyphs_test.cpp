@@ -12,7 +12,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace glyphs_test {
 
 using namespace fixture;
 
@@ -213,5 +213,5 @@ TEST(GlyphShapes, DistanceToASquare) {
   EXPECT_FALSE(outside.inside);
 }
 
-}  // namespace
+}  // namespace glyphs_test
 }  // namespace debias

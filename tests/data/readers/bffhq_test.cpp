@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace bffhq_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -47,5 +47,5 @@ TEST_F(Bffhq, SaysWhatIsMissing) {
   EXPECT_THAT(data_message([&] { open(FolderSplit::kTest); }), HasSubstr("target 2"));
 }
 
-}  // namespace
+}  // namespace bffhq_test
 }  // namespace debias

@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace cifar_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -130,5 +130,5 @@ TEST(Cifar100, TakesTheFineLabel) {
   EXPECT_THAT(data_message([&] { make_cifar100(CifarOptions().root(folder.path())); }), HasSubstr("record 1: label 100, expected 0 to 99"));
 }
 
-}  // namespace
+}  // namespace cifar_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/data/readers/image_tree.h"
 
 namespace debias {
-namespace {
+namespace image_folder_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -220,5 +220,5 @@ TEST(ClassSelection, KnowsImageNetsSubsets) {
   EXPECT_EQ(hundred.label_of.at("n13040303"), 99);
 }
 
-}  // namespace
+}  // namespace image_folder_test
 }  // namespace debias

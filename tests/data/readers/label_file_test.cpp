@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace label_file_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -136,5 +136,5 @@ TEST(LabelColumns, AreAFileOrAMap) {
   EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("[l.csv]"); }), HasSubstr("expected a file or a map"));
 }
 
-}  // namespace
+}  // namespace label_file_test
 }  // namespace debias

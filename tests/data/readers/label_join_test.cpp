@@ -8,7 +8,7 @@
 #include "tests/data/readers/image_tree.h"
 
 namespace debias {
-namespace {
+namespace label_join_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -147,5 +147,5 @@ TEST_F(SharedTable, RefusesNumbersInOneAndNamesInTheOther) {
               AllOf(HasSubstr("class '0' is not one that training knew"), testing::EndsWith("known: cat, dog")));
 }
 
-}  // namespace
+}  // namespace label_join_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace mnist_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -141,5 +141,5 @@ TEST(MnistRealData, HasTheKnownCounts) {
   EXPECT_THAT(counts(*make_mnist(held_out)), testing::ElementsAre(494, 562, 496, 511, 487, 452, 493, 522, 487, 496));
 }
 
-}  // namespace
+}  // namespace mnist_test
 }  // namespace debias

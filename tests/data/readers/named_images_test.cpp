@@ -6,7 +6,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace named_images_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -99,5 +99,5 @@ TEST_F(NamedImages, SaysWhatIsWrongWithWhichFile) {
   EXPECT_THAT(message(FolderSplit::kValid), HasSubstr("no such folder; split valid"));
 }
 
-}  // namespace
+}  // namespace named_images_test
 }  // namespace debias

@@ -15,7 +15,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace sentences_test {
 
 using testing::HasSubstr;
 
@@ -97,5 +97,5 @@ TEST(Sentences, AreKnownAgainByTheirFilesAndVocabulary) {
   EXPECT_THAT(changes(corpus, then), testing::Contains(HasSubstr("1.txt")));
 }
 
-}  // namespace
+}  // namespace sentences_test
 }  // namespace debias

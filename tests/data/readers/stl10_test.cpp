@@ -8,7 +8,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace stl10_test {
 
 using namespace fixture;
 using testing::AllOf;
@@ -117,5 +117,5 @@ TEST_F(Stl10Test, AFileThatShrinksIsADataError) {
   EXPECT_THAT(data_message([&] { data->get(2); }), HasSubstr("ends within record 2"));
 }
 
-}  // namespace
+}  // namespace stl10_test
 }  // namespace debias

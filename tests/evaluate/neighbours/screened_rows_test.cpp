@@ -11,7 +11,7 @@
 #include "debias/core/philox.h"
 
 namespace debias {
-namespace {
+namespace screened_rows_test {
 
 class EveryScreen : public testing::TestWithParam<size_t> {
  protected:
@@ -137,5 +137,5 @@ TEST_P(EveryScreen, FindsTheNeighboursOfTheExactSearch) {
 
 INSTANTIATE_TEST_SUITE_P(Screens, EveryScreen, testing::Values(0, 1));
 
-}  // namespace
+}  // namespace screened_rows_test
 }  // namespace debias

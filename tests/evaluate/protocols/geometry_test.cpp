@@ -12,7 +12,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace geometry_test {
 
 at::Tensor random_rows(int64_t n, int64_t d, uint64_t seed) {
   Random random({.domain = RngDomain::kTest, .seed = seed});
@@ -204,5 +204,5 @@ TEST(GeometryProtocol, SaysWhyThereIsNoBiasProbe) {
   EXPECT_TRUE(judged(toy_input(), "geometry", "{samples: 10, bias_probe: false}").notes.empty());
 }
 
-}  // namespace
+}  // namespace geometry_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace group_metrics_test {
 
 GroupMetricOptions by_label(int64_t min_count = 1) { return {.alignment = AlignmentMap::by_label(10), .min_count = min_count}; }
 
@@ -164,5 +164,5 @@ TEST(GroupIntervals, AGroupLeftOutOfTheValueIsLeftOutOfReplicates) {
   EXPECT_EQ(group_intervals(samples, {}, {}).at("worst_group_acc").first, 0);
 }
 
-}  // namespace
+}  // namespace group_metrics_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace groups_test {
 
 // kNN is right on the toy, so relabelling an image makes it wrong. Bias value b of image i: i % 3 for the first 20, then (i + 1) % 3.
 std::shared_ptr<ToyDataset> biased(const std::string& split, const std::string& name = "glyphs") {
@@ -251,5 +251,5 @@ TEST(Groups, WhatItLeavesUndefinedIsNotFilledByKnn) {
   }
 }
 
-}  // namespace
+}  // namespace groups_test
 }  // namespace debias

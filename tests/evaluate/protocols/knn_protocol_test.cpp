@@ -15,7 +15,7 @@
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
-namespace {
+namespace knn_protocol_test {
 
 std::set<int64_t> as_set(const std::vector<int64_t>& values) { return {values.begin(), values.end()}; }
 
@@ -152,5 +152,5 @@ TEST(LinearSupcon, PredictsWithTheEpochThatItReports) {
   EXPECT_DOUBLE_EQ(static_cast<double>(right) / 31, result.metrics.at("test.linear_acc1"));
 }
 
-}  // namespace
+}  // namespace knn_protocol_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace knn_test {
 
 at::Tensor random_rows(int64_t n, int64_t d, uint64_t seed) {
   Random random({.domain = RngDomain::kTest, .seed = seed});
@@ -201,5 +201,5 @@ TEST(Knn, KIsClampedOnlyWhenNobodyAskedForIt) {
             "knn: k: 151 neighbours of a gallery of 150 labelled images; give k of at most 150");
 }
 
-}  // namespace
+}  // namespace knn_test
 }  // namespace debias

@@ -10,7 +10,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace linear_probe_test {
 
 Features random_features(int64_t n, int64_t d, int64_t classes) {
   Random random({.domain = RngDomain::kTest, .seed = 9});
@@ -124,5 +124,5 @@ TEST(EncodedBatches, NameTheSampleWhoseFeatureIsNotFinite) {
             std::string::npos);
 }
 
-}  // namespace
+}  // namespace linear_probe_test
 }  // namespace debias

@@ -9,7 +9,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace logistic_regression_test {
 
 struct Drawn {
   at::Tensor rows;
@@ -109,5 +109,5 @@ TEST(LogisticRegression, RefusesLengthsThatDifferAndFeaturesThatAreNotFinite) {
             "logistic regression: its loss is nan; check the features");
 }
 
-}  // namespace
+}  // namespace logistic_regression_test
 }  // namespace debias

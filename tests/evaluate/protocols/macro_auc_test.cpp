@@ -10,7 +10,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace macro_auc_test {
 
 // Cosines with the anchor (1, 0): 0.8, 0.6, 0.6, 0, -1.
 at::Tensor gallery() { return at::tensor({0.8f, 0.6f, 0.6f, 0.8f, 3.f, 4.f, 0.f, 2.f, -1.f, 0.f}).view({5, 2}); }
@@ -99,5 +99,5 @@ TEST(MacroAucProtocol, IsOneOnASeparableToyAndFollowsItsOptions) {
   EXPECT_NE(judged(noisy, "macro_auc", "{anchors: 5, seed: 2}").metrics.at("train.macro_auc"), seed1);
 }
 
-}  // namespace
+}  // namespace macro_auc_test
 }  // namespace debias

@@ -8,7 +8,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace mean_classifier_test {
 
 TEST(ClassMeans, AreOfNormalisedLabelledRows) {
   const at::Tensor rows = at::tensor({3.f, 4.f, 0.f, 2.f, 5.f, 0.f, 9.f, 9.f}).view({4, 2});
@@ -37,5 +37,5 @@ TEST(MeanClassifier, TheLossFollowsTheTemperatureAndTheAccuracyDoesNot) {
   EXPECT_EQ(sharp.at("test.mean_classifier_acc1"), at_one.at("test.mean_classifier_acc1"));
 }
 
-}  // namespace
+}  // namespace mean_classifier_test
 }  // namespace debias

@@ -16,7 +16,7 @@
 #include "tests/evaluate/toy.h"
 
 namespace debias {
-namespace {
+namespace tsne_test {
 
 // Unit rows around `clusters` centres: normal noise of deviation 1 about centres of deviation `spread`.
 at::Tensor clustered_rows(int64_t n, int64_t dim, int64_t clusters, double spread, uint64_t seed) {
@@ -421,5 +421,5 @@ TEST(TsneProtocol, OfFeaturesThatAreAllTheSameIsFinite) {
   }
 }
 
-}  // namespace
+}  // namespace tsne_test
 }  // namespace debias

@@ -14,7 +14,7 @@
 #include "tests/support/golden_folder.h"
 
 namespace debias {
-namespace {
+namespace corruption_golden_test {
 
 constexpr int kSide = kCorruptionSide;
 
@@ -103,5 +103,5 @@ TEST(CorruptionGolden, NoiseHasTheReferencesMoments) {
   }
 }
 
-}  // namespace
+}  // namespace corruption_golden_test
 }  // namespace debias

@@ -11,7 +11,7 @@
 #include "tests/data/fixture_files.h"
 
 namespace debias {
-namespace {
+namespace corruption_test {
 
 using namespace fixture;
 using testing::HasSubstr;
@@ -277,5 +277,5 @@ TEST(FrostTexturesRealData, HaveThePublishedSizes) {
   EXPECT_EQ(frost.textures[1][0].height * frost.textures[1][0].width, 112 * 63);
 }
 
-}  // namespace
+}  // namespace corruption_test
 }  // namespace debias

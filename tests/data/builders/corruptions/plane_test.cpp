@@ -8,7 +8,7 @@
 #include "debias/data/builders/corruptions/frost_textures.h"
 
 namespace debias {
-namespace {
+namespace plane_test {
 
 using testing::ElementsAre;
 
@@ -120,5 +120,5 @@ TEST(Plasma, FillsTheUnitInterval) {
   EXPECT_LT(neighbours, far / 2);
 }
 
-}  // namespace
+}  // namespace plane_test
 }  // namespace debias
