@@ -141,7 +141,7 @@ LogisticRegression::LogisticRegression(const at::Tensor& rows) : rows_(with_cons
 at::Tensor LogisticRegression::decisions(const at::Tensor& weights) const { return rows_.mm(weights.t()); }
 
 LogisticFits LogisticRegression::fit(const at::Tensor& targets, const std::vector<double>& C, const at::Tensor& start,
-                                     const LogisticOptions& options) const {
+                                     const LogisticSolverOptions& options) const {
   const at::NoGradGuard no_grad;
   const int64_t K = targets.size(1), D = rows_.size(1);
   const at::Tensor all_C = at::tensor(C, at::kDouble);

@@ -14,7 +14,7 @@
 
 namespace debias {
 
-struct LogisticOptions {
+struct LogisticSolverOptions {
   double tolerance = 1e-4;  // of the gradient's norm, relative to that at w = 0
   int64_t iterations = 1000;
 };
@@ -35,7 +35,7 @@ class LogisticRegression {
   // targets: double [n, K] of 1 and -1, 0 where a row is left out of a problem; C of each problem; `start` [K, D + 1]: where to begin, 0
   // where undefined.
   LogisticFits fit(const at::Tensor& targets, const std::vector<double>& C, const at::Tensor& start = {},
-                   const LogisticOptions& options = {}) const;
+                   const LogisticSolverOptions& options = {}) const;
   at::Tensor decisions(const at::Tensor& weights) const;  // [n, K] of the rows
 
  private:

@@ -54,6 +54,9 @@ RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
     : place(where), rendezvous(meeting), beat(meeting.file.empty() ? kBeat : kBeatInFile), store(open_store(meeting, where)) {
   try {
     meet();
+    connect();
+    put(*store, key_of("connected", place.rank), "");
+    await_all("connected");  // one that leaves at once would else cut off those that still connect
   } catch (const RankLost&) {
     throw;
   } catch (const Error& error) {
@@ -61,7 +64,6 @@ RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
     put_first(*store, kFailureKey, failure_text(own));
     throw told(own, place.size);
   }
-  connect();
 }
 
 void RankLinks::meet() {
