@@ -140,7 +140,7 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   const std::vector<SentenceSet> sets = read_sets(arguments, *log);
   if (!arguments.expand.empty()) {
     const std::vector<std::string> texts = texts_of(sets);
-    for (auto& run : runs) run.expand("eval sentences", arguments.expand, texts, *log);
+    for (auto& run : runs) run.expand(fmt::format("eval sentences: {}", run.run.checkpoint), arguments.expand, texts, *log);
   }
   std::vector<TaskResult> results;
   for (const SentenceSet& set : sets) {
@@ -151,7 +151,9 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   if (!first.folder.empty()) {
     EvaluationResult result;
     result.record = record;
-    EvaluationFiles(first.folder, arguments.untrained ? "untrained" : "").write("sentences", result, record, Thumbnails::kKeep);
+    std::string suffix = arguments.untrained ? "untrained" : "";
+    if (!arguments.expand.empty()) suffix += suffix.empty() ? "expanded" : "-expanded";
+    EvaluationFiles(first.folder, suffix).write("sentences", result, record, Thumbnails::kKeep);
   }
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", first.checkpoint}, {"epoch", record.epoch}};

@@ -30,7 +30,7 @@ PriorOfRows given_prior(const at::Tensor& prior, const at::Tensor& bias, const L
     throw data_error("{}: prior: expected floating-point P(y | b) of shape [{}, bias values], found {} of shape {}", kBiasBalancedName,
                      classes, c10::toString(prior.scalar_type()), c10::str(prior.sizes()));
   }
-  check_keys(bias, prior.size(1), "bias value", "columns of the prior", kBiasBalancedName);
+  check_keys(bias, prior.size(1), "bias value", "columns of the prior", kBiasBalancedName);  // also of who vouches: the prior is another's
   PriorOfRows found = {prior.detach().to(bias.device(), at::kDouble), bias.clamp_min(0), bias.ge(0).logical_and(rows.known)};
   if (!found.table.ge(0).logical_and(found.table.le(1 + kSumTolerance)).all().item<bool>()) {
     throw data_error("{}: prior: P(y | b) must lie in [0, 1]; the table [labels, bias values] has other entries", kBiasBalancedName);

@@ -50,8 +50,8 @@ struct ObjectiveInput {
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
   bool bfloat16_products = false;
-  // The caller vouches for what else is tested, which makes the host wait for a device: that samples differ, that labels and bias values lie
-  // in their ranges, and that no row of z, keys or positives is longer than 1.
+  // The caller vouches for what else is tested, which makes the host wait for a device: that samples differ, that labels lie in
+  // their range, and that no row of z, keys or positives is longer than 1.
   bool vouched = false;
 };
 

@@ -44,10 +44,6 @@ at::Tensor linear_sums(const Rows& rows, const at::Tensor& c, const LogAdd& term
   return c * set_sizes(rows, term.set) + term.sign * similarity;
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<at::Tensor> log_sums_by(Engine engine, const Rows& rows, const std::vector<PairSum>& requests) {
   switch (engine) {
     case Engine::kFused:

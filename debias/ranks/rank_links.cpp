@@ -38,9 +38,9 @@ std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvou
 
 }  // namespace
 
-std::string key_of(const char* what, int64_t number) { return fmt::format("{}/{}", what, number); }
+std::string RankLinks::key_of(const char* what, int64_t number) { return fmt::format("{}/{}", what, number); }
 
-RankLost told(const RankFailure& failure, int64_t size) {
+RankLost RankLinks::told(const RankFailure& failure, int64_t size) {
   return RankLost(failure.kind, fmt::format("rank {} of {}: {}", failure.rank, size, failure.text));
 }
 
@@ -55,8 +55,7 @@ RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
   try {
     meet();
     connect();
-    put(*store, key_of("connected", place.rank), "");
-    await_all("connected");  // one that leaves at once would else cut off those that still connect
+    await_connected();
   } catch (const RankLost&) {
     throw;
   } catch (const Error& error) {
@@ -126,9 +125,44 @@ void RankLinks::connect() {
       groups[i] = c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>(kNames[i], store), static_cast<int>(place.rank),
                                             static_cast<int>(place.size), options);
     } catch (const std::exception& error) {
-      throw lost("connecting the processes", error.what());
+      throw not_connected(error.what());
     }
   }
+}
+
+// One that leaves at once would cut off those that still connect.
+void RankLinks::await_connected() {
+  try {
+    put(*store, key_of("connected", place.rank), "");
+    std::vector<int64_t> heard = beats_of_all();
+    auto listened = Clock::now();
+    for (Nap nap;; nap.take()) {
+      if (const auto failure = read_failure(*store)) throw told(*failure, place.size);
+      const std::vector<int64_t> missing = those_without("connected");
+      if (missing.empty()) return;
+      if (Clock::now() - listened < kLookAround * beat) continue;
+      const std::vector<int64_t> now = beats_of_all();
+      for (const int64_t rank : missing) {
+        if (now[rank] == heard[rank]) throw not_connected(fmt::format("rank {} is silent", rank));
+      }
+      heard = now;
+      listened = Clock::now();
+    }
+  } catch (const RankLost&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw not_connected(error.what());
+  }
+}
+
+// The others wait for this one, and are told.
+RankLost RankLinks::not_connected(const std::string& reason) {
+  RankLost error = lost("connecting the processes", reason);
+  try {
+    put_first(*store, kFailureKey, failure_text({place.rank, error.kind(), error.what()}));
+  } catch (const std::exception&) {  // the process that has the store is gone
+  }
+  return error;
 }
 
 std::vector<int64_t> RankLinks::beats_of_all() const {

@@ -19,16 +19,15 @@
 
 namespace debias {
 
-inline constexpr const char* kGoOn = "the last checkpoint stands: go on with --resume";
-inline constexpr int64_t kLookAround = 12;  // beats for which the others are looked at, before they are called lost
-inline constexpr size_t kChannels = 3;
-
-std::string key_of(const char* what, int64_t number);
-RankLost told(const RankFailure& failure, int64_t size);
-
 struct RankLinks {
   using Clock = std::chrono::steady_clock;
   using Gloo = c10d::ProcessGroupGloo;
+  static constexpr const char* kGoOn = "the last checkpoint stands: go on with --resume";
+  static constexpr int64_t kLookAround = 12;  // beats for which the others are looked at, before they are called lost
+  static constexpr size_t kChannels = 3;
+
+  static std::string key_of(const char* what, int64_t number);
+  static RankLost told(const RankFailure& failure, int64_t size);
 
   // Meets the others, as Ranks does.
   RankLinks(const Place& where, const Rendezvous& meeting);
@@ -70,6 +69,8 @@ struct RankLinks {
   static double cpu_seconds_now();
   void meet();
   void connect();
+  void await_connected();
+  RankLost not_connected(const std::string& reason);
   void await_all(const char* what);
   void await_leaving() const;
   void require_one_size() const;

@@ -100,14 +100,14 @@ void Ranks::take_from_leader(const std::vector<at::Tensor>& tensors) const {
 
 std::string Ranks::await(const std::string& key, int64_t of_rank) const {
   c10d::Store& store = *links_->store;
-  const std::string beats = key_of("beats", of_rank), what = fmt::format("waiting for rank {}", of_rank);
+  const std::string beats = RankLinks::key_of("beats", of_rank), what = fmt::format("waiting for rank {}", of_rank);
   int64_t heard = 0;
   auto last = Clock::now();
   Nap nap;
   try {
     while (Clock::now() - last < links_->rendezvous.step) {
       if (const auto text = find(store, key)) return *text;
-      if (const auto failure = read_failure(store)) throw told(*failure, size());
+      if (const auto failure = read_failure(store)) throw RankLinks::told(*failure, size());
       const int64_t now = store.add(beats, 0);
       if (now != heard) last = Clock::now();
       heard = now;
@@ -119,12 +119,12 @@ std::string Ranks::await(const std::string& key, int64_t of_rank) const {
     throw links_->lost(what, error.what());
   }
   throw RankLost(ErrorKind::kResource, fmt::format("{}: it does not answer for {} s (killed, stopped or cut off); {}", what,
-                                                   links_->rendezvous.step.count() / 1000, kGoOn));
+                                                   links_->rendezvous.step.count() / 1000, RankLinks::kGoOn));
 }
 
 std::string Ranks::leader_says(const std::function<std::string()>& work) const {
   if (is_alone()) return work();
-  const std::string key = key_of("said", links_->sayings++);
+  const std::string key = RankLinks::key_of("said", links_->sayings++);
   if (!leads()) return await(key, 0);
   const std::string text = work();
   try {
@@ -137,18 +137,18 @@ std::string Ranks::leader_says(const std::function<std::string()>& work) const {
 
 std::vector<std::string> Ranks::tell_leader(const std::string& text) const {
   if (is_alone()) return {text};
-  const std::string turn = key_of("told", links_->sayings++);
+  const std::string turn = RankLinks::key_of("told", links_->sayings++);
   std::vector<std::string> texts;
   if (!leads()) {
     try {
-      put(*links_->store, key_of(turn.c_str(), rank()), text);
+      put(*links_->store, RankLinks::key_of(turn.c_str(), rank()), text);
     } catch (const std::exception& error) {
       throw links_->lost("speaking to rank 0", error.what());
     }
     return texts;
   }
   texts.push_back(text);
-  for (int64_t r = 1; r < size(); ++r) texts.push_back(await(key_of(turn.c_str(), r), r));
+  for (int64_t r = 1; r < size(); ++r) texts.push_back(await(RankLinks::key_of(turn.c_str(), r), r));
   return texts;
 }
 
@@ -156,19 +156,19 @@ Error Ranks::failed(const Error& error) const {
   if (is_alone() || dynamic_cast<const RankLost*>(&error) != nullptr) return error;
   const RankFailure own = {rank(), error.kind(), error.what()};
   try {
-    if (put_first(*links_->store, kFailureKey, failure_text(own))) return told(own, size());
+    if (put_first(*links_->store, kFailureKey, failure_text(own))) return RankLinks::told(own, size());
     return told_failure();
   } catch (const std::exception&) {  // nobody is left to be told
-    return told(own, size());
+    return RankLinks::told(own, size());
   }
 }
 
 RankLost Ranks::told_failure() const {
   Nap nap;
-  for (const auto end = Clock::now() + kLookAround * links_->beat; Clock::now() < end; nap.take()) {
-    if (const auto failure = read_failure(*links_->store)) return told(*failure, size());
+  for (const auto end = Clock::now() + RankLinks::kLookAround * links_->beat; Clock::now() < end; nap.take()) {
+    if (const auto failure = read_failure(*links_->store)) return RankLinks::told(*failure, size());
   }
-  return RankLost(ErrorKind::kFailure, fmt::format("one of {} processes failed, and did not say why; {}", size(), kGoOn));
+  return RankLost(ErrorKind::kFailure, fmt::format("one of {} processes failed, and did not say why; {}", size(), RankLinks::kGoOn));
 }
 
 Traffic Ranks::traffic(Channel channel) const { return is_alone() ? Traffic{} : links_->traffic[static_cast<size_t>(channel)]; }

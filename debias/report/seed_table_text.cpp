@@ -43,7 +43,7 @@ NumberStyle style_of(const SeedTable& table) {
   double largest = 0;
   for (const auto& row : table.rows) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
   int decimals = 4;
-  for (double bound = 1; decimals > 0 && largest >= bound; bound *= 10) --decimals;
+  for (double bound = 100; decimals > 1 && largest >= bound; bound *= 10) --decimals;
   return {false, decimals};
 }
 

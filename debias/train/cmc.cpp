@@ -139,6 +139,7 @@ class Cmc final : public Method {
       const at::Tensor& bank = banks_[static_cast<size_t>(1 - half)].rows();
       ObjectiveInput input = all;
       input.z = features_.slice(1, half, half + 1);
+      input.vouched = false;  // rows of a young bank are of any length
       input.samples = own_;
       input.positives = bank.index_select(0, own_).unsqueeze(1);
       input.keys = bank.index_select(0, shared_);

@@ -100,7 +100,8 @@ class Method {
   at::Tensor of_all_ranks(const at::Tensor& own, const Batch& batch) const;
   ModelOutput of_all_ranks(const ModelOutput& own, const Batch& batch) const;
 
-  // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples.
+  // What a term reads of the model's outputs [B, V, ...], with all that belongs to the samples. It is vouched for; a method that gives keys
+  // or positives of its own, of other than unit length, takes that back (ObjectiveInput::vouched).
   ObjectiveInput input_of(const Term& term, const Batch& batch, const ModelOutput& output, const at::Tensor& logits) const;
   // All terms and the classifier, once `loss_of` has said what a term comes to.
   Evaluated evaluate(const ModelOutput& output, const Batch& batch,

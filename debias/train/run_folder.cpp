@@ -84,6 +84,8 @@ nlohmann::ordered_json environment() {
           {"instruction_set", at::get_cpu_capability()}};
 }
 
+void write_environment(const std::string& folder) { write_file_atomically(folder + "/environment.json", environment().dump(2) + "\n"); }
+
 // Empty, or stopped while config.yaml was being written.
 bool holds_nothing(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
@@ -214,13 +216,14 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
     run.resumed_ = true;
     remove_abandoned(path);
     create_parts(path);
+    if (!fs::exists(path + "/environment.json")) write_environment(path);  // killed as the folder was made
     return run;
   }
   if (existing == ExistingFolder::kResume) log.warn(fmt::format("nothing to resume in '{}': starting from the beginning", path));
   if (is_run) empty_run(path);
   write_file_atomically(path + "/config.yaml", resolved.to_yaml());
   create_parts(path);
-  write_file_atomically(path + "/environment.json", environment().dump(2) + "\n");
+  write_environment(path);
   remove_abandoned(path);
   return run;
 }

@@ -29,6 +29,12 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   if (!recipe.classifier) return 0;
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
   if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t label = dataset.label(i);
+    if (label >= -1 && label < classes) continue;
+    throw data_error("classifier: label {} of sample {} of data set '{}' is outside 0..{} (-1 = unknown); correct it", label, i,
+                     dataset.info().name, classes - 1);
+  }
   return classes;
 }
 

@@ -67,6 +67,10 @@ ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::
 
 ObjectiveValue with_evidence(const ObjectiveResult& result) {
   const double none = std::numeric_limits<double>::infinity();
+  std::vector<const LateNumber*> late = {&result.anchors_used, &result.clamped};
+  if (result.min_estimate) late.push_back(&*result.min_estimate);
+  if (result.effective_sample_size) late.push_back(&*result.effective_sample_size);
+  LateNumber::read(late);
   const std::array<double, 6> numbers = {static_cast<double>(result.anchors),
                                          result.anchors_used.value(),
                                          result.clamped.value(),
