@@ -137,9 +137,9 @@ void RankLinks::await_connected() {
     std::vector<int64_t> heard = beats_of_all();
     auto listened = Clock::now();
     for (Nap nap;; nap.take()) {
-      if (const auto failure = read_failure(*store)) throw told(*failure, place.size);
       const std::vector<int64_t> missing = those_without("connected");
       if (missing.empty()) return;
+      if (const auto failure = read_failure(*store)) throw told(*failure, place.size);
       if (Clock::now() - listened < kLookAround * beat) continue;
       const std::vector<int64_t> now = beats_of_all();
       for (const int64_t rank : missing) {

@@ -42,9 +42,7 @@ NumberStyle style_of(const SeedTable& table) {
   if (table.unit == Unit::kShare) return {true, 2};
   double largest = 0;
   for (const auto& row : table.rows) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
-  int decimals = 4;
-  for (double bound = 100; decimals > 1 && largest >= bound; bound *= 10) --decimals;
-  return {false, decimals};
+  return {false, largest < 100 ? 4 : 1};
 }
 
 Grid settings_grid(const SeedTable& table) {
