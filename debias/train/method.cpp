@@ -163,7 +163,8 @@ void Method::train_classifier(const torch::Tensor& labels, Evaluated& evaluated)
   evaluated.classifier.correct = LateNumber(evaluated.logits.detach().argmax(1).eq(labels).logical_and(known).sum());
   const bool has_term = std::any_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.on() == TermInput::kLogits; });
   if (has_term) return;
-  const at::Tensor loss = cross_entropy(ObjectiveInput{.z = evaluated.logits, .labels = labels, .vouched = true}, CrossEntropyOptions()).value;
+  const at::Tensor loss =
+      cross_entropy(ObjectiveInput{.z = evaluated.logits, .labels = labels, .vouched = true}, CrossEntropyOptions()).value;
   evaluated.classifier.loss = LateNumber(loss);
   evaluated.add(loss);
 }
