@@ -49,6 +49,7 @@ std::vector<AskedProtocol> asked_protocols(const std::string& list) {
   for (size_t begin = 0; begin <= list.size();) {
     const size_t end = std::min(list.find(',', begin), list.size());
     const std::string word = list.substr(begin, end - begin);
+    if (word == "sentences") throw usage_error("eval: 'sentences' is judged by itself; write debias eval sentences RUN --root DIR");
     const auto* entry = &find_entry(protocol_registry(), word, "protocol", "eval: ");
     for (const auto& other : asked) {
       if (other.entry == entry) throw usage_error("eval: protocol '{}' is asked for twice; give it once", entry->name);

@@ -51,7 +51,9 @@ size_t for_each_word_vector(const std::string& path, const WantsWord& is_wanted,
     if (lines.number() == 1 && count == 1) continue;  // how many, and how long
     if (dimensions == 0) dimensions = count;
     if (count > dimensions && has_spaced_word(line, dimensions)) continue;
-    if (count == 0 || count != dimensions) {
+    if (count == 0)
+      lines.refuse("no numbers behind the word; every line of a file of word vectors is a word and its numbers, one space between");
+    if (count != dimensions) {
       lines.refuse(fmt::format("{} numbers behind a word, {} on the lines before", count, dimensions));
     }
     const std::string_view word = line.substr(0, line.find(' '));

@@ -250,7 +250,7 @@ TEST_F(Judging, EvalSaysWhichOfItsWordsAreMissing) {
 TEST_F(Judging, SentencesAreNoProtocolAmongOthers) {
   const ProcessResult listed = debias_command({"eval", "knn,sentences", run_folder()});
   EXPECT_EQ(listed.exit, 2);
-  EXPECT_TRUE(listed.err.starts_with("debias: eval: unknown protocol 'sentences'")) << listed.err;
+  EXPECT_TRUE(listed.err.starts_with("debias: eval: 'sentences' is judged by itself")) << listed.err;
   EXPECT_EQ(times("\n", listed.err), 1u) << listed.err;
   expect_refusal(debias_command({"eval", "knn", "sentences", run_folder()}), 2,
                  "eval: sentences excludes protocols; see debias eval --help");
