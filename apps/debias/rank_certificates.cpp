@@ -22,7 +22,8 @@ namespace debias {
 namespace {
 
 constexpr double kStatisticsApart = 2e-6;  // roundings of float32, some tens of them
-constexpr double kStepApart = 1e-6;        // after one step, in another order of sums
+constexpr double kStepApart = 1e-6;        // after one step, in another order of sums,
+constexpr double kOrders = 4;              // or this many times what another order does to one process, where that is more
 
 bool is_running(const std::string& name) { return name.ends_with("running_mean") || name.ends_with("running_var"); }
 
@@ -117,10 +118,18 @@ class RankCertificates {
     const std::vector<std::string> words = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant",
                                             "train.synchronise_norm=true", "train.micro_batch=auto", loss_rows};
     const int64_t batch = batch_of(W);
-    const double apart = farthest_tensors(trial("together", W, batch, 1, 1, "", words), trial("plain", 1, batch, 1, 1, "", words));
-    same_ = apart <= kStepApart;
-    claim(fmt::format("{} processes{} with synchronise_norm = one process after a step, within {:.0e}: {:.0e} apart", W, how, kStepApart,
-                      apart));
+    const std::string plain = trial("plain", 1, batch, 1, 1, "", words);
+    const double apart = farthest_tensors(trial("together", W, batch, 1, 1, "", words), plain);
+    // A network of many layers enlarges roundings, most where they carry an activation across zero. How much, one process tells that
+    // adds up in another order: that of the other layout of its maps.
+    std::vector<std::string> other = words;
+    other.push_back(fmt::format("train.channels_last={}", !recipe_.train.channels_last()));
+    const double rounding = apart <= kStepApart ? 0 : farthest_tensors(trial("other-layout", 1, batch, 1, 1, "", other), plain);
+    const double allowed = std::max(kStepApart, kOrders * rounding);
+    same_ = apart <= allowed;
+    const std::string by = allowed > kStepApart ? fmt::format(" (one process in another layout is {:.0e} from itself)", rounding) : "";
+    claim(fmt::format("{} processes{} with synchronise_norm = one process after a step, within {:.0e}: {:.0e} apart{}", W, how, allowed,
+                      apart, by));
   }
 
   // What of two trials' tensors is not the same; sets same_. Running statistics, which no step reads, are joined from the ranks' in another

@@ -12,7 +12,7 @@ struct SentenceEvalArguments {
   std::vector<std::string> with;  // further runs, whose vectors are appended
   bool cheap = false, untrained = false, json = false;
 };
-// Prints the tasks' table and writes RUN/evaluation/sentences.json (sentences-untrained.json). Tasks whose files are not below the root are
+// Prints the tasks' table and writes RUN/evaluation/sentences.json (sentences-untrained.json, -expanded). Tasks whose files are not below the root are
 // named and left out; a data error where that is all of them.
 int eval_sentences(const SentenceEvalArguments& arguments);
 

@@ -18,6 +18,7 @@
 #include "debias/core/error.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/train/method.h"
 #include "debias/train/run_folder.h"
 #include "debias/train/run_parts.h"
 #include "debias/train/trainer.h"
@@ -110,12 +111,13 @@ class SweepCheck {
   }
 
   CheckedPoint built(const TrainInput& input, const Config& resolved) {
-    // What a term reads from a file is checked where the term is loaded.
-    const bool reads_files =
+    // What a term reads from a file, and what a method asks of its terms, is checked where they are made.
+    const bool looks_at_terms =
+        method_of(input.recipe).name != "simclr" ||
         std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features().empty(); });
     const std::string parts =
-        text_of(resolved, {"data", "views", "encoder", "head", "classifier", "method", "optimizer", "schedule", "train"}) +
-        (reads_files ? text_of(resolved, {"objective"}) : "");
+        text_of(resolved, {"data", "views", "sampler", "encoder", "head", "classifier", "method", "optimizer", "schedule", "train"}) +
+        (looks_at_terms ? text_of(resolved, {"objective"}) : "");
     const auto known = built_.find(parts);
     if (known != built_.end()) return known->second;
     const RunParts made = make_run_parts(input.recipe, input.dataset);

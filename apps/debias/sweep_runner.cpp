@@ -22,10 +22,17 @@ using SweepClock = std::chrono::steady_clock;
 
 constexpr int kResumableExit = 75, kFirstSignalExit = 128;
 
-// What a failed run said: the last line of the program's own, without its name.
-std::string last_complaint(const std::string& log) {
+int64_t length_of(const std::string& file) {
+  std::error_code code;
+  const auto length = fs::file_size(file, code);
+  return code ? 0 : static_cast<int64_t>(length);
+}
+
+// What a failed run said since then: the last line of the program's own, without its name.
+std::string last_complaint(const std::string& log, int64_t since) {
   constexpr std::string_view kName = "debias: ";
   std::ifstream file(log);
+  file.seekg(since);
   std::string found;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with(kName)) found = line.substr(kName.size());
@@ -38,6 +45,7 @@ struct RunningJob {
   size_t run;  // number in the plan
   int slot;
   SweepClock::time_point started;
+  int64_t log_begin;  // what its log held before, of earlier attempts
 };
 
 class SweepJobs {
@@ -63,7 +71,8 @@ class SweepJobs {
     record(number, RunState::kRunning);
     log_.info(fmt::format("[{}/{}] {}: started", next_, to_do_.size(), run.name()));
     const int slot = free_slot();
-    running_.push_back({ChildProcess::start(words, log_path(run), share_of_cpus(slot, jobs_)), number, slot, SweepClock::now()});
+    const int64_t log_begin = length_of(log_path(run));
+    running_.push_back({ChildProcess::start(words, log_path(run), share_of_cpus(slot, jobs_)), number, slot, SweepClock::now(), log_begin});
   }
 
   int free_slot() const {
@@ -98,7 +107,7 @@ class SweepJobs {
       record(job.run, RunState::kStopped);
       log_.info(fmt::format("{}: stopped, to go on later", run.name()));
     } else {
-      std::string message = last_complaint(log_path(run));
+      std::string message = last_complaint(log_path(run), job.log_begin);
       if (message.empty()) message = exit > kFirstSignalExit ? fmt::format("ended by signal {}", exit - kFirstSignalExit) : "no message";
       record(job.run, RunState::kFailed, exit, message);
       log_.warn(fmt::format("{}: failed (exit {}): {}", run.name(), exit, message));

@@ -92,13 +92,11 @@ class AgentRun {
 
   int stop_signal() const { return input_.stop_signal == nullptr ? 0 : input_.stop_signal->load(); }
 
-  // What the pictures and the physics came from, beside what every run says of its machine: which is not there yet where a run was killed
-  // as its folder was made.
+  // What the pictures and the physics came from, beside what every run says of its machine.
   void describe_environment() const {
     const std::string path = folder_.path() + "/environment.json";
     std::ifstream file(path);
-    auto json = nlohmann::ordered_json::parse(file, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object()) json = nlohmann::ordered_json::object();
+    auto json = nlohmann::ordered_json::parse(file);
     json["mujoco"] = own_.mujoco;
     json["renderer"] = own_.renderer;
     write_file_atomically(path, json.dump(2) + "\n");

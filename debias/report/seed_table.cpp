@@ -144,7 +144,7 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
   return found;
 }
 
-// Over the seeds that both rows have, else of means of different seeds.
+// Over the seeds that both rows have; of means of different seeds where these are too few to tell a spread.
 TableDifference difference_of(const std::vector<TableRow>& rows, size_t a, size_t b) {
   std::vector<double> of_a, of_b;
   for (size_t i = 0; i < rows[a].seeds.size(); ++i) {
@@ -153,7 +153,8 @@ TableDifference difference_of(const std::vector<TableRow>& rows, size_t a, size_
     of_a.push_back(rows[a].values[i]);
     of_b.push_back(rows[b].values[static_cast<size_t>(other - rows[b].seeds.begin())]);
   }
-  if (!of_a.empty()) return {a, b, paired_difference(of_a, of_b), true};
+  const bool more_tell = std::min(rows[a].values.size(), rows[b].values.size()) > 1;
+  if (of_a.size() > 1 || (!of_a.empty() && !more_tell)) return {a, b, paired_difference(of_a, of_b), true};
   return {a, b, welch_difference(rows[a].values, rows[b].values), false};
 }
 

@@ -18,8 +18,7 @@ struct Grid {
   bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }
 };
 
-// Shares in percent; other numbers as they are, all with the decimals that leave the largest mean four digits: 0.6931 of a loss, 850.3 of a
-// return.
+// Shares in percent; other numbers as they are, with one decimal where they reach 100: 0.6931 of a loss, 850.3 of a return.
 struct NumberStyle {
   bool percent = false;
   int decimals = 4;

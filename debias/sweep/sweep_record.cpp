@@ -76,6 +76,16 @@ SweepRecord record_of(const SweepPlan& plan) {
   return record;
 }
 
+// Finished runs of this plan's settings with seeds that it does not ask for any more: they are still results.
+void keep_other_seeds(const SweepRecord& before, const SweepPlan& plan, SweepRecord& record) {
+  for (const auto& run : before.runs) {
+    if (run.state != RunState::kFinished || record.find(run.name()) != nullptr) continue;
+    const bool is_of_plan = std::ranges::any_of(
+        plan.points, [&](const SweepPoint& point) { return point.variant == run.point.variant && point.grid == run.point.grid; });
+    if (is_of_plan) record.runs.push_back(run);
+  }
+}
+
 }  // namespace
 
 const char* to_text(RunState state) { return std::ranges::find(kStates, state, &std::pair<RunState, const char*>::first)->second; }
@@ -136,6 +146,7 @@ SweepRecord open_sweep_record(const SweepPlan& plan) {
     for (auto& run : record.runs) {
       if (const RecordedRun* known = before.find(run.name())) run = *known;
     }
+    keep_other_seeds(before, plan, record);
   }
   write_record(plan.output, record);
   return record;

@@ -182,7 +182,7 @@ std::vector<const LateNumber*> Method::numbers_of(const Evaluated& evaluated) {
   return numbers;
 }
 
-Evidence Method::evidence_of(const Evaluated& evaluated) const {
+Evidence Method::evidence_of(const Evaluated& evaluated) {
   Evidence evidence;
   for (size_t i = 0; i < evaluated.terms.size(); ++i) {
     const ObjectiveResult& found = evaluated.terms[i];

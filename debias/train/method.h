@@ -132,7 +132,7 @@ class Method {
   // Waits for the step: its numbers, or a numeric error that names what is not finite.
   StepReport read(const Evaluated& evaluated, const Batch& batch) const;
   static std::vector<const LateNumber*> numbers_of(const Evaluated& evaluated);
-  Evidence evidence_of(const Evaluated& evaluated) const;
+  static Evidence evidence_of(const Evaluated& evaluated);
   [[noreturn]] static void refuse(const Evaluated& evaluated, const Batch& batch, double loss);
   [[noreturn]] void refuse_gradient(const Batch& batch, double loss) const;
 

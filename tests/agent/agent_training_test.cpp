@@ -96,7 +96,8 @@ TEST(AgentTrainingTest, ARunThatWasKilledAsItsFolderWasMadeGoesOn) {
   std::ofstream(folder / "run/config.yaml") << resolved(input.recipe).to_yaml();
   input.existing = ExistingFolder::kResume;
   train_agent(input);
-  EXPECT_TRUE(nlohmann::json::parse(text_of(folder / "run/environment.json")).contains("renderer"));
+  const auto environment = nlohmann::json::parse(text_of(folder / "run/environment.json"));
+  EXPECT_TRUE(environment.contains("renderer") && environment.contains("libtorch"));
   EXPECT_EQ(lines(folder / "run").back()["control_steps"], 4000);
 }
 

@@ -226,6 +226,8 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
   const json told = json::parse(expanded.out)["protocols"]["sentences"];
   EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
   EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences.json")));  // the one is not lost for the other
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded.json")));
 }
 
 TEST_F(SentencesCli, ShowsThemInAReport) {

@@ -83,6 +83,20 @@ TEST_P(Contract, ValueAndGradientAgreeWithFiniteDifferences) {
   }
 }
 
+// Who vouches for an input is spared the looking, and has the same loss.
+TEST_P(Contract, WhatIsVouchedForHasTheSameLoss) {
+  for (const auto engine : {Engine::kAuto, Engine::kBlocked}) {
+    if (engine == Engine::kBlocked && entry().kind != InputKind::kPairs) continue;
+    ObjectiveInput given = input();
+    given.engine = engine;
+    const ObjectiveResult looked = (*make())(given);
+    given.vouched = true;
+    const ObjectiveResult spared = (*make())(given);
+    EXPECT_NEAR(spared.value.item<double>(), looked.value.item<double>(), 1e-12);
+    EXPECT_EQ(spared.clamped, looked.clamped);
+  }
+}
+
 TEST_P(Contract, EvidenceIsConsistent) {
   for (const auto& setting : settings()) {
     const ObjectiveResult result = (*make(setting))(input(views() + 1));

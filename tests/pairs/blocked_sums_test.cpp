@@ -144,6 +144,42 @@ TEST(BlockedSumsKeys, WithoutGradientGetNone) {
   EXPECT_FALSE(rows.keys.grad().defined());
 }
 
+// In every engine: a constant sum has its value, and neither takes a gradient nor changes that of the others.
+TEST(PairSums, ThatAreConstantHaveNoGradient) {
+  const auto gradient = [](Engine engine, at::ScalarType type, const std::vector<PairSum>& requests) {
+    Rows rows = {.anchors = random_embeddings(8, 1, 4, 1).to(type).requires_grad_(true),
+                 .group = at::arange(8) % 3,
+                 .temperature = 0.5,
+                 .engine = engine};
+    const std::vector<at::Tensor> sums = log_sums(rows, requests);
+    if (requests.size() > 1) {
+      EXPECT_EQ(sums[1].requires_grad(), !requests[1].constant);
+    }
+    at::Tensor total = at::zeros({}, type);
+    for (const auto& sum : sums) total = total + sum.sum();
+    total.backward();
+    return rows.anchors.grad();
+  };
+  for (const auto& [engine, type] :
+       {std::pair(Engine::kDense, at::kDouble), {Engine::kBlocked, at::kDouble}, {Engine::kFused, at::kFloat}}) {
+    const PairSum negatives{PairSet::kUnequal, 1}, squares{PairSet::kUnequal, 2}, constant_squares{PairSet::kUnequal, 2, true};
+    const at::Tensor alone = gradient(engine, type, {negatives});
+    EXPECT_LT(largest_difference(gradient(engine, type, {negatives, constant_squares}), alone), 1e-6);
+    EXPECT_GT(largest_difference(gradient(engine, type, {negatives, squares}), alone), 1e-2);
+  }
+}
+
+// Where it is said that no row is longer than 1, the blocked engine does not look, and the sums are the same.
+TEST(PairSums, OfRowsWithinUnitNeedNoLook) {
+  for (const double temperature : {0.5, 0.01}) {  // one shift for all rows, and one for each
+    Rows rows = {
+        .anchors = random_embeddings(8, 1, 4, 1), .group = at::arange(8) % 3, .temperature = temperature, .engine = Engine::kBlocked};
+    const at::Tensor looked = log_sums(rows, {{PairSet::kUnequal, 1}})[0];
+    rows.within_unit = true;
+    EXPECT_LT(largest_difference(log_sums(rows, {{PairSet::kUnequal, 1}})[0], looked), 1e-10);
+  }
+}
+
 TEST(BlockedSumsMemory, ASmallBudgetMeansSmallBlocksAndTheSameSums) {
   Rows rows = {.anchors = random_embeddings(90, 1, 4, 1), .group = at::arange(90) % 7, .temperature = 0.5, .engine = Engine::kBlocked};
   const at::Tensor sums = log_sums(rows, {{PairSet::kUnequal, 1}})[0];

@@ -129,6 +129,24 @@ TEST(BatchSource, AMethodThatSeesNoImagesTrains) {
   EXPECT_NE(content(result.folder + "/train.log").find("s for points"), std::string::npos);
 }
 
+TEST(BatchSource, LabelsOutOfRangeAreRefusedBeforeTheFirstStep) {
+  for (const int64_t label : {int64_t{3}, int64_t{-2}}) {
+    const TemporaryFolder folder;
+    TrainInput input = points_input(folder / "run");
+    input.recipe.classifier = ClassifierOptions();
+    input.dataset = std::make_shared<SampleList>(sample_list({{{0, 0}, 5}, {{label, 0}, 5}}));
+    try {
+      train(input);
+      ADD_FAILURE() << label;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(fmt::format("label {} of sample 5 of data set 'listed' is outside 0..2", label)),
+                std::string::npos)
+          << error.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+  }
+}
+
 TEST(BatchSource, ItsStateGoesOnWithTheRun) {
   const TemporaryFolder folder;
   train(points_input(folder / "whole"));

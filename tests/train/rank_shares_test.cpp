@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "debias/core/registry.h"
+#include "debias/encoders/encoder.h"
 #include "debias/losses/objective.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/temporary_folder.h"
@@ -71,6 +72,43 @@ TEST(NormRanks, NormaliseAndDifferentiateAsOneProcess) {
       ranks.sum_ordered({weight, bias});
       expect_close(weight, whole.layer->weight.grad(), "weight");
       expect_close(bias, whole.layer->bias.grad(), "bias");
+    });
+  }
+}
+
+// In double no rounding hides what is wrong: twenty layers, with their sums and branches.
+struct DifferentiatedResNet {
+  DifferentiatedResNet(const at::Tensor& images, const at::Tensor& dy)
+      : network(make_encoder(parse_yaml("{name: resnet18, stem: cifar, width: 4}", "encoder"), 3, 1)) {
+    network->to(at::kDouble);
+    y = network->forward(images);
+    y.backward(dy);
+  }
+  std::shared_ptr<Encoder> network;
+  at::Tensor y;
+};
+
+TEST(NormRanks, MakeAResNetThatOfOneProcess) {
+  constexpr int64_t kRows = 7;
+  const at::Tensor images = ripples({kRows, 3, 8, 8}, 0.31).to(at::kDouble), dy = ripples({kRows, 32}, 1.13).to(at::kDouble);
+  const DifferentiatedResNet whole(images, dy);
+  for (const int64_t W : {2, 3}) {
+    on_ranks(W, [&](const Ranks& ranks) {
+      const auto peers = norm_peers(ranks);
+      const SharedNorm shared(peers.get());
+      const RowRange share = ranks.share_of(kRows);
+      const DifferentiatedResNet part(images.slice(0, share.begin, share.end), dy.slice(0, share.begin, share.end));
+      expect_close(ranks.gather_rows(part.y.detach().contiguous(), kRows), whole.y.detach(), "y", 1e-12);
+      const auto expected = whole.network->named_parameters();
+      for (const auto& parameter : part.network->named_parameters()) {
+        const at::Tensor gradient = parameter.value().grad().clone();
+        ranks.sum_ordered({gradient});
+        expect_close(gradient, expected[parameter.key()].grad(), parameter.key(), 1e-11);
+      }
+      const auto buffers = whole.network->named_buffers();
+      for (const auto& buffer : part.network->named_buffers()) {
+        if (buffer.value().is_floating_point()) expect_close(buffer.value(), buffers[buffer.key()], buffer.key(), 1e-12);
+      }
     });
   }
 }
