@@ -117,6 +117,16 @@ std::string find_recipe(const std::string& asked) {
                     near.empty() ? others : "did you mean '" + near + "'?");
 }
 
+std::vector<std::string> with_named_recipes(std::vector<std::string> paths) {
+  const auto recipes = named_recipes();
+  for (auto& path : paths) {
+    std::error_code failure;
+    const auto found = recipes.find(bare_name(path));
+    if (!fs::exists(path, failure) && found != recipes.end()) path = found->second;
+  }
+  return paths;
+}
+
 Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume) {
   std::error_code ignored;
   const bool is_run = fs::exists(asked + "/config.yaml", ignored);

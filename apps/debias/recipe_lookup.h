@@ -13,6 +13,9 @@ namespace debias {
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
 
+// Of paths to sweeps and runs: those that are not there but name a recipe, as find_recipe() has it, are its file; others stay.
+std::vector<std::string> with_named_recipes(std::vector<std::string> paths);
+
 // The recipe that a training verb was given, with the words `key.sub=value` on it: a file, a name, or a run folder, whose config.yaml is
 // meant; to be resumed, that run goes on in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
 Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume = false);

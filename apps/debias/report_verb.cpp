@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/debias/metric_text.h"
+#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
@@ -74,11 +75,14 @@ void write_page(const std::string& path, const std::vector<RunRecord>& runs, con
       fmt::format("report: '{}' has {:.1f} MB; a page of fewer runs would be smaller", path, static_cast<double>(page.size()) / 1e6));
 }
 
-int run_report(const ReportArguments& arguments) {
+int run_report(ReportArguments arguments) {
+  arguments.runs = with_named_recipes(arguments.runs);
   if (arguments.text && arguments.json) throw usage_error("report: --text and --json exclude each other; give one");
   const std::string path = page_path(arguments);
   if (!path.empty()) check_out(path);
-  const std::vector<RunRecord> runs = read_runs(run_folders(arguments.runs), {DEBIAS_VERSION, metric_titles()});
+  const std::vector<std::string> folders = run_folders(arguments.runs);
+  if (folders.empty()) throw data_error("report: no run of '{}' has begun; debias sweep starts them", arguments.runs.front());
+  const std::vector<RunRecord> runs = read_runs(folders, {DEBIAS_VERSION, metric_titles()});
   if (!path.empty()) write_page(path, runs, tables_of(arguments.runs));
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);

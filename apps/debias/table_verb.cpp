@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/debias/metric_text.h"
+#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
@@ -87,7 +88,7 @@ int run_table(const TableArguments& arguments) {
   SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
   std::vector<Condition> conditions;
   for (const auto& text : arguments.fail_if) conditions.push_back(parse_condition(text));
-  const SeedTable table = seed_table(read_compared_runs(arguments.paths, {DEBIAS_VERSION, metric_titles()}), options);
+  const SeedTable table = seed_table(read_compared_runs(with_named_recipes(arguments.paths), {DEBIAS_VERSION, metric_titles()}), options);
   if (arguments.json) {
     print_json(to_json(table));
   } else {
@@ -102,7 +103,7 @@ int run_table(const TableArguments& arguments) {
 void add_table_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("table", "means over seeds, differences and what is published, of a sweep or of runs");
   auto arguments = std::make_shared<TableArguments>();
-  verb->add_option("paths", arguments->paths, "sweeps (the file or its output) or run folders")->required();
+  verb->add_option("paths", arguments->paths, "sweeps (the file, its name or its output) or run folders")->required();
   verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
       ->delimiter(',')
       ->allow_extra_args(false);

@@ -62,6 +62,17 @@ void add_columns(size_t first, ComparedRuns& compared) {
   }
 }
 
+// Rows of several sweeps that are called alike get their sweep's name before them.
+void tell_sweeps_apart(const std::vector<std::string>& output_of_row, ComparedRuns& compared) {
+  std::vector<std::string> labels;
+  for (const auto& row : compared.rows) labels.push_back(row.label);
+  for (size_t i = 0; i < output_of_row.size(); ++i) {
+    if (std::ranges::count(labels, labels[i]) < 2) continue;
+    const std::string sweep = fs::path(output_of_row[i] + "/").parent_path().filename().string();
+    compared.rows[i].label = labels[i].empty() ? sweep : fmt::format("{}: {}", sweep, labels[i]);
+  }
+}
+
 void leave_out_unfinished(ComparedRuns& compared) {
   size_t missing = 0, all = 0;
   for (auto& row : compared.rows) {
@@ -110,11 +121,12 @@ void require_alike(const RunRecord& first, const RunRecord& run, const std::stri
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program) {
   ComparedRuns compared;
   compared.titles = program.titles;
-  std::vector<std::string> folders, plain;
+  std::vector<std::string> folders, plain, output_of_row;
   bool first = true;
   for (const auto& path : paths) {
     if (const auto output = output_of_sweep(path)) {
       add_sweep(*output, first || !compared.metric.empty(), folders, compared);
+      output_of_row.resize(compared.rows.size(), *output);
       first = false;
     } else {
       plain.push_back(path);
@@ -124,6 +136,7 @@ ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const Rea
   folders.insert(folders.end(), plain.begin(), plain.end());
   compared.runs = read_runs(folders, program);
   add_columns(of_sweeps, compared);
+  tell_sweeps_apart(output_of_row, compared);
   leave_out_unfinished(compared);
   return compared;
 }

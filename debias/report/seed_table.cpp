@@ -1,5 +1,7 @@
 #include "debias/report/seed_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -170,7 +172,24 @@ bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
   return share_a_task(rows[a], rows[b]) && (!has_variants(rows) || rows[a].grid == rows[b].grid);
 }
 
-std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against) {
+// A paper's table may have a classifier's accuracy beside those of probes; a share is not compared with a loss.
+bool have_one_unit(const TableRow& a, const TableRow& b, const MetricTitles& titles) {
+  return a.metric == b.metric || titles.unit(a.metric) == titles.unit(b.metric);
+}
+
+// Whether the runs of a row were judged by a probe whose epoch the judged images chose: linear_supcon without held-out images.
+bool is_chosen_by_test(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
+  if (metric != "test.linear_acc1" && metric != "test.linear_acc5") return false;
+  return std::ranges::any_of(row.runs, [&](size_t run) {
+    const Config& config = compared.runs[run].config;
+    const Config *evaluate = config.find("evaluate"), *data = config.find("data");
+    const Config* protocols = evaluate == nullptr ? nullptr : evaluate->find("protocols");
+    const bool has_valid = data != nullptr && data->is_map() && data->find("valid") != nullptr && !data->find("valid")->is_null();
+    return protocols != nullptr && !has_valid && protocols->to_yaml().find("linear_supcon") != std::string::npos;
+  });
+}
+
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles) {
   std::vector<TableDifference> differences;
   size_t chosen = rows.size();
   if (!against.empty()) {
@@ -185,6 +204,7 @@ std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, c
       if (are_compared(rows, other, i)) reference = other;
     }
     if (reference == i || rows[i].values.empty() || rows[reference].values.empty() || !share_a_task(rows[i], rows[reference])) continue;
+    if (!have_one_unit(rows[i], rows[reference], titles)) continue;
     differences.push_back(difference_of(rows, i, reference));
   }
   return differences;
@@ -196,11 +216,11 @@ OrderingVerdict verdict_of(const SeedInterval& interval) {
   return interval.high() < 0 ? OrderingVerdict::kReversed : OrderingVerdict::kOpen;
 }
 
-std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows) {
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const MetricTitles& titles) {
   std::vector<TableOrdering> ordering;
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = i + 1; j < rows.size(); ++j) {
-      if (!rows[i].published || !rows[j].published || rows[i].metric != rows[j].metric || !are_compared(rows, i, j)) continue;
+      if (!rows[i].published || !rows[j].published || !have_one_unit(rows[i], rows[j], titles) || !are_compared(rows, i, j)) continue;
       const double difference = rows[i].published->value - rows[j].published->value;
       if (difference == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
       const TableDifference ours = difference > 0 ? difference_of(rows, i, j) : difference_of(rows, j, i);
@@ -270,9 +290,18 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   if (!any && !names.empty()) {
     throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metrics.front(), names));
   }
-  table.differences = differences_of(table.rows, options.against);
-  table.ordering = ordering_of(table.rows);
+  table.differences = differences_of(table.rows, options.against, *compared.titles);
+  table.ordering = ordering_of(table.rows, *compared.titles);
   table.notes = compared.notes;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const std::string& metric = table.rows[i].metric;
+    if (!is_chosen_by_test(compared, compared.rows[i], metric)) continue;
+    std::string last = metric;
+    last.replace(last.find("linear_"), 7, "linear_last_");
+    table.notes.push_back(fmt::format(
+        "{} is that of the probe's best epoch, which the test images chose, as the protocol has it; {} is its last one's", metric, last));
+    break;
+  }
   return table;
 }
 

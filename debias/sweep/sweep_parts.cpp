@@ -142,11 +142,21 @@ std::vector<Config> entries_of(const Config* node, const char* what) {
   return node->items();
 }
 
+// Rows of the grid would be trained alike under different names.
+void require_apart_from_grid(const std::string& key, const Config& value, const std::vector<SweepAxis>& grid) {
+  for (const auto& axis : grid) {
+    if (!keys_overlap(key, axis.key)) continue;
+    throw usage_error("{}overrides: '{}' would undo grid: {}; set it in a variant, or take it out of the grid", value.prefix(), key,
+                      axis.key);
+  }
+}
+
 void read_overrides(const Config* node, SweepParts& parts) {
   for (const auto& entry : entries_of(node, "overrides")) {
     require_known_keys(entry, {"variant", "at", "set"}, "overrides");
     const Config* keys = entry.find("set");
     if (keys == nullptr || !keys->is_map()) throw usage_error("{}overrides: expected `set` with keys of a recipe", entry.prefix());
+    for (const auto& [key, value] : keys->entries()) require_apart_from_grid(key, value, parts.grid);
     parts.overrides.emplace_back(read_selector(entry, parts, "overrides"), *keys);
   }
 }

@@ -150,6 +150,43 @@ TEST_F(SeedTables, LeaveAnOrderingOpenThatOneSeedOrTheSpreadCannotTell) {
   EXPECT_THAT(to_json(table())["differences"][0]["half_width"].dump(), "null");
 }
 
+TEST_F(SeedTables, OfOneSharedSeedCompareMeansOfDifferentSeeds) {
+  for (int seed = 1; seed <= 3; ++seed) add({.variant = "a", .size = "", .seed = std::to_string(seed), .accuracy = 0.5 + 0.01 * seed});
+  for (int seed = 3; seed <= 5; ++seed) add({.variant = "b", .size = "", .seed = std::to_string(seed), .accuracy = 0.6 + 0.01 * seed});
+  const SeedTable found = table();
+  EXPECT_FALSE(found.differences.at(0).paired);
+  EXPECT_EQ(found.differences[0].interval.n, 3);
+  EXPECT_NEAR(found.differences[0].interval.mean, 0.12, 1e-12);
+  EXPECT_GT(found.differences[0].interval.half_width, 0);
+}
+
+TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
+  const auto judged_by = [&](const std::string& protocol, const std::string& valid) {
+    const std::string path = folder_ / (protocol + valid.substr(0, 1));
+    write_text(path + "/config.yaml",
+               fmt::format("name: x\nseed: 1\ndata: {{train: {{name: glyphs}}, test: {{name: glyphs}}{}}}\nobjective: infonce\n"
+                           "train: {{epochs: 1}}\nevaluate: {{protocols: [{}]}}\n",
+                           valid, protocol));
+    write_text(path + "/metrics.jsonl", R"({"epoch":1,"train_loss":1,"test.linear_acc1":0.5,"test.linear_last_acc1":0.4})"
+                                        "\n");
+    return seed_table(read_compared_runs({path}, reading_program()), of_metrics({"test.linear_acc1"})).notes;
+  };
+  EXPECT_THAT(judged_by("linear_supcon", ""),
+              ElementsAre(AllOf(HasSubstr("which the test images chose"), HasSubstr("test.linear_last_acc1 is its last one's"))));
+  EXPECT_THAT(judged_by("linear_dcl", ""), testing::IsEmpty());
+  EXPECT_THAT(judged_by("linear_supcon", ", valid: {name: glyphs}"), testing::IsEmpty());
+}
+
+TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
+  two_settings();
+  compared();
+  open_sweep_record({"", folder_ / "other", "test.acc1", {}, {"1"}, plan_.points, plan_.runs});
+  std::vector<std::string> labels;
+  for (const auto& row : read_compared_runs({output(), folder_ / "other"}, reading_program()).rows) labels.push_back(row.label);
+  const std::string first = std::filesystem::path(output()).filename();
+  EXPECT_THAT(labels, ElementsAre(first + ": a", first + ": b", "other: a", "other: b"));
+}
+
 TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
   for (const char* variant : {"a", "b"}) {
     for (const char* size : {"16", "32"})

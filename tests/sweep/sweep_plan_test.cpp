@@ -166,6 +166,8 @@ TEST_F(SweepFile, BadInputIsRefusedInOneLineThatNamesIt) {
   EXPECT_THAT(refusal("variants: [a]\n"), HasSubstr("named sets of keys"));
   EXPECT_THAT(refusal("variants: {a: {}}\nexpected: [{variant: b, metric: m, value: 1}]\n"), HasSubstr("no variant 'b'"));
   EXPECT_THAT(refusal("overrides: [{at: {train.epochs: 1}, set: {train.epochs: 2}}]\n"), HasSubstr("'train.epochs' is not in the grid"));
+  EXPECT_THAT(refusal("grid: {objective.tau_plus: [0, 0.1]}\noverrides: [{set: {objective: infonce}}]\n"),
+              HasSubstr("'objective' would undo grid: objective.tau_plus"));
   EXPECT_THAT(refusal("expected: [{value: 1}]\n"), HasSubstr("no metric is given"));
   EXPECT_THAT(refusal("expected: [{metric: m, value: high}]\n"), HasSubstr("expected the number"));
   EXPECT_THAT(refusal("grid: {train.epochs: [1, 2]}\nexpected: [{metric: m, over: train.epochs, values: [1]}]\n"),

@@ -64,6 +64,17 @@ TEST(SweepRecord, KeepsTheStatesOfRunsThatALongerPlanHasToo) {
   EXPECT_EQ(record.runs[2].state, RunState::kFinished);
 }
 
+TEST(SweepRecord, KeepsFinishedRunsOfSeedsThatAreNotAskedForAgain) {
+  const TemporaryFolder folder;
+  const std::string output = folder / "out";
+  open_sweep_record(plan_of(output, {"a", "b"}, {"1", "2", "3"}));
+  for (const char* seed : {"1", "2"}) record_state(output, {{"a", {{"train.epochs", "2"}}}, seed, RunState::kFinished, 0, ""});
+  record_state(output, {{"b", {{"train.epochs", "2"}}}, "2", RunState::kFinished, 0, ""});
+  const SweepRecord record = open_sweep_record(plan_of(output, {"a"}, {"1"}));
+  ASSERT_EQ(record.runs.size(), 2u);  // neither a's third, which never ran, nor those of a setting that was taken out
+  EXPECT_EQ(record.runs[1].name(), "a/train.epochs=2/seed-2");
+}
+
 TEST(SweepRecord, OfSeveralAtATimeLosesNoChange) {
   const TemporaryFolder folder;
   std::vector<std::string> seeds;
