@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """scripts/inject_faults.py [--short | --long] [--only CLASS] [--case PART] [--seed N] [--debias PATH]: faults, injected and survived?
 
-Runs the command on recipes that train in a second, disturbs it in the ten ways that docs/reliability.md names, and looks whether it ended as
+Runs the command on recipes that train in a second, disturbs it in the eleven ways that docs/reliability.md names, and looks whether it ended as
 promised: with the documented exit code, one line that says why, nothing lost, nothing half written, and the undisturbed run's bytes where
 they are promised. --short (the default) takes two minutes on two cores, --long thirty. What a case draws by chance follows from the
 seed, its class and its name, so that one case can be seen again alone; when a signal really arrives is up to the machine. A case that cannot be
@@ -21,13 +21,13 @@ import sys
 import tempfile
 import time
 
-from faults import data, escapes, kills, labels, shortage, starts, state, stops, streams
+from faults import data, escapes, kills, labels, ranks, shortage, starts, state, stops, streams
 from faults import contention
 from faults.command import Command, NotTried
 from faults.runs import Place
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-CLASSES = {1: data, 2: labels, 3: stops, 4: streams, 5: starts, 6: state, 7: shortage, 8: escapes, 9: contention, 10: kills}
+CLASSES = {1: data, 2: labels, 3: stops, 4: streams, 5: starts, 6: state, 7: shortage, 8: escapes, 9: contention, 10: kills, 11: ranks}
 
 
 def arguments():
@@ -35,7 +35,7 @@ def arguments():
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--short", action="store_true", help="two minutes, the default")
     length.add_argument("--long", action="store_true", help="thirty minutes")
-    parser.add_argument("--only", type=int, choices=CLASSES, metavar="CLASS", help="1 to 10")
+    parser.add_argument("--only", type=int, choices=CLASSES, metavar="CLASS", help="1 to 11")
     parser.add_argument("--case", default="", metavar="PART", help="only cases whose name has this in it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--debias", default=os.environ.get("DEBIAS") or str(ROOT / "build/release/bin/debias"), metavar="PATH")
