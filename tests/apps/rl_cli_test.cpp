@@ -161,6 +161,9 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
   refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});
   refused(2, "crop 84 is larger than the pictures of 20 pixels", {"agent.crop=84"});
+  refused(2, "objective 'infonce': positives: it takes one, found 2; set positives: 1",
+          {"objective={name: infonce, positives: 2}", "--dry-run"});
+  refused(2, "drop_false_negatives needs labels", {"objective.drop_false_negatives=true"});
   EXPECT_FALSE(fs::exists(path("none")));
   const auto large =
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
