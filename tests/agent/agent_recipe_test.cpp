@@ -34,6 +34,9 @@ TEST(AgentRecipeTest, WrittenOnesCanBeRead) {
     const AgentRecipe recipe = read_agent_recipe(root);
     EXPECT_EQ(recipe.make_objective() == nullptr, recipe.positives == 0) << entry.path();
     ++read_ones;
+    Config biased = root;
+    biased.assign("objective=infonce");  // as its first lines say
+    EXPECT_NO_THROW(read_agent_recipe(biased)) << entry.path();
   }
   EXPECT_GE(read_ones, 4);
 }
