@@ -4,7 +4,8 @@
 environment: control steps without pictures, and steps of an agent with one of 84 x 84, a task a line, against dm_control (env.step, and
 physics.render after each action). Wants dm_control 1.0.14 (the environment that scripts/check_control.sh makes: build/control-env/bin/python).
 update: one update of critic, actor, temperature, target and encoder, batch 128 and 512, against the same in PyTorch with fused Adam,
-passes without gradient where none is needed, and gradients set to none. Wants torch 2.11 (make test-python).
+passes without gradient where none is needed, gradients of a step's own parameters alone, and gradients set to none. Wants torch 2.11
+(make test-python).
 Prints medians of R rounds taken in turn, and their ratio. Build the target agent_timer first.
 """
 
@@ -136,7 +137,7 @@ def pytorch_update(batch, crop=84, filters=32, features=50, hidden=1024, actions
 
     def step(optimizer, loss):
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward(inputs=[parameter for group in optimizer.param_groups for parameter in group["params"]])
         optimizer.step()
 
     def update():

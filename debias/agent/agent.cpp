@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
+#include "debias/optim/fused_adam.h"
 
 namespace debias {
 namespace {
@@ -62,10 +63,8 @@ Agent::Agent(AgentNetworks networks, const AgentOptions& options, std::shared_pt
 }
 
 void Agent::add_optimizer(const char* name, std::vector<OptimizedParameter> parameters, double learning_rate, std::vector<double> betas) {
-  const Config section = Config::map({{"name", Config::string("adam")},
-                                      {"learning_rate", Config::number(learning_rate)},
-                                      {"betas", Config::sequence({Config::number(betas[0]), Config::number(betas[1])})}});
-  optimizers_.push_back({name, make_optimizer(section, std::move(parameters))});
+  const auto options = torch::optim::AdamOptions(learning_rate).betas({betas[0], betas[1]});
+  optimizers_.push_back({name, make_fused_adam(std::move(parameters), options)});
 }
 
 Optimizer& Agent::optimizer(const char* name) {

@@ -32,7 +32,7 @@ struct JudgedState {
 // Returns of `episodes` episodes of the judged environment, with the policy's centre; `each_step` sees every state that is drawn, in the
 // environments' thread.
 struct JudgedReturns {
-  std::vector<double> returns;  // undiscounted
+  std::vector<double> returns;  // undiscounted; of an episode that the simulation ended, up to there
   int64_t diverged = 0;         // episodes that the simulation ended early
 };
 JudgedReturns judge(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,

@@ -1,5 +1,8 @@
 #include "debias/agent/agent_recipe.h"
 
+#include <ATen/ATen.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "debias/control/task.h"
@@ -23,6 +26,39 @@ void set_if_absent(Config& term, const ObjectiveEntry& entry, const char* option
   if (has && term.find(option) == nullptr) term.set(option, std::move(value));
 }
 
+bool takes_keys_without_labels(const ObjectiveEntry& entry) {
+  return entry.takes_keys && entry.kind == InputKind::kPairs && !entry.needs_labels;
+}
+
+// Why an update would fail that gives each anchor so many positives among the keys; empty where it would not.
+std::string refusal(const Objective& objective, int64_t positives) {
+  constexpr int64_t kRows = 4;
+  const at::NoGradGuard no_grad;
+  ObjectiveInput input{.z = at::eye(kRows, at::kFloat).unsqueeze(1)};
+  input.keys = at::eye(kRows, at::kFloat);
+  input.key_samples = at::arange(kRows, at::kLong);
+  input.positives = input.z.repeat({1, positives, 1});
+  try {
+    objective(input);
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// An objective says only when it is called what its options need; the first update would be late.
+void require_agents_input(const Objective& objective, const std::string& name, int64_t positives, const Config& term) {
+  const std::string why = refusal(objective, positives);
+  if (why.empty()) return;
+  if (refusal(objective, 1).empty()) {
+    throw usage_error(
+        "{}objective '{}': positives: it takes one, found {}; set positives: 1, or choose one that takes several, such as "
+        "debiased_negatives",
+        term.find("positives")->prefix(), name, positives);
+  }
+  throw usage_error("{}objective: {}; set that option otherwise: an agent's pictures have no labels", term.prefix(), why);
+}
+
 void read_objective(const Config& given, AgentRecipe& recipe) {
   const Config term = section_map(given.is_null() ? Config::map({{"name", Config::string("infonce")}}) : given);
   const std::string name = section_name(term, "objective");
@@ -31,10 +67,9 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
     return;
   }
   const auto& entry = find_entry(objective_registry(), name, "objective", term.prefix());
-  if (!entry.takes_keys || entry.kind != InputKind::kPairs || entry.needs_labels) {
-    throw usage_error(
-        "{}objective '{}' does not compare an anchor with keys without labels; choose infonce, debiased_negatives, hard_negatives, or none",
-        term.prefix(), name);
+  if (!takes_keys_without_labels(entry)) {
+    throw usage_error("{}objective '{}' does not compare an anchor with keys without labels; choose {}, or none", term.prefix(), name,
+                      fmt::join(agent_objectives(), ", "));
   }
   recipe.objective = term;
   recipe.objective.set("name", Config::string(entry.name));
@@ -45,6 +80,7 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
     recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");
   }
   const auto made = recipe.make_objective();  // refuses bad options
+  require_agents_input(*made, entry.name, recipe.positives, term);
   Config whole = Config::map({{"name", Config::string(entry.name)}});
   whole.overlay(made->config());
   whole.set("positives", Config::integer(recipe.positives));
@@ -66,6 +102,14 @@ void check_sizes(const AgentRecipe& recipe, const Config& root) {
 }
 
 }  // namespace
+
+std::vector<std::string> agent_objectives() {
+  std::vector<std::string> names;
+  for (const auto& entry : objective_registry()) {
+    if (takes_keys_without_labels(entry)) names.push_back(entry.name);
+  }
+  return names;
+}
 
 const Task& AgentRecipe::task() const {
   if (own_task != nullptr) return *own_task;

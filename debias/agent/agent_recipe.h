@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "debias/agent/agent_options.h"
 #include "debias/core/config.h"
@@ -40,6 +41,9 @@ struct AgentRecipe {
   int64_t action_repeat() const;
   std::unique_ptr<Objective> make_objective() const;  // null where there is none
 };
+
+// Names of the objectives that an agent may have: they compare anchors with keys, without labels.
+std::vector<std::string> agent_objectives();
 
 // Usage errors in one line that name file, line and key.
 AgentRecipe read_agent_recipe(const Config& root);

@@ -29,6 +29,27 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 
 double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+// Steps a second over the last 10 to 20 seconds: the random steps at first, which take no update, say nothing about those to come.
+class RecentRate {
+ public:
+  explicit RecentRate(int64_t step) : older_{Clock::now(), step}, newer_(older_) {}
+
+  double at(int64_t step) {
+    if (seconds_from(newer_.time) > 10) {
+      older_ = newer_;
+      newer_ = {Clock::now(), step};
+    }
+    return static_cast<double>(step - older_.step) / seconds_from(older_.time);
+  }
+
+ private:
+  struct Mark {
+    Clock::time_point time;
+    int64_t step;
+  };
+  Mark older_, newer_;
+};
+
 class AgentRun {
  public:
   explicit AgentRun(const AgentInput& input)
@@ -53,14 +74,15 @@ class AgentRun {
     result.epochs = recipe_.train.epochs();
     std::optional<AgentCheckpoint> checkpoint;
     if (folder_.resumed()) checkpoint = open_newest_agent(folder_.checkpoints(), log_);
+    const std::string pictures = folder_.path() + "/replay.pictures";
     if (checkpoint && checkpoint->common.state.finished) {
       require_metrics(folder_.path() + "/metrics.jsonl", checkpoint->common.state.metrics);
+      std::filesystem::remove(pictures);  // the run may have been ended after its last checkpoint and before that
       result.already_finished = true;
       return result;
     }
     folder_.put_in_force(parse_yaml(recipe_yaml_, "recipe"));
     agent_.emplace(make_agent(recipe_, actions_));
-    const std::string pictures = folder_.path() + "/replay.pictures";
     if (!checkpoint) std::filesystem::remove(pictures);
     replay_.emplace(pictures, replay_shape(recipe_, actions_));
     if (checkpoint) {
@@ -149,11 +171,12 @@ class AgentRun {
   Metrics epoch() {
     const int64_t end = (common_.epoch + 1) * recipe_.train.control_steps(), first = own_.control_steps, first_step = common_.step;
     const auto start = Clock::now();
+    RecentRate rate(first_step);
     input_.progress->begin(fmt::format("epoch {}/{}", common_.epoch + 1, recipe_.train.epochs()), recipe_.train.control_steps());
     while (own_.control_steps < end) {
       one_step();
       input_.progress->advance(std::min(own_.control_steps, end) - common_.epoch * recipe_.train.control_steps(),
-                               fmt::format("episode {}, return {:.1f}", own_.episode + 1, own_.episode_return));
+                               progress_note(rate.at(common_.step)));
       save_if_due();
     }
     input_.progress->end();
@@ -165,11 +188,20 @@ class AgentRun {
     return end_epoch();
   }
 
+  // The time left is the run's, evaluations apart; what the progress line says itself is the epoch's.
+  std::string progress_note(double steps_a_second) const {
+    const int64_t left = recipe_.train.epochs() * recipe_.train.control_steps() - own_.control_steps;
+    const double steps_left = static_cast<double>(std::max<int64_t>(0, left)) / static_cast<double>(recipe_.action_repeat());
+    return fmt::format("episode {}, return {:.1f}, {:.1f} steps a second, {:.0f} min to the run's end", own_.episode + 1,
+                       own_.episode_return, steps_a_second, steps_left / steps_a_second / 60);
+  }
+
   void one_step() {
     say_saved(false);
     saved_ = false;
     const int64_t number = common_.step;
-    const bool learns = number >= recipe_.agent.random_steps();
+    // Without a transition, as where every episode so far diverged in its first step, there is nothing to learn from yet.
+    const bool learns = number >= recipe_.agent.random_steps() && replay_->size() > 0;
     const at::Tensor action =
         learns ? agent_->act(centre_crop(seen_, shape_), action_noise(shape_, number)) : random_action(shape_, number);
     const std::span<const float> numbers(action.data_ptr<float>(), static_cast<size_t>(actions_));
@@ -286,7 +318,10 @@ class AgentRun {
     input_.progress->end();
     metrics.emplace_back("test.return_mean", mean_of(judged.returns));
     metrics.emplace_back("test.return_std", deviation_of(judged.returns));
-    if (judged.diverged > 0) log_.warn(fmt::format("{} of {} judged episodes ended in no finite state", judged.diverged, episodes));
+    metrics.emplace_back("test.diverged", static_cast<double>(judged.diverged));
+    if (judged.diverged == 0) return;
+    log_.warn(fmt::format("{} of {} judged episodes ended in no finite state; their returns are what they had until then", judged.diverged,
+                          episodes));
   }
 
   void save() {

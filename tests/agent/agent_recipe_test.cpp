@@ -34,6 +34,9 @@ TEST(AgentRecipeTest, WrittenOnesCanBeRead) {
     const AgentRecipe recipe = read_agent_recipe(root);
     EXPECT_EQ(recipe.make_objective() == nullptr, recipe.positives == 0) << entry.path();
     ++read_ones;
+    Config biased = root;
+    biased.assign("objective=infonce");  // as its first lines say
+    EXPECT_NO_THROW(read_agent_recipe(biased)) << entry.path();
   }
   EXPECT_GE(read_ones, 4);
 }
@@ -57,11 +60,33 @@ TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
               testing::HasSubstr("unknown section 'agents'; did you mean 'agent'"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run, pixels: 60}\n"),
               testing::HasSubstr("crop 84 is larger than the pictures of 60 pixels"));
-  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
-              testing::HasSubstr("does not compare an anchor with keys without labels"));
+  EXPECT_THAT(
+      complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
+      testing::HasSubstr("does not compare an anchor with keys without labels; choose infonce, debiased_negatives, debiased_positives, "
+                         "combined_debiased, hard_negatives, bayesian, supcon, eps_infonce, or none"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\ntrain: {epochs: 1, control_steps: 4000}\n"),
               testing::HasSubstr("no more than its 1000 random ones"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\nreplay: {megabytes: -1}\n"), testing::HasSubstr("megabytes"));
+}
+
+TEST(AgentRecipeTest, ObjectiveThatWouldRefuseTheFirstUpdateIsRefusedWhenItIsRead) {
+  const auto of = [](const std::string& objective) {
+    return complaint("environment: {task: cheetah_run}\nobjective: " + objective + "\n");
+  };
+  for (const std::string name : {"infonce", "bayesian", "eps_infonce"}) {
+    EXPECT_THAT(of("{name: " + name + ", positives: 2}"),
+                testing::AllOf(testing::StartsWith("r.yaml:2: objective '" + name + "': positives: it takes one, found 2"),
+                               testing::HasSubstr("set positives: 1")));
+    EXPECT_EQ(of("{name: " + name + ", positives: 1}"), "none");
+  }
+  for (const std::string name : {"infonce", "debiased_negatives", "debiased_positives", "combined_debiased"}) {
+    EXPECT_THAT(of("{name: " + name + ", drop_false_negatives: true}"),
+                testing::AllOf(testing::StartsWith("r.yaml:2: "), testing::HasSubstr("drop_false_negatives needs labels"),
+                               testing::HasSubstr("an agent's pictures have no labels")));
+  }
+  for (const std::string name : {"debiased_negatives", "debiased_positives", "combined_debiased", "hard_negatives", "supcon"}) {
+    EXPECT_EQ(of("{name: " + name + ", positives: 2}"), "none");
+  }
 }
 
 TEST(AgentRecipeTest, ReplayHasRoomForTheStepsOrForItsMegabytes) {

@@ -1,6 +1,7 @@
 #include "debias/agent/agent_training.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -58,11 +59,39 @@ TEST(AgentTrainingTest, WritesEpisodesUpdatesAndReturnsAndLeavesNoReplayBehind) 
   EXPECT_EQ(epochs, 2);
   const auto last = lines(run).back();
   EXPECT_EQ(last["control_steps"], 4000);
+  EXPECT_EQ(last["test.diverged"], 0);
   EXPECT_TRUE(last.contains("test.return_mean") && last.contains("test.return_std") && last.contains("clamped_share"));
   EXPECT_FALSE(lines(run)[lines(run).size() - 2].contains("test.return_mean"));
   EXPECT_FALSE(std::filesystem::exists(run + "/replay.pictures"));
   std::ifstream environment(run + "/environment.json");
   EXPECT_EQ(nlohmann::json::parse(environment)["mujoco"].get<std::string>().substr(0, 1), "2");
+}
+
+TEST(AgentTrainingTest, ReplayThatARunLeftAtItsEndGoesWhenItIsResumed) {
+  const TemporaryFolder folder;
+  AgentInput input = input_into(folder / "run");
+  train_agent(input);
+  std::ofstream(folder / "run/replay.pictures") << "of a run that was killed after its last checkpoint";
+  input.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train_agent(input).already_finished);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run/replay.pictures"));
+}
+
+class NotedProgress : public Progress {
+ public:
+  void advance(int64_t /*done*/, const std::string& note) override { last = note; }
+  std::string last;
+};
+
+TEST(AgentTrainingTest, ProgressSaysStepsASecondAndTheTimeToTheRunsEnd) {
+  const TemporaryFolder folder;
+  AgentInput input = input_into(folder / "run");
+  const std::atomic<int> stop{SIGTERM};  // after the first step: notes of evaluations come later
+  NotedProgress progress;
+  input.stop_signal = &stop;
+  input.progress = &progress;
+  EXPECT_THROW(train_agent(input), Error);
+  EXPECT_THAT(progress.last, testing::MatchesRegex("episode 1, return [0-9.]+, [0-9.]+ steps a second, [0-9]+ min to the run's end"));
 }
 
 std::string text_of(const std::string& path) {
@@ -130,6 +159,7 @@ TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndR
   const AgentResult result = train_agent(input);
   EXPECT_GT(result.diverged, 1);
   EXPECT_EQ(lines(run).back()["diverged"].get<int64_t>(), result.diverged);
+  EXPECT_EQ(lines(run).back()["test.diverged"].get<int64_t>(), 1);  // of two judged episodes
   const auto checkpoint = open_newest_agent(run + "/checkpoints", Log::silent());
   for (const auto& entry : checkpoint->common.file.tensors()) {
     const at::Tensor tensor = read_tensor(checkpoint->common.file, entry);
@@ -137,6 +167,26 @@ TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndR
       EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << entry.name;
     }
   }
+}
+
+void begin_without_hope(MujocoModel& model, Random& draws) {
+  find_entry(task_registry(), "cartpole_swingup", "task").begin(model, draws);
+  model.data().qvel[0] = 1e14;
+}
+
+TEST(AgentTrainingTest, NothingIsLearntUntilThereIsATransition) {
+  const TemporaryFolder folder;
+  AgentInput input = input_into(folder / "run");
+  input.recipe.agent.random_steps(1);
+  input.recipe.train.epochs(1).control_steps(50);
+  auto task = std::make_shared<Task>(find_entry(task_registry(), "cartpole_swingup", "task"));
+  task->begin = begin_without_hope;
+  input.recipe.own_task = task;
+  EXPECT_EQ(train_agent(input).diverged, 50);
+  const auto last = lines(folder / "run").back();
+  EXPECT_FALSE(last.contains("critic_loss"));
+  EXPECT_EQ(last["test.diverged"], 2);
+  EXPECT_EQ(last["test.return_mean"], 0);
 }
 
 }  // namespace agent_training_test

@@ -96,6 +96,19 @@ TEST(AgentUpdateTest, TwoUpdatesAgreeWithPlainPyTorchInDouble) {
   EXPECT_EQ(compared, static_cast<int64_t>(known["sums"].size()));
 }
 
+TEST(AgentUpdateTest, EveryObjectiveThatARecipeMayNameTrainsTheEncoder) {
+  for (const auto& name : agent_objectives()) {
+    Agent agent(reference_networks(), AgentOptions(), objective_of(name));
+    const at::Tensor before = agent.networks()->bilinear.detach().clone();
+    AgentBatch batch = batch_of(0);
+    batch.positives = batch.positives.slice(0, 0, 1);
+    const UpdateReport report = agent.update(batch, 0);
+    EXPECT_TRUE(std::isfinite(report.contrastive_loss)) << name;
+    EXPECT_FALSE(at::equal(before, agent.networks()->bilinear)) << name;
+    EXPECT_TRUE(at::isfinite(agent.networks()->bilinear).all().item<bool>()) << name;
+  }
+}
+
 // Scores as rows: the anchor has them as its coordinates, keys are the unit vectors.
 double loss_of(const std::string& objective, const std::vector<double>& scores, const std::vector<double>& more_positives = {}) {
   const auto n = static_cast<int64_t>(scores.size());

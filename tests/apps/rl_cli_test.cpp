@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "debias/core/safetensors.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 
@@ -104,6 +105,45 @@ TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
   EXPECT_EQ(run_debias({"rl", "play", path("nowhere")}).exit, 3);
 }
 
+// A run's checkpoint, as another MuJoCo would have written it.
+void change_mujoco(const std::string& path, const std::string& version) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  auto metadata = file.metadata();
+  auto state = nlohmann::ordered_json::parse(metadata.at("debias.agent"));
+  state["mujoco"] = version;
+  metadata["debias.agent"] = state.dump();
+  std::vector<std::vector<char>> bytes;
+  std::vector<TensorBytes> tensors;
+  for (const auto& entry : file.tensors()) {
+    bytes.emplace_back(entry.end - entry.begin);
+    file.read(entry, bytes.back().data());
+    tensors.push_back({entry.name, entry.dtype, entry.shape, bytes.back().data()});
+  }
+  write_safetensors(path, tensors, metadata);
+}
+
+TEST_F(RlCommand, SaysWhereItPlaysOnAnotherMujocoThanItWasTrainedOn) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0);
+  const Words play = {"rl", "play", path("run"), "--episodes", "1", "--json"};
+  const auto same = run_debias(play);
+  ASSERT_EQ(same.exit, 0) << same.err;
+  EXPECT_EQ(times("was trained on MuJoCo", same.err), 0u) << same.err;
+  change_mujoco(path("run") + "/checkpoints/last.safetensors", "2.1.0");
+  const auto other = run_debias(play);
+  ASSERT_EQ(other.exit, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("was trained on MuJoCo 2.1.0 drawn by "));
+  const auto before = nlohmann::json::parse(same.out), after = nlohmann::json::parse(other.out);
+  EXPECT_EQ(before["trained"], (nlohmann::json{{"mujoco", before["mujoco"]}, {"renderer", before["renderer"]}}));
+  EXPECT_EQ(after["mujoco"], before["mujoco"]);
+  EXPECT_EQ(after["trained"]["mujoco"], "2.1.0");
+}
+
+TEST_F(RlCommand, RefusesASeedBelowZero) {
+  const auto found = run_debias({"rl", "play", path("none"), "--seed", "-3"});
+  EXPECT_EQ(found.exit, 2);
+  EXPECT_THAT(found.err, HasSubstr("--seed -3: give 0 or more"));
+}
+
 TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
   ASSERT_EQ(run_debias(words("a run", {"train.epochs=1"})).exit, 0);
   const std::string run = path("a run") + "/";
@@ -161,6 +201,9 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
   refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});
   refused(2, "crop 84 is larger than the pictures of 20 pixels", {"agent.crop=84"});
+  refused(2, "objective 'infonce': positives: it takes one, found 2; set positives: 1",
+          {"objective={name: infonce, positives: 2}", "--dry-run"});
+  refused(2, "drop_false_negatives needs labels", {"objective.drop_false_negatives=true"});
   EXPECT_FALSE(fs::exists(path("none")));
   const auto large =
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));

@@ -61,6 +61,18 @@ TEST_P(DmControl, StatesAreEqualAndRewardsAgree) {
   }
 }
 
+// `hashes`: of a picture of the model's state, by its pixels.
+void expect_pictures(MujocoModel& model, const nlohmann::json& hashes, size_t step) {
+  for (const auto& [pixels, hash] : hashes.items()) {
+    FrameRenderer renderer(model, std::stoll(pixels), Look::kFull);
+    std::vector<uint8_t> frame(static_cast<size_t>(3 * renderer.pixels() * renderer.pixels()));
+    renderer.draw(frame.data());
+    Sha256 found;
+    found.update(frame.data(), frame.size());
+    EXPECT_EQ(found.hex(), hash) << pixels << " pixels after " << step << " actions";
+  }
+}
+
 TEST_P(DmControl, PicturesAreEqualOnTheSameRenderer) {
   const nlohmann::json file = golden(GetParam().name);
   const EglContext context;
@@ -69,15 +81,14 @@ TEST_P(DmControl, PicturesAreEqualOnTheSameRenderer) {
   }
   MujocoModel model = make_model(GetParam());
   begin_as(model, file["first"]);
-  for (const auto& action : file["actions"]) take(model, GetParam(), action);
-  for (const auto& [pixels, hash] : file["frames"].items()) {
-    FrameRenderer renderer(model, std::stoll(pixels), Look::kFull);
-    std::vector<uint8_t> frame(static_cast<size_t>(3 * renderer.pixels() * renderer.pixels()));
-    renderer.draw(frame.data());
-    Sha256 found;
-    found.update(frame.data(), frame.size());
-    EXPECT_EQ(found.hex(), hash) << pixels << " pixels";
+  const nlohmann::json between = file.contains("frames_between") ? file["frames_between"] : nlohmann::json::object();
+  size_t step = 0;
+  for (const auto& action : file["actions"]) {
+    take(model, GetParam(), action);
+    const auto found = between.find(std::to_string(++step));  // of every 100th, in files of so many actions
+    if (found != between.end()) expect_pictures(model, *found, step);
   }
+  expect_pictures(model, file["frames"], step);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, DmControl, testing::ValuesIn(task_registry()), [](const auto& task) { return task.param.name; });

@@ -3,8 +3,8 @@
 
 It wants mujoco==2.3.7, dm_control==1.0.14 and numpy<2 (an environment of their own; scripts/check_control.sh makes one). The files of 50
 steps are tests/golden/control; DEBIAS_CONTROL_GOLDEN=OUT has control_test read others, of 1,000 steps say. Each file holds the first state,
-actions, states and rewards after each control step, and the SHA-256 of the last step's picture at 84 and 100 pixels ([3, n, n], RGB) with
-the renderer that drew it.
+actions, states and rewards after each control step, and the SHA-256 of the last step's picture at 84 and 100 pixels ([3, n, n], RGB), and
+of every 100th step's, with the renderer that drew them.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import numpy as np  # noqa: E402
 from dm_control import suite  # noqa: E402
 
 TASKS = [("finger", "spin"), ("cartpole", "swingup"), ("reacher", "easy"), ("cheetah", "run"), ("walker", "walk"), ("ball_in_cup", "catch")]
+PICTURE_EVERY = 100
 
 
 def renderer(physics):
@@ -31,9 +32,12 @@ def renderer(physics):
     return ", ".join(words)
 
 
-def picture_hash(physics, pixels):
-    frame = physics.render(height=pixels, width=pixels, camera_id=0)
-    return hashlib.sha256(np.ascontiguousarray(frame.transpose(2, 0, 1)).tobytes()).hexdigest()
+def picture_hashes(physics):
+    hashes = {}
+    for pixels in (84, 100):
+        frame = physics.render(height=pixels, width=pixels, camera_id=0)
+        hashes[str(pixels)] = hashlib.sha256(np.ascontiguousarray(frame.transpose(2, 0, 1)).tobytes()).hexdigest()
+    return hashes
 
 
 def recorded(domain, task, steps, seed):
@@ -47,15 +51,16 @@ def recorded(domain, task, steps, seed):
         "geom_pos": physics.model.geom_pos.ravel().tolist(),
     }
     draws = np.random.RandomState(seed)
-    actions, states, rewards = [], [], []
-    for _ in range(steps):
+    actions, states, rewards, between = [], [], [], {}
+    for step in range(1, steps + 1):
         action = draws.uniform(-1, 1, env.action_spec().shape).astype(np.float32)
         actions.append([float(a) for a in action])
         rewards.append(float(env.step(action).reward))
         states.append(np.concatenate([physics.data.qpos, physics.data.qvel]).tolist())
-    frames = {str(pixels): picture_hash(physics, pixels) for pixels in (84, 100)}
+        if step % PICTURE_EVERY == 0:
+            between[str(step)] = picture_hashes(physics)
     return {"task": f"{domain}_{task}", "mujoco": mujoco.__version__, "first": first, "actions": actions, "states": states,
-            "rewards": rewards, "frames": frames, "renderer": renderer(physics)}
+            "rewards": rewards, "frames": picture_hashes(physics), "frames_between": between, "renderer": renderer(physics)}
 
 
 def main():

@@ -49,6 +49,69 @@ TEST(TaskTest, WalkerRewardIsThatOfStandingTimesThatOfWalking) {
   EXPECT_NEAR(task_of("walker_walk").reward(model), 0.4122239, 1e-7);
 }
 
+double& position(MujocoModel& model, const char* joint) {
+  return model.data().qpos[model.model().jnt_qposadr[model.id(mjOBJ_JOINT, joint)]];
+}
+
+TEST(TaskTest, FingerIsPaidWhileTheSpinnerTurnsFastEnoughInOneDirection) {
+  const Task& task = task_of("finger_spin");
+  MujocoModel model = make_model(task);
+  const auto reward_at = [&](double velocity) {
+    model.data().qvel[model.model().jnt_dofadr[model.id(mjOBJ_JOINT, "hinge")]] = velocity;
+    model.forward_without_actuation();
+    return task.reward(model);
+  };
+  EXPECT_EQ(reward_at(0), 0);
+  EXPECT_EQ(reward_at(-14.99), 0);
+  EXPECT_EQ(reward_at(-15), 1);
+  EXPECT_EQ(reward_at(-40), 1);
+  EXPECT_EQ(reward_at(15), 0);
+}
+
+// The links are 0.12 long, target and tip have radii of 0.05 and 0.01.
+TEST(TaskTest, ReacherIsPaidWhileItsTipTouchesTheTarget) {
+  const Task& task = task_of("reacher_easy");
+  MujocoModel model = make_model(task);
+  const auto reward_at = [&](double shoulder, double wrist, double target_x, double target_y) {
+    position(model, "shoulder") = shoulder;
+    position(model, "wrist") = wrist;
+    double* target = model.model().geom_pos + 3 * model.id(mjOBJ_GEOM, "target");
+    target[0] = target_x;
+    target[1] = target_y;
+    model.forward_without_actuation();
+    return task.reward(model);
+  };
+  EXPECT_EQ(reward_at(0, 0, 0.24, 0), 1);
+  EXPECT_EQ(reward_at(0, 0, 0.24 - 0.059, 0), 1);
+  EXPECT_EQ(reward_at(0, 0, 0.24 - 0.061, 0), 0);
+  EXPECT_EQ(reward_at(0, 0, 0.24 - 0.045, 0.045), 0);  // 0.0636 apart
+  const double right_angle = std::acos(0.0);
+  EXPECT_EQ(reward_at(right_angle, 0, 0, 0.24), 1);
+  EXPECT_EQ(reward_at(0, right_angle, 0.12, 0.12 + 0.05), 1);
+  EXPECT_EQ(reward_at(0, right_angle, 0.12, -0.12), 0);
+}
+
+// The cup hangs at (0, 0.6) with its middle 0.05 lower, the ball at (0, 0.2): it is caught within 0.025 of the middle.
+TEST(TaskTest, BallInCupIsPaidWhileTheBallIsWithinTheCup) {
+  const Task& task = task_of("ball_in_cup_catch");
+  MujocoModel model = make_model(task);
+  const auto reward_at = [&](double cup_x, double cup_z, double ball_x, double ball_z) {
+    position(model, "cup_x") = cup_x;
+    position(model, "cup_z") = cup_z;
+    position(model, "ball_x") = ball_x;
+    position(model, "ball_z") = ball_z;
+    model.forward_without_actuation();
+    return task.reward(model);
+  };
+  EXPECT_EQ(reward_at(0, 0, 0, 0), 0);
+  EXPECT_EQ(reward_at(0, 0, 0, 0.35), 1);
+  EXPECT_EQ(reward_at(0, 0, 0.024, 0.35 - 0.024), 1);
+  EXPECT_EQ(reward_at(0, 0, 0.026, 0.35), 0);
+  EXPECT_EQ(reward_at(0, 0, 0, 0.35 + 0.026), 0);
+  EXPECT_EQ(reward_at(0.1, -0.05, 0.1, 0.3), 1);
+  EXPECT_EQ(reward_at(0.1, 0, 0, 0.35), 0);
+}
+
 TEST(TaskTest, ModelOfAnotherMassIsRefused) {
   Task task = task_of("cartpole_swingup");
   task.mass = 1.2;

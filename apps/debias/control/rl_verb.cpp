@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "debias/agent/agent_parts.h"
 #include "debias/agent/agent_recipe.h"
 #include "debias/agent/agent_training.h"
+#include "debias/control/mujoco_version.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 #include "debias/core/recipe_kind.h"
@@ -38,7 +40,7 @@ struct RlTrainArguments {
 struct RlPlayArguments {
   std::string run;
   int64_t episodes = 10;
-  int64_t seed = -1;
+  std::optional<int64_t> seed;
   std::string video;
   bool json = false;
 };
@@ -123,6 +125,7 @@ void keep_stills(const Film& film, const std::string& run, const FilmRecord& rec
 
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
+  if (arguments.seed.value_or(0) < 0) throw usage_error("rl play: --seed {}: give 0 or more, or leave it out", *arguments.seed);
   if (!arguments.video.empty()) require_film_name(arguments.video);
   const AgentRecipe recipe = played_recipe(arguments.run);
   draw_in_one_thread();
@@ -131,10 +134,19 @@ int rl_play(const RlPlayArguments& arguments) {
   if (!checkpoint) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
   use_threads(recipe.train.threads());
   EnvironmentOptions judged = environment_options(recipe, Episodes::kJudged);
-  if (arguments.seed >= 0) judged.seed = static_cast<uint64_t>(arguments.seed);
+  if (arguments.seed) judged.seed = static_cast<uint64_t>(*arguments.seed);
   EnvironmentThread environments(environment_options(recipe, Episodes::kTraining), judged);
   int64_t actions = 0;
-  environments.now([&](Environments& all) { actions = all.judged.action_count(); });
+  std::string renderer;
+  environments.now([&](Environments& all) {
+    actions = all.judged.action_count();
+    renderer = all.renderer;
+  });
+  const AgentState& trained = checkpoint->state;
+  if (trained.mujoco != mujoco_version() || trained.renderer != renderer) {
+    log->warn(fmt::format("'{}' was trained on MuJoCo {} drawn by {}, and plays on {} drawn by {}: other returns may come from that alone",
+                          arguments.run, trained.mujoco, trained.renderer, mujoco_version(), renderer));
+  }
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint->common.file);
   const bool has_video = !arguments.video.empty();
@@ -143,7 +155,7 @@ int rl_play(const RlPlayArguments& arguments) {
   if (has_video) film.write(arguments.video);
   keep_stills(film, arguments.run,
               {.checkpoint = std::filesystem::path(checkpoint->common.file.path()).filename().string(),
-               .control_steps = checkpoint->state.control_steps,
+               .control_steps = trained.control_steps,
                .seed = static_cast<int64_t>(judged.seed),
                .episode = 0,
                .episode_return = found.returns.front(),
@@ -152,18 +164,20 @@ int rl_play(const RlPlayArguments& arguments) {
   const double mean = mean_of(found.returns), deviation = deviation_of(found.returns);
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run},
-                                  {"control_steps", checkpoint->state.control_steps},
+                                  {"control_steps", trained.control_steps},
                                   {"returns", found.returns},
                                   {"return_mean", mean},
                                   {"return_std", deviation},
                                   {"diverged", found.diverged},
-                                  {"mujoco", checkpoint->state.mujoco}};
+                                  {"mujoco", mujoco_version()},
+                                  {"renderer", renderer},
+                                  {"trained", {{"mujoco", trained.mujoco}, {"renderer", trained.renderer}}}};
     if (has_video) out["video"] = arguments.video;
     print_json(out);
     return 0;
   }
   fmt::print("{} after {} control steps: return {:.1f} (sd {:.1f} of {} episodes)\n", without_control_characters(arguments.run),
-             checkpoint->state.control_steps, mean, deviation, found.returns.size());
+             trained.control_steps, mean, deviation, found.returns.size());
   if (has_video) fmt::print("{}\n", without_control_characters(arguments.video));
   return 0;
 }
