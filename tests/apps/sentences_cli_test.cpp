@@ -104,12 +104,44 @@ TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--untrained"});
   ASSERT_EQ(cheap.exit, 0) << cheap.err;
   EXPECT_THAT(cheap.out, HasSubstr("untrained), 16 dimensions, cheap"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained-cheap.json")));
   const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
   EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
   const ProcessResult failing =
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
   EXPECT_EQ(failing.exit, 1) << failing.err;
+}
+
+json judged_in(const std::string& file) { return json::parse(file_text(file)); }
+
+TEST_F(SentencesCli, KeepsEachKindOfJudgementInAFileOfItsOwn) {
+  const auto judge = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("sets")};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult found = run_debias(words);
+    EXPECT_EQ(found.exit, 0) << found.err;
+    return found.err;
+  };
+  const std::string file = path("run/evaluation/sentences.json");
+  judge({});
+  const json full = judged_in(file);
+  judge({"--cheap", "--tasks", "cr"});
+  judge({"--with", path("run"), "--tasks", "cr"});
+  judge({"--checkpoint", "previous", "--tasks", "cr"});
+  EXPECT_EQ(judged_in(file), full);
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-cheap.json"))["options"]["mode"], "cheap");
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["dimensions"], 32);
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-previous.json"))["checkpoint"], "previous.safetensors");
+  EXPECT_THAT(judge({"--tasks", "cr"}), testing::Not(HasSubstr("replaced")));
+  EXPECT_EQ(judged_in(file), full);  // the other tasks stay
+  json older = full;
+  older["epoch"] = 1;
+  write(file, older.dump());
+  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
+  EXPECT_EQ(judged_in(file)["metrics"].size(), 1u);
+  write(file, "{");
+  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is written anew"));
+  EXPECT_EQ(judged_in(file)["epoch"], 2);
 }
 
 TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {
@@ -226,8 +258,8 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
   const json told = json::parse(expanded.out)["protocols"]["sentences"];
   EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
   EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences.json")));  // the one is not lost for the other
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-cheap.json")));  // the one is not lost for the other
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded-cheap.json")));
 }
 
 TEST_F(SentencesCli, ShowsThemInAReport) {
