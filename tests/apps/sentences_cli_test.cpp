@@ -72,6 +72,17 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_EQ(record["options"]["chance"], 0.2);
 }
 
+TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
+  std::filesystem::copy(path("books"), path("mixed"), std::filesystem::copy_options::overwrite_existing);
+  write(path("mixed/short.txt"), "W1 w2.\n\nW3 w4.\n");
+  const std::string root = "root=" + path("mixed");
+  const ProcessResult trained =
+      run_debias({"train", path("small.yaml"), "data.train." + root, "data.test." + root, "train.epochs=1", "output=" + path("mixed-run")});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_EQ(times("train: 1 of 4 books have fewer than 10 sentences, and none of their 2 is read: short.txt", trained.err), 1u);
+  EXPECT_EQ(times("data.test: 1 of 4 books have fewer than 10 sentences", trained.err), 1u) << trained.err;
+}
+
 TEST_F(SentencesCli, PlansWithoutWriting) {
   const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
   ASSERT_EQ(plan.exit, 0) << plan.err;
@@ -291,6 +302,9 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   write(path("empty.txt"), "");
   write(path("latin.txt"), "w1\ncaf\xe9\n");
   write(path("noununk.txt"), "w1\nw2\n");
+  std::string words = file_text(path("vocab.txt"));  // of the same size
+  words.replace(words.find("w4\n"), 2, "v4");
+  write(path("other.txt"), words);
   std::filesystem::copy(path("run"), path("cut"),
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write(path("cut/vocabulary.txt"), "<unk>\nw1\n");
@@ -335,6 +349,12 @@ TEST_F(SentencesCli, RefusesInOneLine) {
        3,
        "line 1: the first word of a vocabulary is <unk>"},
       {{"train", path("small.yaml"), "output=" + path("x"), "train.batch_size=2"}, 2, "batch_size 2"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "train.batch_size=41"},
+       2,
+       "data.test: no book has the 41 sentences of a batch"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.test.vocabulary=" + path("other.txt")},
+       2,
+       "other.txt' has other words than that of data.train"},
       {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "protocols judge images"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
