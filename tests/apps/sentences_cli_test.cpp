@@ -253,6 +253,8 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
     good += "puma " + small_word(i) + "\n";
     bad += "lion " + small_word(i) + "\n";
   }
+  good += "puma\n";
+  bad += "lion\n";
   std::filesystem::create_directories(path("cats"));
   write(path("cats/custrev.pos"), good);
   write(path("cats/custrev.neg"), bad);
@@ -261,11 +263,14 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
   ASSERT_EQ(without.exit, 0) << without.err;
   const json blind = json::parse(without.out)["protocols"]["sentences"];
   EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
+  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
+  EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
   EXPECT_FALSE(blind["options"].contains("expand"));
   words.insert(words.end(), {"--expand", path("glove.txt")});
   const ProcessResult expanded = run_debias(words);
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
+  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));
   const json told = json::parse(expanded.out)["protocols"]["sentences"];
   EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
   EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
