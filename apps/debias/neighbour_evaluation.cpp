@@ -5,6 +5,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/evaluate/neighbour_retrieval.h"
+#include "debias/loader/sentence_batches.h"
 
 namespace debias {
 namespace {
@@ -20,6 +21,10 @@ class NeighbourEvaluation final : public TrainObserver {
       : recipe_(recipe), data_(std::move(data)), judged_(std::move(judged)), files_(recipe.output, ""), progress_(progress), log_(log) {}
 
   void before_training(const Model& model) override {
+    for (const auto& [split, sentences] : judged_) {
+      const std::string line = short_books(*sentences, recipe_.train.batch_size());
+      if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
+    }
     for (const auto& [name, value] : judge(model).metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
   }
   bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
@@ -56,22 +61,38 @@ class NeighbourEvaluation final : public TrainObserver {
   Log& log_;
 };
 
-std::shared_ptr<const Sentences> judged_sentences(const std::string& split, const Config& section, const Config& train, DataWatch& watch) {
+// Encoders know words by their numbers in training, and retrieval takes whole batches.
+void require_judgeable(const std::string& where, const Sentences& judged, const SampleTable& train, int64_t batch) {
+  const auto* trained = dynamic_cast<const Sentences*>(&train);
+  if (trained != nullptr && judged.vocabulary().words() != trained->vocabulary().words()) {
+    throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out, and it is that of training", where,
+                      judged.options().vocabulary(), trained->options().vocabulary());
+  }
+  if (longest_book(judged) < batch) {
+    throw usage_error("{}: no book has the {} sentences of a batch (train.batch_size), the longest has {}; lower it, or judge longer books",
+                      where, batch, longest_book(judged));
+  }
+}
+
+JudgedSentences judged_sentences(const std::string& split, const Config& section, const Recipe& recipe, const SampleTable& train,
+                                 DataWatch& watch) {
   if (section_name(section, "data set") != "sentences") {
     throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
   }
   Config own = section;
   for (const char* key : {"vocabulary", "lowercase", "max_tokens", "format", "encoding"}) {  // words are numbered as in training
-    const Config* given = train.find(key);
+    const Config* given = recipe.train_data.find(key);
     if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
   }
-  return std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own));
+  JudgedSentences judged = {split, std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own))};
+  require_judgeable(fmt::format("{}data.{}", section.prefix(), split), *judged.sentences, train, recipe.train.batch_size());
+  return judged;
 }
 
 }  // namespace
 
-std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, DataWatch& watch, Progress& progress,
-                                                         Log& log) {
+std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, const SampleTable& train,
+                                                         DataWatch& watch, Progress& progress, Log& log) {
   if (!recipe.evaluate.protocols().empty()) {
     throw usage_error("evaluate: protocols judge images; leave them out, and judge sentences with debias eval sentences");
   }
@@ -80,8 +101,8 @@ std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, c
   }
   std::vector<JudgedSentences> judged;
   const JudgedData data = data_of(read_recipe(resolved));
-  if (!recipe.valid_data.is_null()) judged.push_back({"valid", judged_sentences("valid", recipe.valid_data, recipe.train_data, watch)});
-  if (!recipe.test_data.is_null()) judged.push_back({"test", judged_sentences("test", recipe.test_data, recipe.train_data, watch)});
+  if (!recipe.valid_data.is_null()) judged.push_back(judged_sentences("valid", recipe.valid_data, recipe, train, watch));
+  if (!recipe.test_data.is_null()) judged.push_back(judged_sentences("test", recipe.test_data, recipe, train, watch));
   if (judged.empty()) return nullptr;
   return std::make_shared<NeighbourEvaluation>(recipe, data, std::move(judged), progress, log);
 }

@@ -11,9 +11,10 @@ namespace debias {
 
 // Every `evaluate.every` epochs, and at the end: "valid.neighbour_acc" and "test.neighbour_acc" (evaluate/neighbour_retrieval.h) in batches
 // of the recipe's batch_size, also in RUN/evaluation/neighbours.json. Before training the same of the untrained encoder is told. Null
-// without either set. Usage errors: protocols, which judge images; a `select` without a valid set; another vocabulary than in training.
-std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, DataWatch& watch, Progress& progress,
-                                                         Log& log);
+// without either set. Books with fewer sentences than a batch are left out, and named before training. Usage errors: protocols, which judge
+// images; a `select` without a valid set; another vocabulary than that of `train`, the training set; no book as long as a batch.
+std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, const SampleTable& train,
+                                                         DataWatch& watch, Progress& progress, Log& log);
 
 // The training set's words, as RUN/vocabulary.txt, where samples are sentences.
 void keep_vocabulary(TrainInput& input);

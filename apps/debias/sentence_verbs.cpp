@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <numeric>
+#include <span>
 
 #include "apps/debias/evaluation_files.h"
 #include "apps/debias/output_path.h"
@@ -52,15 +55,28 @@ std::vector<SentenceSet> read_sets(const SentenceEvalArguments& arguments, Log& 
   return sets;
 }
 
+constexpr std::array kByTask = {"C", "majority", "unknown"};  // options that have a value for each task
+
+struct JudgedTask {
+  TaskResult result;
+  int64_t unknown = 0;  // texts of which no run knows a word
+};
+
+int64_t dimensions_of(const std::vector<SentenceRun>& runs) {
+  int64_t dimensions = 0;
+  for (const auto& run : runs) dimensions += run.run.encoder->feature_dim();
+  return dimensions;
+}
+
 std::string list_of(const std::vector<double>& values) {
   std::string text;
   for (const double value : values) text += fmt::format("{}{:g}", text.empty() ? "" : " ", value);
   return text;
 }
 
-std::string table_of(const std::vector<TaskResult>& results) {
+std::string table_of(const std::vector<JudgedTask>& judged) {
   std::string table;
-  for (const TaskResult& result : results) {
+  for (const auto& [result, unknown] : judged) {
     for (const TaskScore& score : result.scores) {
       table +=
           fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} judged, commonest class {:.2f}, C {}\n", score.metric, 100 * score.value,
@@ -71,13 +87,15 @@ std::string table_of(const std::vector<TaskResult>& results) {
   return table;
 }
 
-EvaluationRecord record_of(const std::vector<TaskResult>& results, const SentenceEvalArguments& arguments, int64_t dimensions) {
+EvaluationRecord record_of(const std::vector<JudgedTask>& judged, const SentenceEvalArguments& arguments,
+                           const std::vector<SentenceRun>& runs) {
   EvaluationRecord record;
   record.protocol = "sentences";
-  record.options = {{"mode", arguments.cheap ? "cheap" : "full"}, {"dimensions", dimensions}, {"untrained", arguments.untrained}};
+  record.options = {{"mode", arguments.cheap ? "cheap" : "full"}, {"dimensions", dimensions_of(runs)}, {"untrained", arguments.untrained}};
   if (!arguments.with.empty()) record.options["with"] = arguments.with;
+  for (size_t i = 1; i < runs.size(); ++i) record.options["with_epochs"].push_back(runs[i].run.epoch);
   if (!arguments.expand.empty()) record.options["expand"] = arguments.expand;
-  for (const TaskResult& result : results) {
+  for (const auto& [result, unknown] : judged) {
     for (const TaskScore& score : result.scores) {
       record.metrics.emplace_back(score.metric, score.value);
       record.intervals[score.metric] = score.interval;
@@ -85,11 +103,77 @@ EvaluationRecord record_of(const std::vector<TaskResult>& results, const Sentenc
     record.counts.emplace_back(result.task, result.judged);
     record.options["C"][result.task] = result.C;
     record.options["majority"][result.task] = result.majority;
+    record.options["unknown"][result.task] = unknown;
   }
   return record;
 }
 
-std::vector<std::string> texts_of(const std::vector<SentenceSet>& sets) {
+// Another judgement never replaces this one: sentences-untrained-cheap.json.
+std::string kind_of(const SentenceEvalArguments& arguments, const std::string& checkpoint) {
+  std::vector<std::string> words;
+  if (arguments.untrained) words.emplace_back("untrained");
+  if (!arguments.expand.empty()) words.emplace_back("expanded");
+  if (!arguments.with.empty()) words.emplace_back("with");
+  if (arguments.cheap) words.emplace_back("cheap");
+  const std::string which = std::filesystem::path(checkpoint).stem().string();
+  if (!arguments.untrained && which != "last") words.push_back(which);
+  std::string kind;
+  for (const auto& word : words) kind += (kind.empty() ? "" : "-") + word;
+  return kind;
+}
+
+bool is_of_task(const std::string& metric, const std::string& task) { return metric.starts_with(task + "_"); }
+
+bool has_task(const EvaluationRecord& record, const std::string& task) {
+  return std::ranges::any_of(record.metrics, [&](const auto& metric) { return is_of_task(metric.first, task); });
+}
+
+void copy_task(const EvaluationRecord& from, const std::string& task, EvaluationRecord& to) {
+  for (const auto& metric : from.metrics) {
+    if (is_of_task(metric.first, task)) to.metrics.push_back(metric);
+  }
+  for (const auto& [metric, interval] : from.intervals) {
+    if (is_of_task(metric, task)) to.intervals[metric] = interval;
+  }
+  for (const auto& count : from.counts) {
+    if (count.first == task) to.counts.push_back(count);
+  }
+  for (const char* option : kByTask) {
+    const auto found = from.options.find(option);
+    if (found != from.options.end() && found->contains(task)) to.options[option][task] = found->at(task);
+  }
+}
+
+Json options_of_all_tasks(Json options) {
+  for (const char* option : kByTask) options.erase(option);
+  return options;
+}
+
+// The tasks that the file has from before stay in it where they were judged in the same way, of the same weights.
+EvaluationRecord beside_other_tasks(const std::string& path, const EvaluationRecord& record, Log& log) {
+  if (!std::filesystem::exists(path)) return record;
+  try {
+    const EvaluationRecord before = read_evaluation(path);
+    const bool alike = before.checkpoint == record.checkpoint && before.epoch == record.epoch && before.options.is_object() &&
+                       options_of_all_tasks(before.options) == options_of_all_tasks(record.options);
+    if (!alike) {
+      log.warn(fmt::format("eval: '{}' is of epoch {} or of other options; it is replaced, with all its tasks", path, before.epoch));
+      return record;
+    }
+    EvaluationRecord all = record;
+    all.metrics.clear();
+    all.counts.clear();
+    for (const auto& task : sentence_set_names()) {
+      copy_task(has_task(record, task) ? record : before, task, all);
+    }
+    return all;
+  } catch (const Error& error) {
+    log.warn(fmt::format("eval: {}: it is written anew", error.what()));
+    return record;
+  }
+}
+
+std::vector<std::string> texts_of(std::span<const SentenceSet> sets) {
   std::vector<std::string> all;
   const auto take = [&](const LabelledText& part) {
     all.insert(all.end(), part.texts.begin(), part.texts.end());
@@ -114,11 +198,23 @@ std::vector<std::string> lines_with_words(const std::string& path, const Sentenc
   return texts;
 }
 
-int64_t unknown_lines(const std::vector<std::string>& texts, const SentenceRun& run) {
-  return std::count_if(texts.begin(), texts.end(), [&](const std::string& text) {
-    const std::vector<int32_t> ids = run.ids(text);
-    return std::all_of(ids.begin(), ids.end(), [](int32_t id) { return id == 0; });
+// Of which none of the runs knows a word.
+int64_t unknown_texts(const std::vector<std::string>& texts, std::span<const SentenceRun> runs) {
+  return std::ranges::count_if(texts, [&](const std::string& text) {
+    return std::ranges::all_of(
+        runs, [&](const SentenceRun& run) { return std::ranges::all_of(run.ids(text), [](int32_t id) { return id == 0; }); });
   });
+}
+
+JudgedTask judge(const SentenceSet& set, const std::vector<SentenceRun>& runs, bool cheap, Progress& progress, Log& log) {
+  const std::vector<std::string> texts = texts_of({&set, 1});
+  const int64_t unknown = unknown_texts(texts, runs);
+  if (unknown > 0) {
+    log.warn(fmt::format("eval: {} of {} texts of '{}' have not one word that the run knows; their vectors say nothing", unknown,
+                         texts.size(), set.name));
+  }
+  const EmbedTexts embed = [&](const std::vector<std::string>& some) { return embed_with_all(runs, some, progress); };
+  return {judge_task(set, embed, cheap ? TaskMode::kCheap : TaskMode::kFull, runs.front().run.seed, progress), unknown};
 }
 
 }  // namespace
@@ -134,26 +230,20 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   const auto log = terminal_log();
   const auto progress = terminal_progress();
   const LoadedRun& first = runs.front().run;
-  int64_t dimensions = 0;
-  for (const auto& run : runs) dimensions += run.run.encoder->feature_dim();
-  const EmbedTexts embed = [&](const std::vector<std::string>& texts) { return embed_with_all(runs, texts, *progress); };
   const std::vector<SentenceSet> sets = read_sets(arguments, *log);
   if (!arguments.expand.empty()) {
     const std::vector<std::string> texts = texts_of(sets);
     for (auto& run : runs) run.expand(fmt::format("eval sentences: {}", run.run.checkpoint), arguments.expand, texts, *log);
   }
-  std::vector<TaskResult> results;
-  for (const SentenceSet& set : sets) {
-    results.push_back(judge_task(set, embed, arguments.cheap ? TaskMode::kCheap : TaskMode::kFull, first.seed, *progress));
-  }
+  std::vector<JudgedTask> judged;
+  for (const SentenceSet& set : sets) judged.push_back(judge(set, runs, arguments.cheap, *progress, *log));
   const EvaluationRecord record =
-      with_judged(record_of(results, arguments, dimensions), first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
+      with_judged(record_of(judged, arguments, runs), first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
   if (!first.folder.empty()) {
+    const EvaluationFiles files(first.folder, kind_of(arguments, first.checkpoint));
     EvaluationResult result;
-    result.record = record;
-    std::string suffix = arguments.untrained ? "untrained" : "";
-    if (!arguments.expand.empty()) suffix += suffix.empty() ? "expanded" : "-expanded";
-    EvaluationFiles(first.folder, suffix).write("sentences", result, record, Thumbnails::kKeep);
+    result.record = beside_other_tasks(files.path("sentences") + ".json", record, *log);
+    files.write("sentences", result, result.record, Thumbnails::kKeep);
   }
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", first.checkpoint}, {"epoch", record.epoch}};
@@ -161,8 +251,8 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
     print_json(out);
   } else {
     print_lines(fmt::format("{} ({}), {} dimensions{}{}\n{}", first.checkpoint,
-                            arguments.untrained ? "untrained" : fmt::format("epoch {}", first.epoch), dimensions,
-                            arguments.cheap ? ", cheap" : "", arguments.expand.empty() ? "" : ", expanded", table_of(results)));
+                            arguments.untrained ? "untrained" : fmt::format("epoch {}", first.epoch), dimensions_of(runs),
+                            arguments.cheap ? ", cheap" : "", arguments.expand.empty() ? "" : ", expanded", table_of(judged)));
   }
   if (condition) {
     for (const auto& [name, value] : metrics_of(*condition, metrics_of_record(record))) {
@@ -186,7 +276,7 @@ int embed_text(const TextEmbedArguments& arguments) {
   const auto progress = terminal_progress();
   const at::Tensor vectors = run.embed(texts, *progress).contiguous();
   write_npy(out, DType::kFloat32, {vectors.size(0), vectors.size(1)}, vectors.const_data_ptr());
-  const int64_t unknown = unknown_lines(texts, run);
+  const int64_t unknown = unknown_texts(texts, {&run, 1});
   if (unknown > 0) {
     log->warn(fmt::format("embed: {} of {} lines have not one word that the run knows; their vectors say nothing", unknown, texts.size()));
   }

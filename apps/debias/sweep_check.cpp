@@ -106,7 +106,7 @@ class SweepCheck {
     if (const auto images = std::dynamic_pointer_cast<const Dataset>(train)) {
       make_training_evaluation(recipe, resolved, images, watch, progress_, log_);
     } else {
-      make_neighbour_evaluation(recipe, resolved, watch, progress_, log_);
+      make_neighbour_evaluation(recipe, resolved, *train, watch, progress_, log_);
     }
   }
 

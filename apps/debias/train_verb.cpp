@@ -103,7 +103,7 @@ void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) 
     if (observer != nullptr) input.observers.push_back(observer);
   };
   const auto images = std::dynamic_pointer_cast<const Dataset>(input.dataset);
-  if (images == nullptr) return take(make_neighbour_evaluation(input.recipe, resolved, watch, *input.progress, *input.log));
+  if (images == nullptr) return take(make_neighbour_evaluation(input.recipe, resolved, *input.dataset, watch, *input.progress, *input.log));
   take(make_training_evaluation(input.recipe, resolved, images, watch, *input.progress, *input.log));
   take(make_option_estimates(input.recipe, images, *input.progress, *input.log));
 }

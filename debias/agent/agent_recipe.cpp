@@ -20,12 +20,6 @@ Config section(const Config& root, const char* key) {
   return node == nullptr ? Config() : *node;
 }
 
-// Scores are products of rows of any norm: they are not divided, and an estimate falls to the least positive number.
-void set_if_absent(Config& term, const ObjectiveEntry& entry, const char* option, Config value) {
-  const bool has = std::any_of(entry.options.begin(), entry.options.end(), [&](const OptionSpec& spec) { return spec.name == option; });
-  if (has && term.find(option) == nullptr) term.set(option, std::move(value));
-}
-
 bool takes_keys_without_labels(const ObjectiveEntry& entry) {
   return entry.takes_keys && entry.kind == InputKind::kPairs && !entry.needs_labels;
 }
@@ -73,8 +67,7 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
   }
   recipe.objective = term;
   recipe.objective.set("name", Config::string(entry.name));
-  set_if_absent(recipe.objective, entry, "temperature", Config::number(1));
-  set_if_absent(recipe.objective, entry, "clamp", Config::string("positive"));
+  set_product_defaults(recipe.objective, entry);
   recipe.positives = 1;
   if (const Config* positives = term.find("positives")) {
     recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");

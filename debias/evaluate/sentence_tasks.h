@@ -5,8 +5,8 @@
 //   trec                 one against the rest; ten folds of the training questions choose C; accuracy of the test questions
 //   msrp                 features |u - v| and u v of a pair; ten folds choose C by F1; accuracy and F1 of the test pairs
 //
-// `cheap`: C is chosen on one tenth of a training part, in place of ten folds. Orders are drawn by our own generator: folds are not those of
-// numpy's shuffles.
+// `cheap`: C is chosen on one tenth of a training part, in place of ten folds. Orders are drawn by our own generator from the seed given: folds
+// are not those of numpy's shuffles.
 #pragma once
 
 #include <ATen/core/Tensor.h>

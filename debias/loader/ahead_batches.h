@@ -38,6 +38,7 @@ class AheadBatches final : public BatchSource {
   std::string what() const override { return source_->what(); }
   const SampleTable& samples() const override { return source_->samples(); }
   int64_t batches_per_epoch() const override { return source_->batches_per_epoch(); }
+  std::vector<std::string> notes() const override { return source_->notes(); }
   void start(int64_t epoch, int64_t first = 0) override;
   const Batch* next() override;
   double seconds_waited() const override { return source_->seconds_waited(); }

@@ -22,7 +22,8 @@ class BatchSource {
 
   virtual std::string what() const = 0;  // what one waits for, in a word for the log: "views"
   virtual const SampleTable& samples() const = 0;
-  virtual int64_t batches_per_epoch() const = 0;  // at least 1
+  virtual int64_t batches_per_epoch() const = 0;                 // at least 1
+  virtual std::vector<std::string> notes() const { return {}; }  // lines that warn of samples that no batch has
 
   // Starts an epoch at batch `first`; stops whatever was under way.
   virtual void start(int64_t epoch, int64_t first = 0) = 0;

@@ -23,6 +23,28 @@ at::Tensor padded_ids(const std::vector<std::span<const int32_t>>& sentences) {
   return ids;
 }
 
+int64_t longest_book(const Sentences& sentences) {
+  int64_t longest = 0;
+  for (const auto& book : sentences.books()) longest = std::max(longest, book.end - book.first);
+  return longest;
+}
+
+std::string short_books(const Sentences& sentences, int64_t shortest_batch) {
+  constexpr int64_t kNamed = 3;
+  const std::vector<std::string> files = sentences.files();
+  int64_t books = 0, left_out = 0;
+  std::string names;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& book = sentences.books()[i];
+    if (book.end - book.first >= shortest_batch) continue;
+    left_out += book.end - book.first;
+    if (books++ < kNamed) names += (names.empty() ? "" : ", ") + files[i];
+  }
+  if (books == 0) return "";
+  return fmt::format("{} of {} books have fewer than {} sentences, and none of their {} is read: {}{}", books, files.size(), shortest_batch,
+                     left_out, names, books > kNamed ? ", ..." : "");
+}
+
 SentenceBatches::SentenceBatches(std::shared_ptr<const Sentences> sentences, const SentenceBatchOptions& options)
     : sentences_(std::move(sentences)), options_(options) {
   const int64_t B = options.batch_size();
@@ -30,18 +52,24 @@ SentenceBatches::SentenceBatches(std::shared_ptr<const Sentences> sentences, con
     throw usage_error("train: batch_size {}: a sentence needs its neighbours and one other in its batch; give at least {}", B,
                       options.least());
   }
-  int64_t longest = 0;
   for (const auto& book : sentences_->books()) {
-    longest = std::max(longest, book.end - book.first);
     for (int64_t first = book.first; first < book.end; first += B) {
       const int64_t end = std::min(first + B, book.end);
-      if (end - first < (options.drop_last() ? B : options.least())) continue;
+      if (end - first < shortest()) continue;
       starts_.emplace_back(first, end);
     }
   }
   if (starts_.empty()) {
-    throw usage_error("train: batch_size {}: no book has as many sentences, the longest has {}; lower it, or drop_last: false", B, longest);
+    throw usage_error("train: batch_size {}: no book has {} sentences, the longest has {}; {}", B,
+                      options.drop_last() ? "as many" : fmt::format("the {} that a batch needs", options.least()),
+                      longest_book(*sentences_), options.drop_last() ? "lower it, or drop_last: false" : "give longer books");
   }
+}
+
+std::vector<std::string> SentenceBatches::notes() const {
+  const std::string line = short_books(*sentences_, shortest());
+  if (line.empty()) return {};
+  return {fmt::format("train: {}{}", line, options_.drop_last() ? "; a smaller batch_size or drop_last: false reads them" : "")};
 }
 
 void SentenceBatches::start(int64_t epoch, int64_t first) {

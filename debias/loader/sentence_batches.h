@@ -40,10 +40,13 @@ class SentenceBatches final : public BatchSource {
   std::string what() const override { return "sentences"; }
   const SampleTable& samples() const override { return *sentences_; }
   int64_t batches_per_epoch() const override { return static_cast<int64_t>(starts_.size()); }
+  std::vector<std::string> notes() const override;  // books that are too short
   void start(int64_t epoch, int64_t first = 0) override;
   const Batch* next() override;
 
  private:
+  int64_t shortest() const { return options_.drop_last() ? options_.batch_size() : options_.least(); }  // batch
+
   std::shared_ptr<const Sentences> sentences_;
   SentenceBatchOptions options_;
   std::vector<std::pair<int64_t, int64_t>> starts_;  // first sentence of each batch, and the one after its last
@@ -51,6 +54,11 @@ class SentenceBatches final : public BatchSource {
   Batch batch_;
   int64_t epoch_ = 0, next_ = 0;
 };
+
+int64_t longest_book(const Sentences& sentences);  // in sentences
+
+// One line that counts and names the books of fewer sentences, of which there is no batch; "" where there are none.
+std::string short_books(const Sentences& sentences, int64_t shortest_batch);
 
 // Rows of word ids, and -1 behind them, as encoders of sentences take them. A data error for a row without a word.
 at::Tensor padded_ids(const std::vector<std::span<const int32_t>>& sentences);

@@ -99,6 +99,10 @@ struct ObjectiveEntry {
 
 const std::vector<ObjectiveEntry>& objective_registry();
 
+// For scores that are products of rows of any norm: where a term says nothing, they are not divided (temperature 1), and an estimate falls to
+// the least positive number (clamp positive).
+void set_product_defaults(Config& term, const ObjectiveEntry& entry);
+
 // Whether the fused engine computes the objective with its default options: tried on a few rows.
 bool has_fused_engine(const ObjectiveEntry& entry);
 

@@ -1,5 +1,8 @@
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "debias/losses/bayesian.h"
 #include "debias/losses/bias_balanced.h"
 #include "debias/losses/biascon.h"
@@ -44,6 +47,13 @@ const std::vector<ObjectiveEntry>& objective_registry() {
       generalized_cross_entropy_entry(),
   };
   return registry;
+}
+
+void set_product_defaults(Config& term, const ObjectiveEntry& entry) {
+  for (const auto& [option, value] : {std::pair{"temperature", Config::number(1)}, std::pair{"clamp", Config::string("positive")}}) {
+    const bool has = std::ranges::any_of(entry.options, [name = option](const OptionSpec& spec) { return spec.name == name; });
+    if (has && term.find(option) == nullptr) term.set(option, value);
+  }
 }
 
 bool has_fused_engine(const ObjectiveEntry& entry) {

@@ -70,6 +70,7 @@ int place_of(const Key& key) {
 
 std::string heading_of(const Key& key) {
   const std::string split = split_of(key.metric).split;
+  if (split.empty() && !key.data.empty()) return "sentences, " + key.data;  // tasks: untrained-cheap
   const std::string own = split.empty() ? "training" : split;
   return key.data.empty() ? own : fmt::format("{} of {}", own, key.data);
 }

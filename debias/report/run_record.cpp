@@ -84,7 +84,7 @@ void note_versions(RunRecord& run, const std::string& debias_version) {
 
 void note_judgements(RunRecord& run) {
   for (const auto& record : run.evaluations) {
-    if (record.epoch < 0 || record.epoch == run.epochs_done) continue;
+    if (record.epoch < 0 || record.epoch == run.epochs_done || record.has_option("untrained", true)) continue;
     run.notes.push_back(fmt::format("{} judged epoch {}, training has come to epoch {}", fs::path(record.path).filename().string(),
                                     record.epoch, run.epochs_done));
   }

@@ -35,15 +35,30 @@ double selected_epoch(const RunRecord& run) {
   return epoch;
 }
 
+// Which of a run's numbers a table takes.
+struct Reading {
+  bool selected = false;  // those of the epoch that `select` chose, else of the last
+  bool cheap = false;     // of sentence tasks those of --cheap, else of the whole protocol; one is never taken for the other
+};
+
+// Whether a file speaks of the run alone, and of nothing but what it was trained on: not of another data set, the untrained encoder, several
+// runs' vectors together or words from a file.
+bool is_own(const EvaluationRecord& record, const Reading& reading) {
+  if (record.protocol != "sentences") return record.data.empty();
+  const bool other = record.has_option("untrained", true) || record.options.contains("with") || record.options.contains("expand");
+  return !other && record.has_option("mode", "cheap") == reading.cheap;
+}
+
 // Of an epoch line, else of what `debias eval` has left of that epoch; NaN where neither has it.
-double value_at(const RunRecord& run, const std::string& metric, double epoch) {
+double value_at(const RunRecord& run, const std::string& metric, const Reading& reading) {
+  const double epoch = reading.selected ? selected_epoch(run) : static_cast<double>(run.epochs);
   if (const auto curve = run.history.by_epoch.find(metric); curve != run.history.by_epoch.end()) {
     for (size_t i = curve->second.x.size(); i-- > 0;) {
       if (curve->second.x[i] == epoch && !std::isnan(curve->second.y[i])) return curve->second.y[i];
     }
   }
   for (const auto& record : run.evaluations) {
-    const double* value = record.data.empty() && static_cast<double>(record.epoch) == epoch ? record.metric(metric) : nullptr;
+    const double* value = is_own(record, reading) && static_cast<double>(record.epoch) == epoch ? record.metric(metric) : nullptr;
     if (value != nullptr) return *value;
   }
   return kNoValue;
@@ -72,6 +87,7 @@ std::vector<std::string> names_of_all(const ComparedRuns& compared) {
   for (const RunRecord* run : runs_in(compared)) {
     for (const auto& [name, curve] : run->history.by_epoch) names.insert(name);
     for (const auto& record : run->evaluations) {
+      if (!is_own(record, {.cheap = false}) && !is_own(record, {.cheap = true})) continue;
       for (const auto& metric : record.metrics) names.insert(metric.first);
     }
   }
@@ -123,12 +139,12 @@ double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
 }
 
 // With the values of the first metric that a run of the row has.
-TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const std::vector<std::string>& metrics, bool selected) {
+TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const std::vector<std::string>& metrics, const Reading& reading) {
   TableRow found{row.label, row.variant, row.grid, "", {}, {}, seed_interval({}), mean_minutes(compared, row), std::nullopt};
   for (const auto& metric : metrics) {
     for (const size_t number : row.runs) {
       const RunRecord& run = compared.runs[number];
-      const double value = value_at(run, metric, selected ? selected_epoch(run) : static_cast<double>(run.epochs));
+      const double value = value_at(run, metric, reading);
       if (std::isnan(value)) continue;
       found.metric = metric;
       found.seeds.push_back(run.seed());
@@ -144,6 +160,41 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
     found.task = text_at_path(first.config, {"environment", "task"});
   }
   return found;
+}
+
+std::vector<TableRow> table_rows(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading) {
+  std::vector<TableRow> rows;
+  for (const auto& row : compared.rows) rows.push_back(table_row(compared, row, metrics, reading));
+  return rows;
+}
+
+bool has_values(const std::vector<TableRow>& rows) {
+  return std::ranges::any_of(rows, [](const TableRow& row) { return !row.values.empty(); });
+}
+
+// Runs that have a number read in the other way alone.
+int64_t runs_read_otherwise(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading,
+                            const Reading& other) {
+  const auto has = [&](const RunRecord* run, const Reading& how) {
+    return std::ranges::any_of(metrics, [&](const auto& metric) { return !std::isnan(value_at(*run, metric, how)); });
+  };
+  return std::ranges::count_if(runs_in(compared), [&](const RunRecord* run) { return !has(run, reading) && has(run, other); });
+}
+
+// The whole protocol's numbers; those of --cheap where no run has others, and it is said.
+std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, bool selected,
+                                        std::vector<std::string>& notes) {
+  const Reading whole = {selected, false}, cheap = {selected, true};
+  std::vector<TableRow> rows = table_rows(compared, metrics, whole);
+  const int64_t left_out = runs_read_otherwise(compared, metrics, whole, cheap);
+  if (left_out == 0) return rows;
+  if (has_values(rows)) {
+    notes.push_back(
+        fmt::format("{} runs were judged with --cheap alone and are left out: their numbers do not compare with the others'", left_out));
+    return rows;
+  }
+  notes.push_back("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds");
+  return table_rows(compared, metrics, cheap);
 }
 
 // Over the seeds that both rows have; of means of different seeds where these are too few to tell a spread.
@@ -284,15 +335,14 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   table.unit = compared.titles->unit(metrics.front());
   table.selected = chooses_epochs(compared, options.epoch);
   table.epoch = epoch_words(compared, table.selected);
-  for (const auto& row : compared.rows) table.rows.push_back(table_row(compared, row, metrics, table.selected));
-  const bool any = std::ranges::any_of(table.rows, [](const TableRow& row) { return !row.values.empty(); });
+  table.notes = compared.notes;
+  table.rows = rows_judged_alike(compared, metrics, table.selected, table.notes);
   const auto names = names_of_all(compared);
-  if (!any && !names.empty()) {
+  if (!has_values(table.rows) && !names.empty()) {
     throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metrics.front(), names));
   }
   table.differences = differences_of(table.rows, options.against, *compared.titles);
   table.ordering = ordering_of(table.rows, *compared.titles);
-  table.notes = compared.notes;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& metric = table.rows[i].metric;
     if (!is_chosen_by_test(compared, compared.rows[i], metric)) continue;

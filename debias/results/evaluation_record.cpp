@@ -146,6 +146,11 @@ const double* EvaluationRecord::metric(const std::string& name) const {
   return found == metrics.end() ? nullptr : &found->second;
 }
 
+bool EvaluationRecord::has_option(const std::string& name, const Json& value) const {
+  const auto found = options.find(name);
+  return found != options.end() && *found == value;
+}
+
 std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
   if (!aligned) return label == bias;
   const auto found = std::ranges::find(aligned->biases_of_class, table.labels[label], &BiasesOfClass::value_type::first);

@@ -105,6 +105,7 @@ struct EvaluationRecord {
   std::string data;                           // the other data set's name; empty for the run's own
 
   const double* metric(const std::string& name) const;  // null where there is none
+  bool has_option(const std::string& name, const Json& value) const;
   // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
   // number. None where no bias value goes with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;

@@ -4,9 +4,11 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 
 #include "debias/core/file_error.h"
+#include "debias/text/characters.h"
 #include "debias/text/text_lines.h"
 
 namespace debias {
@@ -17,9 +19,12 @@ using Names = std::vector<std::string>;
 
 constexpr std::string_view kPairHeader = "Quality\t";
 
+// Without the spaces at its ends, U+00A0 among them: a tokeniser sees no word in them, and a line of nothing else is a blank one.
 std::string trimmed(std::string_view line) {
-  const size_t begin = line.find_first_not_of(" \t"), end = line.find_last_not_of(" \t");
-  return begin == std::string_view::npos ? "" : std::string(line.substr(begin, end - begin + 1));
+  const std::u32string text = characters(line);
+  const auto begin = std::find_if_not(text.begin(), text.end(), is_space);
+  const auto end = std::find_if_not(text.rbegin(), std::make_reverse_iterator(begin), is_space).base();
+  return utf8(std::u32string(begin, end));
 }
 
 // The first of `names` that is in the root or a folder of it; empty where none is.

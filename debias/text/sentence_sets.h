@@ -1,7 +1,7 @@
 // The six sentence sets that sentence vectors are judged by, in their published files and encodings.
 //
 //   mr     rt-polarity.pos, rt-polarity.neg        a sentence a line, Windows-1252
-//   cr     custrev.pos, custrev.neg                blank lines are left out
+//   cr     custrev.pos, custrev.neg                blank lines are left out, here and above, and those of other spaces (U+00A0)
 //   subj   subj.subjective, subj.objective
 //   mpqa   mpqa.pos, mpqa.neg
 //   trec   TREC.train, TREC.test (or train_5500.label, TREC_10.label)   "COARSE:fine words of the question"

@@ -62,17 +62,21 @@ bool is_abbreviation(const Text& text, size_t at) {
   return std::find(kAbbreviations.begin(), kAbbreviations.end(), View(word)) != kAbbreviations.end();
 }
 
-// The end of the sentence whose last sign is at `at`, or npos.
-size_t sentence_end(const Text& text, size_t at) {
+// Behind the signs that begin at `at`: those that end a sentence, with quotes and brackets that close.
+size_t signs_end(const Text& text, size_t at) {
   size_t end = at + 1;
   while (end < text.size() && (ends(text[end]) || closes(text[end]))) ++end;
-  if (end >= text.size() || text[end] != U' ') return Text::npos;
+  return end;
+}
+
+// Whether the signs from `at` to `end` end a sentence.
+bool ends_sentence(const Text& text, size_t at, size_t end) {
+  if (end >= text.size() || text[end] != U' ') return false;
   size_t next = end + 1;
   const bool quoted = next < text.size() && opens(text[next]);
   while (next < text.size() && (opens(text[next]) || text[next] == U' ')) ++next;
   const bool begins = quoted || (next < text.size() && is_upper(text[next]));
-  if (!begins || (text[at] == U'.' && end == at + 1 && is_abbreviation(text, at))) return Text::npos;
-  return end;
+  return begins && !(text[at] == U'.' && end == at + 1 && is_abbreviation(text, at));
 }
 
 }  // namespace
@@ -84,8 +88,11 @@ std::vector<std::string> split_sentences(std::string_view paragraph) {
   size_t begin = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     if (!ends(text[i])) continue;
-    const size_t end = sentence_end(text, i);
-    if (end == Text::npos) continue;
+    const size_t end = signs_end(text, i);
+    if (!ends_sentence(text, i, end)) {
+      i = end - 1;  // what holds of the first of several signs holds of all: a text of signs alone is read once
+      continue;
+    }
     sentences.push_back(utf8(View(text).substr(begin, end - begin)));
     begin = i = end + 1;
   }

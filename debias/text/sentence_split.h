@@ -1,8 +1,9 @@
 // Sentences of running text: paragraphs of wrapped lines, as books come from Project Gutenberg.
 //
 // Lines of a paragraph (a blank line ends one) are joined. A sentence ends after . ! or ? (quotes and brackets may follow) where a space and
-// then a capital or an opening quote come, but not after titles (Mr. Mrs. Dr. St. Esq. and their like) or initials. Left out: `_` of
-// emphasis, headings (CHAPTER n, and lines of capitals or numbers alone), rows of signs without a letter.
+// then a capital, an opening quote or an opening bracket come, but not after titles (Mr. Mrs. Dr. St. Esq. and their like) or initials. Left
+// out: `_` of emphasis, and paragraphs that are headings (CHAPTER n, capitals or numbers alone) or rows of signs without a letter. Capitals
+// with a quotation mark or an apostrophe are a sentence.
 #pragma once
 
 #include <functional>

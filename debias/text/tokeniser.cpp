@@ -48,7 +48,16 @@ void pad_runs(Text& text, char32_t of, size_t least) {
 
 // From the left, none overlapping another.
 void replace_all(Text& text, View what, View with) {
-  for (size_t at = text.find(what); at != Text::npos; at = text.find(what, at + with.size())) text.replace(at, what.size(), with);
+  size_t at = text.find(what);
+  if (at == Text::npos) return;
+  Text out;
+  size_t done = 0;
+  for (; at != Text::npos; at = text.find(what, done)) {
+    out.append(text, done, at - done).append(with);
+    done = at + what.size();
+  }
+  out.append(text, done);
+  text = std::move(out);
 }
 
 // \b of Python's re before position `at`.

@@ -155,7 +155,8 @@ struct MethodEntry {
   std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
   // The networks of the judged model and those that the optimizers train beside it.
   std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
-  bool gives_keys = false;  // so that one view of an image is enough for objectives that take them
+  bool scores_products = false;  // of rows of any norm: terms have the defaults of set_product_defaults()
+  bool gives_keys = false;       // so that one view of an image is enough for objectives that take them
   std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };
   std::function<std::unique_ptr<Method>(const Recipe& recipe, const SampleTable& dataset, MethodParts parts)> make;
   std::function<Config(const Config& section)> resolved;

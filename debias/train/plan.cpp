@@ -92,6 +92,7 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.checkpoint_bytes = state_bytes(parts);
   plan.groups = drawn_groups(input.recipe, *input.dataset);
   plan.undrawn = undrawn_groups(input.recipe, *input.dataset);
+  for (const auto& line : parts.source->notes()) plan.undrawn.push_back(line);
   return plan;
 }
 

@@ -72,7 +72,7 @@ void require_sentence_terms(const Recipe& recipe, const SampleTable& samples, co
       throw usage_error("{}method 'quick_thoughts': scores are of vectors of any length, so '{}' needs clamp: positive", where,
                         term.label());
     }
-    if (!is("drop_false_negatives", "false") || !is("base_temperature", "none")) {
+    if (!is("drop_false_negatives", "false") || !is("base_temperature", "none") || !is("aggregation", "grouping")) {
       throw usage_error("{}method 'quick_thoughts': '{}' takes temperature{} alone", where, term.label(),
                         term.name() == "infonce" ? "" : ", tau_plus and clamp");
     }
@@ -159,6 +159,7 @@ MethodEntry quick_thoughts_entry() {
   entry.batches = batches_of_sentences;
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
+  entry.scores_products = true;
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<QuickThoughts>(quick_thoughts_options(recipe.method), std::move(parts));
   };

@@ -3,6 +3,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
+#include "debias/train/method.h"
 
 namespace debias {
 namespace {
@@ -74,6 +75,7 @@ TermRecipe read_term(const Config& item, const Recipe& recipe) {
   term.section = section_map(item);
   term.name = section_name(term.section, "objective");
   const auto& entry = find_entry(objective_registry(), term.name, "objective", term.section.prefix());
+  if (method_of(recipe).scores_products) set_product_defaults(term.section, entry);
   for (const auto& [key, value] : term.section.entries()) {
     if (!value.is_map()) continue;
     if (is_option_source(value)) {
@@ -157,8 +159,8 @@ Recipe read_recipe(const Config& root) {
   recipe.head = section_map(optional(root, "head"));
   recipe.train = TrainOptions::table().read(optional(root, "train"), "train");
   read_classifier(optional(root, "classifier"), recipe);
-  read_objective(required(root, "objective"), recipe);
   recipe.method = section_map(optional(root, "method"));
+  read_objective(required(root, "objective"), recipe);
   recipe.sampler = section_map(optional(root, "sampler"));
   recipe.optimizer = section_map(optional(root, "optimizer"));
   if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});

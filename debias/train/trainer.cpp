@@ -95,6 +95,7 @@ class Run {
                       *recipe_.train.micro_batch(), recipe_.train.batch_size()));
     }
     for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log_.warn(line);
+    for (const auto& line : parts_.source->notes()) log_.warn(line);
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
     if (!ranks_.is_alone()) log_.note(fmt::format("{} processes share each batch", ranks_.size()));
     last_checkpoint_ = Clock::now();

@@ -90,7 +90,7 @@ struct TrainPlan {
   int64_t peak_bytes = 0;  // of the process, after the trial steps
   int64_t checkpoint_bytes = 0;
   std::vector<DrawnGroup> groups;    // where the recipe has a sampler
-  std::vector<std::string> undrawn;  // undrawn_groups()
+  std::vector<std::string> undrawn;  // undrawn_groups(), and the notes of the batches source
 };
 TrainPlan plan_training(const TrainInput& input);
 

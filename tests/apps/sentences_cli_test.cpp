@@ -72,6 +72,17 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_EQ(record["options"]["chance"], 0.2);
 }
 
+TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
+  std::filesystem::copy(path("books"), path("mixed"), std::filesystem::copy_options::overwrite_existing);
+  write(path("mixed/short.txt"), "W1 w2.\n\nW3 w4.\n");
+  const std::string root = "root=" + path("mixed");
+  const ProcessResult trained =
+      run_debias({"train", path("small.yaml"), "data.train." + root, "data.test." + root, "train.epochs=1", "output=" + path("mixed-run")});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_EQ(times("train: 1 of 4 books have fewer than 10 sentences, and none of their 2 is read: short.txt", trained.err), 1u);
+  EXPECT_EQ(times("data.test: 1 of 4 books have fewer than 10 sentences", trained.err), 1u) << trained.err;
+}
+
 TEST_F(SentencesCli, PlansWithoutWriting) {
   const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
   ASSERT_EQ(plan.exit, 0) << plan.err;
@@ -104,12 +115,44 @@ TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--untrained"});
   ASSERT_EQ(cheap.exit, 0) << cheap.err;
   EXPECT_THAT(cheap.out, HasSubstr("untrained), 16 dimensions, cheap"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained-cheap.json")));
   const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
   EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
   const ProcessResult failing =
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
   EXPECT_EQ(failing.exit, 1) << failing.err;
+}
+
+json judged_in(const std::string& file) { return json::parse(file_text(file)); }
+
+TEST_F(SentencesCli, KeepsEachKindOfJudgementInAFileOfItsOwn) {
+  const auto judge = [](std::vector<std::string> more) {
+    std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("sets")};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult found = run_debias(words);
+    EXPECT_EQ(found.exit, 0) << found.err;
+    return found.err;
+  };
+  const std::string file = path("run/evaluation/sentences.json");
+  judge({});
+  const json full = judged_in(file);
+  judge({"--cheap", "--tasks", "cr"});
+  judge({"--with", path("run"), "--tasks", "cr"});
+  judge({"--checkpoint", "previous", "--tasks", "cr"});
+  EXPECT_EQ(judged_in(file), full);
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-cheap.json"))["options"]["mode"], "cheap");
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["dimensions"], 32);
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-previous.json"))["checkpoint"], "previous.safetensors");
+  EXPECT_THAT(judge({"--tasks", "cr"}), testing::Not(HasSubstr("replaced")));
+  EXPECT_EQ(judged_in(file), full);  // the other tasks stay
+  json older = full;
+  older["epoch"] = 1;
+  write(file, older.dump());
+  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
+  EXPECT_EQ(judged_in(file)["metrics"].size(), 1u);
+  write(file, "{");
+  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is written anew"));
+  EXPECT_EQ(judged_in(file)["epoch"], 2);
 }
 
 TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {
@@ -210,6 +253,8 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
     good += "puma " + small_word(i) + "\n";
     bad += "lion " + small_word(i) + "\n";
   }
+  good += "puma\n";
+  bad += "lion\n";
   std::filesystem::create_directories(path("cats"));
   write(path("cats/custrev.pos"), good);
   write(path("cats/custrev.neg"), bad);
@@ -218,16 +263,19 @@ TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
   ASSERT_EQ(without.exit, 0) << without.err;
   const json blind = json::parse(without.out)["protocols"]["sentences"];
   EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
+  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
+  EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
   EXPECT_FALSE(blind["options"].contains("expand"));
   words.insert(words.end(), {"--expand", path("glove.txt")});
   const ProcessResult expanded = run_debias(words);
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
+  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));
   const json told = json::parse(expanded.out)["protocols"]["sentences"];
   EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
   EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences.json")));  // the one is not lost for the other
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-cheap.json")));  // the one is not lost for the other
+  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded-cheap.json")));
 }
 
 TEST_F(SentencesCli, ShowsThemInAReport) {
@@ -259,6 +307,9 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   write(path("empty.txt"), "");
   write(path("latin.txt"), "w1\ncaf\xe9\n");
   write(path("noununk.txt"), "w1\nw2\n");
+  std::string words = file_text(path("vocab.txt"));  // of the same size
+  words.replace(words.find("w4\n"), 2, "v4");
+  write(path("other.txt"), words);
   std::filesystem::copy(path("run"), path("cut"),
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write(path("cut/vocabulary.txt"), "<unk>\nw1\n");
@@ -303,6 +354,12 @@ TEST_F(SentencesCli, RefusesInOneLine) {
        3,
        "line 1: the first word of a vocabulary is <unk>"},
       {{"train", path("small.yaml"), "output=" + path("x"), "train.batch_size=2"}, 2, "batch_size 2"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "train.batch_size=41"},
+       2,
+       "data.test: no book has the 41 sentences of a batch"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.test.vocabulary=" + path("other.txt")},
+       2,
+       "other.txt' has other words than that of data.train"},
       {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "protocols judge images"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},

@@ -12,8 +12,9 @@ namespace debias {
 namespace sentence_batches_test {
 
 struct Made {
-  Made() {
+  explicit Made(const std::string& last_book = "") {
     write_small_corpus(folder.path());
+    if (!last_book.empty()) std::ofstream(folder / "books/9.txt") << last_book;
     sentences =
         std::make_shared<Sentences>(SentencesOptions::table().read(parse_yaml(small_corpus_section(folder.path()), "r"), "x", {"name"}));
   }
@@ -74,6 +75,19 @@ TEST(SentenceBatches, PadWordsAndShareRows) {
     EXPECT_EQ(rows.size(0), rank == 0 ? 3 : 4);
     EXPECT_TRUE(rows.equal(words.slice(0, own->first_row, own->first_row + rows.size(0)).slice(1, 0, rows.size(1))));
   }
+}
+
+TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
+  EXPECT_TRUE(SentenceBatches(Made().sentences, SentenceBatchOptions().batch_size(40)).notes().empty());
+  const Made made("W1 w2.\n\nW3 w4.\n");
+  const auto whole = SentenceBatchOptions().batch_size(16);
+  EXPECT_THAT(SentenceBatches(made.sentences, whole).notes(),
+              testing::ElementsAre("train: 1 of 4 books have fewer than 16 sentences, and none of their 2 is read: 9.txt; a smaller "
+                                   "batch_size or drop_last: false reads them"));
+  EXPECT_THAT(SentenceBatches(made.sentences, SentenceBatchOptions(whole).drop_last(false)).notes(),
+              testing::ElementsAre("train: 1 of 4 books have fewer than 3 sentences, and none of their 2 is read: 9.txt"));
+  EXPECT_EQ(short_books(*made.sentences, 41),
+            "4 of 4 books have fewer than 41 sentences, and none of their 122 is read: 0.txt, 1.txt, 2.txt, ...");
 }
 
 TEST(SentenceBatches, RefuseBatchesWithoutNeighbours) {

@@ -97,6 +97,14 @@ TEST(RunRecord, SaysWhenAnEarlierEpochWasJudged) {
   EXPECT_THAT(read_run(folder / "run", kProgram).notes, ElementsAre("groups.json judged epoch 3, training has come to epoch 4"));
 }
 
+TEST(RunRecord, SaysNothingOfTheEpochOfAnUntrainedEncoder) {
+  const TemporaryFolder folder;
+  write_run(folder / "run", {.epochs = 4, .epochs_done = 4});
+  write_text(folder / "run/evaluation/sentences-untrained.json",
+             R"({"protocol": "sentences", "metrics": {"mr_acc": 0.6}, "options": {"untrained": true}, "epoch": 0})");
+  EXPECT_TRUE(read_run(folder / "run", kProgram).notes.empty());
+}
+
 TEST(RunRecord, RefusesWhatIsNoRunFolder) {
   const TemporaryFolder folder;
   EXPECT_EQ(data_error_of(folder / "nowhere"),

@@ -301,6 +301,33 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
                          HasSubstr(",0.248413771"), HasSubstr(",0.9,0.01,Table 3\n")));
 }
 
+TEST_F(SeedTables, OfSentenceTasksTakeTheWholeProtocolOrWithANoteTheCheapOne) {
+  two_settings();
+  const auto judge = [&](const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
+    write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
+               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
+  };
+  const SeedTableOptions mr = of_metrics({"mr_acc"});
+  for (const auto& run : plan_.runs) {
+    judge(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
+    judge(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
+    judge(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
+  }
+  EXPECT_THAT(refusal(mr), HasSubstr("no run has 'mr_acc'"));
+  for (const auto& run : plan_.runs) judge(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
+  const SeedTable cheap = table(mr);
+  EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
+  EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("judged with --cheap")));
+  for (size_t i = 0; i < 2; ++i) judge(plan_.runs[i], "", R"({"mode": "full", "untrained": false})", 0.7);
+  const SeedTable whole = table(mr);
+  EXPECT_THAT(whole.rows[0].values, ElementsAre(0.7, 0.7));
+  EXPECT_TRUE(whole.rows[1].values.empty());
+  EXPECT_THAT(whole.notes, ElementsAre(HasSubstr("4 runs were judged with --cheap alone and are left out")));
+  for (const auto& run : plan_.runs) judge(run, "", R"({"mode": "full", "untrained": false})", 0.7);
+  EXPECT_THAT(table(mr).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
+  EXPECT_TRUE(table(mr).notes.empty());
+}
+
 TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
   for (const char* variant : {"a", "b"}) {
     for (const char* size : {"16", "64", "256"}) add({.variant = variant, .size = size, .seed = "1", .accuracy = 0.5, .published = 0.7});

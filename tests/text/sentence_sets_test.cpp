@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 TEST(SentenceSets, ReadsTwoClassesInWindows1252) {
   const TemporaryFolder folder;
-  write_file(folder / "rt-polarity.pos", "a fine caf\xe9 \n\n good \n");
+  write_file(folder / "rt-polarity.pos", "a fine caf\xe9 \n\n\xa0\n\xa0good \n");  // \xa0 alone is a blank line
   write_file(folder / "rt-polarity.neg", "dull \x85\n");
   const SentenceSet set = *read_sentence_set("mr", folder.path());
   EXPECT_THAT(set.train.texts, ElementsAre("a fine café", "good", "dull …"));
@@ -57,11 +57,15 @@ TEST(SentenceSets, RefusesBadFilesByTheirLine) {
   write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\nno label here\n");
   write_file(folder / "TREC.test", "NUM:date When ?\n");
   EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.train: line 3: expected COARSE:fine"));
+  write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind \xa0\n");
+  EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.train: line 2: expected COARSE:fine"));
   write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\n");
   EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is none of the training questions'"));
   write_file(folder / "msr_paraphrase_test.txt", "1\t7\t8\tx\ty\n");
   write_file(folder / "msr_paraphrase_train.txt", "Quality\tx\n1\t7\t8\tx\ty\n2\t7\t8\tx\ty\n");
   EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 3: quality \"2\" is not 0 or 1"));
+  write_file(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\t\u00a0\n");
+  EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 1: an empty sentence"));
   write_file(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\n");
   EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("line 1: 4 fields between tabs, expected 5"));
   write_file(folder / "msr_paraphrase_train.txt", "1\t7\t8\tx\xff\ty\n");

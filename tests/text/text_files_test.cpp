@@ -99,6 +99,19 @@ TEST(SentenceSplit, GivesNothingOfBlankText) {
   EXPECT_THAT(split_sentences("so do I. Then he left"), ElementsAre("so do I.", "Then he left"));
 }
 
+// Each would take minutes if every sign were looked at from every other.
+TEST(SentenceSplit, ReadsAMegabyteOfSigns) {
+  const std::string dots(1 << 20, '.');
+  EXPECT_THAT(split_sentences("a" + dots), ElementsAre("a" + dots));
+  EXPECT_THAT(split_sentences("a" + dots + " b"), ElementsAre("a" + dots + " b"));
+  EXPECT_THAT(split_sentences("a" + dots + "\" B."), ElementsAre("a" + dots + "\"", "B."));
+}
+
+TEST(SentenceSplit, TakesSeveralSignsTogether) {
+  EXPECT_THAT(split_sentences("What?! No... he said. \"Well.\") J. Poe? yes?.\" So J.. So"),
+              ElementsAre("What?!", "No... he said.", "\"Well.\")", "J. Poe? yes?.\"", "So J..", "So"));
+}
+
 TEST(Vocabulary, HasTheCommonestWordsFirst) {
   WordCounter counter;
   counter.add({"b", "a", "c", "b", "a", "d"});

@@ -66,6 +66,18 @@ TEST(Tokeniser, GivesNoEmptyWords) {
   EXPECT_THAT(tokenise("'"), ElementsAre("'"));
 }
 
+// It would take minutes if each mark moved all that is behind it.
+TEST(Tokeniser, ReadsAMegabyteOfQuotationMarks) {
+  constexpr size_t kMarks = 1 << 20;
+  const auto words = tokenise(std::string(kMarks, '"'));
+  ASSERT_EQ(words.size(), kMarks);
+  EXPECT_EQ(words[0], "``");
+  EXPECT_EQ(words[1], "``");  // it stands behind a space now
+  EXPECT_TRUE(std::all_of(words.begin() + 2, words.end(), [](const std::string& word) { return word == "''"; }));
+  EXPECT_EQ(tokenise(std::string(kMarks, '\'')).size(), kMarks / 2);
+  EXPECT_EQ(tokenise(std::string(kMarks, '`')).size(), kMarks / 2);
+}
+
 uint32_t hash_of(const std::vector<std::string>& words) {
   uint32_t value = 0x811c9dc5;
   for (const auto& word : words) {

@@ -116,6 +116,18 @@ TEST(QuickThoughts, ResolvedRecipeIsARecipeThatResolvesToItself) {
   EXPECT_EQ(resolve_recipe(read_recipe(once), *input.dataset).to_yaml(), once.to_yaml());
 }
 
+TEST(QuickThoughts, DoesNotDivideScoresWhereARecipeSaysNothing) {
+  const auto resolved = [](const std::string& objective) {
+    SmallRun small("{name: bag_of_words, features: 6}", objective);
+    const TrainInput input = input_for(small.root);
+    return resolve_recipe(input.recipe, *input.dataset).find("objective")->to_yaml();
+  };
+  EXPECT_EQ(resolved("infonce"), resolved(kBiased));
+  EXPECT_EQ(resolved("{name: debiased_negatives, tau_plus: 0.01}"), resolved(kDebiased));
+  EXPECT_THAT(resolved("infonce"), HasSubstr("temperature: 1"));
+  EXPECT_THAT(resolved("{name: infonce, temperature: 0.5}"), HasSubstr("temperature: 0.5"));
+}
+
 std::string refusal_of(const std::vector<std::string>& words, const char* objective = kBiased) {
   SmallRun small("{name: bag_of_words, features: 6}", objective);
   for (const auto& word : words) small.root.assign(word);
@@ -140,7 +152,9 @@ TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
   EXPECT_THAT(refusal_of({"data.train={name: glyphs}"}), HasSubstr("data set 'glyphs' has none"));
   EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("objective 'supcon' does not"));
   EXPECT_THAT(refusal_of({"objective={name: unbiased}"}), HasSubstr("needs labels"));
-  EXPECT_THAT(refusal_of({"objective={name: debiased_negatives}"}), HasSubstr("needs clamp: positive"));
+  EXPECT_THAT(refusal_of({"objective={name: debiased_negatives, clamp: floor}"}), HasSubstr("needs clamp: positive"));
+  EXPECT_THAT(refusal_of({"objective={name: debiased_negatives, aggregation: pairs}"}),
+              HasSubstr("takes temperature, tau_plus and clamp alone"));
   EXPECT_THAT(refusal_of({"method=simclr"}), HasSubstr("needs an encoder of images, 'bag_of_words' is one of sentences"));
   EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
 }
