@@ -170,8 +170,8 @@ TEST_F(RankRuns, OfABatchScriptAreOneProcess) {
 
 class Disturbed : public RankRuns {};
 
-Background::Variables at_port(const char* rank, int port) {
-  return {{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
+Background::Variables at_port(const char* rank, int port, const char* size = "2") {
+  return {{"RANK", rank}, {"WORLD_SIZE", size}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
 }
 
 TEST_F(Disturbed, AKilledRankIsNamedAndTheRunGoesOn) {
@@ -228,6 +228,29 @@ TEST_F(Disturbed, AMissingRankIsNamed) {
 
 TEST_F(Disturbed, AMissingLeaderIsNamed) {
   expect_complaint(run_with(at_port("1", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 0 did not answer within 2 s");
+}
+
+TEST_F(Disturbed, AllThatCameAreToldWhoDidNot) {
+  const int port = free_port();
+  const auto words = command("run", {"train.rank_timeout=15"});
+  Background first(words, at_port("0", port, "3"));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  Background second(words, at_port("1", port, "3"));
+  for (const auto& result : {first.wait(), second.wait()}) expect_complaint(result, 5, "rank 0 of 3: rendezvous: rank 2 of 3 did not come");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+// Rank 0 has the port, of which c10d asks without a limit of time.
+TEST_F(Disturbed, AStoppedLeaderAtWhichTheyMeetIsNamedAfterTheTimeout) {
+  const int port = free_port();
+  const auto words = endless("run", {"train.rank_timeout=10"});
+  Background first(words, at_port("0", port)), second(words, at_port("1", port));
+  ASSERT_TRUE(trains("run")) << first.err() << second.err();
+  kill(first.id(), SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  expect_complaint(second.wait(), 5, "rank 0 of 2, at which the processes meet, does not answer any more");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  expect_resumable("run");
 }
 
 // This program as a later version, by its text in the file.
