@@ -61,20 +61,19 @@ void read_master(Rendezvous& rendezvous) {
 }  // namespace
 
 std::optional<RankStart> rank_start(const RankArguments& arguments) {
+  RankStart start;
+  if (!arguments.rendezvous.empty()) read_rendezvous(arguments.rendezvous, start.rendezvous);
   for (const auto& names : kStarters) {
     const auto place = place_in(names);
     if (!place) continue;
     if (place->size == 1) return std::nullopt;
-    RankStart start;
     start.place = *place;
     if (arguments.rendezvous.empty()) {
-      read_master(start.rendezvous);
-    } else {
-      read_rendezvous(arguments.rendezvous, start.rendezvous);
-    }
-    if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
       // A batch script has the variables of the tasks that it may start, and is none of them.
       if (names.leaves_halves && value_of("SLURM_STEP_NUM_TASKS").empty()) return std::nullopt;
+      read_master(start.rendezvous);
+    }
+    if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
       throw usage_error(
           "{} says that this is one of {} processes, and not where they meet; give --rendezvous HOST:PORT of rank 0's machine, or "
           "--rendezvous file:PATH in a folder that all see",
@@ -88,7 +87,10 @@ std::optional<RankStart> rank_start(const RankArguments& arguments) {
     }
     return start;
   }
-  return std::nullopt;
+  if (arguments.rendezvous.empty()) return std::nullopt;
+  throw usage_error(
+      "--rendezvous: nothing says which of several processes this is; set RANK and WORLD_SIZE, start it by torchrun, mpirun or srun, or "
+      "leave --rendezvous out");
 }
 
 }  // namespace debias

@@ -113,6 +113,15 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
 
+TEST_F(RankRuns, AreRefusedAPlaceToMeetWhereNobodyIsMet) {
+  expect_complaint(run_debias(training("run", {"--rendezvous", "127.0.0.1:29500"})), 2, "--rendezvous: nothing says which of several");
+  expect_complaint(run_debias(training("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
+  expect_complaint(run_debias(training("run", {"--ranks", "2", "--rendezvous", "127.0.0.1:29500"})), 2, "leave --rendezvous out");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+  const auto alone = run_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}, command("run", {"--rendezvous", "127.0.0.1:29500", "train.epochs=1"}));
+  EXPECT_EQ(alone.exit, 0) << alone.err;  // of a script that starts any number
+}
+
 TEST_F(RankRuns, AreRefusedAPortInUse) {
   const int listener = socket(AF_INET6, SOCK_STREAM, 0);
   sockaddr_in6 address{};
@@ -164,8 +173,14 @@ TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
 }
 
 TEST_F(RankRuns, OfABatchScriptAreOneProcess) {
-  const auto result = run_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}}, command("run", {"train.epochs=1"}));
+  Background::Variables script = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}};
+  const auto result = run_with(script, command("run", {"train.epochs=1"}));
   EXPECT_EQ(result.exit, 0) << result.err;
+  script.insert({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}});  // for the tasks that it will start
+  const auto exported = run_with(script, command("exported", {"train.epochs=1"}));
+  EXPECT_EQ(exported.exit, 0) << exported.err;
+  script["SLURM_STEP_NUM_TASKS"] = "4";
+  expect_complaint(run_with(script, command("task", {"train.rank_timeout=2"})), 5, "ranks 1, 2, 3 of 4 did not come");
 }
 
 class Disturbed : public RankRuns {};
