@@ -10,14 +10,14 @@ namespace debias {
 namespace {
 
 struct StarterVariables {
-  const char *starter, *rank, *size, *local_rank, *local_size;
+  const char *starter, *rank, *size, *local_rank;
   bool leaves_halves;  // sets one of the two for processes that are alone, too
 };
 
 constexpr std::array<StarterVariables, 3> kStarters = {{
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", false},
-    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", false},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_TASKS_PER_NODE", true},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", false},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", false},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", true},
 }};
 
 std::string value_of(const char* variable) {
@@ -31,13 +31,6 @@ int64_t number_of(const char* variable, const std::string& text, int64_t least, 
   throw usage_error("{} is '{}', which is no number from {} to {}", variable, text, least, most);
 }
 
-// "4(x2),3" of SLURM: 4.
-int64_t leading_number(const char* variable) {
-  const std::string text = value_of(variable);
-  const size_t end = text.find_first_not_of("0123456789");
-  return text.empty() || end == 0 ? 1 : number_of(variable, text.substr(0, end), 1, 1 << 20);
-}
-
 std::optional<Place> place_in(const StarterVariables& names) {
   const std::string rank = value_of(names.rank), size = value_of(names.size);
   if (rank.empty() && size.empty()) return std::nullopt;
@@ -49,9 +42,8 @@ std::optional<Place> place_in(const StarterVariables& names) {
   Place place;
   place.size = number_of(names.size, size, 1, 1 << 20);
   place.rank = number_of(names.rank, rank, 0, place.size - 1);
-  place.local_size = std::min(place.size, leading_number(names.local_size));
   const std::string local_rank = value_of(names.local_rank);
-  place.local_rank = local_rank.empty() ? 0 : number_of(names.local_rank, local_rank, 0, place.size - 1);
+  place.local_rank = local_rank.empty() ? -1 : number_of(names.local_rank, local_rank, 0, place.size - 1);
   return place;
 }
 
@@ -69,20 +61,19 @@ void read_master(Rendezvous& rendezvous) {
 }  // namespace
 
 std::optional<RankStart> rank_start(const RankArguments& arguments) {
+  RankStart start;
+  if (!arguments.rendezvous.empty()) read_rendezvous(arguments.rendezvous, start.rendezvous);
   for (const auto& names : kStarters) {
     const auto place = place_in(names);
     if (!place) continue;
     if (place->size == 1) return std::nullopt;
-    RankStart start;
     start.place = *place;
     if (arguments.rendezvous.empty()) {
-      read_master(start.rendezvous);
-    } else {
-      read_rendezvous(arguments.rendezvous, start.rendezvous);
-    }
-    if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
       // A batch script has the variables of the tasks that it may start, and is none of them.
       if (names.leaves_halves && value_of("SLURM_STEP_NUM_TASKS").empty()) return std::nullopt;
+      read_master(start.rendezvous);
+    }
+    if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
       throw usage_error(
           "{} says that this is one of {} processes, and not where they meet; give --rendezvous HOST:PORT of rank 0's machine, or "
           "--rendezvous file:PATH in a folder that all see",
@@ -96,7 +87,10 @@ std::optional<RankStart> rank_start(const RankArguments& arguments) {
     }
     return start;
   }
-  return std::nullopt;
+  if (arguments.rendezvous.empty()) return std::nullopt;
+  throw usage_error(
+      "--rendezvous: nothing says which of several processes this is; set RANK and WORLD_SIZE, start it by torchrun, mpirun or srun, or "
+      "leave --rendezvous out");
 }
 
 }  // namespace debias

@@ -20,7 +20,7 @@ struct RankStart {
 };
 
 // None where the environment names no other process. Usage errors: of two variables that belong together one is set, a rank that is none,
-// no place to meet.
+// no place to meet, or one and nobody to be met.
 std::optional<RankStart> rank_start(const RankArguments& arguments);
 
 // Set for processes that rank_launcher.h starts: it says what went wrong, once.

@@ -176,8 +176,12 @@ int run_train(const TrainArguments& arguments) {
     throw usage_error("train: '{}' is the recipe of an agent; run debias rl train with it", arguments.recipe);
   }
   input.recipe = read_recipe(config);
-  const auto start = rank_start(arguments.meeting);
   const bool is_launched = std::getenv(kLauncherVariable) != nullptr;
+  if (!is_launched && arguments.ranks > 1 && !arguments.meeting.rendezvous.empty()) {
+    throw usage_error("train: --ranks {} starts all processes and opens the port at which they meet; leave --rendezvous out",
+                      arguments.ranks);
+  }
+  const auto start = rank_start(arguments.meeting);
   if (start && !is_launched && arguments.ranks > 1) {
     throw usage_error("train: --ranks {} and an environment that says this is rank {} of {}; leave --ranks out", arguments.ranks,
                       start->place.rank, start->place.size);

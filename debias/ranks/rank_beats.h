@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -11,7 +13,7 @@
 
 namespace debias {
 
-// Says that a process is alive, in a thread and over a connection of its own.
+// Says that a process is alive, in a thread and over a connection of its own. A thread that the store keeps waiting is left behind.
 class RankBeats {
  public:
   RankBeats(const StorePointer& store, std::string key, std::chrono::milliseconds interval);
@@ -20,14 +22,18 @@ class RankBeats {
   RankBeats& operator=(const RankBeats&) = delete;
 
  private:
-  void beat();
+  struct State {
+    StorePointer store;
+    std::string key;
+    std::chrono::milliseconds interval;
+    std::mutex mutex;
+    std::condition_variable over;
+    bool is_over = false;
+  };
+  static void beat(State& state);
 
-  StorePointer store_;
-  std::string key_;
-  std::chrono::milliseconds interval_;
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool is_over_ = false;
+  std::shared_ptr<State> state_;
+  std::future<void> ended_;
   std::thread thread_;
 };
 

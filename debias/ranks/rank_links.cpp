@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
+#include <climits>
 #include <ctime>
+#include <fstream>
+#include <numeric>
 
 namespace debias {
 namespace {
@@ -17,6 +21,16 @@ constexpr milliseconds kBeat{500}, kBeatInFile{2000};  // a file keeps every bea
 constexpr int64_t kBeatsOfLife = 3;                    // that a rank gives while another gives none, which is then lost
 
 bool is_this_machine(const std::string& host) { return host == "localhost" || host.starts_with("127."); }
+
+// Two of one name differ in their kernels' starts.
+std::string this_machine() {
+  char name[HOST_NAME_MAX + 1] = {};
+  static_cast<void>(gethostname(name, sizeof name - 1));
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string start;
+  std::getline(file, start);
+  return fmt::format("{} {}", name, start);
+}
 
 std::string named(const std::vector<int64_t>& ranks, int64_t size) {
   if (ranks.size() == 1) return fmt::format("rank {} of {}", ranks.front(), size);
@@ -54,15 +68,36 @@ RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
     : place(where), rendezvous(meeting), beat(meeting.file.empty() ? kBeat : kBeatInFile), store(open_store(meeting, where)) {
   try {
     meet();
+    find_neighbours();
     connect();
     await_connected();
+    set_patience(rendezvous.step);
+    have_met = true;
   } catch (const RankLost&) {
+    leave();
     throw;
   } catch (const Error& error) {
-    const RankFailure own = {place.rank, error.kind(), error.what()};
-    put_first(*store, kFailureKey, failure_text(own));
-    throw told(own, place.size);
+    tell(error);
+    leave();
+    throw told({place.rank, error.kind(), error.what()}, place.size);
+  } catch (const std::exception& error) {  // the process that has the store is gone
+    const RankLost gone = lost("meeting the other processes", error.what());
+    leave();
+    throw gone;
   }
+}
+
+// The others wait for this one.
+void RankLinks::tell(const Error& error) {
+  try {
+    put_first(*store, kFailureKey, failure_text({place.rank, error.kind(), error.what()}));
+  } catch (const std::exception&) {  // the process that has the store is gone
+  }
+}
+
+// Threads have one store among them, of which each question is answered.
+void RankLinks::set_patience(milliseconds patience) {
+  if (rendezvous.threads == nullptr) store->setTimeout(patience);
 }
 
 void RankLinks::meet() {
@@ -74,11 +109,28 @@ void RankLinks::meet() {
   if (place.rank == 0) put(*store, "size", std::to_string(place.size));
   beats = std::make_unique<RankBeats>(store, key_of("beats", place.rank), beat);
   await_all("joined");
+  put(*store, key_of("host", place.rank), rendezvous.machine.empty() ? this_machine() : rendezvous.machine);
   put(*store, key_of("ready", place.rank), "");
   await_all("ready");
 }
 
-RankLinks::~RankLinks() {
+// The ranks of one machine, in their order: what no variable says of them.
+void RankLinks::find_neighbours() {
+  const auto host_of = [this](int64_t rank) { return find(*store, key_of("host", rank)).value_or(""); };
+  const std::string own = host_of(place.rank);
+  int64_t before = 0;
+  place.local_size = 0;
+  for (int64_t rank = 0; rank < place.size; ++rank) {
+    if (host_of(rank) != own) continue;
+    ++place.local_size;
+    if (rank < place.rank) ++before;
+  }
+  if (place.local_rank < 0) place.local_rank = before;
+}
+
+RankLinks::~RankLinks() { leave(); }
+
+void RankLinks::leave() {
   beats.reset();
   try {
     put(*store, key_of("left", place.rank), "");
@@ -158,10 +210,7 @@ void RankLinks::await_connected() {
 // The others wait for this one, and are told.
 RankLost RankLinks::not_connected(const std::string& reason) {
   RankLost error = lost("connecting the processes", reason);
-  try {
-    put_first(*store, kFailureKey, failure_text({place.rank, error.kind(), error.what()}));
-  } catch (const std::exception&) {  // the process that has the store is gone
-  }
+  tell(error);
   return error;
 }
 
@@ -173,13 +222,16 @@ std::vector<int64_t> RankLinks::beats_of_all() const {
 
 RankLost RankLinks::lost(const std::string& what, const std::string& reason) {
   for (auto& group : groups) group.reset();  // so that the others' exchanges end, too
+  set_patience(kBeat);                       // or the one that has the store is waited for once more
   try {
     return diagnosis(what, reason);
   } catch (const std::exception&) {
     return RankLost(ErrorKind::kResource, fmt::format("{} ended: rank 0 of {}, at which the processes meet, does not answer any more; {}",
-                                                      what, place.size, kGoOn));
+                                                      what, place.size, advice()));
   }
 }
+
+const char* RankLinks::advice() const { return have_met ? kGoOn : "nothing was begun: start all of them again"; }
 
 RankLost RankLinks::diagnosis(const std::string& what, const std::string& reason) {
   const std::vector<int64_t> before = beats_of_all();
@@ -202,16 +254,20 @@ RankLost RankLinks::diagnosis(const std::string& what, const std::string& reason
   }
   if (silent.empty()) {
     return RankLost(ErrorKind::kResource, fmt::format("{} failed, and all {} processes are alive ({}); {}", what, place.size,
-                                                      reason.substr(0, reason.find('\n')), kGoOn));
+                                                      reason.substr(0, reason.find('\n')), advice()));
   }
   return RankLost(ErrorKind::kResource, fmt::format("{} ended: {} does not answer any more (killed, stopped or cut off); {}", what,
-                                                    named(silent, place.size), kGoOn));
+                                                    named(silent, place.size), advice()));
 }
 
-// The port goes with this process: the others must have read what they need.
+// The port goes with this process: the others that came must have read what they need.
 void RankLinks::await_leaving() const {
+  const auto is_there = [this](int64_t rank) { return store->check({key_of("joined", rank)}) && !store->check({key_of("left", rank)}); };
+  std::vector<int64_t> ranks(place.size);
+  std::iota(ranks.begin(), ranks.end(), 0);
   Nap nap;
-  for (const auto end = Clock::now() + kLookAround * beat; Clock::now() < end && !those_without("left").empty(); nap.take()) {
+  for (const auto end = Clock::now() + kLookAround * beat; Clock::now() < end; nap.take()) {
+    if (std::none_of(ranks.begin(), ranks.end(), is_there)) return;
   }
 }
 

@@ -64,10 +64,16 @@ struct RankLinks {
   std::array<c10::intrusive_ptr<Gloo>, kChannels> groups;
   std::array<Traffic, kChannels> traffic;
   int64_t sayings = 0;
+  bool have_met = false;
 
  private:
   static double cpu_seconds_now();
   void meet();
+  void find_neighbours();
+  void leave();
+  void tell(const Error& error);
+  void set_patience(std::chrono::milliseconds patience);
+  const char* advice() const;
   void connect();
   void await_connected();
   RankLost not_connected(const std::string& reason);

@@ -25,7 +25,9 @@ const Ranks& Ranks::alone() {
 }
 
 Ranks::Ranks(const Place& place, const Rendezvous& rendezvous) : place_(place) {
-  if (!is_alone()) links_ = std::make_unique<RankLinks>(place, rendezvous);
+  if (is_alone()) return;
+  links_ = std::make_unique<RankLinks>(place, rendezvous);
+  place_ = links_->place;
 }
 
 int64_t Ranks::cpus() const { return std::max<int64_t>(1, available_cpus() / place_.local_size); }
@@ -165,8 +167,12 @@ Error Ranks::failed(const Error& error) const {
 
 RankLost Ranks::told_failure() const {
   Nap nap;
-  for (const auto end = Clock::now() + RankLinks::kLookAround * links_->beat; Clock::now() < end; nap.take()) {
-    if (const auto failure = read_failure(*links_->store)) return RankLinks::told(*failure, size());
+  try {
+    for (const auto end = Clock::now() + RankLinks::kLookAround * links_->beat; Clock::now() < end; nap.take()) {
+      if (const auto failure = read_failure(*links_->store)) return RankLinks::told(*failure, size());
+    }
+  } catch (const std::exception& error) {
+    return links_->lost("asking which of them failed", error.what());
   }
   return RankLost(ErrorKind::kFailure, fmt::format("one of {} processes failed, and did not say why; {}", size(), RankLinks::kGoOn));
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "debias/core/config.h"
+#include "debias/ranks/bounded_store.h"
 #include "debias/ranks/store.h"
 
 namespace debias {
@@ -31,8 +32,9 @@ c10::intrusive_ptr<c10d::TCPStore> open_port(const std::string& host, uint16_t p
   options.isServer = serves;
   options.waitWorkers = false;
   options.timeout = timeout;
+  const auto open = [host, options] { return c10::make_intrusive<c10d::TCPStore>(host, options); };
   try {
-    return c10::make_intrusive<c10d::TCPStore>(host, options);
+    return serves ? open() : within(timeout + kStorePatience, open);
   } catch (const std::exception& error) {
     const std::string text = error.what();
     if (serves && (has_words(text, "EADDRINUSE") || has_words(text, "in use"))) {
@@ -83,7 +85,7 @@ StorePointer open_store(const Rendezvous& rendezvous, const Place& place) {
   } else if (!rendezvous.file.empty()) {
     store = open_file(rendezvous.file, place);
   } else {
-    store = open_port(rendezvous.host, rendezvous.port, rendezvous.serves, rendezvous.setup);
+    store = c10::make_intrusive<BoundedStore>(open_port(rendezvous.host, rendezvous.port, rendezvous.serves, rendezvous.setup));
   }
   store->setTimeout(rendezvous.setup);
   return c10::make_intrusive<c10d::PrefixStore>("debias/" + rendezvous.round, store);

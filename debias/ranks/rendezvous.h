@@ -13,7 +13,7 @@ namespace debias {
 
 struct Place {
   int64_t rank = 0, size = 1;              // of all processes
-  int64_t local_rank = 0, local_size = 1;  // of those on this machine
+  int64_t local_rank = 0, local_size = 1;  // of those on this machine, which is found when they meet; -1: so is the rank
 };
 
 class Meeting;  // a store that threads of one process share, for tests
@@ -25,6 +25,7 @@ struct Rendezvous {
   std::string file;     // in a folder that all machines see; must not exist before
   std::shared_ptr<Meeting> threads;
   std::string interface;                                      // of the network, "eth0"; empty: that of the machine's name
+  std::string machine;                                        // that this process is on; empty: as it is called
   std::string round = "0";                                    // of restarts that find the keys of the one before in the store
   std::chrono::milliseconds setup = std::chrono::minutes(5);  // until all have come
   std::chrono::milliseconds step = std::chrono::minutes(10);  // until an exchange of a step ends

@@ -64,6 +64,18 @@ def gather(tensor, group=None):
 
 _OF_THE_BATCH = ("labels", "bias_labels", "weights", "ids", "positives")
 _TYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # of Fibonacci hashing
+_ROWS = "rows of "
+
+
+def _rows_of(what):
+    return _ROWS + what
+
+
+# What each process tells the others of its inputs, a number for each.
+_FIELDS = ("refused", "samples", "dimensions", "width", "views", "type", *map(_rows_of, _OF_THE_BATCH),
+           *(f"`{what}`" for what in _OF_THE_BATCH), "type of weights", "positives of a sample", "number of keys", "keys",
+           "number of key_labels", "key_labels", "number of key_ids", "key_ids")
 
 
 def _fingerprint(keys):
@@ -74,36 +86,95 @@ def _fingerprint(keys):
     return [len(keys), int((rows * torch.arange(1, rows.shape[1] + 1, device=rows.device)).sum().cpu().view(torch.int64))]
 
 
-def _header(z, given):
+def _fingerprint_of_integers(values):
+    """Of what belongs to a queue: all of it, each place with a factor of its own."""
+    if values is None:
+        return [0, 0]
+    factors = torch.arange(1, len(values) + 1, device=values.device) * _GOLDEN
+    return [len(values), int((values * ((factors ^ (factors >> 32)) * _GOLDEN)).sum())]
+
+
+def _type(name, what, tensor):
+    if tensor.dtype not in _TYPES:
+        raise ValueError(f"{name}: {what}: expected one of {', '.join(str(one).removeprefix('torch.') for one in _TYPES)}, found "
+                         f"{str(tensor.dtype).removeprefix('torch.')}")
+    return _TYPES.index(tensor.dtype)
+
+
+def _require_rows(name, z, given):
+    if z.dim() not in (2, 3):
+        raise ValueError(f"{name}: expected rows [samples, ...] of 2 or 3 dimensions, found shape {list(z.shape)}")
+    for what, most in (("weights", (1, 2)), ("keys", (2,))):
+        if given[what] is not None and given[what].dim() not in most:
+            raise ValueError(f"{name}: {what}: expected {max(most)} dimensions, found shape {list(given[what].shape)}")
+
+
+def _header(name, z, given):
+    _require_rows(name, z, given)
+    rows = lambda tensor: -1 if tensor is None else len(tensor)
     width = lambda tensor: 0 if tensor is None else 1 + (tensor.shape[-1] if tensor.dim() > 1 else 0)
-    fields = {"samples": len(z), "dimensions": z.dim(), "width": z.shape[-1], "views": z.shape[1] if z.dim() == 3 else 1,
-              "type": _TYPES.index(z.dtype)}
+    fields = {"refused": 0, "samples": len(z), "dimensions": z.dim(), "width": z.shape[-1], "views": z.shape[1] if z.dim() == 3 else 1,
+              "type": _type(name, "embeddings", z)}
+    fields.update({_rows_of(what): rows(given[what]) for what in _OF_THE_BATCH})
     fields.update({f"`{what}`": width(given[what]) for what in _OF_THE_BATCH})
+    fields["type of weights"] = 0 if given["weights"] is None else _type(name, "weights", given["weights"])
     fields["positives of a sample"] = 0 if given["positives"] is None else given["positives"].shape[1]
     fields["number of keys"], fields["keys"] = _fingerprint(given["keys"])
-    return fields
+    for what in ("key_labels", "key_ids"):
+        fields[f"number of {what}"], fields[what] = _fingerprint_of_integers(given[what])
+    return [fields[field] for field in _FIELDS]
 
 
-def _refuse_differences(name, fields, headers):
-    for place, field in enumerate(fields):
+def _refuse_lengths(name, headers):
+    """Of all processes, so that all refuse: what is filled up to the length of others would be of class 0."""
+    for what in _OF_THE_BATCH:
+        samples, found = headers[:, _FIELDS.index("samples")], headers[:, _FIELDS.index(_rows_of(what))]
+        wrong = ((found >= 0) & (found != samples)).nonzero()
+        if len(wrong):
+            rank = int(wrong[0])
+            raise ValueError(f"{name}: gather_distributed: {what} of rank {rank}: expected {int(samples[rank])}, one for each of its samples, "
+                             f"found {int(found[rank])}")
+
+
+def _refuse_differences(name, headers):
+    for place, field in enumerate(_FIELDS):
         found = headers[:, place]
-        if field == "samples" or bool((found == found[0]).all()):
+        if field == "samples" or field.startswith(_ROWS) or bool((found == found[0]).all()):
             continue
         rank = int((found != found[0]).nonzero()[0])
-        if field == "keys":
-            raise ValueError(f"{name}: gather_distributed: the keys of rank {rank} are not those of rank 0; a queue has to be the same in every "
-                             "process, so give it what debias.gather returns")
-        what = "not the same" if field == "type" else f"{int(found[rank])} and {int(found[0])}"
+        if field in ("keys", "key_labels", "key_ids"):
+            raise ValueError(f"{name}: gather_distributed: the {field} of rank {rank} are not those of rank 0; a queue has to be the same in "
+                             "every process, so give it what debias.gather returns")
+        what = "not the same" if field.startswith("type") else f"{int(found[rank])} and {int(found[0])}"
         raise ValueError(f"{name}: gather_distributed: {field} of rank {rank} and of rank 0 differ ({what}); give all processes the same kinds "
                          "of input")
 
 
-def batch_of_all(name, z, given):
-    """z and the inputs that belong to its samples, of all processes. Keys are a queue that is the same everywhere."""
+def _device(views):
+    given = views[0] if len(views) == 1 and isinstance(views[0], (tuple, list)) else views
+    return next((view.device for view in given if isinstance(view, torch.Tensor)), torch.device("cpu"))
+
+
+def batch_of_all(name, views, inputs):
+    """What `inputs` returns, z and the inputs that belong to its samples, of all processes. Keys are a queue that is the same everywhere.
+
+    What is wrong with the inputs of one is told to all, who refuse it too: they would wait for it in vain.
+    """
     if _world() == 1:
-        return z, given
-    fields = _header(z, given)
-    headers = torch.stack(_all(torch.tensor(list(fields.values()), device=z.device), None)).cpu()
-    _refuse_differences(name, fields, headers)
-    shares = headers[:, 0].tolist()
+        return inputs()
+    refusal = None
+    try:
+        z, given = inputs()
+        own = _header(name, z, given)
+    except Exception as error:
+        refusal, own = error, [1] + [0] * (len(_FIELDS) - 1)
+    headers = torch.stack(_all(torch.tensor(own, device=_device(views)), None)).cpu()
+    if refusal is not None:
+        raise refusal
+    if bool(headers[:, 0].any()):
+        rank = int(headers[:, 0].nonzero()[0])
+        raise ValueError(f"{name}: gather_distributed: rank {rank} refused what it was given; its own error says why")
+    _refuse_lengths(name, headers)
+    _refuse_differences(name, headers)
+    shares = headers[:, _FIELDS.index("samples")].tolist()
     return _of_all(z, shares, None), {**given, **{what: _of_all(given[what], shares, None) for what in _OF_THE_BATCH}}

@@ -138,16 +138,19 @@ class Objective(torch.nn.Module):
         changed = {key: getattr(self, key) for key in ("reduction", "gather_distributed") if getattr(self, key) != _COMMON[key][0]}
         return ", ".join(f"{key}={value}" for key, value in {**options, **changed}.items())
 
-    def _evaluate(self, z, labels=None, bias_labels=None, weights=None, prior=None, ids=None, keys=None, key_labels=None, key_ids=None,
-                  positives=None, temperature=None):
+    def _evaluate(self, views, labels=None, bias_labels=None, weights=None, prior=None, ids=None, keys=None, key_labels=None, key_ids=None,
+                  temperature=None):
         name = type(self).__name__
-        integers = lambda value, what: _inputs.integers(name, value, what, z)
-        given = {"labels": integers(labels, "labels"), "bias_labels": integers(bias_labels, "bias_labels"),
-                 "weights": _inputs.numbers(name, weights, "weights", z), "prior": _inputs.numbers(name, prior, "prior", z),
-                 "ids": integers(ids, "ids"), "keys": keys if keys is None else _inputs.embeddings(name, keys, "keys"),
-                 "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
-        if self.gather_distributed:
-            z, given = batch_of_all(name, z, given)
+
+        def inputs():
+            z, positives = self._rows(views, keys)
+            integers = lambda value, what: _inputs.integers(name, value, what, z)
+            return z, {"labels": integers(labels, "labels"), "bias_labels": integers(bias_labels, "bias_labels"),
+                       "weights": _inputs.numbers(name, weights, "weights", z), "prior": _inputs.numbers(name, prior, "prior", z),
+                       "ids": integers(ids, "ids"), "keys": keys if keys is None else _inputs.embeddings(name, keys, "keys"),
+                       "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
+
+        z, given = batch_of_all(name, views, inputs) if self.gather_distributed else inputs()
         temperature = self.temperature if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         if not AVAILABLE or (temperature is not None and self._moves_a_floor()):
@@ -245,13 +248,11 @@ class _LabelFree(Objective):
         its positives where there is no further view. key_labels [K] go with labels. temperature: in place of the option, a tensor that may
         ask for a gradient.
         """
-        name = type(self).__name__
-        if keys is None or len(views) < 2:
-            return self._evaluate(_inputs.views(name, views), labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
-                                  temperature=temperature)
-        _inputs.views(name, views)
-        return self._evaluate(views[0], labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
-                              positives=torch.stack(views[1:]).transpose(0, 1), temperature=temperature)
+        return self._evaluate(views, labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids, temperature=temperature)
+
+    def _rows(self, views, keys):
+        z = _inputs.views(type(self).__name__, views)
+        return (z, None) if keys is None or len(views) < 2 else (views[0], torch.stack(views[1:]).transpose(0, 1))
 
 
 class _Supervised(Objective):
@@ -264,14 +265,20 @@ class _Supervised(Objective):
         """
         if temperature is not None and "temperature" not in self.options:
             raise TypeError(f"{type(self).__name__}: temperature: it has none")
-        return self._evaluate(_inputs.views(type(self).__name__, (features,)), labels, bias_labels, weights, ids=ids, keys=keys,
-                              key_labels=key_labels, key_ids=key_ids, temperature=temperature)
+        return self._evaluate((features,), labels, bias_labels, weights, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
+                              temperature=temperature)
+
+    def _rows(self, views, keys):
+        return _inputs.views(type(self).__name__, views), None
 
 
 class _OnLogits(Objective):
     def forward(self, logits, labels, bias_labels=None, prior=None):
         """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch where it is left out."""
-        return self._evaluate(_inputs.embeddings(type(self).__name__, logits, "logits"), labels, bias_labels, prior=prior)
+        return self._evaluate((logits,), labels, bias_labels, prior=prior)
+
+    def _rows(self, views, keys):
+        return _inputs.embeddings(type(self).__name__, views[0], "logits"), None
 
 
 def _base_of(entry):

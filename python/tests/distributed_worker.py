@@ -115,11 +115,11 @@ def check_refusals(shares, rank):
     z = torch.randn(shares[rank], 2, 4)
     loss = debias.InfoNCELoss(gather_distributed=True)
 
-    def refused(words, *positional, **named):
+    def refused(words, *positional, loss=loss, **named):
         try:
             loss(*positional, **named)
         except ValueError as error:
-            assert words in str(error), (words, str(error))
+            assert words in str(error) and "\n" not in str(error), (words, str(error))
         else:
             raise AssertionError(f"not refused: {words}")
 
@@ -128,7 +128,31 @@ def check_refusals(shares, rank):
     refused("type of rank 1", z if rank == 0 else z.double())
     refused("the keys of rank 1 are not those of rank 0", z[:, 0], z[:, 1], keys=torch.randn(6, 4) + rank)
     refused("number of keys", z[:, 0], z[:, 1], keys=torch.ones(6 + rank, 4))
+    check_refused_lengths(refused, z, shares, rank)
+    queue = {"keys": torch.ones(4, 4), "ids": range(shares[rank])}
+    ids = [[1, 0, 0, 1], [0, 1, 1, 0]][min(rank, 1)]  # of one plain checksum
+    refused("the key_ids of rank 1 are not those of rank 0", z[:, 0], z[:, 1], **queue, key_ids=ids)
+    refused("the key_labels of rank 1 are not those", z[:, 0], z[:, 1], **queue, labels=[0] * shares[rank], key_labels=ids)
+    refused("number of key_ids of rank 1", z[:, 0], z[:, 1], **queue, key_ids=ids[rank:])
+    # What one refuses by itself is refused by all.
+    refused("expected integers" if rank == 1 else "rank 1 refused what it was given", z, labels=[0.5 if rank == 1 else 1] * shares[rank])
+    refused("views of one shape" if rank == 1 else "rank 1 refused", z[:, 0], z[1:, 1] if rank == 1 else z[:, 1])
+    refused("keys: expected 2 dimensions" if rank == 1 else "rank 1 refused", z[:, 0], z[:, 1],
+            keys=torch.ones(4) if rank == 1 else torch.ones(4, 4))
     assert loss(z).isfinite()  # all processes still step alike
+
+
+def check_refused_lengths(refused, z, shares, rank):
+    """Too few and too many on one rank, and on all."""
+    for more in (-1, 1):
+        of_one, of_all = shares[rank] + (more if rank == 1 else 0), shares[rank] + more
+        for what in ("labels", "ids"):
+            found = f"{what} of rank 1: expected {shares[1]}, one for each of its samples, found {shares[1] + more}"
+            refused(found, z, **{what: [0] * of_one})
+            refused(f"{what} of rank 0: expected {shares[0]}", z, **{what: [0] * of_all})
+        of_features = {"loss": debias.SoftConLoss(gather_distributed=True), "labels": [0] * shares[rank]}
+        refused("weights of rank 1: expected", z, **of_features, weights=torch.ones(of_one, 3))
+        refused("bias_labels of rank 1: expected", z, **of_features, bias_labels=[0] * of_one)
 
 
 def check_gather(shares, rank):

@@ -113,6 +113,15 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   EXPECT_FALSE(fs::exists(run_of("run")));
 }
 
+TEST_F(RankRuns, AreRefusedAPlaceToMeetWhereNobodyIsMet) {
+  expect_complaint(run_debias(training("run", {"--rendezvous", "127.0.0.1:29500"})), 2, "--rendezvous: nothing says which of several");
+  expect_complaint(run_debias(training("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
+  expect_complaint(run_debias(training("run", {"--ranks", "2", "--rendezvous", "127.0.0.1:29500"})), 2, "leave --rendezvous out");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+  const auto alone = run_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}}, command("run", {"--rendezvous", "127.0.0.1:29500", "train.epochs=1"}));
+  EXPECT_EQ(alone.exit, 0) << alone.err;  // of a script that starts any number
+}
+
 TEST_F(RankRuns, AreRefusedAPortInUse) {
   const int listener = socket(AF_INET6, SOCK_STREAM, 0);
   sockaddr_in6 address{};
@@ -164,14 +173,20 @@ TEST_F(RankRuns, MeetWhereverTheyWereStarted) {
 }
 
 TEST_F(RankRuns, OfABatchScriptAreOneProcess) {
-  const auto result = run_with({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}}, command("run", {"train.epochs=1"}));
+  Background::Variables script = {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "4"}, {"SLURM_LOCALID", "0"}};
+  const auto result = run_with(script, command("run", {"train.epochs=1"}));
   EXPECT_EQ(result.exit, 0) << result.err;
+  script.insert({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}});  // for the tasks that it will start
+  const auto exported = run_with(script, command("exported", {"train.epochs=1"}));
+  EXPECT_EQ(exported.exit, 0) << exported.err;
+  script["SLURM_STEP_NUM_TASKS"] = "4";
+  expect_complaint(run_with(script, command("task", {"train.rank_timeout=2"})), 5, "ranks 1, 2, 3 of 4 did not come");
 }
 
 class Disturbed : public RankRuns {};
 
-Background::Variables at_port(const char* rank, int port) {
-  return {{"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
+Background::Variables at_port(const char* rank, int port, const char* size = "2") {
+  return {{"RANK", rank}, {"WORLD_SIZE", size}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(port)}};
 }
 
 TEST_F(Disturbed, AKilledRankIsNamedAndTheRunGoesOn) {
@@ -228,6 +243,29 @@ TEST_F(Disturbed, AMissingRankIsNamed) {
 
 TEST_F(Disturbed, AMissingLeaderIsNamed) {
   expect_complaint(run_with(at_port("1", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 0 did not answer within 2 s");
+}
+
+TEST_F(Disturbed, AllThatCameAreToldWhoDidNot) {
+  const int port = free_port();
+  const auto words = command("run", {"train.rank_timeout=15"});
+  Background first(words, at_port("0", port, "3"));
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  Background second(words, at_port("1", port, "3"));
+  for (const auto& result : {first.wait(), second.wait()}) expect_complaint(result, 5, "rank 0 of 3: rendezvous: rank 2 of 3 did not come");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+// Rank 0 has the port, of which c10d asks without a limit of time.
+TEST_F(Disturbed, AStoppedLeaderAtWhichTheyMeetIsNamedAfterTheTimeout) {
+  const int port = free_port();
+  const auto words = endless("run", {"train.rank_timeout=10"});
+  Background first(words, at_port("0", port)), second(words, at_port("1", port));
+  ASSERT_TRUE(trains("run")) << first.err() << second.err();
+  kill(first.id(), SIGSTOP);
+  const auto begin = std::chrono::steady_clock::now();
+  expect_complaint(second.wait(), 5, "rank 0 of 2, at which the processes meet, does not answer any more");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
+  expect_resumable("run");
 }
 
 // This program as a later version, by its text in the file.

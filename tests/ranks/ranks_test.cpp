@@ -185,6 +185,27 @@ TEST(Ranks, OnesThatCountDifferentlyAreRefused) {
   EXPECT_EQ(refused, 2);
 }
 
+TEST(Ranks, ThoseOfOneMachineAreCountedWhenTheyMeet) {
+  const auto meeting = meeting_of_threads();
+  const std::vector<std::string> machines = {"a", "b", "a"};
+  std::vector<Place> places(3);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      Rendezvous rendezvous = thread_rendezvous(meeting);
+      rendezvous.machine = machines[rank];
+      places[rank] = Ranks({.rank = rank, .size = 3, .local_rank = -1}, rendezvous).place();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{0, 2}, {0, 1}, {1, 2}};
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(std::pair(places[i].local_rank, places[i].local_size), expected[i]) << i;
+  on_ranks(2, [](const Ranks& ranks) {
+    EXPECT_EQ(ranks.place().local_size, 2);  // of this machine's own name
+    EXPECT_EQ(ranks.place().local_rank, ranks.rank());
+  });
+}
+
 TEST(Rendezvous, ReadsHostsAndFiles) {
   Rendezvous rendezvous;
   read_rendezvous("node-1:29500", rendezvous);

@@ -28,7 +28,7 @@ inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work) {
   for (int64_t rank = 0; rank < W; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        const Ranks ranks({.rank = rank, .size = W, .local_rank = rank, .local_size = W}, thread_rendezvous(meeting));
+        const Ranks ranks({.rank = rank, .size = W, .local_rank = -1}, thread_rendezvous(meeting));
         work(ranks);
       } catch (...) {
         errors[rank] = std::current_exception();
