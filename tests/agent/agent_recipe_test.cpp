@@ -63,7 +63,7 @@ TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
   EXPECT_THAT(
       complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
       testing::HasSubstr("does not compare an anchor with keys without labels; choose infonce, debiased_negatives, debiased_positives, "
-                         "combined_debiased, hard_negatives, bayesian, supcon, eps_infonce, or none"));
+                         "combined_debiased, hard_negatives, bayesian, eps_infonce, or none"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\ntrain: {epochs: 1, control_steps: 4000}\n"),
               testing::HasSubstr("no more than its 1000 random ones"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\nreplay: {megabytes: -1}\n"), testing::HasSubstr("megabytes"));
@@ -84,7 +84,7 @@ TEST(AgentRecipeTest, ObjectiveThatWouldRefuseTheFirstUpdateIsRefusedWhenItIsRea
                 testing::AllOf(testing::StartsWith("r.yaml:2: "), testing::HasSubstr("drop_false_negatives needs labels"),
                                testing::HasSubstr("an agent's pictures have no labels")));
   }
-  for (const std::string name : {"debiased_negatives", "debiased_positives", "combined_debiased", "hard_negatives", "supcon"}) {
+  for (const std::string name : {"debiased_negatives", "debiased_positives", "combined_debiased", "hard_negatives"}) {
     EXPECT_EQ(of("{name: " + name + ", positives: 2}"), "none");
   }
 }
