@@ -25,7 +25,7 @@ namespace debias {
 namespace {
 
 struct EmbedArguments {
-  std::string run, out, text, expand;
+  std::string run, out, text, expand, encoding = "utf8";
   DataWords data;
   std::string layer = "encoder", which = "last", device = "auto";
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
@@ -100,13 +100,14 @@ std::vector<std::string> inputs_of(const LoadedRun& run, const Config& section) 
 
 int run_text_embed(const EmbedArguments& arguments) {
   if (!arguments.data.name.empty() || !arguments.data.words.empty() || !arguments.data.root.empty() || arguments.bias_features) {
-    throw usage_error("embed: --text goes with --out, --expand, --checkpoint and --json alone");
+    throw usage_error("embed: --text goes with --out, --expand, --encoding, --checkpoint and --json alone");
   }
   return embed_text({.run = arguments.run,
                      .text = arguments.text,
                      .out = arguments.out,
                      .which = arguments.which,
                      .expand = arguments.expand,
+                     .encoding = arguments.encoding,
                      .json = arguments.json});
 }
 
@@ -164,6 +165,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table")->required();
   verb->add_option("--text", arguments->text, "of a run on sentences: a file with a sentence on every line");
   verb->add_option("--expand", arguments->expand, "with --text: file of word vectors, for words that the run does not know");
+  verb->add_option("--encoding", arguments->encoding, "of --text: utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}));
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")

@@ -75,6 +75,8 @@ SentenceRun open_sentence_run(const std::string& path, const std::string& which,
   return {std::move(run), std::move(vocabulary), lowercase != nullptr && lowercase->text() == "true", {}};
 }
 
+Encoding encoding_named(const std::string& word) { return word == "latin1" ? Encoding::kLatin1 : Encoding::kUtf8; }
+
 at::Tensor embed_with_all(const std::vector<SentenceRun>& runs, const std::vector<std::string>& texts, Progress& progress) {
   std::vector<at::Tensor> parts;
   for (const auto& run : runs) parts.push_back(run.embed(texts, progress));

@@ -11,6 +11,7 @@
 
 #include "apps/debias/loaded_run.h"
 #include "debias/core/progress.h"
+#include "debias/text/characters.h"
 #include "debias/text/vocabulary.h"
 
 namespace debias {
@@ -35,6 +36,9 @@ struct SentenceRun {
 // weights of the recipe in place of the checkpoint's. Usage error for a run on images; data errors: a vocabulary of another size than the
 // checkpoint's tables.
 SentenceRun open_sentence_run(const std::string& path, const std::string& which, bool untrained = false);
+
+// Of `--encoding utf8|latin1`.
+Encoding encoding_named(const std::string& word);
 
 // Several runs' vectors, one after the other: what a uni- and a bidirectional model make together.
 at::Tensor embed_with_all(const std::vector<SentenceRun>& runs, const std::vector<std::string>& texts, Progress& progress);

@@ -188,9 +188,9 @@ std::vector<std::string> texts_of(std::span<const SentenceSet> sets) {
 
 NamedMetrics metrics_of_record(const EvaluationRecord& record) { return {record.metrics.begin(), record.metrics.end()}; }
 
-std::vector<std::string> lines_with_words(const std::string& path, const SentenceRun& run) {
+std::vector<std::string> lines_with_words(const std::string& path, Encoding encoding, const SentenceRun& run) {
   std::vector<std::string> texts;
-  TextLines lines(path);
+  TextLines lines(path, encoding);
   for (std::string_view line; lines.next(line);) {
     texts.emplace_back(line);
     if (run.ids(texts.back()).empty()) lines.refuse("no word; give a sentence on every line");
@@ -270,7 +270,7 @@ int embed_text(const TextEmbedArguments& arguments) {
   inputs.push_back(arguments.text);
   inputs.push_back(arguments.expand);
   refuse_overwriting("embed", {out}, inputs);
-  const std::vector<std::string> texts = lines_with_words(arguments.text, run);
+  const std::vector<std::string> texts = lines_with_words(arguments.text, encoding_named(arguments.encoding), run);
   const auto log = terminal_log();
   if (!arguments.expand.empty()) run.expand("embed", arguments.expand, texts, *log);
   const auto progress = terminal_progress();

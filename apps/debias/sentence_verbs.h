@@ -20,6 +20,7 @@ int eval_sentences(const SentenceEvalArguments& arguments);
 struct TextEmbedArguments {
   std::string run, text, out, which = "last";
   std::string expand;  // likewise
+  std::string encoding = "utf8";
   bool json = false;
 };
 // A vector for each line of a text file, as .npy. A FileError with its number for a line without a word.

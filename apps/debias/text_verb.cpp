@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "apps/debias/output_path.h"
@@ -15,6 +16,7 @@
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "debias/core/printable.h"
+#include "debias/core/sha256.h"
 #include "debias/results/nearest_sentences.h"
 #include "debias/text/corpus_text.h"
 #include "debias/text/sentence_split.h"
@@ -35,7 +37,7 @@ struct VocabularyArguments {
   TextOptions text() const {
     return TextOptions()
         .format(format == "lines" ? TextFormat::kLines : TextFormat::kText)
-        .encoding(encoding == "latin1" ? Encoding::kLatin1 : Encoding::kUtf8)
+        .encoding(encoding_named(encoding))
         .lowercase(lowercase);
   }
 };
@@ -122,19 +124,19 @@ int make_vectors(const VectorArguments& arguments) {
 }
 
 struct NearestArguments {
-  std::string run, text, queries, which = "last", format = "lines";
+  std::string run, text, queries, which = "last", format = "lines", encoding = "utf8";
   int64_t nearest = 10;
   bool json = false;
 };
 
 // Each once, in order.
-std::vector<std::string> sentences_in(const std::string& path, bool lines_alone) {
+std::vector<std::string> sentences_in(const std::string& path, Encoding encoding, bool lines_alone) {
   std::vector<std::string> sentences;
   std::set<std::string> seen;
   const auto take = [&](const std::string& sentence) {
     if (!tokenise(sentence).empty() && seen.insert(sentence).second) sentences.push_back(sentence);
   };
-  TextLines lines(path);
+  TextLines lines(path, encoding);
   SentenceSplitter splitter(take);
   for (std::string_view line; lines.next(line);) {
     if (lines_alone) {
@@ -148,15 +150,27 @@ std::vector<std::string> sentences_in(const std::string& path, bool lines_alone)
   return sentences;
 }
 
+std::string digest_of(const std::vector<std::string>& texts) {
+  Sha256 hash;
+  for (const auto& text : texts) hash.update(text.data(), text.size() + 1);  // with the zero behind it
+  return hash.hex();
+}
+
 int find_nearest(const NearestArguments& arguments) {
   const SentenceRun run = open_sentence_run(arguments.run, arguments.which);
   if (run.run.folder.empty()) throw usage_error("text nearest writes into a run folder, and '{}' lies in none", arguments.run);
-  const std::vector<std::string> texts = sentences_in(arguments.text, arguments.format == "lines");
-  const std::vector<std::string> asked = sentences_in(arguments.queries, true);
+  const Encoding encoding = encoding_named(arguments.encoding);
+  const std::vector<std::string> texts = sentences_in(arguments.text, encoding, arguments.format == "lines");
+  const std::vector<std::string> asked = sentences_in(arguments.queries, encoding, true);
   const auto progress = terminal_progress();
   const auto unit = [&](const std::vector<std::string>& sentences) { return run.embed(sentences, *progress) / std::sqrt(2.0); };
   const at::Tensor cosines = unit(asked).mm(unit(texts).t());
-  std::vector<SentenceQuery> found;
+  NearestSentences found;
+  found.checkpoint = std::filesystem::path(run.run.checkpoint).filename().string();
+  found.epoch = run.run.epoch;
+  found.text = arguments.text;
+  found.sentences = std::ssize(texts);
+  found.digest = digest_of(texts);
   for (size_t q = 0; q < asked.size(); ++q) {
     const at::Tensor row = cosines[static_cast<int64_t>(q)];
     const auto order = std::get<1>(row.topk(std::min<int64_t>(arguments.nearest + 1, row.numel())));
@@ -166,7 +180,7 @@ int find_nearest(const NearestArguments& arguments) {
       if (texts[static_cast<size_t>(place)] == asked[q]) continue;
       query.nearest.push_back({texts[static_cast<size_t>(place)], row[place].item<double>()});
     }
-    found.push_back(std::move(query));
+    found.queries.push_back(std::move(query));
   }
   const Json json = to_json(found);
   write_file_atomically(run.run.folder + "/" + kNearestSentencesFile, json.dump(2) + "\n");
@@ -175,7 +189,7 @@ int find_nearest(const NearestArguments& arguments) {
     return 0;
   }
   std::string text;
-  for (const auto& query : found) {
+  for (const auto& query : found.queries) {
     text += without_control_characters(query.text) + "\n";
     for (const auto& near : query.nearest) text += fmt::format("  {:.3f}  {}\n", near.cosine, without_control_characters(near.text));
   }
@@ -207,6 +221,7 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   nearest->add_option("--text", sought->text, "the sentences to search")->required();
   nearest->add_option("--queries", sought->queries, "a sentence a line")->required();
   nearest->add_option("--format", sought->format, "of --text: lines or text (paragraphs)")->check(CLI::IsMember({"lines", "text"}));
+  nearest->add_option("--encoding", sought->encoding, "of --text and --queries: utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}));
   nearest->add_option("--k", sought->nearest, "so many of each query")->check(CLI::Range(1, 1000));
   nearest->add_option("--checkpoint", sought->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   nearest->add_flag("--json", sought->json, "one JSON object on standard output");

@@ -10,8 +10,9 @@
 //   negatives   all sentences but i and P(i): N = B - 1 - M_i
 //   official    all columns but p, as the published program's softmax has them: the other positives, and i itself with a score of 0;
 //               N = B - 1. With tau_plus = 0 this is its cross-entropy against equal targets on P(i).
-// With tau_plus > 0 the clamp is `positive` (negatives_estimate.h): g below 1e-30 of the row's largest e^s is held there, which is 0 in
-// float32, and gives no gradient.
+// With tau_plus > 0 the clamp is `positive` (negatives_estimate.h): N g below N 1e-30 e^m is held there, m the larger of the log of the sum
+// over negatives and that of the mean over P(i). No gradient passes through it. The pair's loss is then log(1 + N 1e-30 e^{m - s_ip}), next
+// to nothing as its gradient is, but where another positive scores some 65 nats more than p.
 #pragma once
 
 #include <ATen/core/Tensor.h>

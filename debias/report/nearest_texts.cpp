@@ -11,13 +11,25 @@ namespace {
 
 struct QueriesOfRun {
   std::string label;
-  std::vector<SentenceQuery> queries;
+  NearestSentences found;
 
   const SentenceQuery* of(const std::string& text) const {
-    const auto found = std::ranges::find(queries, text, &SentenceQuery::text);
-    return found == queries.end() ? nullptr : &*found;
+    const auto own = std::ranges::find(found.queries, text, &SentenceQuery::text);
+    return own == found.queries.end() ? nullptr : &*own;
   }
 };
+
+// "runs/a: epoch 3 (last.safetensors), 1200 sentences of pool.txt"
+std::string searched(const QueriesOfRun& run) {
+  const NearestSentences& found = run.found;
+  if (found.checkpoint.empty()) return fmt::format("{}: its file does not say what was searched", run.label);
+  return fmt::format("{}: epoch {} ({}), {} sentences of {}", run.label, found.epoch, found.checkpoint, found.sentences, found.text);
+}
+
+bool searched_alike(const std::vector<QueriesOfRun>& runs) {
+  const std::string& first = runs.front().found.digest;
+  return runs.size() == 1 || (!first.empty() && std::ranges::all_of(runs, [&](const auto& run) { return run.found.digest == first; }));
+}
 
 Table nearest_table(const std::string& query, const std::vector<QueriesOfRun>& runs) {
   Table table;
@@ -47,9 +59,9 @@ void add_nearest_texts(Page& page, const ReportData& data) {
   std::vector<QueriesOfRun> runs;
   std::vector<std::string> queries;
   for (const auto& run : data.shown) {
-    std::vector<SentenceQuery> own = read_nearest_sentences(run.path);
-    if (own.empty()) continue;
-    for (const auto& query : own) {
+    NearestSentences own = read_nearest_sentences(run.path);
+    if (own.queries.empty()) continue;
+    for (const auto& query : own.queries) {
       if (std::ranges::find(queries, query.text) == queries.end()) queries.push_back(query.text);
     }
     runs.push_back({run.label, std::move(own)});
@@ -57,6 +69,13 @@ void add_nearest_texts(Page& page, const ReportData& data) {
   if (runs.empty()) return;
   page.heading(2, "Nearest sentences");
   page.paragraph(plain("Of each query the sentences with the largest cosine to it, nearest first; the query's own is left out."));
+  std::string what;
+  for (const auto& run : runs) what += (what.empty() ? "" : "; ") + searched(run);
+  page.paragraph(plain(what + "."));
+  if (!searched_alike(runs)) {
+    page.paragraph(plain("These runs searched different texts, or it is not known: what one of them did not find may not have been there."),
+                   "note warning");
+  }
   for (const auto& query : queries) page.add(table_in_scroller(nearest_table(query, runs)));
 }
 

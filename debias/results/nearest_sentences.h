@@ -2,6 +2,7 @@
 // shows.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,20 @@ struct SentenceQuery {
   std::vector<NearSentence> nearest;  // nearest first
 };
 
+// What was searched, with what: runs that searched other texts do not stand beside each other in silence. An older file says nothing of it.
+struct NearestSentences {
+  std::string checkpoint;  // file name
+  int64_t epoch = -1;      // of it
+  std::string text;        // the file that was searched
+  int64_t sentences = 0;   // different ones in it
+  std::string digest;      // SHA-256 of these
+  std::vector<SentenceQuery> queries;
+};
+
 constexpr const char* kNearestSentencesFile = "nearest_sentences.json";
 
-Json to_json(const std::vector<SentenceQuery>& queries);
-// Empty where the folder has no such file. Data errors name the file.
-std::vector<SentenceQuery> read_nearest_sentences(const std::string& run_folder);
+Json to_json(const NearestSentences& found);
+// Without queries where the folder has no such file. Data errors name the file.
+NearestSentences read_nearest_sentences(const std::string& run_folder);
 
 }  // namespace debias

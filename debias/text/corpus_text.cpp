@@ -36,7 +36,12 @@ std::vector<TextFile> text_files(const std::string& root, const std::string& wha
   std::vector<TextFile> files;
   for (fs::recursive_directory_iterator next(root, failure), end; !failure && next != end; next.increment(failure)) {
     const fs::path& path = next->path();
-    if (path.extension() != ".txt" || path.filename().string().starts_with('.') || !next->is_regular_file(failure)) continue;
+    if (path.extension() != ".txt" || path.filename().string().starts_with('.')) continue;
+    std::error_code of_file;
+    const bool regular = next->is_regular_file(of_file);
+    if (of_file)
+      throw FileError(path.string(), fmt::format("{}: {}; if it is a link, to what is gone, remove it", what, of_file.message()));
+    if (!regular) continue;
     files.push_back({path.lexically_relative(root).string(), path.string()});
   }
   if (failure) throw FileError(root, fmt::format("{}: {}; expected a text file, or a folder of .txt files", what, failure.message()));

@@ -109,8 +109,8 @@ std::span<const int32_t> SentenceStore::sentence(int64_t index) const {
   return words_.subspan(begins_[i], begins_[i + 1] - begins_[i]);
 }
 
-std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary) {
-  std::string text = fmt::format("{} {} {} {}\n", enum_name(recipe.text.format()), enum_name(recipe.text.encoding()),
+std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, int text_rules) {
+  std::string text = fmt::format("{} {} {} {} {}\n", text_rules, enum_name(recipe.text.format()), enum_name(recipe.text.encoding()),
                                  recipe.text.lowercase(), recipe.max_tokens);
   for (const TextFile& file : recipe.files) {
     struct stat status {};
@@ -131,7 +131,9 @@ SentenceStore SentenceStore::make(const Recipe& recipe, const Vocabulary& vocabu
       if (auto store = open(cache, key, books)) return std::move(*store);
     }
     write_store(recipe, vocabulary, cache, key);
-    return std::move(*open(cache, key, books));
+    if (auto store = open(cache, key, books)) return std::move(*store);
+    throw FileError(cache,
+                    "another process has just written another store there; give each corpus, vocabulary and option a cache of its own");
   }
   SentenceStore store;
   Numbers numbers = read_numbers(recipe, vocabulary, [&](const std::vector<int32_t>& sentence) {

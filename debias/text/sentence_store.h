@@ -27,7 +27,7 @@ class SentenceStore {
   };
 
   // Reads the files; where `cache` is not empty, a store of that path that was made of the same is taken instead, and one is written
-  // where there is none (a FileError where another kind of file lies there).
+  // where there is none. FileErrors: another kind of file lies there; another process writes another store there at the same time.
   static SentenceStore make(const Recipe& recipe, const Vocabulary& vocabulary, const std::string& cache = "");
   // A mapped one; nullopt where it was made of something else. FileErrors: no store, or a damaged one.
   static std::optional<SentenceStore> open(const std::string& path, const std::string& key, int64_t books);
@@ -53,7 +53,7 @@ class SentenceStore {
   std::span<const uint64_t> begins_, ends_;
 };
 
-// SHA-256 over what a store is made of: names, sizes and times of the files, options, and the words.
-std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary);
+// SHA-256 over what a store is made of: names, sizes and times of the files, options, the words, and the rules of cutting text.
+std::string store_key(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, int text_rules = kTextRules);
 
 }  // namespace debias

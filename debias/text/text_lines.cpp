@@ -60,7 +60,7 @@ std::string_view TextLines::checked(std::string_view line) {
     return converted_;
   }
   if (const size_t good = utf8_length(line); good < line.size()) {
-    refuse(fmt::format("byte {} (0x{:02x}) is not UTF-8; convert the file, or read it with encoding: latin1", good + 1,
+    refuse(fmt::format("byte {} (0x{:02x}) is not UTF-8; convert the file, or where its reader has an encoding, choose latin1", good + 1,
                        static_cast<unsigned char>(line[good])));
   }
   return line;

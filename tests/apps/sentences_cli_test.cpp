@@ -182,6 +182,19 @@ TEST_F(SentencesCli, EmbedsLines) {
   for (size_t j = 0; j < 16; ++j) EXPECT_EQ(values[j], values[16 + j]);  // in lower case as in training
 }
 
+TEST_F(SentencesCli, ReadsLinesInLatin1) {
+  write(path("old.txt"), "w1 caf\xe9\n");
+  write(path("new.txt"), "w1 caf\u00e9\n");
+  const std::vector<std::string> of_old = {"embed", path("run"),     "--text",     path("old.txt"),
+                                           "--out", path("old.npy"), "--encoding", "latin1"};
+  ASSERT_EQ(run_debias(of_old).exit, 0);
+  ASSERT_EQ(run_debias({"embed", path("run"), "--text", path("new.txt"), "--out", path("new.npy")}).exit, 0);
+  EXPECT_EQ(file_text(path("old.npy")), file_text(path("new.npy")));
+  const ProcessResult near =
+      run_debias({"text", "nearest", path("run"), "--text", path("old.txt"), "--queries", path("old.txt"), "--encoding", "latin1"});
+  EXPECT_THAT(near.out, HasSubstr("w1 caf\u00e9")) << near.err;
+}
+
 TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
   write(path("glove.txt"), "w1 0.5 -1\nzebra 1 1\nw2 2e-1 0\n");
   const ProcessResult made =
@@ -293,6 +306,14 @@ TEST_F(SentencesCli, ShowsThemInAReport) {
   EXPECT_THAT(html, HasSubstr("neighbours found"));
   EXPECT_THAT(html, HasSubstr("Nearest sentences"));
   EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
+  EXPECT_THAT(html, HasSubstr("epoch 2 (last.safetensors), 3 sentences of " + path("pool.txt")));
+  EXPECT_THAT(html, testing::Not(HasSubstr("searched different texts")));
+  std::filesystem::copy(path("run"), path("twin"),
+                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  write(path("pool.txt"), "w1 w2.\nw7 w2 w2.\nw20 w9.\n");
+  ASSERT_EQ(run_debias({"text", "nearest", path("twin"), "--text", path("pool.txt"), "--queries", path("queries.txt")}).exit, 0);
+  ASSERT_EQ(run_debias({"report", path("run"), path("twin"), "--out", path("page.html")}).exit, 0);
+  EXPECT_THAT(file_text(path("page.html")), HasSubstr("searched different texts"));
 }
 
 struct Refusal {

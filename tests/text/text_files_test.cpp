@@ -205,6 +205,12 @@ TEST(SentenceStore, ReadsAnewWhatHasChanged) {
   EXPECT_THAT(sentence_of(SentenceStore::make(corpus.recipe, corpus.words, cache), 3), ElementsAre(1, 3));
 }
 
+TEST(SentenceStore, IsMadeAnewByOtherRulesOfCutting) {
+  const SmallCorpus corpus;
+  EXPECT_EQ(store_key(corpus.recipe, corpus.words), store_key(corpus.recipe, corpus.words, kTextRules));
+  EXPECT_NE(store_key(corpus.recipe, corpus.words), store_key(corpus.recipe, corpus.words, kTextRules + 1));
+}
+
 TEST(SentenceStore, RefusesADamagedCache) {
   const SmallCorpus corpus;
   const std::string cache = corpus.folder / "cache";
@@ -233,6 +239,8 @@ TEST(SentenceStore, RefusesACorpusWithoutAKnownWordOrSentence) {
   write_file(corpus.folder / "books/b.txt", "\n\n* * *\n");
   EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, corpus.words); }), HasSubstr("b.txt: not one sentence in it"));
   EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "nowhere", "corpus"); }), HasSubstr("nowhere: corpus: "));
+  std::filesystem::create_symlink("gone.txt", corpus.folder / "books/link.txt");
+  EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "books", "corpus"); }), HasSubstr("books/link.txt: corpus: "));
 }
 
 }  // namespace text_files_test
