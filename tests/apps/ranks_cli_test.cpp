@@ -245,6 +245,15 @@ TEST_F(Disturbed, AMissingLeaderIsNamed) {
   expect_complaint(run_with(at_port("1", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 0 did not answer within 2 s");
 }
 
+TEST_F(Disturbed, ARankStoppedWhileTheyMeetSaysThatNothingWasBegun) {
+  const std::string meeting = folder_ / "meeting";
+  Background run(command("run", {"--rendezvous", "file:" + meeting}), {{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  ASSERT_TRUE(soon([&] { return fs::exists(meeting); })) << run.err();
+  kill(run.id(), SIGTERM);
+  expect_complaint(run.wait(), 75, "rank 1 of 2: stopped by SIGTERM before training began; start it again");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
 TEST_F(Disturbed, AllThatCameAreToldWhoDidNot) {
   const int port = free_port();
   const auto words = command("run", {"train.rank_timeout=15"});
