@@ -398,6 +398,33 @@ TEST_F(RankRuns, AreCertified) {
   expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
 }
 
+// One process walks the pairs otherwise than rows of its own, and divides a short batch otherwise into parts than ranks into shares.
+TEST_F(RankRuns, AreCertifiedWhateverTheRecipeSaysOfPartsAndRows) {
+  const auto result = run_debias({"certify", "ranks", recipe(), "train.batch_size=20", "train.loss_rows=own", "train.micro_batch=4",
+                                  "train.drop_last=false", "--ranks", "2", "--steps", "6"});
+  EXPECT_EQ(result.exit, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 10 after 6 steps, byte for byte"));
+}
+
+TEST_F(RankRuns, OfWhichATrialFailsAreNotCertifiedAndSayItOnce) {
+  const std::vector<std::string> missing = {recipe(), "data.train={name: image_folder, root: " + (folder_ / "nowhere") + "}"};
+  const auto certified = run_debias({"certify", "ranks", missing[0], missing[1], "--ranks", "2"});
+  const auto trained = run_debias({"train", missing[0], missing[1], "output=" + run_of("run")});
+  EXPECT_GT(trained.exit, 1);
+  expect_complaint(certified, trained.exit, "nowhere");
+}
+
+TEST_F(RankRuns, OfACertificateEndWithASignalAndLeaveNothing) {
+  const std::string folder = folder_ / "temporary";
+  fs::create_directory(folder);
+  Background run({debias_binary(), "certify", "ranks", recipe(), "train.epochs=5000", "--ranks", "2", "--steps", "20000"},
+                 {{"TMPDIR", folder}});
+  ASSERT_TRUE(soon([&] { return !fs::is_empty(folder); })) << run.err();
+  kill(run.id(), SIGINT);
+  expect_complaint(run.wait(), 75, "certify: stopped by SIGINT");
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
 class DeviceCertificates : public RankRuns {};
 
 TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
