@@ -25,6 +25,24 @@ constexpr double kStatisticsApart = 2e-6;  // roundings of float32, some tens of
 constexpr double kStepApart = 1e-6;        // after one step, in another order of sums,
 constexpr double kOrders = 4;              // or this many times what another order does to one process, where that is more
 
+// What makes parts of one process out of shares of ranks, whatever the recipe has: own rows for the normalisation, one way through the pairs
+// (one process has no own rows of the loss), no parts of parts, and no short batch, which shares and parts divide otherwise.
+std::vector<std::string> shares_as_parts() {
+  return {"train.synchronise_norm=false", "train.loss_rows=all", "train.micro_batch=auto", "train.drop_last=true"};
+}
+
+// Passed on to the trials, so that they end, and their folder goes.
+StopSignals& signals_for_trials() {
+  StopSignals& signals = watch_stop_signals();
+  signals.all_saved = false;
+  return signals;
+}
+
+// A trial that did not end well; it has said why.
+struct TrialEnded {
+  int exit_code;
+};
+
 bool is_running(const std::string& name) { return name.ends_with("running_mean") || name.ends_with("running_var"); }
 
 // One claim, and whether it held.
@@ -42,7 +60,7 @@ struct Cost {  // of a step, all ranks together
 class RankCertificates {
  public:
   explicit RankCertificates(const RankCertificate& arguments)
-      : arguments_(arguments), recipe_(read_recipe(read_recipe_config(arguments.recipe, arguments.words))), signals_(watch_stop_signals()) {
+      : arguments_(arguments), recipe_(read_recipe(read_recipe_config(arguments.recipe, arguments.words))), signals_(signals_for_trials()) {
     has_parts_ = method_of(recipe_).name == "simclr";
   }
 
@@ -70,7 +88,7 @@ class RankCertificates {
 
   // Runs a trial of W ranks and returns the path of its file.
   std::string trial(const std::string& name, int64_t W, int64_t batch, int64_t parts, int64_t steps, const std::string& from = "",
-                    const std::vector<std::string>& more = {"train.synchronise_norm=false"}) const {
+                    const std::vector<std::string>& more = shares_as_parts()) const {
     const std::string out = folder_ / name;
     std::vector<std::string> words = {"certify", "trial", arguments_.recipe};
     words.insert(words.end(), arguments_.words.begin(), arguments_.words.end());
@@ -79,9 +97,25 @@ class RankCertificates {
     if (parts > 1) words.push_back(fmt::format("train.micro_batch={}", batch / parts));
     words.insert(words.end(), {"--steps", std::to_string(steps), "--out", out});
     if (!from.empty()) words.insert(words.end(), {"--from", from});
-    const int code = launch_ranks({.ranks = W, .words = words, .signals = &signals_});
-    if (code != 0) throw Error(ErrorKind::kFailure, fmt::format("certify: the trial of {} ranks ended with exit code {}", W, code));
+    if (const int code = launch(W, words); code != 0) throw TrialEnded{code};
     return out;
+  }
+
+  int launch(int64_t W, const std::vector<std::string>& words) const {
+    const auto stop_if_asked = [this] {
+      const int signal = signals_.received;
+      if (signal == 0) return;
+      throw Error(ErrorKind::kInterrupted, fmt::format("certify: stopped by {}; no trial is kept", name_of_signal(signal)));
+    };
+    stop_if_asked();
+    try {
+      const int code = launch_ranks({.ranks = W, .words = words, .signals = &signals_});
+      stop_if_asked();
+      return code;
+    } catch (const Error&) {  // a rank was ended by a signal: ours, or another
+      stop_if_asked();
+      throw;
+    }
   }
 
   void claim(const std::string& text) {  // that same_ holds
@@ -213,7 +247,11 @@ int certify_ranks(const RankCertificate& arguments) {
     if (W < 2) throw usage_error("certify: --ranks {}: give numbers of 2 or more, such as 2,3,4", W);
   }
   if (arguments.steps < 1) throw usage_error("certify: --steps {}: give 1 or more", arguments.steps);
-  return RankCertificates(arguments).run();
+  try {
+    return RankCertificates(arguments).run();
+  } catch (const TrialEnded& trial) {
+    return trial.exit_code;
+  }
 }
 
 }  // namespace debias

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
+#include <initializer_list>
 
 #include "apps/debias/complaint.h"
 
@@ -14,9 +17,40 @@ constexpr int kResumable = 75;
 
 StopSignals stop_signals;
 int messages = STDERR_FILENO;
+std::array<char, 64> process_name{};  // with ": "
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-const char* name_of(int signal) {
+// In one piece: other ranks may write to the same pipe. In a handler, which has no memory to be had.
+void say(std::initializer_list<const char*> parts) {
+  std::array<char, 256> line;
+  size_t length = 0;
+  for (const char* part : parts) {
+    const size_t count = std::min(std::strlen(part), line.size() - length);
+    std::copy_n(part, count, line.begin() + length);
+    length += count;
+  }
+  const ssize_t written = write(messages, line.data(), length);
+  static_cast<void>(written);
+}
+
+extern "C" void on_stop_signal(int signal) {
+  if (stop_signals.all_saved.load()) {
+    say({"\ndebias: ", process_name.data(), "stopped by ", name_of_signal(signal),
+         stop_signals.begun.load() ? " with all that was trained on disk; go on with --resume\n"
+                                   : " before training began; start it again\n"});
+    _exit(kResumable);
+  }
+  if (stop_signals.received.exchange(signal) != 0 && signal != SIGUSR1) _exit(128 + signal);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction present {};
+  return sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
+const char* name_of_signal(int signal) {
   switch (signal) {
     case SIGTERM:
       return "SIGTERM";
@@ -31,27 +65,10 @@ const char* name_of(int signal) {
   }
 }
 
-void say(const char* text) {
-  const ssize_t written = write(messages, text, std::strlen(text));
-  static_cast<void>(written);
+void name_stopped_process(const std::string& name) {
+  const std::string text = name.substr(0, 60) + ": ";
+  std::copy(text.begin(), text.end(), process_name.begin());
 }
-
-extern "C" void on_stop_signal(int signal) {
-  if (stop_signals.all_saved.load()) {
-    say("\ndebias: stopped by ");
-    say(name_of(signal));
-    say(" with all that was trained on disk; go on with --resume\n");
-    _exit(kResumable);
-  }
-  if (stop_signals.received.exchange(signal) != 0 && signal != SIGUSR1) _exit(128 + signal);
-}
-
-bool is_ignored(int signal) {
-  struct sigaction present {};
-  return sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
-}
-
-}  // namespace
 
 StopSignals& watch_stop_signals() {
   messages = complaint_descriptor();

@@ -152,6 +152,7 @@ int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& s
 
 int train_as_rank(const TrainArguments& arguments, const Config& config, TrainInput input, RankStart start) {
   const auto seconds = [](double count) { return std::chrono::milliseconds(static_cast<int64_t>(count * 1000)); };
+  name_stopped_process(fmt::format("rank {} of {}", start.place.rank, start.place.size));
   start.rendezvous.step = seconds(input.recipe.train.rank_timeout());
   start.rendezvous.setup = std::min(start.rendezvous.setup, start.rendezvous.step);
   const Ranks ranks(start.place, start.rendezvous);
@@ -169,6 +170,7 @@ int run_train(const TrainArguments& arguments) {
   if (signals != nullptr) {
     input.stop_signal = &signals->received;
     input.all_saved = &signals->all_saved;
+    input.begun = &signals->begun;
   }
   input.existing = existing_of(arguments);
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);

@@ -65,6 +65,7 @@ class AgentRun {
     });
     shape_ = batch_shape(recipe_, actions_);
     say_saved(true);
+    if (input_.begun != nullptr) input_.begun->store(true);
   }
 
   AgentResult run() {

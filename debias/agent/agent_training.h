@@ -21,6 +21,7 @@ struct AgentInput {
   ExistingFolder existing = ExistingFolder::kRefuse;
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
   std::atomic<bool>* all_saved = nullptr;         // true while all that was learnt is on disk
+  std::atomic<bool>* begun = nullptr;             // set once there is a run that can be resumed
   Progress* progress = &Progress::silent();
   Log* log = &Log::silent();
 };

@@ -58,6 +58,7 @@ class Run {
         disk_(
             recipe_.train.on_full_disk(), input.full_disk_retry, [this] { return stop_signal() != 0; }, log_) {
     say_saved(true);
+    if (input_.begun != nullptr) input_.begun->store(true);
   }
 
   TrainResult run() {

@@ -245,6 +245,15 @@ TEST_F(Disturbed, AMissingLeaderIsNamed) {
   expect_complaint(run_with(at_port("1", free_port()), command("run", {"train.rank_timeout=2"})), 5, "rank 0 did not answer within 2 s");
 }
 
+TEST_F(Disturbed, ARankStoppedWhileTheyMeetSaysThatNothingWasBegun) {
+  const std::string meeting = folder_ / "meeting";
+  Background run(command("run", {"--rendezvous", "file:" + meeting}), {{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  ASSERT_TRUE(soon([&] { return fs::exists(meeting); })) << run.err();
+  kill(run.id(), SIGTERM);
+  expect_complaint(run.wait(), 75, "rank 1 of 2: stopped by SIGTERM before training began; start it again");
+  EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
 TEST_F(Disturbed, AllThatCameAreToldWhoDidNot) {
   const int port = free_port();
   const auto words = command("run", {"train.rank_timeout=15"});
@@ -387,6 +396,33 @@ TEST_F(RankRuns, AreCertified) {
   EXPECT_THAT(result.out,
               HasSubstr("holds   2 processes, each with the loss of its own rows, with synchronise_norm = one process after a step"));
   expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
+}
+
+// One process walks the pairs otherwise than rows of its own, and divides a short batch otherwise into parts than ranks into shares.
+TEST_F(RankRuns, AreCertifiedWhateverTheRecipeSaysOfPartsAndRows) {
+  const auto result = run_debias({"certify", "ranks", recipe(), "train.batch_size=20", "train.loss_rows=own", "train.micro_batch=4",
+                                  "train.drop_last=false", "--ranks", "2", "--steps", "6"});
+  EXPECT_EQ(result.exit, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 10 after 6 steps, byte for byte"));
+}
+
+TEST_F(RankRuns, OfWhichATrialFailsAreNotCertifiedAndSayItOnce) {
+  const std::vector<std::string> missing = {recipe(), "data.train={name: image_folder, root: " + (folder_ / "nowhere") + "}"};
+  const auto certified = run_debias({"certify", "ranks", missing[0], missing[1], "--ranks", "2"});
+  const auto trained = run_debias({"train", missing[0], missing[1], "output=" + run_of("run")});
+  EXPECT_GT(trained.exit, 1);
+  expect_complaint(certified, trained.exit, "nowhere");
+}
+
+TEST_F(RankRuns, OfACertificateEndWithASignalAndLeaveNothing) {
+  const std::string folder = folder_ / "temporary";
+  fs::create_directory(folder);
+  Background run({debias_binary(), "certify", "ranks", recipe(), "train.epochs=5000", "--ranks", "2", "--steps", "20000"},
+                 {{"TMPDIR", folder}});
+  ASSERT_TRUE(soon([&] { return !fs::is_empty(folder); })) << run.err();
+  kill(run.id(), SIGINT);
+  expect_complaint(run.wait(), 75, "certify: stopped by SIGINT");
+  EXPECT_TRUE(fs::is_empty(folder));
 }
 
 class DeviceCertificates : public RankRuns {};

@@ -10,6 +10,7 @@
 #include "debias/train/run_parts.h"
 #include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/train/rank_training.h"
 #include "tests/train/training.h"
 
 namespace debias {
@@ -88,6 +89,37 @@ TEST(QuickThoughts, ResumesByteForByte) {
       const std::string path = fmt::format("{}/stopped{}", small.folder.path(), steps);
       train_in_two(small.root, path, steps);
       expect_same_run(small.folder.path() + "/run", path);
+    }
+  }
+}
+
+// A sentence's negatives are those of all ranks; sums of gradients are formed in another order.
+TEST(QuickThoughts, OfSeveralRanksIsThatOfOneProcess) {
+  for (const char* encoder : {"{name: bag_of_words, features: 6}", "{name: gru, embedding: 4, features: 6}"}) {
+    SmallRun small(encoder, kDebiased);
+    small.root.assign("optimizer={name: sgd, learning_rate: 0.1, momentum: 0}");
+    const std::string one = small.folder.path() + "/run", ranks = small.folder.path() + "/ranks";
+    train(input_for(small.root));
+    for (const int64_t W : {2, 3}) {  // 3: shares of three, three and four
+      const std::string path = fmt::format("{}-{}", ranks, W);
+      train_on_ranks(in_folder(small.root, path), W);
+      const auto expected = metric_lines(one), found = metric_lines(path);
+      ASSERT_EQ(found.size(), expected.size());
+      for (size_t i = 0; i < found.size(); ++i) {
+        for (const char* name : {"loss", "train_loss"}) {
+          ASSERT_EQ(found[i].contains(name), expected[i].contains(name));
+          EXPECT_NEAR(found[i].value(name, 0.0), expected[i].value(name, 0.0), 1e-4) << path << " " << name;
+        }
+      }
+      const auto in_one = tensors_of(one + "/checkpoints/last.safetensors"), in_ranks = tensors_of(path + "/checkpoints/last.safetensors");
+      ASSERT_EQ(in_ranks.size(), in_one.size());
+      for (size_t i = 0; i < in_one.size(); ++i) {
+        if (in_ranks[i] == in_one[i]) continue;
+        ASSERT_EQ(in_ranks[i].second.size(), in_one[i].second.size());
+        const auto* x = reinterpret_cast<const float*>(in_one[i].second.data());
+        const auto* y = reinterpret_cast<const float*>(in_ranks[i].second.data());
+        for (size_t k = 0; k < in_one[i].second.size() / sizeof(float); ++k) EXPECT_NEAR(x[k], y[k], 1e-4) << in_one[i].first;
+      }
     }
   }
 }

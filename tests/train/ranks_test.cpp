@@ -9,7 +9,11 @@
 #include <cmath>
 
 #include "debias/core/npy.h"
+#include "debias/data/name_table.h"
 #include "debias/losses/objective.h"
+#include "debias/optim/optimizer.h"
+#include "debias/train/checkpoint.h"
+#include "debias/train/run_parts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/rank_training.h"
 
@@ -18,9 +22,8 @@ namespace ranks_test {
 
 using testing::HasSubstr;
 
-void expect_same_training(const std::string& a, const std::string& b) {
-  EXPECT_EQ(content(a + "/metrics.jsonl"), content(b + "/metrics.jsonl")) << b;
-  const auto in_a = tensors_of(a + "/checkpoints/last.safetensors"), in_b = tensors_of(b + "/checkpoints/last.safetensors");
+void expect_same_tensors(const std::string& a, const std::string& b) {
+  const auto in_a = tensors_of(a), in_b = tensors_of(b);
   ASSERT_EQ(in_a.size(), in_b.size());
   for (size_t i = 0; i < in_a.size(); ++i) {
     const auto& [name, bytes] = in_a[i];
@@ -34,6 +37,41 @@ void expect_same_training(const std::string& a, const std::string& b) {
       EXPECT_TRUE(bytes == others) << b << " " << name;
     }
   }
+}
+
+void expect_same_training(const std::string& a, const std::string& b) {
+  EXPECT_EQ(content(a + "/metrics.jsonl"), content(b + "/metrics.jsonl")) << b;
+  expect_same_tensors(a + "/checkpoints/last.safetensors", b + "/checkpoints/last.safetensors");
+}
+
+// One process with parts of that size, from a checkpoint (or the beginning) to a step; what it leaves, in `out`. A run of its own cannot
+// change the size of its parts.
+void train_in_parts(Config root, int64_t part, int64_t last_step, const std::string& from, const std::string& out) {
+  root.assign(fmt::format("train.micro_batch={}", part));
+  const TrainInput input = input_for(root);
+  RunParts parts = make_run_parts(input.recipe, input.dataset);
+  const Trained trained = {parts.model, *parts.optimizers, *parts.method, *parts.source};
+  TrainingState state;
+  if (!from.empty()) {
+    const OpenCheckpoint checkpoint = open_checkpoint(from);
+    restore(checkpoint, trained);
+    state = checkpoint.state;
+  }
+  const int64_t batches = parts.source->batches_per_epoch();
+  parts.model.train(true);
+  for (; state.step < last_step; state.batch = 0, ++state.epoch) {
+    parts.method->terms().begin_epoch(state.epoch);
+    parts.source->start(state.epoch, state.batch);
+    while (state.step < last_step) {
+      const auto batch = parts.source->next();
+      if (!batch) break;
+      set_learning_rate(*parts.optimizers->network, parts.schedule->learning_rate(state.epoch, batch->number, batches));
+      parts.method->run(*batch, ++state.step);
+      ++state.batch;
+    }
+    if (state.batch < batches) break;
+  }
+  save_checkpoint(out, trained, state, {resolve_recipe(input.recipe, *input.dataset).to_yaml(), name_table(*input.dataset), {}});
 }
 
 // The recipe with B / W images at a time, in one process and on W ranks.
@@ -172,6 +210,11 @@ TEST(RankTraining, IsResumedWithAnotherNumberOfRanks) {
   EXPECT_EQ(lines.back().at("epoch"), 3);
   EXPECT_EQ(lines.size(), 12u);  // nine of steps, three of epochs
   EXPECT_THAT(content(folder.path() + "/run/train.log"), HasSubstr("the run used 4 processes, now 2"));
+  // One process, with the parts that the four and then the two have.
+  const Config one = parts_of(16, 3);
+  train_in_parts(one, 4, 9, "", folder.path() + "/nine");
+  train_in_parts(one, 8, 18, folder.path() + "/nine", folder.path() + "/all");
+  expect_same_tensors(folder.path() + "/all", folder.path() + "/run/checkpoints/last.safetensors");
 }
 
 // One network in float32 without batch normalisation: the same on any number of ranks but for the order of sums.

@@ -79,6 +79,7 @@ int rl_train(const RlTrainArguments& arguments) {
   StopSignals& signals = watch_stop_signals();
   input.stop_signal = &signals.received;
   input.all_saved = &signals.all_saved;
+  input.begun = &signals.begun;
   input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
   const auto progress = terminal_progress();
   const auto log = terminal_log();
