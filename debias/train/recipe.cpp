@@ -70,12 +70,20 @@ void read_views(const Config& views, Recipe& recipe) {
   }
 }
 
+// Of a registered method; one of the caller's own is not known yet.
+bool scores_products(const Recipe& recipe) {
+  const std::string name = section_name(recipe.method, "method", "simclr");
+  return std::ranges::any_of(method_registry(), [&](const MethodEntry& entry) {
+    return entry.scores_products && (entry.name == name || std::ranges::find(entry.aliases, name) != entry.aliases.end());
+  });
+}
+
 TermRecipe read_term(const Config& item, const Recipe& recipe) {
   TermRecipe term;
   term.section = section_map(item);
   term.name = section_name(term.section, "objective");
   const auto& entry = find_entry(objective_registry(), term.name, "objective", term.section.prefix());
-  if (method_of(recipe).scores_products) set_product_defaults(term.section, entry);
+  if (scores_products(recipe)) set_product_defaults(term.section, entry);
   for (const auto& [key, value] : term.section.entries()) {
     if (!value.is_map()) continue;
     if (is_option_source(value)) {

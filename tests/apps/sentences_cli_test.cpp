@@ -73,7 +73,7 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
 }
 
 TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
-  std::filesystem::copy(path("books"), path("mixed"), std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(path("books"), path("mixed"), std::filesystem::copy_options::recursive);
   write(path("mixed/short.txt"), "W1 w2.\n\nW3 w4.\n");
   const std::string root = "root=" + path("mixed");
   const ProcessResult trained =

@@ -79,7 +79,7 @@ TEST(NormRanks, NormaliseAndDifferentiateAsOneProcess) {
 // In double no rounding hides what is wrong: twenty layers, with their sums and branches.
 struct DifferentiatedResNet {
   DifferentiatedResNet(const at::Tensor& images, const at::Tensor& dy)
-      : network(make_encoder(parse_yaml("{name: resnet18, stem: cifar, width: 4}", "encoder"), 3, 1)) {
+      : network(make_encoder(parse_yaml("{name: resnet18, stem: cifar, width: 8}", "encoder"), 3, 1)) {
     network->to(at::kDouble);
     y = network->forward(images);
     y.backward(dy);
@@ -90,7 +90,7 @@ struct DifferentiatedResNet {
 
 TEST(NormRanks, MakeAResNetThatOfOneProcess) {
   constexpr int64_t kRows = 7;
-  const at::Tensor images = ripples({kRows, 3, 8, 8}, 0.31).to(at::kDouble), dy = ripples({kRows, 32}, 1.13).to(at::kDouble);
+  const at::Tensor images = ripples({kRows, 3, 8, 8}, 0.31).to(at::kDouble), dy = ripples({kRows, 64}, 1.13).to(at::kDouble);
   const DifferentiatedResNet whole(images, dy);
   for (const int64_t W : {2, 3}) {
     on_ranks(W, [&](const Ranks& ranks) {
