@@ -1,5 +1,7 @@
 #include "debias/train/recipe.h"
 
+#include <algorithm>
+
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
