@@ -165,7 +165,9 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table")->required();
   verb->add_option("--text", arguments->text, "of a run on sentences: a file with a sentence on every line");
   verb->add_option("--expand", arguments->expand, "with --text: file of word vectors, for words that the run does not know");
-  verb->add_option("--encoding", arguments->encoding, "of --text: utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}))->option_text("NAME");
+  verb->add_option("--encoding", arguments->encoding, "of --text: utf8 or latin1")
+      ->check(CLI::IsMember({"utf8", "latin1"}))
+      ->option_text("NAME");
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")
