@@ -228,16 +228,14 @@ bool have_one_unit(const TableRow& a, const TableRow& b, const MetricTitles& tit
   return a.metric == b.metric || titles.unit(a.metric) == titles.unit(b.metric);
 }
 
-// Whether the runs of a row were judged by a probe whose epoch the judged images chose: linear_supcon without held-out images.
-bool is_chosen_by_test(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
-  if (metric != "test.linear_acc1" && metric != "test.linear_acc5") return false;
-  return std::ranges::any_of(row.runs, [&](size_t run) {
-    const Config& config = compared.runs[run].config;
-    const Config *evaluate = config.find("evaluate"), *data = config.find("data");
-    const Config* protocols = evaluate == nullptr ? nullptr : evaluate->find("protocols");
-    const bool has_valid = data != nullptr && data->is_map() && data->find("valid") != nullptr && !data->find("valid")->is_null();
-    return protocols != nullptr && !has_valid && protocols->to_yaml().find("linear_supcon") != std::string::npos;
-  });
+// Whether the judged images chose the epoch of a row's probe: linear_supcon without held-out images.
+bool is_chosen_by_judged(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
+  const auto [split, name] = split_of(metric);
+  if (name != "linear_acc1" && name != "linear_acc5") return false;
+  const auto chose = [split = split](const EvaluationRecord& record) {
+    return record.protocol == "linear_supcon" && record.trained_probe && record.trained_probe->selected_on == split;
+  };
+  return std::ranges::any_of(row.runs, [&](size_t run) { return std::ranges::any_of(compared.runs[run].evaluations, chose); });
 }
 
 std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles) {
@@ -345,11 +343,12 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   table.ordering = ordering_of(table.rows, *compared.titles);
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& metric = table.rows[i].metric;
-    if (!is_chosen_by_test(compared, compared.rows[i], metric)) continue;
+    if (!is_chosen_by_judged(compared, compared.rows[i], metric)) continue;
     std::string last = metric;
     last.replace(last.find("linear_"), 7, "linear_last_");
     table.notes.push_back(fmt::format(
-        "{} is that of the probe's best epoch, which the test images chose, as the protocol has it; {} is its last one's", metric, last));
+        "{} is that of the probe's best epoch, which the images that it judges chose, as the protocol has it; {} is its last one's", metric,
+        last));
     break;
   }
   return table;

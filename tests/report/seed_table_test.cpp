@@ -161,20 +161,19 @@ TEST_F(SeedTables, OfOneSharedSeedCompareMeansOfDifferentSeeds) {
 }
 
 TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
-  const auto judged_by = [&](const std::string& protocol, const std::string& valid) {
-    const std::string path = folder_ / (protocol + valid.substr(0, 1));
-    write_text(path + "/config.yaml",
-               fmt::format("name: x\nseed: 1\ndata: {{train: {{name: glyphs}}, test: {{name: glyphs}}{}}}\nobjective: infonce\n"
-                           "train: {{epochs: 1}}\nevaluate: {{protocols: [{}]}}\n",
-                           valid, protocol));
-    write_text(path + "/metrics.jsonl", R"({"epoch":1,"train_loss":1,"test.linear_acc1":0.5,"test.linear_last_acc1":0.4})"
-                                        "\n");
+  const auto judged_by = [&](const std::string& protocol, const std::string& selected_on) {
+    const std::string path = folder_ / (protocol + selected_on);
+    write_run(path);
+    auto json = described(protocol, {}, {{"test.linear_acc1", 0.5}, {"test.linear_last_acc1", 0.4}});
+    json["train_loss"] = 0.1;
+    if (!selected_on.empty()) json["selected_on"] = selected_on;
+    write_evaluation(path, protocol, json);
     return seed_table(read_compared_runs({path}, reading_program()), of_metrics({"test.linear_acc1"})).notes;
   };
-  EXPECT_THAT(judged_by("linear_supcon", ""),
-              ElementsAre(AllOf(HasSubstr("which the test images chose"), HasSubstr("test.linear_last_acc1 is its last one's"))));
+  EXPECT_THAT(judged_by("linear_supcon", "test"),
+              ElementsAre(AllOf(HasSubstr("which the images that it judges chose"), HasSubstr("test.linear_last_acc1 is its last one's"))));
   EXPECT_THAT(judged_by("linear_dcl", ""), testing::IsEmpty());
-  EXPECT_THAT(judged_by("linear_supcon", ", valid: {name: glyphs}"), testing::IsEmpty());
+  EXPECT_THAT(judged_by("linear_supcon", "valid"), testing::IsEmpty());
 }
 
 TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
