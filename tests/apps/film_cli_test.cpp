@@ -113,6 +113,8 @@ TEST_F(Films, ThatCannotBeMadeAreRefusedBeforeARunIsLookedAt) {
   install(ffmpeg_with("libx264", ""));
   EXPECT_EQ(play("film.mp4").exit, 3);
   EXPECT_EQ(play("film.gif", none).exit, 3);
+  expect_complaint(play("nowhere/film.gif", none), 5, "nowhere/film.gif'");
+  EXPECT_EQ(films(), 0u);
 }
 
 TEST_F(Films, OfTheInstalledFfmpegShowTheEpisode) {

@@ -59,6 +59,9 @@ VideoEncoder mp4_encoder(const std::string& path) {
                     path);
 }
 
+// Episodes are played before the film is written: a folder that is not there is to be found ahead of them.
+void require_writable(const std::string& path) { const AtomicFile trial(path); }
+
 void write_gif(const std::string& path, const std::vector<Image>& pictures, int64_t hundredths) {
   const auto bytes = encode_gif(pictures, hundredths);
   AtomicFile file(path, bytes.size());
@@ -87,9 +90,11 @@ void write_mp4(const std::string& path, const VideoEncoder& encoder, const std::
 
 FilmWriter film_writer(const std::string& path) {
   if (path.ends_with(".gif")) {
+    require_writable(path);
     return [path](const std::vector<Image>& pictures, int64_t hundredths) { write_gif(path, pictures, hundredths); };
   }
   if (path.ends_with(".mp4")) {
+    require_writable(path);
     return [path, encoder = mp4_encoder(path)](const std::vector<Image>& pictures, int64_t hundredths) {
       write_mp4(path, encoder, pictures, hundredths);
     };

@@ -14,7 +14,8 @@ namespace debias {
 // says why.
 using FilmWriter = std::function<void(const std::vector<Image>& pictures, int64_t hundredths)>;
 
-// The one that makes the film `path`. A usage error for another ending, and for .mp4 unless an ffmpeg on PATH can encode it.
+// The one that makes the film `path`. A usage error for another ending, and for .mp4 unless an ffmpeg on PATH can encode it; a resource error
+// where no file can be written there.
 FilmWriter film_writer(const std::string& path);
 
 }  // namespace debias
