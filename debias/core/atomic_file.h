@@ -19,6 +19,7 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const void* data, size_t bytes);
+  const std::string& building() const { return temporary_; }  // for another program to write into, in place of write()
   void commit();
 
  private:

@@ -4,10 +4,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 #include "debias/core/safetensors.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/named_pictures.h"
 #include "tests/apps/rank_processes.h"
 #include "tests/support/small_disk.h"
@@ -18,7 +18,6 @@ namespace ranks_cli_test {
 
 namespace fs = std::filesystem;
 using testing::HasSubstr;
-using testing::Not;
 
 std::map<std::string, std::string> weights_of(const std::string& run) {
   const auto file = SafetensorsFile::open(run + "/checkpoints/last.safetensors");
@@ -69,13 +68,6 @@ class RankRuns : public testing::Test {
   }
   TemporaryFolder folder_;
 };
-
-// One line of complaint, at the end.
-void expect_complaint(const ProcessResult& result, int exit, const std::string& part) {
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_EQ(times("debias: ", result.err), 1u) << result.err;
-  EXPECT_THAT(result.err.substr(result.err.find("debias: ")), HasSubstr(part));
-}
 
 TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
   const auto two = run_debias(training("two", {"--ranks", "2", "train.epochs=2", "train.synchronise_norm=false"}));
@@ -386,64 +378,6 @@ TEST_F(Disturbed, KillsAndResumesEndInTheSameBytes) {
         return words;
       },
       run_of("killed"), 2, 7);
-}
-
-TEST_F(RankRuns, AreCertified) {
-  const auto result = run_debias({"certify", "ranks", recipe(), "--ranks", "2", "--steps", "4"});
-  EXPECT_EQ(result.exit, 0) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 8 after 4 steps, byte for byte"));
-  EXPECT_THAT(result.out, HasSubstr("holds   2 processes with synchronise_norm = one process after a step"));
-  EXPECT_THAT(result.out,
-              HasSubstr("holds   2 processes, each with the loss of its own rows, with synchronise_norm = one process after a step"));
-  expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
-}
-
-// One process walks the pairs otherwise than rows of its own, and divides a short batch otherwise into parts than ranks into shares.
-TEST_F(RankRuns, AreCertifiedWhateverTheRecipeSaysOfPartsAndRows) {
-  const auto result = run_debias({"certify", "ranks", recipe(), "train.batch_size=20", "train.loss_rows=own", "train.micro_batch=4",
-                                  "train.drop_last=false", "--ranks", "2", "--steps", "6"});
-  EXPECT_EQ(result.exit, 0) << result.out << result.err;
-  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 10 after 6 steps, byte for byte"));
-}
-
-TEST_F(RankRuns, OfWhichATrialFailsAreNotCertifiedAndSayItOnce) {
-  const std::vector<std::string> missing = {recipe(), "data.train={name: image_folder, root: " + (folder_ / "nowhere") + "}"};
-  const auto certified = run_debias({"certify", "ranks", missing[0], missing[1], "--ranks", "2"});
-  const auto trained = run_debias({"train", missing[0], missing[1], "output=" + run_of("run")});
-  EXPECT_GT(trained.exit, 1);
-  expect_complaint(certified, trained.exit, "nowhere");
-}
-
-TEST_F(RankRuns, OfACertificateEndWithASignalAndLeaveNothing) {
-  const std::string folder = folder_ / "temporary";
-  fs::create_directory(folder);
-  Background run({debias_binary(), "certify", "ranks", recipe(), "train.epochs=5000", "--ranks", "2", "--steps", "20000"},
-                 {{"TMPDIR", folder}});
-  ASSERT_TRUE(soon([&] { return !fs::is_empty(folder); })) << run.err();
-  kill(run.id(), SIGINT);
-  expect_complaint(run.wait(), 75, "certify: stopped by SIGINT");
-  EXPECT_TRUE(fs::is_empty(folder));
-}
-
-class DeviceCertificates : public RankRuns {};
-
-TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
-  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
-  expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
-  expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
-}
-
-TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
-  const auto result = run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "3", "--json"});
-  ASSERT_EQ(result.exit, 0) << result.out << result.err;
-  const auto json = nlohmann::json::parse(result.out);
-  const auto objectives = nlohmann::json::parse(run_debias({"list", "objectives", "--json"}).out);
-  EXPECT_EQ(json["claims"].size(), objectives["objectives"].size() + 2);
-  for (const auto& claim : json["claims"]) EXPECT_TRUE(claim["holds"]) << claim;
-  EXPECT_GT(json["costs"]["seconds_per_step"], 0);
-  EXPECT_GT(json["costs"]["peak_bytes"], 0);
-  EXPECT_EQ(run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "0"}).exit, 2);
-  expect_complaint(run_debias({"certify", "device", "train.epochz=1", "--device", "cpu"}), 2, "epochz");  // words without a recipe
 }
 
 }  // namespace ranks_cli_test

@@ -3,14 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "debias/agent/agent_parts.h"
 #include "debias/control/mujoco_model.h"
 #include "debias/core/atomic_file.h"
-#include "debias/core/error.h"
 #include "debias/data/builders/atomic_folder.h"
-#include "debias/image/gif_encode.h"
 #include "debias/image/png_encode.h"
 
 namespace debias {
@@ -19,11 +16,6 @@ namespace {
 constexpr int kFilmPixels = 160;
 
 }  // namespace
-
-void require_film_name(const std::string& path) {
-  if (!path.ends_with(".gif"))
-    throw usage_error("rl play: --video '{}' does not end in .gif, which is what is written; give it such a name", path);
-}
 
 Image Film::drawn(MujocoModel& model) {
   if (!renderer_) renderer_.emplace(model, kFilmPixels, look_);
@@ -51,12 +43,7 @@ void Film::take(PixelEnvironment& played, const JudgedState& state) {
   seconds_ = played.model().data().time / std::max<double>(1, static_cast<double>(pictures_.size() - 1));
 }
 
-void Film::write(const std::string& path) const {
-  const auto bytes = encode_gif(pictures_, static_cast<int64_t>(100 * seconds_ + 0.5));
-  AtomicFile file(path, bytes.size());
-  file.write(bytes.data(), bytes.size());
-  file.commit();
-}
+void Film::write(const FilmWriter& writer) const { writer(pictures_, static_cast<int64_t>(100 * seconds_ + 0.5)); }
 
 void Film::keep(const std::string& run_folder, FilmRecord film) const {
   AtomicFolder folder(fmt::format("{}/{}", run_folder, kFilmFolder), AtomicFolder::Present::kReplace);

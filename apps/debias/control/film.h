@@ -1,4 +1,4 @@
-// What a player sees of an episode: a film as a GIF, and still frames for a report.
+// What a player sees of an episode: a film, and still frames for a report.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/debias/control/film_writer.h"
 #include "debias/control/frame_renderer.h"
 #include "debias/image/image.h"
 #include "debias/results/film_record.h"
@@ -14,9 +15,6 @@ namespace debias {
 
 class PixelEnvironment;
 struct JudgedState;
-
-// A usage error unless the name ends in .gif.
-void require_film_name(const std::string& path);
 
 enum class Pictures { kStills, kAll };  // those that keep() writes, or every state's, as write() needs them
 
@@ -28,7 +26,7 @@ class Film {
   void take(PixelEnvironment& played, const JudgedState& state);
   void end_of_drawing() { renderer_.reset(); }
 
-  void write(const std::string& path) const;  // in real time
+  void write(const FilmWriter& writer) const;  // in real time
   // As RUN/evaluation/film, which is replaced whole; `film` gets the stills, and whether the episode ended early.
   void keep(const std::string& run_folder, FilmRecord film) const;
 

@@ -11,6 +11,7 @@
 
 #include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/control/film.h"
+#include "apps/debias/control/film_writer.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
@@ -127,7 +128,7 @@ void keep_stills(const Film& film, const std::string& run, const FilmRecord& rec
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (arguments.seed.value_or(0) < 0) throw usage_error("rl play: --seed {}: give 0 or more, or leave it out", *arguments.seed);
-  if (!arguments.video.empty()) require_film_name(arguments.video);
+  const FilmWriter writer = arguments.video.empty() ? FilmWriter() : film_writer(arguments.video);
   const AgentRecipe recipe = played_recipe(arguments.run);
   draw_in_one_thread();
   const auto log = terminal_log();
@@ -150,10 +151,9 @@ int rl_play(const RlPlayArguments& arguments) {
   }
   Agent agent = make_agent(recipe, actions);
   agent.load(checkpoint->common.file);
-  const bool has_video = !arguments.video.empty();
-  Film film(recipe.environment.look(), has_video ? Pictures::kAll : Pictures::kStills);
+  Film film(recipe.environment.look(), writer ? Pictures::kAll : Pictures::kStills);
   const JudgedReturns found = play_on_film(agent, environments, batch_shape(recipe, actions), arguments.episodes, film);
-  if (has_video) film.write(arguments.video);
+  if (writer) film.write(writer);
   keep_stills(film, arguments.run,
               {.checkpoint = std::filesystem::path(checkpoint->common.file.path()).filename().string(),
                .control_steps = trained.control_steps,
@@ -173,13 +173,13 @@ int rl_play(const RlPlayArguments& arguments) {
                                   {"mujoco", mujoco_version()},
                                   {"renderer", renderer},
                                   {"trained", {{"mujoco", trained.mujoco}, {"renderer", trained.renderer}}}};
-    if (has_video) out["video"] = arguments.video;
+    if (writer) out["video"] = arguments.video;
     print_json(out);
     return 0;
   }
   fmt::print("{} after {} control steps: return {:.1f} (sd {:.1f} of {} episodes)\n", without_control_characters(arguments.run),
              trained.control_steps, mean, deviation, found.returns.size());
-  if (has_video) fmt::print("{}\n", without_control_characters(arguments.video));
+  if (writer) fmt::print("{}\n", without_control_characters(arguments.video));
   return 0;
 }
 
@@ -204,7 +204,9 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "to play (10)");
   play->add_option("--seed", given->seed, "of the first states (the run's)");
-  play->add_option("--video", given->video, "a film of the first episode")->option_text("FILE.gif")->transform(with_home);
+  play->add_option("--video", given->video, "a film of the first episode: .gif, or .mp4 by ffmpeg")
+      ->option_text("FILE")
+      ->transform(with_home);
   play->add_flag("--json", given->json, "one JSON object on standard output");
   play->footer("Example: debias rl play runs/cartpole --episodes 10 --video cartpole.gif");
   play->callback([given, &action] { action = [given] { return rl_play(*given); }; });

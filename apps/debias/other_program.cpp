@@ -1,0 +1,93 @@
+#include "apps/debias/other_program.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "debias/core/error.h"
+
+extern char** environ;
+
+namespace debias {
+namespace {
+
+constexpr int kUnknownExit = 127;  // where this process was started with SIGCHLD ignored
+
+class OwnDescriptor {
+ public:
+  explicit OwnDescriptor(int value) : value_(value) {}
+  ~OwnDescriptor() { shut(); }
+  OwnDescriptor(const OwnDescriptor&) = delete;
+  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
+
+  int value() const { return value_; }
+  void shut() {
+    if (value_ >= 0) close(std::exchange(value_, -1));
+  }
+
+ private:
+  int value_;
+};
+
+bool took(int pipe, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = write(pipe, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+  }
+  return true;
+}
+
+int exit_of(pid_t process) {
+  int status = 0;
+  while (waitpid(process, &status, 0) < 0) {
+    if (errno != EINTR) return kUnknownExit;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string text_in(int descriptor) {
+  std::string text(static_cast<size_t>(std::max<off_t>(0, lseek(descriptor, 0, SEEK_END))), '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, pread(descriptor, text.data(), text.size(), 0))));
+  return text;
+}
+
+}  // namespace
+
+ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::span<const uint8_t>>& input) {
+  // A second pipe would have to be read while the first is written: each program could wait for the other.
+  const OwnDescriptor said(memfd_create("said", MFD_CLOEXEC));
+  std::array<int, 2> ends = {-1, -1};
+  const bool piped = said.value() >= 0 && pipe2(ends.data(), O_CLOEXEC) == 0;
+  if (!piped) throw resource_error("starting {}: no pipe can be had: {}", words[0], std::strerror(errno));
+  OwnDescriptor reads(ends[0]), writes(ends[1]);
+  std::vector<char*> pointers;
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, reads.value(), STDIN_FILENO);
+  for (const int output : {STDOUT_FILENO, STDERR_FILENO}) posix_spawn_file_actions_adddup2(&files, said.value(), output);
+  pid_t process = 0;
+  ProgramEnd end;
+  end.not_started = posix_spawnp(&process, pointers[0], &files, nullptr, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (end.not_started != 0) return end;
+  reads.shut();
+  end.took_input = std::all_of(input.begin(), input.end(), [&](const auto& piece) { return took(writes.value(), piece); });
+  writes.shut();
+  end.exit = exit_of(process);
+  end.said = text_in(said.value());
+  return end;
+}
+
+}  // namespace debias

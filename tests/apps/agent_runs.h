@@ -1,0 +1,43 @@
+// Runs of an agent that trains in seconds; their tests are skipped where debias was built without MuJoCo and EGL.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/apps/process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+
+inline constexpr const char* kSmallAgent = R"(name: tiny
+environment: {task: cartpole_swingup, action_repeat: 20, pixels: 20, look: plain}
+agent: {crop: 16, filters: 4, features: 8, hidden: 16, batch_size: 8, random_steps: 30}
+objective: {name: debiased_negatives, tau_plus: 0.1, positives: 2}
+train: {epochs: 3, control_steps: 1500, log_every: 10, threads: 1, checkpoint_every: 0.02}
+evaluate: {episodes: 2}
+)";
+
+class AgentRuns : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (run_debias({"rl", "train", "none"}).err.find("built without MuJoCo") != std::string::npos) GTEST_SKIP() << "built without MuJoCo";
+    std::ofstream(path("tiny.yaml")) << kSmallAgent;
+  }
+
+  std::string path(const std::string& name) const { return folder_ / name; }
+
+  // The words that train the run `name`.
+  std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all = {"rl", "train", path("tiny.yaml"), "output=" + path(name)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace debias

@@ -1,0 +1,91 @@
+// `debias certify`: what holds on this machine, and what is said where it cannot be tried.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/apps/expect_complaint.h"
+#include "tests/apps/process.h"
+#include "tests/apps/rank_processes.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/small_recipe_text.h"
+
+namespace debias {
+namespace certify_cli_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Certificates : public testing::Test {
+ protected:
+  Certificates() { std::ofstream(recipe()) << kSmallRecipe; }
+  std::string recipe() const { return folder_ / "small.yaml"; }
+  TemporaryFolder folder_;
+};
+
+class RankCertificates : public Certificates {};
+class DeviceCertificates : public Certificates {};
+
+TEST_F(RankCertificates, HoldForARecipe) {
+  const auto result = run_debias({"certify", "ranks", recipe(), "--ranks", "2", "--steps", "4"});
+  EXPECT_EQ(result.exit, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 8 after 4 steps, byte for byte"));
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes with synchronise_norm = one process after a step"));
+  EXPECT_THAT(result.out,
+              HasSubstr("holds   2 processes, each with the loss of its own rows, with synchronise_norm = one process after a step"));
+  expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
+}
+
+// One process walks the pairs otherwise than rows of its own, and divides a short batch otherwise into parts than ranks into shares.
+TEST_F(RankCertificates, HoldWhateverTheRecipeSaysOfPartsAndRows) {
+  const auto result = run_debias({"certify", "ranks", recipe(), "train.batch_size=20", "train.loss_rows=own", "train.micro_batch=4",
+                                  "train.drop_last=false", "--ranks", "2", "--steps", "6"});
+  EXPECT_EQ(result.exit, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 10 after 6 steps, byte for byte"));
+}
+
+TEST_F(RankCertificates, OfWhichATrialFailsSayItOnce) {
+  const std::vector<std::string> missing = {recipe(), "data.train={name: image_folder, root: " + (folder_ / "nowhere") + "}"};
+  const auto certified = run_debias({"certify", "ranks", missing[0], missing[1], "--ranks", "2"});
+  const auto trained = run_debias({"train", missing[0], missing[1], "output=" + (folder_ / "run")});
+  EXPECT_GT(trained.exit, 1);
+  expect_complaint(certified, trained.exit, "nowhere");
+}
+
+TEST_F(RankCertificates, EndWithASignalAndLeaveNothing) {
+  const std::string folder = folder_ / "temporary";
+  fs::create_directory(folder);
+  Background run({debias_binary(), "certify", "ranks", recipe(), "train.epochs=5000", "--ranks", "2", "--steps", "20000"},
+                 {{"TMPDIR", folder}});
+  ASSERT_TRUE(soon([&] { return !fs::is_empty(folder); })) << run.err();
+  kill(run.id(), SIGINT);
+  expect_complaint(run.wait(), 75, "certify: stopped by SIGINT");
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
+  if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
+  expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
+  expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
+}
+
+TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
+  const auto result = run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "3", "--json"});
+  ASSERT_EQ(result.exit, 0) << result.out << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  const auto objectives = nlohmann::json::parse(run_debias({"list", "objectives", "--json"}).out);
+  EXPECT_EQ(json["claims"].size(), objectives["objectives"].size() + 2);
+  for (const auto& claim : json["claims"]) EXPECT_TRUE(claim["holds"]) << claim;
+  EXPECT_GT(json["costs"]["seconds_per_step"], 0);
+  EXPECT_GT(json["costs"]["peak_bytes"], 0);
+  EXPECT_EQ(run_debias({"certify", "device", recipe(), "--device", "cpu", "--steps", "0"}).exit, 2);
+  expect_complaint(run_debias({"certify", "device", "train.epochz=1", "--device", "cpu"}), 2, "epochz");  // words without a recipe
+}
+
+}  // namespace certify_cli_test
+}  // namespace debias

@@ -1,0 +1,140 @@
+// `debias rl play --video FILE.mp4`, with scripts in ffmpeg's place, and with ffmpeg where it is installed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "debias/image/png_decode.h"
+#include "tests/apps/agent_runs.h"
+#include "tests/apps/expect_complaint.h"
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace film_cli_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr size_t kSide = 160, kPicture = 3 * kSide * kSide;
+constexpr size_t kPictures = 51;  // the first state and 50 steps
+
+// A script that has this encoder, notes beside itself what it is told and given, and then goes on.
+std::string ffmpeg_with(const std::string& encoder, const std::string& then) {
+  return "#!/bin/sh\ncase \"$*\" in *-encoders*) echo ' V....D " + encoder + "              of this script'; exit;; esac\n" +
+         "printf '%s\\n' \"$@\" > \"$0.words\"\n" + then;
+}
+
+constexpr const char* kMakesAFilm = R"(cat > "$0.input"
+for film; do :; done
+printf 'a film' > "${film#file:}"
+)";
+
+class Films : public AgentRuns {
+ protected:
+  // In the place of any other ffmpeg.
+  void install(const std::string& script) const {
+    fs::create_directories(path("bin"));
+    std::ofstream(path("bin/ffmpeg")) << script;
+    fs::permissions(path("bin/ffmpeg"), fs::perms::owner_all);
+  }
+
+  ProcessResult play(const std::string& film, const std::string& programs) const {
+    return run({"env", "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(film)});
+  }
+  ProcessResult play(const std::string& film) const { return play(film, path("bin") + ":" + std::getenv("PATH")); }
+
+  bool train() const { return run_debias(words("run", {"train.epochs=1"})).exit == 0; }
+
+  // Of the film that was played last.
+  Image first_still() const {
+    const std::string still = file_text(path("run") + "/evaluation/film/01.png");
+    return decode_png({reinterpret_cast<const uint8_t*>(still.data()), still.size()}, "01.png");
+  }
+
+  // Files that are named as a film, or lie beside it while it is made.
+  size_t films() const {
+    const fs::directory_iterator all(path(""));
+    return static_cast<size_t>(std::count_if(
+        begin(all), end(all), [](const fs::directory_entry& entry) { return entry.path().filename().string().starts_with("film"); }));
+  }
+};
+
+TEST_F(Films, AsMp4AreMadeByFfmpegOfEveryPicture) {
+  ASSERT_TRUE(train());
+  install(ffmpeg_with("libx264", kMakesAFilm));
+  const auto played = play("film.mp4");
+  ASSERT_EQ(played.exit, 0) << played.err;
+  EXPECT_THAT(played.out, HasSubstr(path("film.mp4") + "\n"));
+  EXPECT_EQ(file_text(path("film.mp4")), "a film");
+  EXPECT_EQ(films(), 1u);
+  const std::string pictures = file_text(path("bin/ffmpeg.input"));
+  EXPECT_EQ(pictures.size(), kPictures * kPicture);
+  const Image still = first_still();
+  EXPECT_TRUE(std::equal(still.pixels.begin(), still.pixels.end(), pictures.begin(),
+                         [](uint8_t pixel, char byte) { return pixel == static_cast<uint8_t>(byte); }));
+  const std::string told = file_text(path("bin/ffmpeg.words"));
+  EXPECT_THAT(told, HasSubstr("-pixel_format\nrgb24\n-video_size\n160x160\n-framerate\n100/20\n-i\npipe:0\n"));
+  EXPECT_THAT(told, HasSubstr("-c:v\nlibx264\n"));
+  EXPECT_THAT(told, HasSubstr("-pix_fmt\nyuv420p\n"));
+  install(ffmpeg_with("mpeg4", kMakesAFilm));
+  ASSERT_EQ(play("film.mp4").exit, 0);
+  EXPECT_THAT(file_text(path("bin/ffmpeg.words")), HasSubstr("-c:v\nmpeg4\n"));
+}
+
+TEST_F(Films, ThatFfmpegFailsToMakeLeaveOneLineAndTheEarlierFilm) {
+  ASSERT_TRUE(train());
+  std::ofstream(path("film.mp4")) << "an earlier film";
+  const auto fails = [&](const std::string& then, const std::string& line) {
+    install(ffmpeg_with("libx264", then));
+    expect_complaint(play("film.mp4"), 5, "film.mp4': ffmpeg failed: " + line);
+    EXPECT_EQ(file_text(path("film.mp4")), "an earlier film");
+    EXPECT_EQ(films(), 1u);
+  };
+  fails(std::string(kMakesAFilm) + "echo begun >&2\necho 'no such colour' >&2\nexit 3\n", "no such colour; ");
+  fails("exit 3\n", "it ended with exit code 3; ");
+  fails("exit 0\n", "it did not take all pictures; ");  // the pipe breaks, and its signal ends nothing
+}
+
+// There is no run to play, which would be exit 3.
+TEST_F(Films, ThatCannotBeMadeAreRefusedBeforeARunIsLookedAt) {
+  const std::string none = path("none");
+  expect_complaint(play("film.avi", none), 2, "film.avi' ends neither in .gif nor in .mp4");
+  expect_complaint(play("film.mp4", none), 2, "ffmpeg, which does not run here: it is not on PATH; install ffmpeg, or name a .gif");
+  install("#!/bin/sh\necho 'ffmpeg: no libx264.so.164' >&2\nexit 127\n");
+  expect_complaint(play("film.mp4"), 2, "ffmpeg, which does not run here: ffmpeg: no libx264.so.164; install");
+  install(ffmpeg_with("libvpx", ""));
+  expect_complaint(play("film.mp4"), 2, "ffmpeg has neither of the encoders libx264 and mpeg4");
+  install(ffmpeg_with("libx264", ""));
+  EXPECT_EQ(play("film.mp4").exit, 3);
+  EXPECT_EQ(play("film.gif", none).exit, 3);
+  expect_complaint(play("nowhere/film.gif", none), 5, "nowhere/film.gif'");
+  EXPECT_EQ(films(), 0u);
+}
+
+TEST_F(Films, OfTheInstalledFfmpegShowTheEpisode) {
+  if (run({"ffmpeg", "-version"}).exit != 0) GTEST_SKIP() << "no ffmpeg is installed";
+  ASSERT_TRUE(train());
+  const auto played = play("film.mp4", std::getenv("PATH"));
+  ASSERT_EQ(played.exit, 0) << played.err;
+  const auto shown = run({"ffmpeg", "-loglevel", "error", "-i", path("film.mp4"), "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1"});
+  ASSERT_EQ(shown.exit, 0) << shown.err;
+  ASSERT_EQ(shown.out.size(), kPictures * 4 * kPicture);
+  const Image still = first_still();
+  double error = 0;
+  for (size_t y = 0; y < 2 * kSide; ++y) {
+    for (size_t x = 0; x < 6 * kSide; ++x) {  // each pixel is two pixels wide
+      const size_t pixel = x / 6, channel = x % 3;
+      error += std::abs(static_cast<uint8_t>(shown.out[y * 6 * kSide + x]) - still.row(static_cast<int>(y / 2))[3 * pixel + channel]);
+    }
+  }
+  EXPECT_LT(error / (4 * kPicture), 6);  // of 255; compression loses some
+}
+
+}  // namespace film_cli_test
+}  // namespace debias
