@@ -236,13 +236,15 @@ TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
   EXPECT_EQ(*device->aborts, 9);                                                  // three groups a rank
 }
 
-TEST(DeviceGroups, AreLeftWhereAnotherRankFails) {
+TEST(DeviceGroups, AreLeftAsSoonAsAnotherRankFails) {
+  const auto begin = std::chrono::steady_clock::now();
   const auto texts = heard_of_devices(3, all_with(std::make_shared<DeviceWithoutData>(Answer::kNever)), [](const Ranks& ranks) {
     ranks.join_devices(kNowhere);
     if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
     gathered_nowhere(ranks);
   });
   for (const auto& text : texts) EXPECT_EQ(text, "2 rank 1 of 3: image 'a.png' cannot be read");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(7));  // sooner than its silence is noticed
 }
 
 TEST(DeviceGroups, AreGivenTheTimeOfAStep) {
