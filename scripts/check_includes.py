@@ -15,6 +15,7 @@ EDGES = {
     "core": set(),
     "runtime": set(),
     "ranks": set(),
+    "nccl": {"ranks"},
     "sweep": set(),
     "image": set(),
     "text": set(),

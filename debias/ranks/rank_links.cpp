@@ -10,6 +10,9 @@
 #include <ctime>
 #include <fstream>
 #include <numeric>
+#include <thread>
+
+#include "debias/ranks/bounded_store.h"
 
 namespace debias {
 namespace {
@@ -19,6 +22,10 @@ using Gloo = RankLinks::Gloo;
 
 constexpr milliseconds kBeat{500}, kBeatInFile{2000};  // a file keeps every beat
 constexpr int64_t kBeatsOfLife = 3;                    // that a rank gives while another gives none, which is then lost
+constexpr std::chrono::seconds kPatienceToAbort{10};
+constexpr milliseconds kShort{1};                // exchanges that end within this are not slept through
+constexpr std::chrono::microseconds kPause{50};  // between looks at a longer one
+constexpr std::array<const char*, RankLinks::kChannels> kChannelNames = {"rows", "statistics", "sums"};
 
 bool is_this_machine(const std::string& host) { return host == "localhost" || host.starts_with("127."); }
 
@@ -66,6 +73,7 @@ double RankLinks::cpu_seconds_now() {
 
 RankLinks::RankLinks(const Place& where, const Rendezvous& meeting)
     : place(where), rendezvous(meeting), beat(meeting.file.empty() ? kBeat : kBeatInFile), store(open_store(meeting, where)) {
+  if (rendezvous.devices == nullptr) rendezvous.devices = nccl_groups();
   try {
     meet();
     find_neighbours();
@@ -132,11 +140,26 @@ RankLinks::~RankLinks() { leave(); }
 
 void RankLinks::leave() {
   beats.reset();
+  leave_devices();
   try {
     put(*store, key_of("left", place.rank), "");
     if (rendezvous.serves) await_leaving();
   } catch (const std::exception&) {  // the process that has the store is gone
   }
+}
+
+// What others still read of this rank's device has to stay until they have.
+void RankLinks::leave_devices() {
+  if (device_groups.front() == nullptr) return;
+  try {
+    put(*store, key_of("done", place.rank), "");
+    Nap nap;
+    for (const auto end = Clock::now() + kLookAround * beat; Clock::now() < end; nap.take()) {
+      if (those_without("done").empty() || read_failure(*store)) break;
+    }
+  } catch (const std::exception&) {  // the process that has the store is gone
+  }
+  end_device_groups();
 }
 
 void RankLinks::await_all(const char* what) {
@@ -168,17 +191,83 @@ std::vector<int64_t> RankLinks::those_without(const char* what) const {
 
 void RankLinks::connect() {
   const auto device = device_of(rendezvous);
-  constexpr std::array<const char*, kChannels> kNames = {"rows", "statistics", "sums"};
   for (size_t i = 0; i < kChannels; ++i) {
     auto options = Gloo::Options::create(rendezvous.step);
     options->threads = 1;
     options->devices = {device};
     try {
-      groups[i] = c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>(kNames[i], store), static_cast<int>(place.rank),
+      groups[i] = c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>(kChannelNames[i], store), static_cast<int>(place.rank),
                                             static_cast<int>(place.size), options);
     } catch (const std::exception& error) {
       throw not_connected(error.what());
     }
+  }
+}
+
+// A group of devices may wait for ever for a rank that has failed, in a thread that is then left behind, as are the connection to the store
+// that it waits on and the groups.
+void RankLinks::connect_devices(const c10::Device& own) {
+  device_groups =
+      within(rendezvous.setup, [kind = rendezvous.devices, keys = store->clone(), where = place, own, timeout = rendezvous.step] {
+        std::array<GroupPointer, kChannels> made;
+        for (size_t i = 0; i < kChannels; ++i) {
+          made[i] =
+              kind->connect(c10::make_intrusive<c10d::PrefixStore>(fmt::format("device/{}", kChannelNames[i]), keys), where, own, timeout);
+        }
+        return made;
+      });
+}
+
+void RankLinks::end_device_groups() {
+  for (auto& group : device_groups) {
+    if (group == nullptr) continue;
+    try {
+      within(kPatienceToAbort, [group] { group->abort(); });
+    } catch (const std::exception&) {  // it is left behind with its thread
+    }
+    group.reset();
+  }
+}
+
+// A device tells nothing of a rank that has gone, and would wait for it for ever: so the host looks at the others meanwhile.
+void RankLinks::await_device(c10d::Work& work) {
+  const auto begin = Clock::now();
+  auto looked = begin;
+  std::vector<Heard> heard(place.size, {-1, begin});
+  while (!work.isCompleted()) {
+    const auto now = Clock::now();
+    if (now - begin > rendezvous.step) throw std::runtime_error(fmt::format("no end within {} s", rendezvous.step.count() / 1000));
+    if (now - looked > kBeatsOfLife * beat) {
+      look_at_others(heard);
+      looked = now;
+    }
+    if (now - begin < kShort) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  take_result(work);
+}
+
+void RankLinks::look_at_others(std::vector<Heard>& heard) {
+  if (read_failure(*store)) throw std::runtime_error("another rank failed");
+  const std::vector<int64_t> counts = beats_of_all();
+  for (int64_t rank = 0; rank < place.size; ++rank) {
+    if (counts[rank] != heard[rank].beats) heard[rank] = {counts[rank], Clock::now()};
+    const bool is_silent = rank != place.rank && Clock::now() - heard[rank].at > kLookAround * beat;
+    if (is_silent && is_cut_off(rank)) throw std::runtime_error(fmt::format("rank {} is gone", rank));
+  }
+}
+
+// What is sent to a process that is stopped waits for it; to one that has ended nothing can be sent.
+bool RankLinks::is_cut_off(int64_t rank) {
+  std::vector<at::Tensor> byte = {at::zeros({1}, at::kByte)};
+  try {
+    groups.front()->send(byte, static_cast<int>(rank), /*tag=*/0);
+    return false;
+  } catch (const std::exception&) {
+    return true;
   }
 }
 
@@ -222,7 +311,8 @@ std::vector<int64_t> RankLinks::beats_of_all() const {
 
 RankLost RankLinks::lost(const std::string& what, const std::string& reason) {
   for (auto& group : groups) group.reset();  // so that the others' exchanges end, too
-  set_patience(kBeat);                       // or the one that has the store is waited for once more
+  end_device_groups();
+  set_patience(kBeat);  // or the one that has the store is waited for once more
   try {
     return diagnosis(what, reason);
   } catch (const std::exception&) {

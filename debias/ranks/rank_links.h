@@ -1,13 +1,15 @@
-// What joins a process to the others: the store at which they meet, its beats, and a group for each kind of exchange. ranks.h is what others
-// use.
+// What joins a process to the others: the store at which they meet, its beats, and groups for each kind of exchange: the host's, and those
+// of devices where there are any. ranks.h is what others use.
 #pragma once
 
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "debias/ranks/device_groups.h"
 #include "debias/ranks/rank_beats.h"
 #include "debias/ranks/ranks.h"
 #include "debias/ranks/store.h"
@@ -35,15 +37,25 @@ struct RankLinks {
   RankLinks(const RankLinks&) = delete;
   RankLinks& operator=(const RankLinks&) = delete;
 
-  // Starts an exchange over the channel's group, waits for it and adds to its traffic; what is thrown says who is lost.
+  // Whether tensors there cross between devices.
+  bool joins(const c10::Device& place_of_tensors) const { return device_type && place_of_tensors.type() == *device_type; }
+  // The tensor where it crosses from: its device, or the host.
+  at::Tensor crossing(const at::Tensor& tensor) const { return joins(tensor.device()) ? tensor : tensor.to(at::kCPU); }
+
+  // Starts an exchange of tensors that lie there over the channel's group, waits for it and adds to its traffic; what is thrown says who is
+  // lost.
   template <class Start>
-  void exchange(Ranks::Channel channel, const char* what, int64_t bytes, const Start& start) {
+  void exchange(Ranks::Channel channel, const char* what, const c10::Device& place_of_tensors, int64_t bytes, const Start& start) {
     const auto index = static_cast<size_t>(channel);
     if (groups[index] == nullptr) throw lost(what, "an exchange failed before");
     const auto begin = Clock::now();
     const double cpu = cpu_seconds_now();
     try {
-      start(*groups[index])->wait();
+      if (joins(place_of_tensors)) {
+        await_device(*start(*device_groups[index]));
+      } else {
+        start(*groups[index])->wait();
+      }
     } catch (const std::exception& error) {
       throw lost(what, error.what());
     }
@@ -52,6 +64,11 @@ struct RankLinks {
     traffic[index].seconds += std::chrono::duration<double>(Clock::now() - begin).count();
     traffic[index].cpu_seconds += cpu_seconds_now() - cpu;
   }
+
+  // A group of devices for each channel, tried. Throws where it cannot be had here; ranks that wait for this one do so no longer than the
+  // setup's limit.
+  void connect_devices(const c10::Device& own);
+  void end_device_groups();
 
   // After an exchange that failed, or where a rank is waited for in vain: what the one that failed said, or who is silent.
   RankLost lost(const std::string& what, const std::string& reason);
@@ -62,15 +79,26 @@ struct RankLinks {
   StorePointer store;
   std::unique_ptr<RankBeats> beats;
   std::array<c10::intrusive_ptr<Gloo>, kChannels> groups;
+  std::array<GroupPointer, kChannels> device_groups;
+  std::optional<c10::DeviceType> device_type;  // whose tensors cross through them
+  DeviceExchange devices;
   std::array<Traffic, kChannels> traffic;
   int64_t sayings = 0;
   bool have_met = false;
 
  private:
+  struct Heard {  // of a rank
+    int64_t beats;
+    Clock::time_point at;
+  };
   static double cpu_seconds_now();
   void meet();
   void find_neighbours();
   void leave();
+  void leave_devices();
+  void await_device(c10d::Work& work);
+  void look_at_others(std::vector<Heard>& heard);
+  bool is_cut_off(int64_t rank);
   void tell(const Error& error);
   void set_patience(std::chrono::milliseconds patience);
   const char* advice() const;

@@ -13,9 +13,21 @@ namespace debias {
 namespace {
 
 using Clock = RankLinks::Clock;
-using Gloo = RankLinks::Gloo;
+using Group = c10d::Backend;
 
 constexpr int64_t kPiece = 1 << 20;  // floats of a sum at a time: 4 MiB; one piece of 41 MiB took seven times as long
+constexpr const char* kOnHost = "its device is the CPU";
+
+// What `work` throws, in one line.
+std::string refusal_of(const std::function<void()>& work) {
+  try {
+    work();
+    return "";
+  } catch (const std::exception& error) {
+    const std::string text = error.what();
+    return text.substr(0, text.find('\n'));
+  }
+}
 
 }  // namespace
 
@@ -34,15 +46,45 @@ int64_t Ranks::cpus() const { return std::max<int64_t>(1, available_cpus() / pla
 
 Ranks::~Ranks() = default;
 
+// The first of any rank, on every rank; kOnHost where that is what all of them say.
+std::string Ranks::refusal_of_any(const std::string& own) const {
+  const std::vector<std::string> told = tell_leader(own);
+  return leader_says([&]() -> std::string {
+    if (std::all_of(told.begin(), told.end(), [](const std::string& text) { return text == kOnHost; })) return kOnHost;
+    for (int64_t r = 0; r < size(); ++r) {
+      if (!told[r].empty()) return fmt::format("rank {} of {}: {}", r, size(), told[r]);
+    }
+    return "";
+  });
+}
+
+void Ranks::join_devices(const c10::Device& own) const {
+  if (is_alone() || links_->device_type) return;
+  const DeviceGroups& groups = *links_->rendezvous.devices;
+  std::string name;
+  std::string refusal = groups.are_of(own.type()) ? refusal_of([&] { name = groups.open(); }) : kOnHost;
+  refusal = refusal_of_any(refusal);
+  if (refusal.empty()) refusal = refusal_of_any(refusal_of([&] { links_->connect_devices(own); }));
+  if (refusal.empty()) {
+    links_->device_type = own.type();
+    links_->devices.groups = name;
+    return;
+  }
+  links_->end_device_groups();
+  if (refusal != kOnHost) links_->devices.refusal = refusal;
+}
+
+DeviceExchange Ranks::device_exchange() const { return is_alone() ? DeviceExchange{} : links_->devices; }
+
 at::Tensor Ranks::gather(const at::Tensor& own, Channel channel) const {
   if (is_alone()) return own.detach().contiguous().unsqueeze(0);
-  at::Tensor input = own.detach().to(at::kCPU).contiguous();  // gloo's groups are of the host
+  const at::Tensor input = links_->crossing(own.detach()).contiguous();
   std::vector<int64_t> sizes = input.sizes().vec();
   sizes.insert(sizes.begin(), size());
   at::Tensor all = at::empty(sizes, input.options());
   at::Tensor flat_all = all.view(-1), flat = input.view(-1);
-  links_->exchange(channel, "gathering", static_cast<int64_t>(input.nbytes()),
-                   [&](Gloo& group) { return group._allgather_base(flat_all, flat); });
+  links_->exchange(channel, "gathering", input.device(), static_cast<int64_t>(input.nbytes()),
+                   [&](Group& group) { return group._allgather_base(flat_all, flat); });
   return all.to(own.device());
 }
 
@@ -65,7 +107,7 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
   if (is_alone() || tensors.empty()) return;
   std::vector<at::Tensor> flat_parts;
   for (const auto& tensor : tensors) flat_parts.push_back(tensor.detach().reshape(-1));
-  at::Tensor flat = at::cat(flat_parts).to(at::kCPU);
+  at::Tensor flat = links_->crossing(at::cat(flat_parts));
   std::vector<int64_t> even;
   for (int64_t begin = 0; begin < flat.numel(); begin += kPiece) {
     at::Tensor piece = flat.slice(0, begin, std::min(begin + kPiece, flat.numel()));
@@ -73,13 +115,13 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
     at::Tensor given = at::zeros({chunk * size()}, flat.options()), received = at::empty_like(given);
     given.slice(0, 0, piece.numel()).copy_(piece);
     const auto bytes = static_cast<int64_t>(given.nbytes());
-    links_->exchange(Channel::kSums, "summing gradients", bytes,
-                     [&](Gloo& group) { return group.alltoall_base(received, given, even, even); });
+    links_->exchange(Channel::kSums, "summing gradients", flat.device(), bytes,
+                     [&](Group& group) { return group.alltoall_base(received, given, even, even); });
     const at::Tensor of_ranks = received.view({size(), chunk});
     at::Tensor sum = of_ranks[0].clone();
     for (int64_t rank = 1; rank < size(); ++rank) sum += of_ranks[rank];
-    links_->exchange(Channel::kSums, "summing gradients", static_cast<int64_t>(sum.nbytes()),
-                     [&](Gloo& group) { return group._allgather_base(given, sum); });
+    links_->exchange(Channel::kSums, "summing gradients", flat.device(), static_cast<int64_t>(sum.nbytes()),
+                     [&](Group& group) { return group._allgather_base(given, sum); });
     piece.copy_(given.slice(0, 0, piece.numel()));
   }
   int64_t at = 0;
@@ -92,10 +134,10 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
 void Ranks::take_from_leader(const std::vector<at::Tensor>& tensors) const {
   if (is_alone()) return;
   for (const auto& tensor : tensors) {
-    std::vector<at::Tensor> one = {tensor.detach().to(at::kCPU).contiguous().view(-1)};
+    std::vector<at::Tensor> one = {links_->crossing(tensor.detach()).contiguous().view(-1)};
     if (one[0].numel() == 0) continue;
-    links_->exchange(Channel::kSums, "taking tensors from rank 0", leads() ? static_cast<int64_t>(tensor.nbytes()) : 0,
-                     [&](Gloo& group) { return group.broadcast(one); });
+    links_->exchange(Channel::kSums, "taking tensors from rank 0", one[0].device(), leads() ? static_cast<int64_t>(tensor.nbytes()) : 0,
+                     [&](Group& group) { return group.broadcast(one); });
     if (!leads()) tensor.detach().copy_(one[0].view(tensor.sizes()));
   }
 }

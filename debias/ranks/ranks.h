@@ -5,7 +5,7 @@
 // process otherwise). One that fails throws on every rank that is left, naming the rank that does not answer, or saying what the one that
 // failed said. Sums are formed in the order of the ranks, so that their bytes depend on nothing else.
 //
-// Tensors of devices cross by way of the host.
+// Tensors of devices cross by way of the host, or between the devices once join_devices() has found groups for them.
 //
 // A beat each half second says that a process is alive, however long it computes; a rank is lost when its beats stop.
 //
@@ -13,6 +13,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <functional>
 #include <memory>
@@ -36,6 +37,12 @@ struct Traffic {
   int64_t calls = 0;
   int64_t bytes = 0;  // that this rank gave
   double cpu_seconds = 0, seconds = 0;
+};
+
+// How tensors of devices cross.
+struct DeviceExchange {
+  std::string groups;   // "NCCL 2.28.9": between the devices
+  std::string refusal;  // why they go by way of the host; empty as well where every rank computes on the CPU
 };
 
 // Ends a process because of another one: what that one said, or that it does not answer. Ranks::failed() passes it on as it is.
@@ -71,6 +78,11 @@ class Ranks {
   RowRange share_of(int64_t rows, int64_t rank) const { return {rows * rank / place_.size, rows * (rank + 1) / place_.size}; }
   int64_t largest_share(int64_t rows) const { return (rows + place_.size - 1) / place_.size; }
 
+  // Collective, with the one device that this process computes on. From now on its tensors cross between devices, where every rank has one
+  // and groups for it that a trial has crossed; otherwise those of all ranks go on by way of the host.
+  void join_devices(const c10::Device& own) const;
+  DeviceExchange device_exchange() const;
+
   // [W, ...] of every rank's `own`.
   at::Tensor gather(const at::Tensor& own, Channel channel = Channel::kRows) const;
   // All rows, in order, of each rank's share of them: `own` [share_of(rows).size(), ...].
@@ -96,6 +108,7 @@ class Ranks {
 
  private:
   std::string await(const std::string& key, int64_t of_rank) const;
+  std::string refusal_of_any(const std::string& own) const;
 
   Place place_;
   std::unique_ptr<RankLinks> links_;

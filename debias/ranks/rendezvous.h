@@ -16,7 +16,8 @@ struct Place {
   int64_t local_rank = 0, local_size = 1;  // of those on this machine, which is found when they meet; -1: so is the rank
 };
 
-class Meeting;  // a store that threads of one process share, for tests
+class Meeting;       // a store that threads of one process share, for tests
+class DeviceGroups;  // device_groups.h
 
 struct Rendezvous {
   std::string host;  // empty: a file, or threads
@@ -24,6 +25,7 @@ struct Rendezvous {
   bool serves = false;  // this process opens the port
   std::string file;     // in a folder that all machines see; must not exist before
   std::shared_ptr<Meeting> threads;
+  std::shared_ptr<const DeviceGroups> devices;                // for tests; empty: NCCL's
   std::string interface;                                      // of the network, "eth0"; empty: that of the machine's name
   std::string machine;                                        // that this process is on; empty: as it is called
   std::string round = "0";                                    // of restarts that find the keys of the one before in the store

@@ -13,9 +13,8 @@ class NormRanks final : public NormPeers {
 
   ChannelMoments join(const ChannelMoments& own) const override {
     const int64_t C = own.mean.numel();
-    const at::Tensor count = at::full({1}, static_cast<double>(own.count), at::kDouble);
-    const at::Tensor all =
-        ranks_.gather(at::cat({own.mean.to(at::kCPU, at::kDouble), own.m2.to(at::kCPU, at::kDouble), count}), Ranks::Channel::kStatistics);
+    const at::Tensor mean64 = own.mean.to(at::kDouble), count = at::full({1}, static_cast<double>(own.count), mean64.options());
+    const at::Tensor all = ranks_.gather(at::cat({mean64, own.m2.to(at::kDouble), count}), Ranks::Channel::kStatistics);
     const at::Tensor counts = all.slice(1, 2 * C), means = all.slice(1, 0, C), m2s = all.slice(1, C, 2 * C);
     const double rows = in_order(counts).item<double>();
     const at::Tensor mean = in_order(means * counts).div_(rows);

@@ -49,6 +49,7 @@ Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   const c10::Device device = resolve_device(recipe.train.device(), ranks.place().local_rank);
+  ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);

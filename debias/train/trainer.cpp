@@ -98,7 +98,7 @@ class Run {
     for (const auto& line : undrawn_groups(recipe_, *input_.dataset)) log_.warn(line);
     for (const auto& line : parts_.source->notes()) log_.warn(line);
     log_.note(fmt::format("precision: {}", rounding(recipe_.train)));
-    if (!ranks_.is_alone()) log_.note(fmt::format("{} processes share each batch", ranks_.size()));
+    if (!ranks_.is_alone()) say_how_ranks_exchange();
     last_checkpoint_ = Clock::now();
     while (state_.epoch < recipe_.train.epochs()) result.metrics = epoch();
     if (metrics_) metrics_->finish();
@@ -114,6 +114,13 @@ class Run {
     RunParts parts = make_run_parts(recipe_, input_.dataset, ranks_);
     for (const auto& observer : input_.observers) observer->before_training(parts.model);
     return parts;
+  }
+
+  void say_how_ranks_exchange() {
+    log_.note(fmt::format("{} processes share each batch", ranks_.size()));
+    const DeviceExchange devices = ranks_.device_exchange();
+    if (!devices.groups.empty()) log_.note(fmt::format("tensors cross between devices, through {}", devices.groups));
+    if (!devices.refusal.empty()) log_.warn(fmt::format("tensors of devices cross by way of the host: {}", devices.refusal));
   }
 
   Trained trained() const { return {parts_.model, *parts_.optimizers, *parts_.method, *parts_.source}; }

@@ -20,15 +20,18 @@ inline Rendezvous thread_rendezvous(const std::shared_ptr<Meeting>& meeting) {
   return rendezvous;
 }
 
-// `work` on each of W ranks; the first exception of any is thrown again, after all have ended.
-inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work) {
+// `work` on each of W ranks; the first exception of any is thrown again, after all have ended. `prepare` has how each rank meets the others.
+inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work,
+                     const std::function<void(Rendezvous&, int64_t rank)>& prepare = {}) {
   const auto meeting = meeting_of_threads();
   std::vector<std::exception_ptr> errors(W);
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < W; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        const Ranks ranks({.rank = rank, .size = W, .local_rank = -1}, thread_rendezvous(meeting));
+        Rendezvous rendezvous = thread_rendezvous(meeting);
+        if (prepare) prepare(rendezvous, rank);
+        const Ranks ranks({.rank = rank, .size = W, .local_rank = -1}, rendezvous);
         work(ranks);
       } catch (...) {
         errors[rank] = std::current_exception();

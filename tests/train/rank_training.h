@@ -10,9 +10,10 @@
 
 namespace debias {
 
-// Trains the recipe on W ranks; `prepare` has each rank's input before it begins.
-inline void train_on_ranks(const Config& root, int64_t W, const std::function<void(TrainInput&, const Ranks&)>& prepare = {}) {
-  on_ranks(W, [&](const Ranks& ranks) {
+// Trains the recipe on W ranks; `prepare` has each rank's input before it begins, `meet` how it meets the others.
+inline void train_on_ranks(const Config& root, int64_t W, const std::function<void(TrainInput&, const Ranks&)>& prepare = {},
+                           const std::function<void(Rendezvous&, int64_t rank)>& meet = {}) {
+  const auto work = [&](const Ranks& ranks) {
     TrainInput input = input_for(root);
     input.ranks = &ranks;
     if (prepare) prepare(input, ranks);
@@ -20,7 +21,8 @@ inline void train_on_ranks(const Config& root, int64_t W, const std::function<vo
       train(input);
       return 0;
     });
-  });
+  };
+  on_ranks(W, work, meet);
 }
 
 inline Config in_folder(Config root, const std::string& path) {

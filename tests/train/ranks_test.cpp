@@ -14,6 +14,7 @@
 #include "debias/optim/optimizer.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/run_parts.h"
+#include "tests/ranks/device_doubles.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/rank_training.h"
 
@@ -109,6 +110,37 @@ TEST(RankTraining, JointForwardsAndPartsOfShares) {
   train(input_for(in_folder(root, folder.path() + "/one")));
   const auto first = [&](const char* run) { return metric_lines(folder.path() + run).front().at("loss").get<double>(); };
   EXPECT_NEAR(first("/ranks"), first("/one"), 1e-4);
+}
+
+TEST(RankTraining, BetweenDevicesIsThatByWayOfTheHost) {
+  const TemporaryFolder folder;
+  const auto device = std::make_shared<HostAsDevice>();
+  train_on_ranks(in_folder(batches_of(16, 1), folder.path() + "/host"), 2);
+  train_on_ranks(in_folder(batches_of(16, 1), folder.path() + "/devices"), 2, {},
+                 [&](Rendezvous& rendezvous, int64_t) { rendezvous.devices = device; });
+  expect_same_training(folder.path() + "/host", folder.path() + "/devices");
+  EXPECT_GT(*device->calls, 2 * HostAsDevice::kTrials);
+  EXPECT_THAT(content(folder.path() + "/devices/train.log"), HasSubstr("tensors cross between devices, through a double"));
+  EXPECT_THAT(content(folder.path() + "/host/train.log"), testing::Not(HasSubstr("devices")));
+}
+
+class RefusingHost : public HostAsDevice {
+ public:
+  std::string open() const override { throw resource_error("no library"); }
+};
+
+TEST(RankTraining, SaysWhyTensorsOfDevicesGoByWayOfTheHost) {
+  const TemporaryFolder folder;
+  CollectingLog log;
+  train_on_ranks(
+      in_folder(batches_of(16, 1), folder.path() + "/run"), 2,
+      [&](TrainInput& input, const Ranks& ranks) {
+        if (ranks.leads()) input.log = &log;
+      },
+      [&](Rendezvous& rendezvous, int64_t rank) {
+        rendezvous.devices = rank == 1 ? std::make_shared<RefusingHost>() : std::make_shared<HostAsDevice>();
+      });
+  EXPECT_THAT(log.text, HasSubstr("warning: tensors of devices cross by way of the host: rank 1 of 2: no library\n"));
 }
 
 class EveryObjectiveOnRanks : public testing::TestWithParam<std::string> {};

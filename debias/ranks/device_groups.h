@@ -1,0 +1,36 @@
+// Groups through which tensors of devices cross without the host: NCCL's, from a library of their own (debias/nccl), since no program here
+// is linked against CUDA's. For the sources of this folder, and for tests that put others in their place.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include "debias/ranks/rendezvous.h"
+#include "debias/ranks/store.h"
+
+namespace debias {
+
+using GroupPointer = c10::intrusive_ptr<c10d::Backend>;
+
+class DeviceGroups {
+ public:
+  virtual ~DeviceGroups() = default;
+  virtual bool are_of(c10::DeviceType type) const = 0;
+  // What a run says of them, "NCCL 2.28.9". Throws where there can be none; asks no other rank.
+  virtual std::string open() const = 0;
+  // A group that has been tried. Collective; may wait for ever where another rank fails.
+  virtual GroupPointer connect(const StorePointer& store, const Place& place, const c10::Device& own,
+                               std::chrono::milliseconds timeout) const = 0;
+};
+
+std::shared_ptr<const DeviceGroups> nccl_groups();
+
+// Throws where the ranks' numbers, given by each, do not arrive at this one.
+void try_group(c10d::Backend& group, const Place& place, const c10::Device& own);
+
+// Of an exchange that has ended: throws what it failed with, and lets what is computed from now on see its tensors.
+void take_result(c10d::Work& work);
+
+}  // namespace debias

@@ -1,0 +1,271 @@
+// Tensors of devices among threads, without a device: the host plays its part where tensors have to arrive, tensors without data where they
+// must not come to the host, and groups that never end an exchange where a rank is lost.
+#include "debias/ranks/device_groups.h"
+
+#include <gmock/gmock.h>
+
+#include <mutex>
+
+#include "tests/ranks/device_doubles.h"
+#include "tests/ranks/threads.h"
+
+namespace debias {
+namespace device_groups_test {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const c10::Device kHost(at::kCPU), kNowhere(at::kMeta);
+
+std::function<void(Rendezvous&, int64_t)> all_with(std::shared_ptr<const DeviceGroups> groups) {
+  return [groups = std::move(groups)](Rendezvous& rendezvous, int64_t) { rendezvous.devices = groups; };
+}
+
+at::Tensor rows_of(int64_t rank, int64_t count) { return at::sin(at::arange(count, at::kFloat) * 0.37 + static_cast<double>(rank)) * 100; }
+
+// Exchanges of every kind, with sums of more than one piece.
+struct Exchanged {
+  static constexpr int64_t kCalls = 4 + 1 + 1 + 2 * 2 + 2;
+  explicit Exchanged(const Ranks& ranks) {
+    const int64_t rank = ranks.rank();
+    for (const auto type : {at::kFloat, at::kDouble, at::kLong, at::kByte}) {
+      tensors.push_back(ranks.gather(rows_of(rank, 6).view({3, 2}).abs().to(type)));
+    }
+    tensors.push_back(ranks.gather(rows_of(rank, 5), Ranks::Channel::kStatistics));
+    const RowRange share = ranks.share_of(7);
+    tensors.push_back(ranks.gather_rows(rows_of(0, 14).view({7, 2}).slice(0, share.begin, share.end), 7));
+    const std::vector<at::Tensor> sums = {rows_of(rank, (1 << 20) + 13), rows_of(rank, 24).view({2, 3, 2, 2})};
+    ranks.sum_ordered(sums);
+    const std::vector<at::Tensor> leaders = {rows_of(rank, 9), at::scalar_tensor(rank, at::kLong), at::empty({0})};
+    ranks.take_from_leader(leaders);
+    tensors.insert(tensors.end(), sums.begin(), sums.end());
+    tensors.insert(tensors.end(), leaders.begin(), leaders.end());
+    for (const auto channel : {Ranks::Channel::kRows, Ranks::Channel::kStatistics, Ranks::Channel::kSums}) {
+      traffic.push_back({ranks.traffic(channel).calls, ranks.traffic(channel).bytes});
+    }
+  }
+
+  std::vector<at::Tensor> tensors;
+  std::vector<std::pair<int64_t, int64_t>> traffic;  // calls and bytes, by channel
+};
+
+TEST(DeviceGroups, CarryTheBytesThatTheHostCarriesAndCountThem) {
+  for (const int64_t W : {2, 3}) {
+    std::vector<std::unique_ptr<Exchanged>> by_host(W), between_devices(W);
+    on_ranks(W, [&](const Ranks& ranks) { by_host[ranks.rank()] = std::make_unique<Exchanged>(ranks); });
+    const auto device = std::make_shared<HostAsDevice>();
+    on_ranks(
+        W,
+        [&](const Ranks& ranks) {
+          ranks.join_devices(kHost);
+          EXPECT_EQ(ranks.device_exchange().groups, "a double");
+          EXPECT_EQ(ranks.device_exchange().refusal, "");
+          between_devices[ranks.rank()] = std::make_unique<Exchanged>(ranks);
+        },
+        all_with(device));
+    EXPECT_EQ(*device->calls, W * (HostAsDevice::kTrials + Exchanged::kCalls));
+    for (int64_t rank = 0; rank < W; ++rank) {
+      const Exchanged &expected = *by_host[rank], &found = *between_devices[rank];
+      for (size_t i = 0; i < expected.tensors.size(); ++i) EXPECT_TRUE(found.tensors[i].equal(expected.tensors[i])) << W << " " << i;
+      EXPECT_EQ(found.traffic, expected.traffic);
+    }
+  }
+}
+
+TEST(DeviceGroups, NeverBringTensorsToTheHost) {
+  on_ranks(
+      3,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        const auto of_device = [](at::IntArrayRef sizes) { return at::empty(sizes, at::TensorOptions(at::kFloat).device(at::kMeta)); };
+        const at::Tensor all = ranks.gather(of_device({2, 5})), rows = ranks.gather_rows(of_device({ranks.share_of(7).size(), 4}), 7);
+        EXPECT_TRUE(all.is_meta() && rows.is_meta());
+        EXPECT_EQ(all.sizes(), at::IntArrayRef({3, 2, 5}));
+        EXPECT_EQ(rows.sizes(), at::IntArrayRef({7, 4}));
+        ranks.sum_ordered({of_device({(1 << 20) + 1}), of_device({3})});
+        ranks.take_from_leader({of_device({4, 4})});
+        EXPECT_GT(ranks.traffic(Ranks::Channel::kSums).bytes, 4 << 20);
+        // What lies on the host crosses there.
+        const at::Tensor numbers = ranks.gather(at::full({1}, ranks.rank(), at::kLong)).view(-1);
+        EXPECT_TRUE(numbers.equal(at::arange(3, at::kLong)));
+      },
+      all_with(std::make_shared<DeviceWithoutData>()));
+}
+
+struct Refusal {
+  std::function<void(DeviceWithoutData&)> prepare;  // of rank 1's
+  int64_t aborts = 0;                               // of the groups that others have connected
+  std::chrono::milliseconds setup = std::chrono::seconds(60);
+};
+
+// What every rank is told.
+std::vector<DeviceExchange> told_of(const Refusal& refusal) {
+  std::vector<DeviceExchange> told(3);
+  const auto aborts = std::make_shared<std::atomic<int64_t>>(0);
+  on_ranks(
+      3,
+      [&](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        told[ranks.rank()] = ranks.device_exchange();
+        const at::Tensor numbers = ranks.gather(at::full({1}, ranks.rank(), at::kLong)).view(-1);
+        EXPECT_TRUE(numbers.equal(at::arange(3, at::kLong)));
+        // The device is not joined: its tensors go by way of the host, which these cannot.
+        EXPECT_ANY_THROW(ranks.gather(at::empty({2}, at::TensorOptions(at::kFloat).device(at::kMeta))));
+      },
+      [&](Rendezvous& rendezvous, int64_t rank) {
+        const auto device = std::make_shared<DeviceWithoutData>();
+        device->aborts = aborts;
+        if (rank == 1) refusal.prepare(*device);
+        rendezvous.devices = device;
+        rendezvous.setup = refusal.setup;
+      });
+  EXPECT_EQ(*aborts, refusal.aborts);
+  return told;
+}
+
+TEST(DeviceGroups, ThatOneRankCannotOpenAreConnectedByNone) {
+  const auto refuses = [](DeviceWithoutData& device) { device.opens = [] { throw resource_error("no library\nhere"); }; };
+  for (const auto& told : told_of({refuses})) {
+    EXPECT_EQ(told.groups, "");
+    EXPECT_EQ(told.refusal, "rank 1 of 3: no library");
+  }
+}
+
+TEST(DeviceGroups, ThatOneRankCannotConnectAreLeftByAll) {
+  const auto refuses = [](DeviceWithoutData& device) { device.connects = [] { throw resource_error("no memory"); }; };
+  for (const auto& told : told_of({refuses, 6})) {
+    EXPECT_EQ(told.groups, "");
+    EXPECT_EQ(told.refusal, "rank 1 of 3: no memory");
+  }
+}
+
+TEST(DeviceGroups, ThatOneRankNeverConnectsAreLeftByAll) {
+  std::promise<void> end;
+  const auto waits = [ended = end.get_future().share()](DeviceWithoutData& device) { device.connects = [ended] { ended.wait(); }; };
+  for (const auto& told : told_of({waits, 6, std::chrono::seconds(4)})) EXPECT_EQ(told.refusal, "rank 1 of 3: no answer within 4 s");
+  end.set_value();
+}
+
+TEST(DeviceGroups, NeedADeviceOnEveryRank) {
+  on_ranks(
+      2,
+      [](const Ranks& ranks) {
+        ranks.join_devices(ranks.leads() ? kNowhere : kHost);
+        EXPECT_EQ(ranks.device_exchange().refusal, "rank 1 of 2: its device is the CPU");
+      },
+      all_with(std::make_shared<DeviceWithoutData>()));
+}
+
+TEST(DeviceGroups, AreNothingToSpeakOfOnTheCpu) {
+  Ranks::alone().join_devices(kHost);
+  EXPECT_EQ(Ranks::alone().device_exchange().refusal, "");
+  on_ranks(2, [](const Ranks& ranks) {
+    ranks.join_devices(kHost);
+    EXPECT_EQ(ranks.device_exchange().groups, "");
+    EXPECT_EQ(ranks.device_exchange().refusal, "");
+    EXPECT_TRUE(ranks.gather(at::ones({1})).equal(at::ones({2, 1})));
+  });
+}
+
+TEST(DeviceGroups, OfNcclAreRefusedWithoutTheirLibrary) {
+  const auto nccl = nccl_groups();
+  EXPECT_TRUE(nccl->are_of(at::kCUDA));
+  EXPECT_FALSE(nccl->are_of(at::kCPU));
+  try {
+    nccl->open();
+    FAIL() << "there is a library beside the test";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
+  }
+}
+
+TEST(DeviceGroups, AreTriedByNumbersThatMustArrive) {
+  AnsweringGroup moves_nothing({.rank = 0, .size = 2}, Answer::kEnds, nullptr), fails({.rank = 0, .size = 2}, Answer::kFails, nullptr);
+  EXPECT_THROW(try_group(moves_nothing, {.rank = 0, .size = 2}, kHost), Error);
+  EXPECT_THROW(try_group(fails, {.rank = 0, .size = 2}, kHost), std::runtime_error);
+}
+
+// What every rank hears; "" of one that went on.
+std::vector<std::string> heard_of_devices(int64_t W, const std::function<void(Rendezvous&, int64_t)>& prepare,
+                                          const std::function<void(const Ranks&)>& work) {
+  std::vector<std::string> texts(W);
+  std::mutex mutex;
+  on_ranks(
+      W,
+      [&](const Ranks& ranks) {
+        try {
+          work(ranks);
+        } catch (const Error& error) {
+          const Error said = ranks.failed(error);
+          const std::lock_guard lock(mutex);
+          texts[ranks.rank()] = fmt::format("{} {}", static_cast<int>(said.kind()), said.what());
+        }
+      },
+      prepare);
+  return texts;
+}
+
+at::Tensor gathered_nowhere(const Ranks& ranks) { return ranks.gather(at::empty({2}, at::TensorOptions(at::kFloat).device(at::kMeta))); }
+
+TEST(DeviceGroups, OfARankThatGoesWithoutAWordNameIt) {
+  const auto texts = heard_of_devices(3, all_with(std::make_shared<HostAsDevice>()), [](const Ranks& ranks) {
+    ranks.join_devices(kHost);
+    ranks.gather(at::ones({4}));
+    if (ranks.rank() == 2) return;
+    ranks.gather(at::ones({4}));
+  });
+  EXPECT_EQ(texts[2], "");
+  for (const int64_t rank : {0, 1}) {
+    EXPECT_EQ(
+        texts[rank],
+        "4 gathering ended: rank 2 of 3 does not answer any more (killed, stopped or cut off); the last checkpoint stands: go on with "
+        "--resume");
+  }
+}
+
+TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
+  const auto device = std::make_shared<DeviceWithoutData>(Answer::kNever);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto texts = heard_of_devices(3, all_with(device), [](const Ranks& ranks) {
+    ranks.join_devices(kNowhere);
+    if (ranks.rank() != 2) gathered_nowhere(ranks);
+  });
+  EXPECT_EQ(texts[2], "");
+  for (const int64_t rank : {0, 1}) EXPECT_THAT(texts[rank], HasSubstr("gathering ended: rank 2 of 3 does not answer any more")) << rank;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));  // before the 60 s of a step are over
+  EXPECT_EQ(*device->aborts, 9);                                                  // three groups a rank
+}
+
+TEST(DeviceGroups, AreLeftAsSoonAsAnotherRankFails) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto texts = heard_of_devices(3, all_with(std::make_shared<DeviceWithoutData>(Answer::kNever)), [](const Ranks& ranks) {
+    ranks.join_devices(kNowhere);
+    if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
+    gathered_nowhere(ranks);
+  });
+  for (const auto& text : texts) EXPECT_EQ(text, "2 rank 1 of 3: image 'a.png' cannot be read");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(7));  // sooner than its silence is noticed
+}
+
+TEST(DeviceGroups, AreGivenTheTimeOfAStep) {
+  const auto prepare = [](Rendezvous& rendezvous, int64_t) {
+    rendezvous.devices = std::make_shared<DeviceWithoutData>(Answer::kNever);
+    rendezvous.step = std::chrono::seconds(2);
+  };
+  const auto texts = heard_of_devices(2, prepare, [](const Ranks& ranks) {
+    ranks.join_devices(kNowhere);
+    gathered_nowhere(ranks);
+  });
+  for (const auto& text : texts) EXPECT_THAT(text, HasSubstr("gathering failed, and all 2 processes are alive (no end within 2 s)"));
+}
+
+TEST(DeviceGroups, SayWhatAnExchangeFailedWith) {
+  const auto texts = heard_of_devices(2, all_with(std::make_shared<DeviceWithoutData>(Answer::kFails)), [](const Ranks& ranks) {
+    ranks.join_devices(kNowhere);
+    gathered_nowhere(ranks);
+  });
+  for (const auto& text : texts) EXPECT_THAT(text, HasSubstr("gathering failed, and all 2 processes are alive (the device broke)"));
+}
+
+}  // namespace device_groups_test
+}  // namespace debias
