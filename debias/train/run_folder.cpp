@@ -126,7 +126,7 @@ void empty_run(const std::string& path) {
     const std::string name = entry.path().filename();
     if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
         name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" || name == "replay.pictures" ||
-        name.starts_with("events.out.tfevents.")) {
+        name == "nearest_sentences.json" || name.starts_with("events.out.tfevents.")) {
       fs::remove_all(entry.path(), ignored);
     }
   }
