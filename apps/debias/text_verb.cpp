@@ -12,6 +12,7 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
@@ -50,6 +51,7 @@ int make_vocabulary(const VocabularyArguments& arguments) {
   std::vector<std::string> inputs;
   for (const auto& file : files) inputs.push_back(file.path);
   refuse_overwriting("text vocabulary", {arguments.out}, inputs);
+  refuse_inside_data(arguments.out, arguments.corpora);  // where it would be read as a book
   const auto progress = terminal_progress();
   WordCounter counter;
   int64_t sentences = 0, read = 0;

@@ -186,18 +186,6 @@ bool changes_training(const std::string& key) {
   });
 }
 
-void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots) {
-  const fs::path target = fs::weakly_canonical(fs::absolute(output));
-  for (const auto& root : data_roots) {
-    std::error_code code;
-    const fs::path folder = fs::weakly_canonical(fs::absolute(root), code);
-    const auto mismatch = std::mismatch(folder.begin(), folder.end(), target.begin(), target.end());
-    if (!code && mismatch.first == folder.end()) {
-      throw usage_error("output '{}' lies inside the data folder '{}'; nothing is written there: choose another output", output, root);
-    }
-  }
-}
-
 RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, const Config& resolved,
                           const std::vector<std::string>& data_roots, Log& log) {
   refuse_inside_data(path, data_roots);

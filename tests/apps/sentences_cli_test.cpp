@@ -385,6 +385,10 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
+      {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.train.cache=" + path("books/numbers")},
+       2,
+       "books'; nothing is written there: choose another cache"},
   };
   for (const Refusal& refusal : refusals) {
     const ProcessResult result = run_debias(refusal.words);
@@ -397,6 +401,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   }
   EXPECT_FALSE(std::filesystem::exists(path("x")));
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
+  EXPECT_FALSE(std::filesystem::exists(path("books/words.txt")));
 }
 
 }  // namespace sentences_cli_test

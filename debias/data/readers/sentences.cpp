@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 
@@ -13,6 +14,11 @@ constexpr const char* kWhat = "data set 'sentences'";
 Vocabulary vocabulary_of(const SentencesOptions& options) {
   if (!options.vocabulary().empty()) return Vocabulary::read(options.vocabulary());
   throw usage_error("{}: no vocabulary is given; make one with debias text vocabulary, and write vocabulary: FILE", kWhat);
+}
+
+SentenceStore store_of(const SentencesOptions& options, const std::vector<TextFile>& files, const Vocabulary& vocabulary) {
+  if (!options.cache().empty()) refuse_inside_data(options.cache(), {options.root()}, "cache");
+  return SentenceStore::make({files, options, options.max_tokens()}, vocabulary, options.cache());
 }
 
 // Books of the split, in their order.
@@ -48,7 +54,7 @@ Sentences::Sentences(const SentencesOptions& options)
     : options_(options),
       vocabulary_(vocabulary_of(options)),
       files_(text_files(options.root(), kWhat)),
-      store_(SentenceStore::make({files_, options, options.max_tokens()}, vocabulary_, options.cache())) {
+      store_(store_of(options, files_, vocabulary_)) {
   for (const int64_t number : chosen_books(options, store_.books())) {
     const int64_t sentences = store_.end_of(number) - store_.first_of(number);
     books_.push_back({size_, size_ + sentences, number});

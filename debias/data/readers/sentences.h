@@ -37,8 +37,8 @@ class SentencesOptions : public TextOptions {
 
 class Sentences final : public SampleTable {
  public:
-  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, or books are set
-  // aside that are not there.
+  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, books are set aside
+  // that are not there, or the cache lies among the books.
   explicit Sentences(const SentencesOptions& options);
 
   const DatasetInfo& info() const override { return info_; }
