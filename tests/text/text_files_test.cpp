@@ -159,6 +159,33 @@ struct SmallCorpus {
   Vocabulary words{{"<unk>", "the", ".", "cat", "dog", "a", "one"}};
 };
 
+std::vector<std::string> names_of(const std::vector<TextFile>& files) {
+  std::vector<std::string> names;
+  for (const auto& file : files) names.push_back(file.name);
+  return names;
+}
+
+TEST(TextFiles, AreThoseOfFoldersThatAreNotHiddenInEitherCase) {
+  const SmallCorpus corpus;
+  for (const char* hidden : {"books/.ipynb_checkpoints", "books/deep/.Trash-1000/files"}) {
+    std::filesystem::create_directories(corpus.folder / hidden);
+    write_file(corpus.folder / hidden + "/draft.txt", "No.\n");
+  }
+  write_file(corpus.folder / "books/LOUD.TXT", "Yes.\n");
+  EXPECT_THAT(names_of(text_files(corpus.folder / "books", "corpus")), ElementsAre("LOUD.TXT", "b.txt", "deep/a.txt"));
+}
+
+TEST(TextFiles, OfLinkedFoldersAreReadOnce) {
+  const SmallCorpus corpus;
+  std::filesystem::create_directories(corpus.folder / "shelf");
+  write_file(corpus.folder / "shelf/c.txt", "Yes.\n");
+  std::filesystem::create_directory_symlink(corpus.folder / "shelf", corpus.folder / "books/more");
+  std::filesystem::create_directory_symlink(corpus.folder / "shelf", corpus.folder / "books/twice");
+  std::filesystem::create_directory_symlink("..", corpus.folder / "books/deep/up");
+  std::filesystem::create_directory_symlink(corpus.folder.path(), corpus.folder / "shelf/above");
+  EXPECT_THAT(names_of(text_files(corpus.folder / "books", "corpus")), ElementsAre("b.txt", "deep/a.txt", "more/c.txt"));
+}
+
 std::vector<int32_t> sentence_of(const SentenceStore& store, int64_t index) {
   const auto words = store.sentence(index);
   return {words.begin(), words.end()};
