@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
+#include "debias/data/readers/sentences.h"
 #include "tests/apps/process.h"
 #include "tests/support/small_corpus.h"
 
@@ -100,6 +101,37 @@ TEST_F(SentencesCli, CountsWords) {
   const std::string words = file_text(path("twelve.txt"));
   EXPECT_TRUE(words.starts_with("<unk>\n.\n")) << words;
   EXPECT_EQ(times("\n", words), 12u);
+}
+
+// Each book has a word of its own.
+TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
+  const int books = 6;
+  std::filesystem::create_directories(path("shelf"));
+  for (int book = 0; book < books; ++book) {
+    const std::string number = std::to_string(book);
+    write(path("shelf/" + number + ".txt"), "Only" + number + " is here.\n");
+  }
+  const auto count = [](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"text", "vocabulary", path("shelf"), "--out", path(out)};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult made = run_debias(words);
+    EXPECT_EQ(made.exit, 0) << made.err;
+    return file_text(path(out));
+  };
+  const std::string all = count("all.txt", {});
+  for (int book = 0; book < books; ++book) EXPECT_THAT(all, HasSubstr("\nOnly" + std::to_string(book) + "\n"));
+  for (const int64_t seed : {0, 5}) {
+    const Sentences out(
+        SentencesOptions().root(path("shelf")).vocabulary(path("all.txt")).split(BookSplit::kHeldOut).hold_out(2).seed(seed));
+    const std::vector<std::string> held_out = out.files();
+    ASSERT_EQ(held_out.size(), 2u);
+    const std::string kept = count("kept.txt", {"--hold-out", "2", "--seed", std::to_string(seed)});
+    for (int book = 0; book < books; ++book) {
+      const std::string number = std::to_string(book);
+      const bool is_out = std::find(held_out.begin(), held_out.end(), number + ".txt") != held_out.end();
+      EXPECT_EQ(times("\nOnly" + number + "\n", kept), is_out ? 0u : 1u) << number << " with seed " << seed;
+    }
+  }
 }
 
 TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
@@ -386,6 +418,8 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
       {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
+      {{"text", "vocabulary", path("books"), "--hold-out", "3", "--out", path("x.txt")}, 2, "hold_out: 3 of 3 books"},
+      {{"text", "vocabulary", path("books"), path("fine.txt"), "--hold-out", "1", "--out", path("x.txt")}, 2, "--hold-out 1 of 2 corpora"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.train.cache=" + path("books/numbers")},
        2,
        "books'; nothing is written there: choose another cache"},

@@ -21,7 +21,8 @@ SentenceStore store_of(const SentencesOptions& options, const std::vector<TextFi
   return SentenceStore::make({files, options, options.max_tokens()}, vocabulary, options.cache());
 }
 
-// Books of the split, in their order.
+}  // namespace
+
 std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books) {
   const int64_t out = options.hold_out();
   if (out >= books) throw usage_error("{}: hold_out: {} of {} books; at least one must be left to train on", kWhat, out, books);
@@ -32,8 +33,6 @@ std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
-
-}  // namespace
 
 const OptionTable<SentencesOptions>& SentencesOptions::table() {
   using Self = SentencesOptions;

@@ -35,6 +35,9 @@ class SentencesOptions : public TextOptions {
   static const OptionTable<SentencesOptions>& table();
 };
 
+// Which of so many books, in the order of their names, are of the split. A usage error where too few are left.
+std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books);
+
 class Sentences final : public SampleTable {
  public:
   // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, books are set aside
