@@ -84,6 +84,27 @@ TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
   EXPECT_EQ(times("data.test: 1 of 4 books have fewer than 10 sentences", trained.err), 1u) << trained.err;
 }
 
+TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndJudged) {
+  EXPECT_EQ(times("data.test: '0.txt' is a book of data.train, too", trained_.err), 1u) << trained_.err;
+  std::filesystem::create_directory_symlink(path("books"), path("other-name"));
+  const std::string out = "hold_out: 1, split: held_out, name: sentences, root: ";
+  const auto train_with = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",          path("small.yaml"),        "data.train.hold_out=1",
+                                      "train.epochs=1", "output=" + path("apart"), "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult trained = run_debias(words);
+    EXPECT_EQ(trained.exit, 0) << trained.err;
+    return trained.err;
+  };
+  const std::string test = "data.test={" + out + path("books") + "}";
+  EXPECT_THAT(train_with({test}), testing::Not(HasSubstr("is a book of")));
+  EXPECT_THAT(train_with({"data.test={name: sentences, root: " + path("other-name") + "}"}), HasSubstr("is a book of data.train, too"));
+  const std::string valid = "data.valid={" + out + path("other-name") + "}";
+  EXPECT_THAT(train_with({test, valid}), testing::Not(HasSubstr("is a book of")));
+  EXPECT_THAT(train_with({test, valid, "evaluate.select=valid.neighbour_acc"}),
+              HasSubstr("is a book of data.valid, too, by which evaluate.select chooses the best epoch"));
+}
+
 TEST_F(SentencesCli, PlansWithoutWriting) {
   const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
   ASSERT_EQ(plan.exit, 0) << plan.err;

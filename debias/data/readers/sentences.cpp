@@ -76,12 +76,12 @@ int64_t Sentences::id(int64_t index) const {
 
 std::string Sentences::source(int64_t index) const {
   const Book& book = book_of(index);
-  return fmt::format("{} sentence {}", files_[static_cast<size_t>(book.number)].name, index - book.first);
+  return fmt::format("{} sentence {}", file_of(book).name, index - book.first);
 }
 
 std::vector<std::string> Sentences::files() const {
   std::vector<std::string> names;
-  for (const Book& book : books_) names.push_back(files_[static_cast<size_t>(book.number)].name);
+  for (const Book& book : books_) names.push_back(file_of(book).name);
   return names;
 }
 

@@ -55,6 +55,7 @@ class Sentences final : public SampleTable {
     int64_t number = 0;          // in the store
   };
   const std::vector<Book>& books() const { return books_; }
+  const TextFile& file_of(const Book& book) const { return files_[static_cast<size_t>(book.number)]; }
   std::span<const int32_t> words(int64_t index) const;
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const SentencesOptions& options() const { return options_; }
