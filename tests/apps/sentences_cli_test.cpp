@@ -69,6 +69,7 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_THAT(trained_.out, HasSubstr("next_acc"));
   EXPECT_THAT(trained_.err, HasSubstr("before training: test.neighbour_acc"));
   EXPECT_EQ(file_text(path("run/vocabulary.txt")), file_text(path("vocab.txt")));
+  EXPECT_EQ(times(" sentences/s, waited ", file_text(path("run/train.log"))), 2u);
   const json record = json::parse(file_text(path("run/evaluation/neighbours.json")));
   EXPECT_EQ(record["options"]["chance"], 0.2);
 }
@@ -109,6 +110,10 @@ TEST_F(SentencesCli, PlansWithoutWriting) {
   const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
   ASSERT_EQ(plan.exit, 0) << plan.err;
   EXPECT_EQ(json::parse(plan.out)["steps_per_epoch"], 12);
+  EXPECT_EQ(json::parse(plan.out)["sentences"], kSmallBooks * kSmallSentences);
+  const ProcessResult shown = run_debias({"train", path("small.yaml"), "--dry-run", "output=" + path("none")});
+  EXPECT_THAT(shown.out, HasSubstr("# sentences          120 (12 steps an epoch, 2 epochs)\n")) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("s with fresh sentences, "));
   EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 

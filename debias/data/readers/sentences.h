@@ -45,6 +45,7 @@ class Sentences final : public SampleTable {
   explicit Sentences(const SentencesOptions& options);
 
   const DatasetInfo& info() const override { return info_; }
+  std::string what() const override { return "sentences"; }
   int64_t size() const override { return size_; }
   int64_t id(int64_t index) const override;
   std::string source(int64_t index) const override;
