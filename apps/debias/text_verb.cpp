@@ -129,7 +129,9 @@ int make_vectors(const VectorArguments& arguments) {
     std::copy(numbers.begin(), numbers.end(), table.begin() + static_cast<std::ptrdiff_t>(row * numbers.size()));
   };
   const size_t dimensions = for_each_word_vector(arguments.vectors, is_known, take);
-  if (table.empty()) table = drawn_table(vocabulary.size(), dimensions);
+  if (std::find(found.begin() + 1, found.end(), true) == found.end()) {
+    throw FileError(arguments.vectors, "it has not one word of the vocabulary; give vectors of the same language and case");
+  }
   write_npy(arguments.out, DType::kFloat32, {vocabulary.size(), static_cast<int64_t>(dimensions)}, table.data());
   const auto known = std::count(found.begin(), found.end(), true);
   if (arguments.json) {
