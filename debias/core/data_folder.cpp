@@ -13,6 +13,7 @@ namespace fs = std::filesystem;
 }  // namespace
 
 void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what) {
+  if (path.empty()) return;
   const fs::path target = fs::weakly_canonical(fs::absolute(path));
   for (const auto& root : data_roots) {
     std::error_code code;
