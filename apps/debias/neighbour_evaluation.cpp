@@ -1,5 +1,8 @@
 #include "apps/debias/neighbour_evaluation.h"
 
+#include <filesystem>
+#include <set>
+
 #include "apps/debias/evaluation_files.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -17,10 +20,18 @@ struct JudgedSentences {
 
 class NeighbourEvaluation final : public TrainObserver {
  public:
-  NeighbourEvaluation(const Recipe& recipe, JudgedData data, std::vector<JudgedSentences> judged, Progress& progress, Log& log)
-      : recipe_(recipe), data_(std::move(data)), judged_(std::move(judged)), files_(recipe.output, ""), progress_(progress), log_(log) {}
+  NeighbourEvaluation(const Recipe& recipe, JudgedData data, std::vector<JudgedSentences> judged, std::vector<std::string> warnings,
+                      Progress& progress, Log& log)
+      : recipe_(recipe),
+        data_(std::move(data)),
+        judged_(std::move(judged)),
+        warnings_(std::move(warnings)),
+        files_(recipe.output, ""),
+        progress_(progress),
+        log_(log) {}
 
   void before_training(const Model& model) override {
+    for (const auto& line : warnings_) log_.warn(line);
     for (const auto& [split, sentences] : judged_) {
       const std::string line = short_books(*sentences, recipe_.train.batch_size());
       if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
@@ -56,6 +67,7 @@ class NeighbourEvaluation final : public TrainObserver {
   Recipe recipe_;
   JudgedData data_;
   std::vector<JudgedSentences> judged_;
+  std::vector<std::string> warnings_;
   EvaluationFiles files_;
   Progress& progress_;
   Log& log_;
@@ -89,6 +101,40 @@ JudgedSentences judged_sentences(const std::string& split, const Config& section
   return judged;
 }
 
+std::string real_file(const Sentences& sentences, const Sentences::Book& book) {
+  std::error_code failure;
+  const std::string& path = sentences.file_of(book).path;
+  const std::filesystem::path real = std::filesystem::canonical(path, failure);
+  return failure ? path : real.string();
+}
+
+// The name of the first book of `judged` that `other` reads too; "" where there is none.
+std::string shared_book(const Sentences& judged, const Sentences& other) {
+  std::set<std::string> read;
+  for (const auto& book : other.books()) read.insert(real_file(other, book));
+  for (const auto& book : judged.books()) {
+    if (read.contains(real_file(judged, book))) return judged.file_of(book).name;
+  }
+  return "";
+}
+
+// What makes the figures of judged books better than those of books that nobody has seen. `judged`: valid first, then test.
+std::vector<std::string> seen_books(const std::vector<JudgedSentences>& judged, const Sentences& train, const std::string& select) {
+  std::vector<std::string> warnings;
+  for (const auto& [split, sentences] : judged) {
+    const std::string name = shared_book(*sentences, train);
+    if (name.empty()) continue;
+    warnings.push_back(fmt::format(
+        "data.{}: '{}' is a book of data.train, too, so that what was trained on is judged; set books aside with hold_out", split, name));
+  }
+  if (select.empty() || judged.size() < 2) return warnings;
+  const std::string name = shared_book(*judged[1].sentences, *judged[0].sentences);
+  if (name.empty()) return warnings;
+  warnings.push_back(fmt::format("data.{}: '{}' is a book of data.{}, too, by which evaluate.select chooses the best epoch; judge others",
+                                 judged[1].split, name, judged[0].split));
+  return warnings;
+}
+
 }  // namespace
 
 std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, const Config& resolved, const SampleTable& train,
@@ -104,7 +150,10 @@ std::shared_ptr<TrainObserver> make_neighbour_evaluation(const Recipe& recipe, c
   if (!recipe.valid_data.is_null()) judged.push_back(judged_sentences("valid", recipe.valid_data, recipe, train, watch));
   if (!recipe.test_data.is_null()) judged.push_back(judged_sentences("test", recipe.test_data, recipe, train, watch));
   if (judged.empty()) return nullptr;
-  return std::make_shared<NeighbourEvaluation>(recipe, data, std::move(judged), progress, log);
+  const auto* trained = dynamic_cast<const Sentences*>(&train);
+  std::vector<std::string> warnings;
+  if (trained != nullptr) warnings = seen_books(judged, *trained, recipe.evaluate.select());
+  return std::make_shared<NeighbourEvaluation>(recipe, data, std::move(judged), std::move(warnings), progress, log);
 }
 
 void keep_vocabulary(TrainInput& input) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "apps/debias/output_path.h"
@@ -12,11 +13,13 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "debias/core/printable.h"
 #include "debias/core/sha256.h"
+#include "debias/data/readers/sentences.h"
 #include "debias/results/nearest_sentences.h"
 #include "debias/text/corpus_text.h"
 #include "debias/text/sentence_split.h"
@@ -31,7 +34,7 @@ namespace {
 struct VocabularyArguments {
   std::vector<std::string> corpora;
   std::string out, format = "text", encoding = "utf8";
-  int64_t size = 50001, least = 1;
+  int64_t size = 50001, least = 1, hold_out = 0, seed = 0;
   bool lowercase = false, json = false;
 
   TextOptions text() const {
@@ -42,14 +45,29 @@ struct VocabularyArguments {
   }
 };
 
+// Those that a recipe with the same hold_out and seed trains on.
+std::vector<TextFile> kept_books(const VocabularyArguments& arguments, const std::vector<TextFile>& files) {
+  if (arguments.hold_out == 0) return files;
+  if (arguments.corpora.size() > 1) {
+    throw usage_error("text vocabulary: --hold-out {} of {} corpora; give one, as data.train has one root", arguments.hold_out,
+                      arguments.corpora.size());
+  }
+  std::vector<TextFile> kept;
+  const auto options = SentencesOptions().hold_out(arguments.hold_out).seed(arguments.seed);
+  for (const int64_t number : chosen_books(options, std::ssize(files))) kept.push_back(files[static_cast<size_t>(number)]);
+  return kept;
+}
+
 int make_vocabulary(const VocabularyArguments& arguments) {
-  std::vector<TextFile> files;
+  std::vector<TextFile> all;
   for (const auto& corpus : arguments.corpora) {
-    for (auto& file : text_files(corpus, "text vocabulary")) files.push_back(std::move(file));
+    for (auto& file : text_files(corpus, "text vocabulary")) all.push_back(std::move(file));
   }
   std::vector<std::string> inputs;
-  for (const auto& file : files) inputs.push_back(file.path);
+  for (const auto& file : all) inputs.push_back(file.path);
   refuse_overwriting("text vocabulary", {arguments.out}, inputs);
+  refuse_inside_data(arguments.out, arguments.corpora);  // where it would be read as a book
+  const std::vector<TextFile> files = kept_books(arguments, all);
   const auto progress = terminal_progress();
   WordCounter counter;
   int64_t sentences = 0, read = 0;
@@ -111,7 +129,9 @@ int make_vectors(const VectorArguments& arguments) {
     std::copy(numbers.begin(), numbers.end(), table.begin() + static_cast<std::ptrdiff_t>(row * numbers.size()));
   };
   const size_t dimensions = for_each_word_vector(arguments.vectors, is_known, take);
-  if (table.empty()) table = drawn_table(vocabulary.size(), dimensions);
+  if (std::find(found.begin() + 1, found.end(), true) == found.end()) {
+    throw FileError(arguments.vectors, "it has not one word of the vocabulary; give vectors of the same language and case");
+  }
   write_npy(arguments.out, DType::kFloat32, {vocabulary.size(), static_cast<int64_t>(dimensions)}, table.data());
   const auto known = std::count(found.begin(), found.end(), true);
   if (arguments.json) {
@@ -208,6 +228,10 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   part->add_option("--out", arguments->out, "file to write: a word a line, <unk> first, then by falling frequency")->required();
   part->add_option("--size", arguments->size, "at most so many words, <unk> among them")->check(CLI::Range(2, 1 << 30));
   part->add_option("--min-count", arguments->least, "leave out words that occur less often")->check(CLI::Range(1, 1 << 30));
+  part->add_option("--hold-out", arguments->hold_out, "leave so many books out: those that hold_out and seed of a recipe set aside")
+      ->check(CLI::Range(0, 1 << 30));
+  part->add_option("--seed", arguments->seed, "of that recipe's data.train (0)")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   part->add_option("--format", arguments->format, "text (paragraphs) or lines (a sentence a line)")
       ->check(CLI::IsMember({"text", "lines"}));
   part->add_option("--encoding", arguments->encoding, "utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}));

@@ -62,7 +62,7 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   const double ratio = plan.seconds_per_step / plan.seconds_per_cached_step;
   if (json) {
     nlohmann::ordered_json out = {{"config", resolved.to_json()},
-                                  {"images", plan.images},
+                                  {plan.samples_are, plan.samples},
                                   {"epochs", plan.epochs},
                                   {"steps_per_epoch", plan.steps_per_epoch},
                                   {"parameters", plan.parameters},
@@ -81,11 +81,11 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   }
   print_lines(resolved.to_yaml() + "\n");
   fmt::print("# plan, from {} trial steps of each kind (nothing was written)\n", plan.trial_steps);
-  fmt::print("# images             {} ({} steps an epoch, {} epochs)\n", plan.images, plan.steps_per_epoch, plan.epochs);
+  fmt::print("# {:<18} {} ({} steps an epoch, {} epochs)\n", plan.samples_are, plan.samples, plan.steps_per_epoch, plan.epochs);
   fmt::print("# parameters         {}\n", plan.parameters);
   fmt::print("# precision          {}\n", rounding(options));
-  fmt::print("# step               {:.4f} s with fresh views, {:.4f} s on a cached batch: ratio {:.3f}\n", plan.seconds_per_step,
-             plan.seconds_per_cached_step, ratio);
+  fmt::print("# step               {:.4f} s with fresh {}, {:.4f} s on a cached batch: ratio {:.3f}\n", plan.seconds_per_step,
+             plan.inputs_are, plan.seconds_per_cached_step, ratio);
   fmt::print("# time               {} an epoch, {} in all, evaluations not counted\n", duration_text(plan.seconds_per_epoch),
              duration_text(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
@@ -145,7 +145,7 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
 int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& signals) {
   const int64_t most = recipe.train.batch_size();
   if (arguments.ranks > most)
-    throw usage_error("train: --ranks {} is more than the {} images of a batch; lower it, or raise batch_size", arguments.ranks, most);
+    throw usage_error("train: --ranks {} is more than the {} samples of a batch; lower it, or raise batch_size", arguments.ranks, most);
   signals.all_saved = false;
   return launch_ranks({.ranks = arguments.ranks, .words = own_words(), .signals = &signals});
 }

@@ -22,6 +22,7 @@ struct Sample {
 // Thread-safe for concurrent calls of every const method.
 class Dataset : public SampleTable {
  public:
+  std::string what() const override { return "images"; }
   virtual Sample get(int64_t index) const = 0;  // data error naming the file when it cannot be read
   // At least what `choose` asks for, which is called where less than the whole can be read: with less work than get(), and blind to some
   // damage outside of it.

@@ -116,6 +116,14 @@ void require_alike(const RunRecord& first, const RunRecord& run, const std::stri
                     run.path);
 }
 
+void require_one_batch(const RunRecord& first, const RunRecord& run, const std::string& metric) {
+  const std::string a = judged_batch(first, metric), b = judged_batch(run, metric);
+  if (a == b) return;
+  throw usage_error(
+      "table: {} is sought in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; make a table of each", metric,
+      a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path);
+}
+
 }  // namespace
 
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program) {
@@ -156,7 +164,12 @@ std::vector<std::string> run_folders(const std::vector<std::string>& paths) {
   return folders;
 }
 
-void require_same_data(const ComparedRuns& compared, const std::string& split) {
+std::string judged_batch(const RunRecord& run, const std::string& metric) {
+  return split_of(metric).name == "neighbour_acc" ? text_at_path(run.config, {"train", "batch_size"}) : "";
+}
+
+void require_same_data(const ComparedRuns& compared, const std::string& metric) {
+  const std::string split = split_of(metric).split;
   const RunRecord* first = nullptr;
   for (const auto& row : compared.rows) {
     for (const size_t number : row.runs) {
@@ -164,6 +177,7 @@ void require_same_data(const ComparedRuns& compared, const std::string& split) {
       if (first == nullptr) first = &run;
       require_alike(*first, run, "train", "name");
       if (!split.empty()) require_alike(*first, run, split, "");
+      require_one_batch(*first, run, metric);
     }
   }
 }

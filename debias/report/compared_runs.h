@@ -34,7 +34,11 @@ ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const Rea
 std::vector<std::string> run_folders(const std::vector<std::string>& paths);
 
 // A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
-// `split`: of the metric, or "" for one of training.
-void require_same_data(const ComparedRuns& compared, const std::string& split);
+// So are numbers that depend on the batch (judged_batch) and have another.
+void require_same_data(const ComparedRuns& compared, const std::string& metric);
+
+// `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
+// one has more to mistake for them. "" of other metrics.
+std::string judged_batch(const RunRecord& run, const std::string& metric);
 
 }  // namespace debias

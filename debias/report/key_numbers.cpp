@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "debias/report/column_difference.h"
+#include "debias/report/compared_runs.h"
 #include "debias/report/prediction_source.h"
 
 namespace debias {
@@ -137,9 +138,17 @@ bool better(const NumberRow& row, const std::vector<RunColumn>& columns, size_t 
   return difference.larger_than_spread() && (difference.interval.mean > 0) == higher;
 }
 
+bool judged_in_one_batch_size(const std::vector<RunColumn>& columns, const std::string& metric) {
+  std::set<std::string> sizes;
+  for (const auto& column : columns) {
+    for (const RunRecord* run : column.runs) sizes.insert(judged_batch(*run, metric));
+  }
+  return sizes.size() == 1;
+}
+
 int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
   if (row.title.better == Better::kNeither || columns.size() < 2) return -1;
-  if (!judged_alike(columns, row.data, split_of(row.metric).split)) return -1;
+  if (!judged_alike(columns, row.data, split_of(row.metric).split) || !judged_in_one_batch_size(columns, row.metric)) return -1;
   for (const auto& number : row.by_column) {
     if (!number || number->kind == IntervalKind::kNone || number->kind != row.by_column[0]->kind) return -1;
   }

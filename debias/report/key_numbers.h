@@ -44,9 +44,9 @@ struct NumberRow {
 // Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
 // Where several files have a metric, that of `groups` counts.
 //
-// A row has a best column only where all were judged on the same data (`root` aside, but for image folders) and either all have two or more
-// seeds and the difference to every other is larger than the seeds' spread (column_difference), or none has and the intervals over images
-// lie apart.
+// A row has a best column only where all were judged on the same data (`root` aside, but for image folders), in batches of one size where
+// that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
+// (column_difference), or none has and the intervals over images lie apart.
 std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
 
 const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric,

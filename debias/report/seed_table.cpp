@@ -328,7 +328,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   SeedTable table;
   for (const auto& metric : metrics) {
     table.metric += (table.metric.empty() ? "" : ", ") + metric;
-    require_same_data(compared, split_of(metric).split);
+    require_same_data(compared, metric);
   }
   table.unit = compared.titles->unit(metrics.front());
   table.selected = chooses_epochs(compared, options.epoch);

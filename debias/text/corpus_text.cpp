@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "debias/core/file_error.h"
 #include "debias/text/sentence_split.h"
@@ -19,6 +20,51 @@ std::vector<std::string> words_of_sentence(std::string_view sentence, bool lower
   return words;
 }
 
+std::string real_path(const fs::path& path) {
+  std::error_code failure;
+  const fs::path real = fs::canonical(path, failure);
+  return failure ? path.string() : real.string();
+}
+
+// Links are followed, but no folder is entered twice, nor the root or one above it: loops of links end.
+class BookSearch {
+ public:
+  BookSearch(const std::string& root, const std::string& what) : what_(what) {
+    for (fs::path above = real_path(root); entered_.insert(above.string()).second;) above = above.parent_path();
+    search(root, "");
+  }
+  std::vector<TextFile> files;
+
+ private:
+  void search(const fs::path& folder, const std::string& prefix) {
+    std::vector<std::string> folders;
+    std::error_code failure;
+    for (fs::directory_iterator next(folder, failure), end; !failure && next != end; next.increment(failure)) {
+      const std::string name = next->path().filename().string();
+      if (name.starts_with('.')) continue;
+      std::error_code of_entry;
+      const fs::file_status status = next->status(of_entry);
+      if (fs::is_directory(status)) {
+        folders.push_back(name);
+      } else if (lower_case(next->path().extension().string()) == ".txt") {
+        if (of_entry) throw refused(next->path(), of_entry, "if it is a link, to what is gone, remove it");
+        if (fs::is_regular_file(status)) files.push_back({prefix + name, next->path().string()});
+      }
+    }
+    if (failure) throw refused(folder, failure, "expected a text file, or a folder of .txt files");
+    std::sort(folders.begin(), folders.end());
+    for (const auto& name : folders) {
+      if (entered_.insert(real_path(folder / name)).second) search(folder / name, prefix + name + "/");
+    }
+  }
+  FileError refused(const fs::path& path, const std::error_code& failure, const char* cure) const {
+    return {path.string(), fmt::format("{}: {}; {}", what_, failure.message(), cure)};
+  }
+
+  const std::string& what_;
+  std::set<std::string> entered_;  // as they are without links
+};
+
 }  // namespace
 
 const OptionTable<TextOptions>& TextOptions::table() {
@@ -33,18 +79,7 @@ std::vector<TextFile> text_files(const std::string& root, const std::string& wha
   if (root.empty()) throw usage_error("{}: no root is given; write root: FILE.txt, or a folder of .txt files", what);
   std::error_code failure;
   if (fs::is_regular_file(root, failure)) return {{fs::path(root).filename().string(), root}};
-  std::vector<TextFile> files;
-  for (fs::recursive_directory_iterator next(root, failure), end; !failure && next != end; next.increment(failure)) {
-    const fs::path& path = next->path();
-    if (path.extension() != ".txt" || path.filename().string().starts_with('.')) continue;
-    std::error_code of_file;
-    const bool regular = next->is_regular_file(of_file);
-    if (of_file)
-      throw FileError(path.string(), fmt::format("{}: {}; if it is a link, to what is gone, remove it", what, of_file.message()));
-    if (!regular) continue;
-    files.push_back({path.lexically_relative(root).string(), path.string()});
-  }
-  if (failure) throw FileError(root, fmt::format("{}: {}; expected a text file, or a folder of .txt files", what, failure.message()));
+  std::vector<TextFile> files = BookSearch(root, what).files;
   if (files.empty()) throw FileError(root, fmt::format("{}: no .txt file in it", what));
   std::sort(files.begin(), files.end(), [](const TextFile& a, const TextFile& b) { return a.name < b.name; });
   return files;

@@ -36,7 +36,9 @@ struct TextFile {
 // Of the rules by which sentences and words are cut. Raise it with what they give of any text: numbered corpora are made anew then.
 constexpr int kTextRules = 1;
 
-// `root` itself where it is a file, else every .txt file below it, in order of the names. FileErrors: there is none; one that cannot be looked at, such as a link to a file that is gone.
+// `root` itself where it is a file, else every .txt file below it (.TXT too), in order of the names. Files and folders whose names begin
+// with a dot are passed over; linked folders are entered, each once. FileErrors: there is none; one that cannot be looked at, such as a link
+// to a file that is gone.
 std::vector<TextFile> text_files(const std::string& root, const std::string& what);
 
 // Each sentence's words, of sentences that have any. FileErrors of TextLines, and of a file without a sentence.

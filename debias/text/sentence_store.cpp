@@ -18,15 +18,20 @@
 namespace debias {
 namespace {
 
-constexpr std::array<char, 16> kStoreMark = {'d', 'e', 'b', 'i', 'a', 's', ' ', 's', 'e', 'n', 't', 'e', 'n', 'c', 'e', '1'};
-constexpr size_t kKeyBytes = 64;
+using Mark = std::array<char, 16>;
+constexpr Mark kStoreMark = {'d', 'e', 'b', 'i', 'a', 's', ' ', 's', 'e', 'n', 't', 'e', 'n', 'c', 'e', '2'};  // last the form's number
+using HashText = std::array<char, 64>;
 
 struct Footer {
   uint64_t words = 0, sentences = 0, books = 0;
-  std::array<char, kKeyBytes> key{};
-  std::array<char, 16> mark = kStoreMark;
+  HashText key{}, sum{};
+  Mark mark = kStoreMark;
 };
-static_assert(sizeof(Footer) == 3 * 8 + 64 + 16);
+static_assert(sizeof(Footer) == 3 * 8 + 2 * 64 + 16);
+
+bool is_store(const Mark& mark) { return std::equal(mark.begin(), mark.end() - 1, kStoreMark.begin()); }
+
+FileError damaged(const std::string& path) { return {path, "a damaged store of sentences; remove it, and it is made anew"}; }
 
 // Words come in blocks of sentences, so that a store that goes to a file is never whole in memory.
 struct Numbers {
@@ -58,17 +63,22 @@ Numbers read_numbers(const SentenceStore::Recipe& recipe, const Vocabulary& voca
   return numbers;
 }
 
-std::array<char, kKeyBytes> key_bytes(const std::string& key) {
-  std::array<char, kKeyBytes> bytes{};
-  std::copy_n(key.begin(), std::min(key.size(), kKeyBytes), bytes.begin());
-  return bytes;
+HashText hash_text(const std::string& hex) {
+  HashText text{};
+  std::copy_n(hex.begin(), std::min(hex.size(), text.size()), text.begin());
+  return text;
 }
 
 void write_store(const SentenceStore::Recipe& recipe, const Vocabulary& vocabulary, const std::string& path, const std::string& key) {
   AtomicFile file(path);
+  Sha256 sum;
+  const auto write = [&](const void* data, size_t bytes) {
+    file.write(data, bytes);
+    sum.update(data, bytes);
+  };
   std::vector<int32_t> pending;
   const auto flush = [&] {
-    file.write(pending.data(), pending.size() * sizeof(int32_t));
+    write(pending.data(), pending.size() * sizeof(int32_t));
     pending.clear();
   };
   const Numbers numbers = read_numbers(recipe, vocabulary, [&](const std::vector<int32_t>& sentence) {
@@ -77,9 +87,13 @@ void write_store(const SentenceStore::Recipe& recipe, const Vocabulary& vocabula
   });
   if (numbers.begins.back() % 2 != 0) pending.push_back(0);  // so that what follows lies at multiples of 8
   flush();
-  file.write(numbers.begins.data(), numbers.begins.size() * sizeof(uint64_t));
-  file.write(numbers.ends.data(), numbers.ends.size() * sizeof(uint64_t));
-  const Footer footer = {numbers.begins.back(), numbers.begins.size() - 1, numbers.ends.size(), key_bytes(key), kStoreMark};
+  write(numbers.begins.data(), numbers.begins.size() * sizeof(uint64_t));
+  write(numbers.ends.data(), numbers.ends.size() * sizeof(uint64_t));
+  const Footer footer = {.words = numbers.begins.back(),
+                         .sentences = numbers.begins.size() - 1,
+                         .books = numbers.ends.size(),
+                         .key = hash_text(key),
+                         .sum = hash_text(sum.hex())};
   file.write(&footer, sizeof footer);
   file.commit();
 }
@@ -149,16 +163,19 @@ SentenceStore SentenceStore::make(const Recipe& recipe, const Vocabulary& vocabu
 
 std::optional<SentenceStore> SentenceStore::open(const std::string& path, const std::string& key, int64_t books) {
   const InputFile file(path);
+  Mark mark{};
+  if (file.size() >= sizeof mark) file.read(file.size() - sizeof mark, &mark, sizeof mark);
+  if (!is_store(mark)) throw FileError(path, "no store of sentences; give another path for the cache");
+  if (mark != kStoreMark) return std::nullopt;
   Footer footer;
-  if (file.size() < sizeof footer) throw FileError(path, "no store of sentences; give another path for the cache");
+  if (file.size() < sizeof footer) throw damaged(path);
   file.read(file.size() - sizeof footer, &footer, sizeof footer);
-  if (footer.mark != kStoreMark) throw FileError(path, "no store of sentences; give another path for the cache");
-  if (footer.key != key_bytes(key)) return std::nullopt;
+  if (footer.key != hash_text(key)) return std::nullopt;
   const uint64_t rest = file.size() - sizeof footer;
   const uint64_t words = (footer.words + footer.words % 2) * 4;
   const bool small = footer.words < rest && footer.sentences < rest && footer.books < rest;
   if (!small || words + (footer.sentences + 1 + footer.books) * 8 != rest || footer.books != static_cast<uint64_t>(books)) {
-    throw FileError(path, "a damaged store of sentences; remove it, and it is made anew");
+    throw damaged(path);
   }
   SentenceStore store;
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -174,7 +191,9 @@ std::optional<SentenceStore> SentenceStore::open(const std::string& path, const 
   const bool orderly = store.begins_.front() == 0 && store.begins_.back() == footer.words && store.ends_.back() == footer.sentences &&
                        std::is_sorted(store.ends_.begin(), store.ends_.end()) &&
                        std::is_sorted(store.begins_.begin(), store.begins_.end(), std::less_equal<>());
-  if (!orderly) throw FileError(path, "a damaged store of sentences; remove it, and it is made anew");
+  Sha256 sum;
+  sum.update(bytes, rest);
+  if (!orderly || footer.sum != hash_text(sum.hex())) throw damaged(path);
   return store;
 }
 

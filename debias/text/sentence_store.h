@@ -1,9 +1,9 @@
 // A corpus as numbers: the words of every sentence, sentence after sentence, book after book.
 //
-// In memory, or in a file that is mapped: then only the pages that batches touch are read, and a corpus may be larger than the memory. The
-// file, little endian: words int32[T]; begins uint64[S + 1], where each sentence begins among the words; ends uint64[K], the sentences up to
-// and with each book; then T, S, K as uint64, the key (64 characters), and the mark. The key says of which files, options and vocabulary the
-// store was made.
+// In memory, or in a file that is mapped: it is read once when it is opened, for its checksum, and then where batches touch it, so that
+// a corpus may be larger than the memory. The file, little endian: words int32[T]; begins uint64[S + 1], where each sentence begins among
+// the words; ends uint64[K], the sentences up to and with each book; then T, S, K as uint64, the key, the SHA-256 of all before T (64
+// characters each), and the mark. The key says of which files, options and vocabulary the store was made.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class SentenceStore {
   // Reads the files; where `cache` is not empty, a store of that path that was made of the same is taken instead, and one is written
   // where there is none. FileErrors: another kind of file lies there; another process writes another store there at the same time.
   static SentenceStore make(const Recipe& recipe, const Vocabulary& vocabulary, const std::string& cache = "");
-  // A mapped one; nullopt where it was made of something else. FileErrors: no store, or a damaged one.
+  // A mapped one; nullopt where it was made of something else, or is of an earlier form. FileErrors: no store, or a damaged one.
   static std::optional<SentenceStore> open(const std::string& path, const std::string& key, int64_t books);
 
   SentenceStore(SentenceStore&&) noexcept;

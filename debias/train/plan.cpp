@@ -49,7 +49,9 @@ TrainPlan plan_training(const TrainInput& input) {
   RunParts parts = make_run_parts(input.recipe, input.dataset);
   for (const auto& observer : input.observers) observer->before_training(parts.model);
   TrainPlan plan;
-  plan.images = input.dataset->size();
+  plan.samples_are = input.dataset->what();
+  plan.inputs_are = parts.source->what();
+  plan.samples = input.dataset->size();
   plan.steps_per_epoch = parts.source->batches_per_epoch();
   plan.epochs = input.recipe.train.epochs();
   for (const auto& parameter : parts.model.parameters()) plan.parameters += parameter.numel();

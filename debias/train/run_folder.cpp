@@ -126,7 +126,7 @@ void empty_run(const std::string& path) {
     const std::string name = entry.path().filename();
     if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
         name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" || name == "replay.pictures" ||
-        name.starts_with("events.out.tfevents.")) {
+        name == "nearest_sentences.json" || name.starts_with("events.out.tfevents.")) {
       fs::remove_all(entry.path(), ignored);
     }
   }
@@ -184,18 +184,6 @@ bool changes_training(const std::string& key) {
   return std::none_of(kFreeSections.begin(), kFreeSections.end(), [&](std::string_view section) {
     return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
   });
-}
-
-void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots) {
-  const fs::path target = fs::weakly_canonical(fs::absolute(output));
-  for (const auto& root : data_roots) {
-    std::error_code code;
-    const fs::path folder = fs::weakly_canonical(fs::absolute(root), code);
-    const auto mismatch = std::mismatch(folder.begin(), folder.end(), target.begin(), target.end());
-    if (!code && mismatch.first == folder.end()) {
-      throw usage_error("output '{}' lies inside the data folder '{}'; nothing is written there: choose another output", output, root);
-    }
-  }
 }
 
 RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, const Config& resolved,

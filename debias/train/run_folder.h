@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/progress.h"
 #include "debias/train/run_lock.h"
 
@@ -48,7 +49,5 @@ std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 // `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every, log_every,
 // on_full_disk and rank_timeout.
 bool changes_training(const std::string& key);
-
-void refuse_inside_data(const std::string& output, const std::vector<std::string>& data_roots);
 
 }  // namespace debias

@@ -209,7 +209,7 @@ class Run {
 
   std::vector<std::pair<std::string, double>> epoch() {
     const int64_t batches = parts_.source->batches_per_epoch();
-    begun_ = {Clock::now(), parts_.source->seconds_waited(), state_.batch};
+    begun_ = {Clock::now(), parts_.source->seconds_waited(), 0};
     input_.progress->begin(fmt::format("epoch {}/{}", state_.epoch + 1, recipe_.train.epochs()), batches);
     parts_.model.train(true);
     parts_.method->terms().begin_epoch(state_.epoch);
@@ -221,17 +221,20 @@ class Run {
       after_step();
     }
     input_.progress->end();
-    if (metrics_ && state_.batch > begun_.batch) metrics_->timing("time/images_per_second", state_.step, note_speed(""));
+    if (metrics_ && begun_.samples > 0) {
+      const std::string tag = fmt::format("time/{}_per_second", input_.dataset->what());
+      metrics_->timing(tag, state_.step, note_speed(""));
+    }
     return end_epoch();
   }
 
-  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h). Returns images a second.
+  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h). Returns samples a second.
   double note_speed(const std::string& remark) {
     const double seconds = seconds_since(begun_.at);
-    const double images = static_cast<double>((state_.batch - begun_.batch) * recipe_.train.batch_size());
-    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} images/s, waited {:.2f} s for {}{}", state_.epoch + 1, seconds, images / seconds,
-                          parts_.source->seconds_waited() - begun_.waited, parts_.source->what(), remark));
-    return images / seconds;
+    const double rate = static_cast<double>(begun_.samples) / seconds;
+    log_.note(fmt::format("epoch {}: {:.1f} s, {:.0f} {}/s, waited {:.2f} s for {}{}", state_.epoch + 1, seconds, rate,
+                          input_.dataset->what(), parts_.source->seconds_waited() - begun_.waited, parts_.source->what(), remark));
+    return rate;
   }
 
   void one_step(const Batch& batch, int64_t batches) {
@@ -241,6 +244,7 @@ class Run {
     const StepReport report = parts_.method->run(batch, state_.step + 1);
     ++state_.batch;
     ++state_.step;
+    begun_.samples += std::ssize(batch.ids);
     state_.loss_sum += report.loss;
     state_.grad_norm_sum += report.grad_norm;
     state_.evidence.add(report.evidence);
@@ -446,8 +450,8 @@ class Run {
   struct {
     Clock::time_point at;
     double waited = 0;
-    int64_t batch = 0;
-  } begun_;  // with the epoch, or with what was left of it
+    int64_t samples = 0;  // seen since
+  } begun_;               // with the epoch, or with what was left of it
   Clock::time_point last_checkpoint_;
 };
 

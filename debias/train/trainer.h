@@ -82,9 +82,10 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset);
 
 // What a run will take, from a few trial steps; writes nothing.
 struct TrainPlan {
-  int64_t images = 0, steps_per_epoch = 0, epochs = 0;
+  std::string samples_are, inputs_are;  // "images" and "views", of text "sentences" both
+  int64_t samples = 0, steps_per_epoch = 0, epochs = 0;
   int64_t parameters = 0;
-  double seconds_per_step = 0;         // with views made as they will be
+  double seconds_per_step = 0;         // with inputs made as they will be
   double seconds_per_cached_step = 0;  // on one batch held in memory
   int64_t trial_steps = 0;             // timed steps of each kind
   double seconds_per_epoch = 0, seconds_total = 0;

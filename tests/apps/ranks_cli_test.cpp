@@ -80,7 +80,7 @@ TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
 
 TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
   expect_complaint(run_debias(training("run", {"--ranks", "0"})), 2, "--ranks 0: give 1 or more");
-  expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 images of a batch");
+  expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 samples of a batch");
   expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5", "train.synchronise_norm=false"})), 2,
                    "one sees one image alone in a pass");
   EXPECT_FALSE(fs::exists(run_of("run")));

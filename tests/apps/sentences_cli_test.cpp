@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
+#include "debias/data/readers/sentences.h"
 #include "tests/apps/process.h"
 #include "tests/support/small_corpus.h"
 
@@ -68,6 +69,7 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_THAT(trained_.out, HasSubstr("next_acc"));
   EXPECT_THAT(trained_.err, HasSubstr("before training: test.neighbour_acc"));
   EXPECT_EQ(file_text(path("run/vocabulary.txt")), file_text(path("vocab.txt")));
+  EXPECT_EQ(times(" sentences/s, waited ", file_text(path("run/train.log"))), 2u);
   const json record = json::parse(file_text(path("run/evaluation/neighbours.json")));
   EXPECT_EQ(record["options"]["chance"], 0.2);
 }
@@ -83,10 +85,35 @@ TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {
   EXPECT_EQ(times("data.test: 1 of 4 books have fewer than 10 sentences", trained.err), 1u) << trained.err;
 }
 
+TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndJudged) {
+  EXPECT_EQ(times("data.test: '0.txt' is a book of data.train, too", trained_.err), 1u) << trained_.err;
+  std::filesystem::create_directory_symlink(path("books"), path("other-name"));
+  const std::string out = "hold_out: 1, split: held_out, name: sentences, root: ";
+  const auto train_with = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train",          path("small.yaml"),        "data.train.hold_out=1",
+                                      "train.epochs=1", "output=" + path("apart"), "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult trained = run_debias(words);
+    EXPECT_EQ(trained.exit, 0) << trained.err;
+    return trained.err;
+  };
+  const std::string test = "data.test={" + out + path("books") + "}";
+  EXPECT_THAT(train_with({test}), testing::Not(HasSubstr("is a book of")));
+  EXPECT_THAT(train_with({"data.test={name: sentences, root: " + path("other-name") + "}"}), HasSubstr("is a book of data.train, too"));
+  const std::string valid = "data.valid={" + out + path("other-name") + "}";
+  EXPECT_THAT(train_with({test, valid}), testing::Not(HasSubstr("is a book of")));
+  EXPECT_THAT(train_with({test, valid, "evaluate.select=valid.neighbour_acc"}),
+              HasSubstr("is a book of data.valid, too, by which evaluate.select chooses the best epoch"));
+}
+
 TEST_F(SentencesCli, PlansWithoutWriting) {
   const ProcessResult plan = run_debias({"train", path("small.yaml"), "--dry-run", "--json", "output=" + path("none")});
   ASSERT_EQ(plan.exit, 0) << plan.err;
   EXPECT_EQ(json::parse(plan.out)["steps_per_epoch"], 12);
+  EXPECT_EQ(json::parse(plan.out)["sentences"], kSmallBooks * kSmallSentences);
+  const ProcessResult shown = run_debias({"train", path("small.yaml"), "--dry-run", "output=" + path("none")});
+  EXPECT_THAT(shown.out, HasSubstr("# sentences          120 (12 steps an epoch, 2 epochs)\n")) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("s with fresh sentences, "));
   EXPECT_FALSE(std::filesystem::exists(path("none")));
 }
 
@@ -100,6 +127,37 @@ TEST_F(SentencesCli, CountsWords) {
   const std::string words = file_text(path("twelve.txt"));
   EXPECT_TRUE(words.starts_with("<unk>\n.\n")) << words;
   EXPECT_EQ(times("\n", words), 12u);
+}
+
+// Each book has a word of its own.
+TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
+  const int books = 6;
+  std::filesystem::create_directories(path("shelf"));
+  for (int book = 0; book < books; ++book) {
+    const std::string number = std::to_string(book);
+    write(path("shelf/" + number + ".txt"), "Only" + number + " is here.\n");
+  }
+  const auto count = [](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"text", "vocabulary", path("shelf"), "--out", path(out)};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProcessResult made = run_debias(words);
+    EXPECT_EQ(made.exit, 0) << made.err;
+    return file_text(path(out));
+  };
+  const std::string all = count("all.txt", {});
+  for (int book = 0; book < books; ++book) EXPECT_THAT(all, HasSubstr("\nOnly" + std::to_string(book) + "\n"));
+  for (const int64_t seed : {0, 5}) {
+    const Sentences out(
+        SentencesOptions().root(path("shelf")).vocabulary(path("all.txt")).split(BookSplit::kHeldOut).hold_out(2).seed(seed));
+    const std::vector<std::string> held_out = out.files();
+    ASSERT_EQ(held_out.size(), 2u);
+    const std::string kept = count("kept.txt", {"--hold-out", "2", "--seed", std::to_string(seed)});
+    for (int book = 0; book < books; ++book) {
+      const std::string number = std::to_string(book);
+      const bool is_out = std::find(held_out.begin(), held_out.end(), number + ".txt") != held_out.end();
+      EXPECT_EQ(times("\nOnly" + number + "\n", kept), is_out ? 0u : 1u) << number << " with seed " << seed;
+    }
+  }
 }
 
 TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
@@ -384,7 +442,16 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "protocols judge images"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
+      {{"text", "vectors", path("foreign.txt"), "--vocabulary", path("vocab.txt"), "--out", path("x.npy")},
+       3,
+       "foreign.txt: it has not one word of the vocabulary"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
+      {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
+      {{"text", "vocabulary", path("books"), "--hold-out", "3", "--out", path("x.txt")}, 2, "hold_out: 3 of 3 books"},
+      {{"text", "vocabulary", path("books"), path("fine.txt"), "--hold-out", "1", "--out", path("x.txt")}, 2, "--hold-out 1 of 2 corpora"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.train.cache=" + path("books/numbers")},
+       2,
+       "books'; nothing is written there: choose another cache"},
   };
   for (const Refusal& refusal : refusals) {
     const ProcessResult result = run_debias(refusal.words);
@@ -397,6 +464,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   }
   EXPECT_FALSE(std::filesystem::exists(path("x")));
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
+  EXPECT_FALSE(std::filesystem::exists(path("books/words.txt")));
 }
 
 }  // namespace sentences_cli_test

@@ -81,6 +81,20 @@ TEST_F(KeyNumbers, NoRunIsBestOnDataOfItsOwn) {
   EXPECT_EQ(row_of(rows({"low", "high"}), "test.acc1").best, -1);
 }
 
+TEST_F(KeyNumbers, NoRunIsBestInFindingNeighboursAmongFewerSentences) {
+  for (const auto& [name, accuracy] : {std::pair{"low", 0.2}, std::pair{"high", 0.6}}) {
+    write_run(run_path(name));
+    auto found = described("neighbours", {}, {{"test.neighbour_acc", accuracy}});
+    found["intervals"] = {{"test.neighbour_acc", {accuracy - 0.05, accuracy + 0.05}}};
+    write_evaluation(run_path(name), "neighbours", found);
+  }
+  EXPECT_EQ(row_of(rows({"low", "high"}), "test.neighbour_acc").best, 1);
+  std::string recipe = fixture_recipe({}, run_path("high"));
+  recipe.replace(recipe.find("batch_size: 32"), 14, "batch_size: 16");
+  write_text(run_path("high") + "/config.yaml", recipe);
+  EXPECT_EQ(row_of(rows({"low", "high"}), "test.neighbour_acc").best, -1);
+}
+
 TEST_F(KeyNumbers, TheExpectedStandsBesideTheFound) {
   write_run(run_path("near"), {.accuracy = 0.475});  // 0.515 at the end; 0.5 +- 0.02 is expected
   EXPECT_THAT(html({"near"}),

@@ -27,7 +27,8 @@ struct FixtureRun {
   double accuracy = 0;
   double published = NAN;
   std::string test = "{name: glyphs, root: \"\", correlation: 0.1, split: test}";
-  std::string more = {};  // lines of the recipe
+  std::string more = {};   // lines of the recipe
+  std::string batch = {};  // train.batch_size
   int64_t epochs_done = 2;
 };
 
@@ -63,8 +64,9 @@ class SeedTables : public testing::Test {
             ? ""
             : fmt::format("expected: [{{metric: test.acc1, value: {}, spread: 0.01, source: \"Table 3\"}}]\n", run.published);
     write_text(folder + "/config.yaml",
-               fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2}}\n{}{}",
-                           run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant, run.more, expected));
+               fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2{}}}\n{}{}",
+                           run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant,
+                           run.batch.empty() ? "" : ", batch_size: " + run.batch, run.more, expected));
     std::string lines;
     for (int64_t epoch = 1; epoch <= run.epochs_done; ++epoch) {
       const double accuracy = run.accuracy + (epoch == 1 ? 0.1 : 0);
@@ -216,6 +218,15 @@ TEST_F(SeedTables, RefuseRunsOfDifferentData) {
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = "{name: glyphs, root: elsewhere, correlation: 0.2, split: test}"});
   EXPECT_THAT(refusal(),
               AllOf(HasSubstr("runs of different data: data.test.correlation is 0.1 in"), HasSubstr("and 0.2 in"), Not(HasSubstr("\n"))));
+}
+
+TEST_F(SeedTables, RefuseNeighboursThatWereSoughtInBatchesOfDifferentSizes) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .batch = "50"});
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .batch = "400"});
+  EXPECT_THAT(refusal(of_metrics({"test.neighbour_acc"})),
+              AllOf(HasSubstr("test.neighbour_acc is sought in batches of different sizes: train.batch_size is 50 in"),
+                    HasSubstr("and 400 in"), Not(HasSubstr("\n"))));
+  EXPECT_EQ(table().rows.size(), 2u);  // accuracies are of no batch
 }
 
 TEST_F(SeedTables, LeaveUnfinishedRunsOutAndSaySo) {

@@ -159,6 +159,33 @@ struct SmallCorpus {
   Vocabulary words{{"<unk>", "the", ".", "cat", "dog", "a", "one"}};
 };
 
+std::vector<std::string> names_of(const std::vector<TextFile>& files) {
+  std::vector<std::string> names;
+  for (const auto& file : files) names.push_back(file.name);
+  return names;
+}
+
+TEST(TextFiles, AreThoseOfFoldersThatAreNotHiddenInEitherCase) {
+  const SmallCorpus corpus;
+  for (const char* hidden : {"books/.ipynb_checkpoints", "books/deep/.Trash-1000/files"}) {
+    std::filesystem::create_directories(corpus.folder / hidden);
+    write_file(corpus.folder / hidden + "/draft.txt", "No.\n");
+  }
+  write_file(corpus.folder / "books/LOUD.TXT", "Yes.\n");
+  EXPECT_THAT(names_of(text_files(corpus.folder / "books", "corpus")), ElementsAre("LOUD.TXT", "b.txt", "deep/a.txt"));
+}
+
+TEST(TextFiles, OfLinkedFoldersAreReadOnce) {
+  const SmallCorpus corpus;
+  std::filesystem::create_directories(corpus.folder / "shelf");
+  write_file(corpus.folder / "shelf/c.txt", "Yes.\n");
+  std::filesystem::create_directory_symlink(corpus.folder / "shelf", corpus.folder / "books/more");
+  std::filesystem::create_directory_symlink(corpus.folder / "shelf", corpus.folder / "books/twice");
+  std::filesystem::create_directory_symlink("..", corpus.folder / "books/deep/up");
+  std::filesystem::create_directory_symlink(corpus.folder.path(), corpus.folder / "shelf/above");
+  EXPECT_THAT(names_of(text_files(corpus.folder / "books", "corpus")), ElementsAre("b.txt", "deep/a.txt", "more/c.txt"));
+}
+
 std::vector<int32_t> sentence_of(const SentenceStore& store, int64_t index) {
   const auto words = store.sentence(index);
   return {words.begin(), words.end()};
@@ -194,6 +221,26 @@ TEST(SentenceStore, IsMappedFromItsCache) {
   EXPECT_TRUE(SentenceStore::open(cache, store_key(corpus.recipe, corpus.words), 2).has_value());
 }
 
+std::vector<char> bytes_of(const std::string& path) {
+  std::vector<char> bytes(std::filesystem::file_size(path));
+  std::ifstream(path, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+void write_bytes(const std::string& path, const std::vector<char>& bytes) { write_file(path, std::string(bytes.begin(), bytes.end())); }
+
+TEST(SentenceStore, OfAnEarlierFormIsMadeAnew) {
+  const SmallCorpus corpus;
+  const std::string cache = corpus.folder / "cache";
+  SentenceStore::make(corpus.recipe, corpus.words, cache);
+  const std::vector<char> whole = bytes_of(cache);
+  std::vector<char> earlier = whole;
+  earlier.back() = '1';
+  write_bytes(cache, earlier);
+  expect_the_small_corpus(SentenceStore::make(corpus.recipe, corpus.words, cache));
+  EXPECT_EQ(bytes_of(cache), whole);
+}
+
 TEST(SentenceStore, ReadsAnewWhatHasChanged) {
   SmallCorpus corpus;
   const std::string cache = corpus.folder / "cache";
@@ -216,17 +263,17 @@ TEST(SentenceStore, RefusesADamagedCache) {
   const std::string cache = corpus.folder / "cache";
   SentenceStore::make(corpus.recipe, corpus.words, cache);
   const auto make = [&] { SentenceStore::make(corpus.recipe, corpus.words, cache); };
-  std::string bytes;
-  std::getline(std::ifstream(cache, std::ios::binary), bytes, '\0');
-  const auto size = std::filesystem::file_size(cache);
-  std::vector<char> whole(size);
-  std::ifstream(cache, std::ios::binary).read(whole.data(), static_cast<std::streamsize>(size));
-  write_file(cache, std::string(whole.begin() + 8, whole.end()));
+  const std::vector<char> whole = bytes_of(cache);
+  write_bytes(cache, {whole.begin() + 8, whole.end()});
   EXPECT_THAT(data_error_of(make), HasSubstr("a damaged store of sentences"));
-  std::vector<char> swapped = whole;
-  swapped[16 * 4 + 8] = 99;  // where the second sentence begins
-  write_file(cache, std::string(swapped.begin(), swapped.end()));
+  write_bytes(cache, {whole.end() - 20, whole.end()});
   EXPECT_THAT(data_error_of(make), HasSubstr("a damaged store of sentences"));
+  for (const auto& [at, byte] : {std::pair{16 * 4 + 8, 99}, std::pair{0, 3}}) {  // where the second sentence begins; the first word
+    std::vector<char> changed = whole;
+    changed[static_cast<size_t>(at)] = static_cast<char>(byte);
+    write_bytes(cache, changed);
+    EXPECT_THAT(data_error_of(make), HasSubstr("a damaged store of sentences")) << at;
+  }
   write_file(cache, "some other file of mine");
   EXPECT_THAT(data_error_of(make), HasSubstr("no store of sentences"));
 }

@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/losses/neighbours.h"
 #include "debias/train/run_parts.h"
@@ -138,6 +142,30 @@ TEST(QuickThoughts, LearnsWhichSentencesAreNeighbours) {
   }
   EXPECT_GT(last, 2 * first);
   EXPECT_GT(last, 0.6);
+}
+
+class Unhurried : public Progress {
+ public:
+  void advance(int64_t, const std::string&) override { std::this_thread::sleep_for(std::chrono::milliseconds(150)); }
+};
+
+// Of 40 sentences a batch has 37, the next one 3.
+TEST(QuickThoughts, LogsHowManySentencesWereReadASecond) {
+  SmallRun small;
+  small.root.assign("train.batch_size=37");
+  small.root.assign("train.drop_last=false");
+  small.root.assign("train.epochs=1");
+  Unhurried progress;
+  TrainInput input = input_for(small.root);
+  input.progress = &progress;
+  train(input);
+  const std::string log = content(small.folder.path() + "/run/train.log");
+  const size_t at = log.find("epoch 1: ");
+  ASSERT_NE(at, std::string::npos) << log;
+  double seconds = 0, rate = 0;
+  ASSERT_EQ(std::sscanf(log.c_str() + at, "epoch 1: %lf s, %lf sentences/s, waited", &seconds, &rate), 2) << log;
+  EXPECT_THAT(log, HasSubstr(" sentences/s, waited "));
+  EXPECT_NEAR(seconds * rate, kSmallBooks * kSmallSentences, 15) << log;  // six whole batches would be 222
 }
 
 TEST(QuickThoughts, ResolvedRecipeIsARecipeThatResolvesToItself) {

@@ -42,10 +42,12 @@ TEST(RunFolder, AnExistingOneIsRefusedUnlessAskedFor) {
   EXPECT_TRUE(RunFolder::open(path, ExistingFolder::kResume, kConfig, {}, Log::silent()).resumed());
   std::ofstream(path + "/metrics.jsonl") << "old";
   std::ofstream(path + "/report.html") << "of the run before";
+  std::ofstream(path + "/nearest_sentences.json") << "of the run before";
   std::ofstream(path + "/notes.txt") << "mine";
   { RunFolder::open(path, ExistingFolder::kOverwrite, kConfig, {}, Log::silent()); }
   EXPECT_FALSE(fs::exists(path + "/metrics.jsonl"));
   EXPECT_FALSE(fs::exists(path + "/report.html"));
+  EXPECT_FALSE(fs::exists(path + "/nearest_sentences.json"));
   EXPECT_TRUE(fs::exists(path + "/notes.txt"));
 }
 

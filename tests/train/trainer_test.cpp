@@ -268,6 +268,7 @@ TEST(Trainer, LossFallsOnShapes) {
   }
   ASSERT_EQ(losses.size(), 6u);
   EXPECT_LT((losses[4] + losses[5]) / 2, losses.front() - 0.1);
+  EXPECT_NE(content(folder.path() + "/run/train.log").find(" images/s, waited "), std::string::npos);
 }
 
 TEST(Trainer, ABatchLargerThanTheDataIsRefused) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 
@@ -15,7 +16,13 @@ Vocabulary vocabulary_of(const SentencesOptions& options) {
   throw usage_error("{}: no vocabulary is given; make one with debias text vocabulary, and write vocabulary: FILE", kWhat);
 }
 
-// Books of the split, in their order.
+SentenceStore store_of(const SentencesOptions& options, const std::vector<TextFile>& files, const Vocabulary& vocabulary) {
+  refuse_inside_data(options.cache(), {options.root()}, "cache");
+  return SentenceStore::make({files, options, options.max_tokens()}, vocabulary, options.cache());
+}
+
+}  // namespace
+
 std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books) {
   const int64_t out = options.hold_out();
   if (out >= books) throw usage_error("{}: hold_out: {} of {} books; at least one must be left to train on", kWhat, out, books);
@@ -26,8 +33,6 @@ std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books
   std::sort(chosen.begin(), chosen.end());
   return chosen;
 }
-
-}  // namespace
 
 const OptionTable<SentencesOptions>& SentencesOptions::table() {
   using Self = SentencesOptions;
@@ -48,7 +53,7 @@ Sentences::Sentences(const SentencesOptions& options)
     : options_(options),
       vocabulary_(vocabulary_of(options)),
       files_(text_files(options.root(), kWhat)),
-      store_(SentenceStore::make({files_, options, options.max_tokens()}, vocabulary_, options.cache())) {
+      store_(store_of(options, files_, vocabulary_)) {
   for (const int64_t number : chosen_books(options, store_.books())) {
     const int64_t sentences = store_.end_of(number) - store_.first_of(number);
     books_.push_back({size_, size_ + sentences, number});
@@ -71,12 +76,12 @@ int64_t Sentences::id(int64_t index) const {
 
 std::string Sentences::source(int64_t index) const {
   const Book& book = book_of(index);
-  return fmt::format("{} sentence {}", files_[static_cast<size_t>(book.number)].name, index - book.first);
+  return fmt::format("{} sentence {}", file_of(book).name, index - book.first);
 }
 
 std::vector<std::string> Sentences::files() const {
   std::vector<std::string> names;
-  for (const Book& book : books_) names.push_back(files_[static_cast<size_t>(book.number)].name);
+  for (const Book& book : books_) names.push_back(file_of(book).name);
   return names;
 }
 

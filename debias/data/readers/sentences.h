@@ -35,13 +35,17 @@ class SentencesOptions : public TextOptions {
   static const OptionTable<SentencesOptions>& table();
 };
 
+// Which of so many books, in the order of their names, are of the split. A usage error where too few are left.
+std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books);
+
 class Sentences final : public SampleTable {
  public:
-  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, or books are set
-  // aside that are not there.
+  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, books are set aside
+  // that are not there, or the cache lies among the books.
   explicit Sentences(const SentencesOptions& options);
 
   const DatasetInfo& info() const override { return info_; }
+  std::string what() const override { return "sentences"; }
   int64_t size() const override { return size_; }
   int64_t id(int64_t index) const override;
   std::string source(int64_t index) const override;
@@ -52,6 +56,7 @@ class Sentences final : public SampleTable {
     int64_t number = 0;          // in the store
   };
   const std::vector<Book>& books() const { return books_; }
+  const TextFile& file_of(const Book& book) const { return files_[static_cast<size_t>(book.number)]; }
   std::span<const int32_t> words(int64_t index) const;
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const SentencesOptions& options() const { return options_; }

@@ -74,6 +74,8 @@ TEST(Sentences, RefuseWhatCannotBeRead) {
   EXPECT_THAT(refused(ErrorKind::kUsage, open(", hold_out: 3")), HasSubstr("hold_out: 3 of 3 books"));
   EXPECT_THAT(refused(ErrorKind::kUsage, open(", split: held_out")), HasSubstr("give hold_out"));
   EXPECT_THAT(refused(ErrorKind::kUsage, open(", max_tokenz: 3")), HasSubstr("did you mean 'max_tokens'"));
+  EXPECT_THAT(refused(ErrorKind::kUsage, open(", cache: " + corpus.folder.path() + "/books/numbers")),
+              HasSubstr("books'; nothing is written there: choose another cache"));
   EXPECT_THAT(refused(ErrorKind::kUsage, [] { make_samples(parse_yaml("{name: sentences, root: x}", "r")); }),
               HasSubstr("no vocabulary is given"));
   EXPECT_THAT(refused(ErrorKind::kUsage, [&] { make_dataset(corpus.section()); }), HasSubstr("data set 'sentences' has no images"));

@@ -1,0 +1,13 @@
+// Folders of data are read and never written into: what lay there would be taken for data the next time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace debias {
+
+// A usage error where `path` lies inside one of the data folders, by whatever links; `what` says what would be written there.
+// An empty path is absent.
+void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what = "output");
+
+}  // namespace debias
