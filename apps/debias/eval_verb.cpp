@@ -5,6 +5,7 @@
 #include <set>
 
 #include "apps/debias/evaluation_files.h"
+#include "apps/debias/fail_condition.h"
 #include "apps/debias/judged_run.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/output_path.h"
@@ -14,7 +15,6 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/evaluate/condition.h"
 #include "debias/evaluate/prediction_file.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/runtime/device.h"
@@ -120,13 +120,6 @@ std::string table_lines(const std::string& protocol, const EvaluationResult& res
     lines += "\n";
   }
   return lines;
-}
-
-void check_condition(const Condition& condition, const NamedMetrics& metrics) {
-  for (const auto& [name, value] : metrics_of(condition, metrics)) {
-    if (!condition.holds(value)) continue;
-    throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
-  }
 }
 
 // Evaluations lie in the run folder, and so may labels.

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "apps/debias/evaluation_files.h"
+#include "apps/debias/fail_condition.h"
 #include "apps/debias/output_path.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_run.h"
@@ -18,7 +19,6 @@
 #include "debias/core/nearest_name.h"
 #include "debias/core/npy.h"
 #include "debias/core/printable.h"
-#include "debias/evaluate/condition.h"
 #include "debias/evaluate/sentence_tasks.h"
 #include "debias/text/text_lines.h"
 
@@ -186,8 +186,6 @@ std::vector<std::string> texts_of(std::span<const SentenceSet> sets) {
   return all;
 }
 
-NamedMetrics metrics_of_record(const EvaluationRecord& record) { return {record.metrics.begin(), record.metrics.end()}; }
-
 std::vector<std::string> lines_with_words(const std::string& path, Encoding encoding, const SentenceRun& run) {
   std::vector<std::string> texts;
   TextLines lines(path, encoding);
@@ -254,12 +252,7 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
                             arguments.untrained ? "untrained" : fmt::format("epoch {}", first.epoch), dimensions_of(runs),
                             arguments.cheap ? ", cheap" : "", arguments.expand.empty() ? "" : ", expanded", table_of(judged)));
   }
-  if (condition) {
-    for (const auto& [name, value] : metrics_of(*condition, metrics_of_record(record))) {
-      if (!condition->holds(value)) continue;
-      throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition->text));
-    }
-  }
+  if (condition) check_condition(*condition, record.metrics);
   return 0;
 }
 

@@ -3,30 +3,21 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/loader/sentence_batches.h"
 #include "debias/losses/neighbours.h"
+#include "debias/results/proportion_interval.h"
 
 namespace debias {
 namespace {
 
 constexpr int64_t kSentencesAtOnce = 128;
-constexpr double kQuantile = 1.959964;  // of 95 %, two sides
 
 }  // namespace
 
-std::pair<double, double> share_interval(double share, int64_t count) {
-  if (count == 0) return {0, 1};
-  const double n = static_cast<double>(count), z = kQuantile;
-  const double middle = (share + z * z / (2 * n)) / (1 + z * z / n);
-  const double half = z / (1 + z * z / n) * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n));
-  return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
-}
-
-std::pair<double, double> NeighbourRetrieval::interval() const { return share_interval(accuracy(), sentences); }
+std::pair<double, double> NeighbourRetrieval::interval() const { return wilson_interval({accuracy(), static_cast<double>(sentences)}); }
 
 NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<const Sentences>& sentences, int64_t batch,
                                        Progress& progress) {

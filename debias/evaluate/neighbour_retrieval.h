@@ -26,7 +26,4 @@ NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<cons
 // Vectors of sentences as who judges takes them (sentence_vectors), 128 at a time: float32 [N, 2 D].
 at::Tensor embed_sentences(Encoder& pair, const std::vector<std::vector<int32_t>>& sentences, Progress& progress = Progress::silent());
 
-// Wilson's interval of 95 % of a share of `count`.
-std::pair<double, double> share_interval(double share, int64_t count);
-
 }  // namespace debias

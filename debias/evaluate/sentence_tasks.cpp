@@ -9,7 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/evaluate/logistic_regression.h"
-#include "debias/evaluate/neighbour_retrieval.h"
+#include "debias/results/proportion_interval.h"
 
 namespace debias {
 namespace {
@@ -182,7 +182,7 @@ void judge_by_folds(const SentenceSet& set, const EmbedTexts& embed, TaskMode mo
   result.C = fitted.C;
   result.judged = std::ssize(set.train.texts);
   const double accuracy = sum / static_cast<double>(kFolds);
-  result.scores.push_back({set.name + "_acc", accuracy, share_interval(accuracy, result.judged)});
+  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.judged)})});
 }
 
 at::Tensor features_of(const LabelledText& part, const EmbedTexts& embed) {
@@ -222,7 +222,7 @@ void judge_by_test(const SentenceSet& set, const EmbedTexts& embed, TaskMode mod
   result.C = fitted.C;
   result.judged = labels.numel();
   const double accuracy = accuracy_of(predicted, labels);
-  result.scores.push_back({set.name + "_acc", accuracy, share_interval(accuracy, result.judged)});
+  result.scores.push_back({set.name + "_acc", accuracy, wilson_interval({accuracy, static_cast<double>(result.judged)})});
   if (set.has_pairs()) result.scores.push_back({set.name + "_f1", f1_of(predicted, labels), f1_interval(predicted, labels, seed)});
 }
 

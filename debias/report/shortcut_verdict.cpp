@@ -7,9 +7,9 @@
 #include "debias/report/axis.h"
 #include "debias/report/missing_parts.h"
 #include "debias/report/prediction_source.h"
-#include "debias/report/proportion_interval.h"
 #include "debias/report/seed_interval.h"
 #include "debias/report/verdict.h"
+#include "debias/results/proportion_interval.h"
 
 namespace debias {
 namespace {

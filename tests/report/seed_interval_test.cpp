@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "debias/report/proportion_interval.h"
+#include "debias/results/proportion_interval.h"
 
 namespace debias {
 namespace seed_interval_test {
@@ -92,6 +92,10 @@ TEST(ProportionIntervals, HaveAWidthWhereAllImagesAreRight) {
   EXPECT_NEAR(low, 0.7225, 5e-5);  // 10 / (10 + z^2)
   EXPECT_NEAR(high, 1, 1e-12);
   EXPECT_NEAR(wilson_interval({0, 10}).second, 0.2775, 5e-5);
+}
+
+TEST(ProportionIntervals, SayNothingWhereNothingWasJudged) {
+  EXPECT_EQ(wilson_interval({std::nan(""), 0}), (std::pair<double, double>{0, 1}));
 }
 
 }  // namespace seed_interval_test

@@ -1,4 +1,4 @@
-#include "debias/report/proportion_interval.h"
+#include "debias/results/proportion_interval.h"
 
 #include <cmath>
 
@@ -10,6 +10,7 @@ constexpr double kNormal = 1.959963984540054;  // the standard normal's 97.5 % q
 }  // namespace
 
 std::pair<double, double> wilson_interval(const Proportion& share) {
+  if (share.count == 0) return {0, 1};
   const double n = share.count, p = share.value, squared = kNormal * kNormal;
   const double middle = (p + squared / (2 * n)) / (1 + squared / n);
   const double half = kNormal / (1 + squared / n) * std::sqrt(p * (1 - p) / n + squared / (4 * n * n));

@@ -1,0 +1,16 @@
+#include "apps/debias/fail_condition.h"
+
+#include <fmt/format.h>
+
+#include "debias/core/error.h"
+
+namespace debias {
+
+void check_condition(const Condition& condition, const NamedMetrics& metrics) {
+  for (const auto& [name, value] : metrics_of(condition, metrics)) {
+    if (!condition.holds(value)) continue;
+    throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
+  }
+}
+
+}  // namespace debias

@@ -1,0 +1,11 @@
+// `--fail-if` of `debias eval`.
+#pragma once
+
+#include "debias/evaluate/condition.h"
+
+namespace debias {
+
+// A failure, exit code 1, that names the first metric for which the condition holds. A usage error where there is no such metric.
+void check_condition(const Condition& condition, const NamedMetrics& metrics);
+
+}  // namespace debias

@@ -1,0 +1,20 @@
+// Intervals of accuracies over what was judged, from how many were judged right. Unlike percentiles of a bootstrap they have a width
+// where all, or none, are right.
+#pragma once
+
+#include <utility>
+
+namespace debias {
+
+struct Proportion {
+  double value = 0;  // in [0, 1]; may be a mean over seeds
+  double count = 0;  // of what was judged
+};
+
+// Wilson's score interval (1927), 95 %; of nothing judged, all of [0, 1].
+std::pair<double, double> wilson_interval(const Proportion& share);
+
+// The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998, method 10).
+std::pair<double, double> difference_interval(const Proportion& a, const Proportion& b);
+
+}  // namespace debias
