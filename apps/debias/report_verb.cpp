@@ -12,6 +12,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
 #include "debias/report/compared_runs.h"
+#include "debias/report/judged_texts.h"
 #include "debias/report/run_report.h"
 #include "debias/report/seed_table.h"
 #include "debias/train/run_folder.h"
@@ -83,6 +84,7 @@ int run_report(ReportArguments arguments) {
   const std::vector<std::string> folders = run_folders(arguments.runs);
   if (folders.empty()) throw data_error("report: no run of '{}' has begun; debias sweep starts them", arguments.runs.front());
   const std::vector<RunRecord> runs = read_runs(folders, {DEBIAS_VERSION, metric_titles()});
+  require_same_texts("report", runs);
   if (!path.empty()) write_page(path, runs, tables_of(arguments.runs));
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);

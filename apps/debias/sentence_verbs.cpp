@@ -19,6 +19,7 @@
 #include "debias/core/nearest_name.h"
 #include "debias/core/npy.h"
 #include "debias/core/printable.h"
+#include "debias/core/sha256.h"
 #include "debias/evaluate/sentence_tasks.h"
 #include "debias/text/text_lines.h"
 
@@ -55,11 +56,13 @@ std::vector<SentenceSet> read_sets(const SentenceEvalArguments& arguments, Log& 
   return sets;
 }
 
-constexpr std::array kByTask = {"C", "majority", "unknown"};  // options that have a value for each task
+constexpr std::array kByTask = {"C", "majority", "unknown", "texts", "digest"};  // options that have a value for each task
 
 struct JudgedTask {
   TaskResult result;
   int64_t unknown = 0;  // texts of which no run knows a word
+  int64_t texts = 0;    // to train on and to judge by, both of a pair
+  std::string digest;
 };
 
 int64_t dimensions_of(const std::vector<SentenceRun>& runs) {
@@ -76,7 +79,7 @@ std::string list_of(const std::vector<double>& values) {
 
 std::string table_of(const std::vector<JudgedTask>& judged) {
   std::string table;
-  for (const auto& [result, unknown] : judged) {
+  for (const auto& [result, unknown, texts, digest] : judged) {
     for (const TaskScore& score : result.scores) {
       table +=
           fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} judged, commonest class {:.2f}, C {}\n", score.metric, 100 * score.value,
@@ -93,9 +96,9 @@ EvaluationRecord record_of(const std::vector<JudgedTask>& judged, const Sentence
   record.protocol = "sentences";
   record.options = {{"mode", arguments.cheap ? "cheap" : "full"}, {"dimensions", dimensions_of(runs)}, {"untrained", arguments.untrained}};
   if (!arguments.with.empty()) record.options["with"] = arguments.with;
-  for (size_t i = 1; i < runs.size(); ++i) record.options["with_epochs"].push_back(runs[i].run.epoch);
+  for (size_t i = 1; i < runs.size(); ++i) record.options["with_epochs"].push_back(arguments.untrained ? 0 : runs[i].run.epoch);
   if (!arguments.expand.empty()) record.options["expand"] = arguments.expand;
-  for (const auto& [result, unknown] : judged) {
+  for (const auto& [result, unknown, texts, digest] : judged) {
     for (const TaskScore& score : result.scores) {
       record.metrics.emplace_back(score.metric, score.value);
       record.intervals[score.metric] = score.interval;
@@ -104,6 +107,8 @@ EvaluationRecord record_of(const std::vector<JudgedTask>& judged, const Sentence
     record.options["C"][result.task] = result.C;
     record.options["majority"][result.task] = result.majority;
     record.options["unknown"][result.task] = unknown;
+    record.options["texts"][result.task] = texts;
+    record.options["digest"][result.task] = digest;
   }
   return record;
 }
@@ -149,6 +154,11 @@ Json options_of_all_tasks(Json options) {
   return options;
 }
 
+bool name_other_texts(const EvaluationRecord& a, const EvaluationRecord& b, const std::string& task) {
+  const std::string of_a = a.digest_of_task(task), of_b = b.digest_of_task(task);
+  return !of_a.empty() && !of_b.empty() && of_a != of_b;
+}
+
 // The tasks that the file has from before stay in it where they were judged in the same way, of the same weights.
 EvaluationRecord beside_other_tasks(const std::string& path, const EvaluationRecord& record, Log& log) {
   if (!std::filesystem::exists(path)) return record;
@@ -165,12 +175,32 @@ EvaluationRecord beside_other_tasks(const std::string& path, const EvaluationRec
     all.counts.clear();
     for (const auto& task : sentence_set_names()) {
       copy_task(has_task(record, task) ? record : before, task, all);
+      if (name_other_texts(before, record, task)) {
+        log.warn(fmt::format("eval: '{}' has '{}' judged on other texts; it is replaced", path, task));
+      }
     }
     return all;
   } catch (const Error& error) {
     log.warn(fmt::format("eval: {}: it is written anew", error.what()));
     return record;
   }
+}
+
+// Of what a task is judged by: every text and label in its place. No text holds a zero (text_lines.h).
+std::string digest_of_set(const SentenceSet& set) {
+  Sha256 hash;
+  const auto take = [&](const std::string& word) { hash.update(word.c_str(), word.size() + 1); };
+  const auto take_part = [&](const LabelledText& part) {
+    take(std::to_string(part.texts.size()));
+    for (size_t i = 0; i < part.texts.size(); ++i) {
+      take(part.texts[i]);
+      if (!part.seconds.empty()) take(part.seconds[i]);
+      take(set.classes[static_cast<size_t>(part.labels[i])]);
+    }
+  };
+  take_part(set.train);
+  if (set.test) take_part(*set.test);
+  return hash.hex();
 }
 
 std::vector<std::string> texts_of(std::span<const SentenceSet> sets) {
@@ -212,7 +242,8 @@ JudgedTask judge(const SentenceSet& set, const std::vector<SentenceRun>& runs, b
                          texts.size(), set.name));
   }
   const EmbedTexts embed = [&](const std::vector<std::string>& some) { return embed_with_all(runs, some, progress); };
-  return {judge_task(set, embed, cheap ? TaskMode::kCheap : TaskMode::kFull, runs.front().run.seed, progress), unknown};
+  return {judge_task(set, embed, cheap ? TaskMode::kCheap : TaskMode::kFull, runs.front().run.seed, progress), unknown, std::ssize(texts),
+          digest_of_set(set)};
 }
 
 }  // namespace
@@ -237,12 +268,6 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
   for (const SentenceSet& set : sets) judged.push_back(judge(set, runs, arguments.cheap, *progress, *log));
   const EvaluationRecord record =
       with_judged(record_of(judged, arguments, runs), first.checkpoint, arguments.untrained ? 0 : first.epoch, {});
-  if (!first.folder.empty()) {
-    const EvaluationFiles files(first.folder, kind_of(arguments, first.checkpoint));
-    EvaluationResult result;
-    result.record = beside_other_tasks(files.path("sentences") + ".json", record, *log);
-    files.write("sentences", result, result.record, Thumbnails::kKeep);
-  }
   if (arguments.json) {
     nlohmann::ordered_json out = {{"run", arguments.run}, {"checkpoint", first.checkpoint}, {"epoch", record.epoch}};
     out["protocols"]["sentences"] = to_json(record);
@@ -251,6 +276,12 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
     print_lines(fmt::format("{} ({}), {} dimensions{}{}\n{}", first.checkpoint,
                             arguments.untrained ? "untrained" : fmt::format("epoch {}", first.epoch), dimensions_of(runs),
                             arguments.cheap ? ", cheap" : "", arguments.expand.empty() ? "" : ", expanded", table_of(judged)));
+  }
+  if (!first.folder.empty()) {
+    const EvaluationFiles files(first.folder, kind_of(arguments, first.checkpoint));
+    EvaluationResult result;
+    result.record = beside_other_tasks(files.path("sentences") + ".json", record, *log);
+    files.write("sentences", result, result.record, Thumbnails::kKeep);
   }
   if (condition) check_condition(*condition, record.metrics);
   return 0;

@@ -11,6 +11,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/report/judged_texts.h"
 #include "debias/report/metric_title.h"
 #include "debias/report/recipe_text.h"
 
@@ -49,19 +50,29 @@ bool is_own(const EvaluationRecord& record, const Reading& reading) {
   return !other && record.has_option("mode", "cheap") == reading.cheap;
 }
 
-// Of an epoch line, else of what `debias eval` has left of that epoch; NaN where neither has it.
+double read_epoch(const RunRecord& run, const Reading& reading) {
+  return reading.selected ? selected_epoch(run) : static_cast<double>(run.epochs);
+}
+
+// What `debias eval` has left of the epoch and has the metric; null where there is none.
+const EvaluationRecord* record_at(const RunRecord& run, const std::string& metric, const Reading& reading) {
+  const double epoch = read_epoch(run, reading);
+  const auto found = std::ranges::find_if(run.evaluations, [&](const EvaluationRecord& record) {
+    return is_own(record, reading) && static_cast<double>(record.epoch) == epoch && record.metric(metric) != nullptr;
+  });
+  return found == run.evaluations.end() ? nullptr : &*found;
+}
+
+// Of an epoch line, else of a record; NaN where neither has it.
 double value_at(const RunRecord& run, const std::string& metric, const Reading& reading) {
-  const double epoch = reading.selected ? selected_epoch(run) : static_cast<double>(run.epochs);
+  const double epoch = read_epoch(run, reading);
   if (const auto curve = run.history.by_epoch.find(metric); curve != run.history.by_epoch.end()) {
     for (size_t i = curve->second.x.size(); i-- > 0;) {
       if (curve->second.x[i] == epoch && !std::isnan(curve->second.y[i])) return curve->second.y[i];
     }
   }
-  for (const auto& record : run.evaluations) {
-    const double* value = is_own(record, reading) && static_cast<double>(record.epoch) == epoch ? record.metric(metric) : nullptr;
-    if (value != nullptr) return *value;
-  }
-  return kNoValue;
+  const EvaluationRecord* record = record_at(run, metric, reading);
+  return record == nullptr ? kNoValue : *record->metric(metric);
 }
 
 std::vector<std::string> split_at_commas(const std::string& text) {
@@ -162,9 +173,24 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
   return found;
 }
 
+void require_texts_alike(const ComparedRuns& compared, const std::vector<TableRow>& rows, const Reading& reading) {
+  std::map<std::string, std::vector<TaskJudgement>> judged;  // by metric
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (const size_t number : compared.rows[i].runs) {
+      const RunRecord& run = compared.runs[number];
+      const EvaluationRecord* record = record_at(run, rows[i].metric, reading);
+      if (record != nullptr && record->protocol == "sentences") judged[rows[i].metric].push_back({&run, record});
+    }
+  }
+  for (const auto& [metric, judgements] : judged) {
+    require_same_texts("table", metric.substr(0, metric.find('_')), judgements);  // mr_acc is of mr
+  }
+}
+
 std::vector<TableRow> table_rows(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading) {
   std::vector<TableRow> rows;
   for (const auto& row : compared.rows) rows.push_back(table_row(compared, row, metrics, reading));
+  require_texts_alike(compared, rows, reading);
   return rows;
 }
 

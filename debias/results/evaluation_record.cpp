@@ -151,6 +151,13 @@ bool EvaluationRecord::has_option(const std::string& name, const Json& value) co
   return found != options.end() && *found == value;
 }
 
+std::string EvaluationRecord::digest_of_task(const std::string& task) const {
+  const auto digests = options.find("digest");
+  if (digests == options.end() || !digests->is_object()) return "";
+  const auto found = digests->find(task);
+  return found == digests->end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
 std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {
   if (!aligned) return label == bias;
   const auto found = std::ranges::find(aligned->biases_of_class, table.labels[label], &BiasesOfClass::value_type::first);

@@ -106,6 +106,8 @@ struct EvaluationRecord {
 
   const double* metric(const std::string& name) const;  // null where there is none
   bool has_option(const std::string& name, const Json& value) const;
+  // Of the texts and labels that a task of sentences was judged on, SHA-256; empty where the file does not say.
+  std::string digest_of_task(const std::string& task) const;
   // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
   // number. None where no bias value goes with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;

@@ -49,6 +49,12 @@ class SentencesCli : public testing::Test {
   void SetUp() override { ASSERT_EQ(trained_.exit, 0) << trained_.err; }
 
   static std::string path(const std::string& name) { return folder_->path() + "/" + name; }
+  // The run as training left it, less its evaluations and what was searched with it.
+  static void copy_run(const std::string& name) {
+    std::filesystem::copy(path("run"), path(name), std::filesystem::copy_options::recursive);
+    std::filesystem::remove_all(path(name + "/evaluation"));
+    std::filesystem::remove(path(name + "/nearest_sentences.json"));
+  }
   static std::string pairs(int count) {
     std::string text = "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n";
     for (int i = 0; i < count; ++i) {
@@ -160,6 +166,8 @@ TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
   }
 }
 
+json judged_in(const std::string& file) { return json::parse(file_text(file)); }
+
 TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
   const ProcessResult found = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--json"});
   ASSERT_EQ(found.exit, 0) << found.err;
@@ -176,12 +184,15 @@ TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
   EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained-cheap.json")));
   const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
   EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["with_epochs"], json::array({2}));
+  const std::vector<std::string> untrained = {"eval",    "sentences", path("run"), "--root",    path("sets"),
+                                              "--tasks", "cr",        "--with",    path("run"), "--untrained"};
+  ASSERT_EQ(run_debias(untrained).exit, 0);
+  EXPECT_EQ(judged_in(path("run/evaluation/sentences-untrained-with.json"))["options"]["with_epochs"], json::array({0}));
   const ProcessResult failing =
       run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
   EXPECT_EQ(failing.exit, 1) << failing.err;
 }
-
-json judged_in(const std::string& file) { return json::parse(file_text(file)); }
 
 TEST_F(SentencesCli, KeepsEachKindOfJudgementInAFileOfItsOwn) {
   const auto judge = [](std::vector<std::string> more) {
@@ -211,6 +222,55 @@ TEST_F(SentencesCli, KeepsEachKindOfJudgementInAFileOfItsOwn) {
   write(file, "{");
   EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is written anew"));
   EXPECT_EQ(judged_in(file)["epoch"], 2);
+}
+
+// One text goes from one class to the other, in its place: no more than its label differs.
+TEST_F(SentencesCli, NamesTheTextsThatItJudged) {
+  copy_run("named");
+  copy_run("other");
+  std::filesystem::copy(path("sets"), path("edition"), std::filesystem::copy_options::recursive);
+  const auto judge = [](const std::string& run, const std::string& root, const std::string& tasks) {
+    const ProcessResult found = run_debias({"eval", "sentences", path(run), "--root", path(root), "--tasks", tasks});
+    EXPECT_EQ(found.exit, 0) << found.err;
+    return found.err;
+  };
+  const std::string file = path("named/evaluation/sentences.json");
+  judge("named", "sets", "cr,msrp");
+  const json options = judged_in(file)["options"];
+  EXPECT_EQ(options["texts"], (json{{"cr", 60}, {"msrp", 78}}));
+  EXPECT_EQ(options["digest"]["cr"].get<std::string>().size(), 64u);
+  EXPECT_THAT(judge("named", "edition", "cr"), testing::Not(HasSubstr("other texts")));  // the same ones elsewhere
+  EXPECT_EQ(judged_in(file)["options"], options);
+
+  const std::string good = file_text(path("sets/custrev.pos"));
+  const size_t last = good.rfind('\n', good.size() - 2) + 1;
+  write(path("edition/custrev.pos"), good.substr(0, last));
+  write(path("edition/custrev.neg"), good.substr(last) + file_text(path("sets/custrev.neg")));
+  EXPECT_THAT(judge("named", "edition", "cr"), HasSubstr("has 'cr' judged on other texts; it is replaced"));
+  const json replaced = judged_in(file)["options"];
+  EXPECT_EQ(replaced["texts"], options["texts"]);
+  EXPECT_NE(replaced["digest"]["cr"], options["digest"]["cr"]);
+  EXPECT_EQ(replaced["digest"]["msrp"], options["digest"]["msrp"]);
+
+  judge("other", "sets", "cr,msrp");
+  const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
+                                                          {"table", path("named"), path("other"), "--metric", "cr_acc"}};
+  for (const auto& words : together) {
+    const ProcessResult refused = run_debias(words);
+    EXPECT_EQ(refused.exit, 2) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("runs judged on different texts: those of 'cr' have the digest"));
+    EXPECT_EQ(times("\n", refused.err), 1u) << refused.err;
+  }
+  EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
+}
+
+TEST_F(SentencesCli, PrintsWhatItFoundAlsoWhereItCannotBeKept) {
+  copy_run("sealed");
+  write(path("sealed/evaluation"), "a file");
+  const ProcessResult found = run_debias({"eval", "sentences", path("sealed"), "--root", path("sets"), "--tasks", "cr", "--cheap"});
+  EXPECT_EQ(found.exit, 5) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("cr_acc"));
+  EXPECT_THAT(found.err, HasSubstr("creating '" + path("sealed/evaluation") + "'"));
 }
 
 TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {

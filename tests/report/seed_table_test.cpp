@@ -338,6 +338,25 @@ TEST_F(SeedTables, OfSentenceTasksTakeTheWholeProtocolOrWithANoteTheCheapOne) {
   EXPECT_TRUE(table(mr).notes.empty());
 }
 
+TEST_F(SeedTables, OfSentenceTasksRefuseRunsThatWereJudgedOnDifferentTexts) {
+  two_settings();
+  const auto judge = [&](const SweepRun& run, const std::string& digests) {
+    write_text(fmt::format("{}/{}/evaluation/sentences.json", output(), run.name()),
+               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7, "cr_acc": 0.8}}, "epoch": 2, )"
+                           R"("options": {{"mode": "full", "untrained": false{}}}}})",
+                           digests));
+  };
+  for (const auto& run : plan_.runs) judge(run, R"(, "digest": {"mr": "aaaa", "cr": "cccc"})");
+  EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
+  judge(plan_.runs.back(), R"(, "digest": {"mr": "bbbb", "cr": "cccc"})");
+  EXPECT_THAT(
+      refusal(of_metrics({"mr_acc"})),
+      AllOf(HasSubstr("table: runs judged on different texts: those of 'mr' have the digest aaaa in '"), HasSubstr("and bbbb in '")));
+  EXPECT_THAT(table(of_metrics({"cr_acc"})).rows[1].values, ElementsAre(0.8, 0.8, 0.8));
+  judge(plan_.runs.back(), "");  // of an older version
+  EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
+}
+
 TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
   for (const char* variant : {"a", "b"}) {
     for (const char* size : {"16", "64", "256"}) add({.variant = variant, .size = size, .seed = "1", .accuracy = 0.5, .published = 0.7});

@@ -1,0 +1,41 @@
+#include "debias/report/judged_texts.h"
+
+#include <map>
+#include <utility>
+
+#include "debias/core/error.h"
+
+namespace debias {
+namespace {
+
+constexpr size_t kShownDigits = 12;  // of a digest
+
+}  // namespace
+
+void require_same_texts(const std::string& verb, const std::string& task, const std::vector<TaskJudgement>& judgements) {
+  const TaskJudgement* first = nullptr;
+  for (const auto& one : judgements) {
+    const std::string digest = one.record->digest_of_task(task);
+    if (digest.empty()) continue;
+    if (first == nullptr) first = &one;
+    const std::string known = first->record->digest_of_task(task);
+    if (digest == known) continue;
+    throw usage_error(
+        "{}: runs judged on different texts: those of '{}' have the digest {} in '{}' and {} in '{}'; judge them with one --root, or "
+        "show each by itself",
+        verb, task, known.substr(0, kShownDigits), first->run->path, digest.substr(0, kShownDigits), one.run->path);
+  }
+}
+
+void require_same_texts(const std::string& verb, const std::vector<RunRecord>& runs) {
+  std::map<std::pair<std::string, std::string>, std::vector<TaskJudgement>> judged;  // by kind and task
+  for (const auto& run : runs) {
+    for (const auto& record : run.evaluations) {
+      if (record.protocol != "sentences") continue;
+      for (const auto& [task, count] : record.counts) judged[{record.data, task}].push_back({&run, &record});
+    }
+  }
+  for (const auto& [kind_and_task, judgements] : judged) require_same_texts(verb, kind_and_task.second, judgements);
+}
+
+}  // namespace debias

@@ -1,0 +1,66 @@
+#include "debias/report/judged_texts.h"
+
+#include <gmock/gmock.h>
+
+#include "debias/core/error.h"
+#include "tests/report/reports.h"
+
+namespace debias {
+namespace judged_texts_test {
+
+using testing::HasSubstr;
+
+class JudgedTexts : public Reports {
+ protected:
+  void judge(const std::string& run, const std::string& kind, const std::string& options) {
+    write_text(
+        run_path(run) + "/evaluation/sentences" + kind + ".json",
+        fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7}}, "counts": {{"mr": 20}}, "epoch": 4, "options": {}}})",
+                    options));
+  }
+  // What is said of the runs a and b; empty where they may stand beside each other.
+  std::string refusal() {
+    try {
+      require_same_texts("report", read({"a", "b"}));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      return error.what();
+    }
+    return "";
+  }
+};
+
+TEST_F(JudgedTexts, OfATaskHaveToBeTheSameInEveryRun) {
+  write_run(run_path("a"));
+  write_run(run_path("b"));
+  EXPECT_EQ(refusal(), "");
+  judge("a", "", R"({"digest": {"mr": "0123456789abcdef"}})");
+  judge("b", "", R"({"digest": {"mr": "0123456789abcdef"}})");
+  EXPECT_EQ(refusal(), "");
+  judge("b", "", R"({"digest": {"mr": "fedcba9876543210"}})");
+  EXPECT_EQ(refusal(), "report: runs judged on different texts: those of 'mr' have the digest 0123456789ab in '" + run_path("a") +
+                           "' and fedcba987654 in '" + run_path("b") + "'; judge them with one --root, or show each by itself");
+}
+
+TEST_F(JudgedTexts, AreComparedAmongJudgementsOfOneKind) {
+  write_run(run_path("a"));
+  write_run(run_path("b"));
+  judge("a", "", R"({"digest": {"mr": "aaaa"}})");
+  judge("b", "-cheap", R"({"digest": {"mr": "bbbb"}})");
+  EXPECT_EQ(refusal(), "");
+  judge("a", "-cheap", R"({"digest": {"mr": "aaaa"}})");
+  EXPECT_THAT(refusal(), HasSubstr("those of 'mr'"));
+}
+
+TEST_F(JudgedTexts, OfFilesThatDoNotNameThemAreTakenAsTheyAre) {
+  write_run(run_path("a"));
+  write_run(run_path("b"));
+  judge("a", "", R"({"digest": {"mr": "aaaa"}})");
+  for (const char* options : {"{}", R"({"digest": {}})", R"({"digest": {"mr": 3}})", R"({"digest": 3})", "3"}) {
+    judge("b", "", options);
+    EXPECT_EQ(refusal(), "") << options;
+  }
+}
+
+}  // namespace judged_texts_test
+}  // namespace debias
