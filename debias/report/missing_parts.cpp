@@ -1,14 +1,17 @@
 #include "debias/report/missing_parts.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "debias/results/nearest_sentences.h"
 
 namespace debias {
 namespace {
 
 struct Source {
-  std::string_view command, what;
-  bool of_agents;  // else of encoders: the others cannot have it
+  std::string_view command, arguments, what;  // arguments: behind the run
+  bool (RunRecord::*could_have)() const;
   bool (*holds)(const RunRecord&);
 };
 
@@ -19,16 +22,24 @@ bool has_part(const RunRecord& run, const char* protocol, Contents EvaluationRec
   return record != nullptr && !(record->*part).empty();
 }
 
+bool has_tasks(const RunRecord& run) {
+  return std::ranges::any_of(run.evaluations, [](const EvaluationRecord& record) { return record.protocol == "sentences"; });
+}
+
 const Source& source_of(Part part) {
-  static constexpr std::array<Source, 5> kSources = {
-      {{"debias eval groups", "no groups (they need bias values)", false,
+  static constexpr std::array<Source, 7> kSources = {
+      {{"debias eval groups", "", "no groups (they need bias values)", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "groups", &EvaluationRecord::groups); }},
-       {"debias eval geometry", "no similarity histograms", false,
+       {"debias eval geometry", "", "no similarity histograms", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "geometry", &EvaluationRecord::similarity); }},
-       {"debias eval tsne", "no map", false, [](const RunRecord& run) { return has_part(run, "tsne", &EvaluationRecord::maps); }},
-       {"debias eval knn", "no nearest neighbours", false,
+       {"debias eval tsne", "", "no map", &RunRecord::of_images,
+        [](const RunRecord& run) { return has_part(run, "tsne", &EvaluationRecord::maps); }},
+       {"debias eval knn", "", "no nearest neighbours", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "knn", &EvaluationRecord::neighbours); }},
-       {"debias rl play", "no frames of an episode", true, [](const RunRecord& run) { return run.film.has_value(); }}}};
+       {"debias rl play", "", "no frames of an episode", &RunRecord::of_agent, [](const RunRecord& run) { return run.film.has_value(); }},
+       {"debias eval sentences", " --root DIR", "no sentence tasks", &RunRecord::of_text, has_tasks},
+       {"debias text nearest", " --text FILE --queries FILE", "no nearest sentences", &RunRecord::of_text,
+        [](const RunRecord& run) { return !read_nearest_sentences(run.path).queries.empty(); }}}};
   return kSources[static_cast<size_t>(part)];
 }
 
@@ -38,9 +49,9 @@ MissingPart missing_part(const std::vector<RunRecord>& runs, Part part) {
   const Source& source = source_of(part);
   std::string labels, commands;
   for (const auto& run : runs) {
-    if (run.of_agent() != source.of_agents || source.holds(run)) continue;
+    if (!(run.*source.could_have)() || source.holds(run)) continue;
     labels += (labels.empty() ? "" : ", ") + run.label;
-    commands += fmt::format("{}{} {}", commands.empty() ? "" : "\n", source.command, shell_word(run.path));
+    commands += fmt::format("{}{} {}{}", commands.empty() ? "" : "\n", source.command, shell_word(run.path), source.arguments);
   }
   if (labels.empty()) return {};
   return {fmt::format("{}: {}", labels, source.what), commands};

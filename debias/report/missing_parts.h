@@ -8,14 +8,15 @@
 
 namespace debias {
 
-enum class Part { kGroups, kSimilarities, kMap, kNeighbours, kFilm };
+enum class Part { kGroups, kSimilarities, kMap, kNeighbours, kFilm, kSentenceTasks, kNearestTexts };
 
 struct MissingPart {
   std::string words;     // "infonce-1, infonce-2: no groups"
   std::string commands;  // "debias eval groups runs/infonce-1" and so on, one a line
 };
 
-// Of the runs whose own data lack the part and could have it: agents a film, all others the rest. Empty words where none lacks it.
+// Of the runs that lack the part and could have it: agents a film, runs on sentences tasks and nearest sentences, those on images the rest.
+// Empty words where none lacks it.
 MissingPart missing_part(const std::vector<RunRecord>& runs, Part part);
 
 // A word of a command line, quoted where a shell would take it apart.

@@ -53,9 +53,22 @@ Table nearest_table(const std::string& query, const std::vector<QueriesOfRun>& r
   return table;
 }
 
+void add_found(Page& page, const std::vector<QueriesOfRun>& runs, const std::vector<std::string>& queries) {
+  page.paragraph(plain("Of each query the sentences with the largest cosine to it, nearest first; the query's own is left out."));
+  std::string what;
+  for (const auto& run : runs) what += (what.empty() ? "" : "; ") + searched(run);
+  page.paragraph(plain(what + "."));
+  if (!searched_alike(runs)) {
+    page.paragraph(plain("These runs searched different texts, or it is not known: what one of them did not find may not have been there."),
+                   "note warning");
+  }
+  for (const auto& query : queries) page.add(table_in_scroller(nearest_table(query, runs)));
+}
+
 }  // namespace
 
 void add_nearest_texts(Page& page, const ReportData& data) {
+  if (std::ranges::none_of(data.runs, &RunRecord::of_text)) return;
   std::vector<QueriesOfRun> runs;
   std::vector<std::string> queries;
   for (const auto& run : data.shown) {
@@ -66,17 +79,9 @@ void add_nearest_texts(Page& page, const ReportData& data) {
     }
     runs.push_back({run.label, std::move(own)});
   }
-  if (runs.empty()) return;
   page.heading(2, "Nearest sentences");
-  page.paragraph(plain("Of each query the sentences with the largest cosine to it, nearest first; the query's own is left out."));
-  std::string what;
-  for (const auto& run : runs) what += (what.empty() ? "" : "; ") + searched(run);
-  page.paragraph(plain(what + "."));
-  if (!searched_alike(runs)) {
-    page.paragraph(plain("These runs searched different texts, or it is not known: what one of them did not find may not have been there."),
-                   "note warning");
-  }
-  for (const auto& query : queries) page.add(table_in_scroller(nearest_table(query, runs)));
+  if (!runs.empty()) add_found(page, runs, queries);
+  add_missing(page, data.shown, Part::kNearestTexts);
 }
 
 }  // namespace debias

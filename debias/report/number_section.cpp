@@ -74,6 +74,7 @@ void add_key_numbers(Page& page, const ReportData& data) {
                            : "Numbers are from the last epoch line of training.";
   for (const auto& more : number_notes(data.columns, data.rows)) note += " " + more;
   page.paragraph(plain(note), "note");
+  add_missing(page, data.runs, Part::kSentenceTasks);
 }
 
 // What the recipe says a run of it should give, beside what it gave.

@@ -18,7 +18,7 @@ struct ReportData {
   std::vector<RunColumn> columns;
   std::vector<RunRecord> shown;  // one run of each column, for what is not a single number
   std::vector<NumberRow> rows;
-  bool agents_alone = false;  // nothing was judged that has classes, bias values or features
+  bool has_images = false;  // else nothing was judged that has classes or bias values
 };
 
 void add_verdict(Page& page, const ReportData& data);
@@ -33,7 +33,7 @@ void add_classes(Page& page, const ReportData& data);
 void add_similarities(Page& page, const ReportData& data);
 void add_maps(Page& page, const ReportData& data);
 void add_neighbours(Page& page, const ReportData& data);
-void add_nearest_texts(Page& page, const ReportData& data);  // nothing where no run has any
+void add_nearest_texts(Page& page, const ReportData& data);  // nothing where no run is on sentences
 void add_expected(Page& page, const ReportData& data);
 void add_recipes(Page& page, const ReportData& data);
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <string_view>
 
+#include "debias/report/recipe_text.h"
+
 namespace debias {
 namespace {
 
@@ -177,6 +179,8 @@ double MetricHistory::last_of_epochs(const std::string& metric) const {
   const auto found = by_epoch.find(metric);
   return found == by_epoch.end() || found->second.y.empty() ? std::numeric_limits<double>::quiet_NaN() : found->second.y.back();
 }
+
+bool RunRecord::of_text() const { return text_at_path(config, {"data", "train", "name"}) == "sentences"; }
 
 std::string RunRecord::seed() const {
   const Config* found = config.find("seed");

@@ -50,9 +50,12 @@ struct RunRecord {
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
   bool finished() const { return epochs > 0 && epochs_done >= epochs; }
-  bool of_agent() const { return config.find("environment") != nullptr; }  // it learnt from rewards: nothing has classes or biases
-  std::string seed() const;                                                // "1", or "" where the recipe has none
-  std::string of_environment(const char* key) const;                       // "" where there is none
+  // It learnt from rewards, or from sentences: nothing has classes or bias values. All others are of images.
+  bool of_agent() const { return config.find("environment") != nullptr; }
+  bool of_text() const;
+  bool of_images() const { return !of_agent() && !of_text(); }
+  std::string seed() const;                           // "1", or "" where the recipe has none
+  std::string of_environment(const char* key) const;  // "" where there is none
   // On the run's own data, or on another data set; null where there is none.
   const EvaluationRecord* evaluation(const std::string& protocol, const std::string& data = "") const;
 };

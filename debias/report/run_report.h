@@ -1,6 +1,6 @@
 // A report on runs: one page, or the same numbers for the terminal and for programs. No metric is computed here: what the run folders hold
 // is shown, runs that differ in their seed alone as one column with mean and interval, and what they lack is said, with the command that
-// adds it. It begins with a verdict (verdict.h), unless all runs are agents'.
+// adds it. It begins with a verdict (verdict.h), unless no run is on images.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

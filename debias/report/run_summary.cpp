@@ -123,8 +123,10 @@ std::string numbers_text(const ReportData& data) {
 
 std::string missing_text(const ReportData& data) {
   std::string out;
-  for (const Part part : {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours, Part::kFilm}) {
-    const MissingPart missing = missing_part(part == Part::kFilm ? data.shown : data.runs, part);
+  for (const Part part :
+       {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours, Part::kFilm, Part::kSentenceTasks, Part::kNearestTexts}) {
+    const bool of_shown = part == Part::kFilm || part == Part::kNearestTexts;
+    const MissingPart missing = missing_part(of_shown ? data.shown : data.runs, part);
     if (missing.words.empty()) continue;
     std::string commands = missing.commands;
     for (size_t at = commands.find('\n'); at != std::string::npos; at = commands.find('\n', at)) commands.replace(at, 1, ", ");
@@ -191,7 +193,7 @@ Json verdict_json(const ReportData& data) {
 
 std::string run_report_text(const std::vector<RunRecord>& runs) {
   const ReportData data(runs);
-  std::string out = (data.agents_alone ? "" : verdict_text(data) + "\n") + runs_text(data);
+  std::string out = (data.has_images ? verdict_text(data) + "\n" : "") + runs_text(data);
   if (data.rows.empty()) return out + "no epoch is finished and nothing was judged yet\n";
   return out + "\n" + numbers_text(data) + missing_text(data);
 }

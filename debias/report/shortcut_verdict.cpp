@@ -156,11 +156,14 @@ Judgement judged(const Range& range, const Range& images, double conflicting, do
 }
 
 ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
-  if (columns[place].shown().of_agent()) {
+  const RunRecord& run = columns[place].shown();
+  if (!run.of_images()) {
     return {Finding::kNoBias, "no bias information",
-            "An agent learns from rewards: there are no classes and no bias values to judge it by.", ""};
+            fmt::format("{}: there are no classes and no bias values to judge it by.",
+                        run.of_agent() ? "An agent learns from rewards" : "This run learns from sentences"),
+            ""};
   }
-  const std::string path = shell_word(columns[place].shown().path);
+  const std::string path = shell_word(run.path);
   if (!was_judged(rows, place)) {
     return {Finding::kNoTest, "not tested", "Nothing was judged on images that training had not seen.",
             "debias eval knn,groups,geometry " + path};

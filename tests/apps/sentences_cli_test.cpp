@@ -426,6 +426,14 @@ TEST_F(SentencesCli, ShowsThemInAReport) {
   EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
   EXPECT_THAT(html, HasSubstr("epoch 2 (last.safetensors), 3 sentences of " + path("pool.txt")));
   EXPECT_THAT(html, testing::Not(HasSubstr("searched different texts")));
+  for (const char* section : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+    EXPECT_THAT(html, testing::Not(HasSubstr(std::string(section) + "</h2>")));
+  }
+  EXPECT_THAT(html, testing::Not(HasSubstr("debias eval")));
+  copy_run("bare");
+  const ProcessResult bare = run_debias({"report", path("bare"), "--text"});
+  EXPECT_THAT(bare.out, HasSubstr("no sentence tasks; debias eval sentences " + path("bare") + " --root DIR would add them"));
+  EXPECT_THAT(bare.out, HasSubstr("no nearest sentences; debias text nearest " + path("bare") + " --text FILE --queries FILE"));
   std::filesystem::copy(path("run"), path("twin"),
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write(path("pool.txt"), "w1 w2.\nw7 w2 w2.\nw20 w9.\n");

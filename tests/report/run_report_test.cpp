@@ -103,6 +103,52 @@ TEST_F(Reports, WhatARunLacksIsSaidInOneLineWithTheCommandThatAddsIt) {
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
 }
 
+void write_text_run(const std::string& folder) {
+  write_run(folder);
+  write_text(folder + "/config.yaml",
+             "name: novels\nseed: 1\nmethod: quick_thoughts\ndata: {train: {name: sentences, root: books}}\ntrain: {epochs: 4}\n");
+}
+
+TEST_F(Reports, OfSentencesAloneHaveNothingThatAsksForClasses) {
+  write_text_run(run_path("run"));
+  const std::string page = html({"run"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  for (const char* heading : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+    EXPECT_THAT(page, Not(HasSubstr(std::string(heading) + "</h2>")));
+  }
+  EXPECT_THAT(page, HasSubstr("Nearest sentences</h2>"));
+  EXPECT_THAT(page, HasSubstr("run: no sentence tasks; <code>debias eval sentences " + run_path("run") + " --root DIR</code> adds them."));
+  EXPECT_THAT(page, HasSubstr("run: no nearest sentences; <code>debias text nearest " + run_path("run") +
+                              " --text FILE --queries FILE</code> adds them."));
+  EXPECT_EQ(page.find("debias eval "), page.find("debias eval sentences"));
+  const std::string text = run_report_text(read({"run"}));
+  EXPECT_THAT(text, HasSubstr("run: no sentence tasks; debias eval sentences " + run_path("run") + " --root DIR would add them\n"));
+  EXPECT_THAT(text, HasSubstr("run: no nearest sentences; debias text nearest " + run_path("run")));
+  EXPECT_EQ(text.find("debias eval "), text.find("debias eval sentences"));
+}
+
+TEST_F(Reports, OfSentencesAskForNothingThatIsThere) {
+  write_text_run(run_path("run"));
+  write_evaluation(run_path("run"), "sentences-cheap", {{"protocol", "sentences"}, {"metrics", {{"mr_acc", 0.7}}}, {"epoch", 4}});
+  write_text(run_path("run") + "/nearest_sentences.json",
+             R"({"queries": [{"query": "A cat.", "nearest": [{"text": "A dog.", "cosine": 0.5}]}]})");
+  const std::string page = html({"run"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page, HasSubstr("A dog. (0.500)"));
+  EXPECT_THAT(page, Not(HasSubstr("class=\"missing\"")));
+}
+
+TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
+  write_text_run(run_path("text"));
+  write_run(run_path("images"));
+  const std::string page = html({"text", "images"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page, HasSubstr("This run learns from sentences: there are no classes and no bias values to judge it by."));
+  EXPECT_THAT(page, HasSubstr("images: no map"));
+  EXPECT_THAT(page, Not(HasSubstr("debias eval groups,geometry " + run_path("text"))));
+  EXPECT_THAT(html({"images"}), Not(HasSubstr("Nearest sentences")));
+}
+
 TEST_F(Reports, AnUnfinishedRunIsShownAsSuch) {
   write_run(run_path("run"), {.epochs = 4, .epochs_done = 2});
   EXPECT_THAT(html({"run"}), HasSubstr("2 of 4 epochs, unfinished"));
