@@ -29,6 +29,11 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 
 double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+struct Mark {
+  Clock::time_point time;
+  int64_t step = 0;
+};
+
 // Steps a second over the last 10 to 20 seconds: the random steps at first, which take no update, say nothing about those to come.
 class RecentRate {
  public:
@@ -43,10 +48,6 @@ class RecentRate {
   }
 
  private:
-  struct Mark {
-    Clock::time_point time;
-    int64_t step;
-  };
   Mark older_, newer_;
 };
 
@@ -170,9 +171,9 @@ class AgentRun {
   }
 
   Metrics epoch() {
-    const int64_t end = (common_.epoch + 1) * recipe_.train.control_steps(), first = own_.control_steps, first_step = common_.step;
-    const auto start = Clock::now();
-    RecentRate rate(first_step);
+    const int64_t end = (common_.epoch + 1) * recipe_.train.control_steps();
+    begun_ = {Clock::now(), common_.step};
+    RecentRate rate(common_.step);
     input_.progress->begin(fmt::format("epoch {}/{}", common_.epoch + 1, recipe_.train.epochs()), recipe_.train.control_steps());
     while (own_.control_steps < end) {
       one_step();
@@ -181,12 +182,15 @@ class AgentRun {
       save_if_due();
     }
     input_.progress->end();
-    if (own_.control_steps > first) {
-      const double seconds = seconds_from(start);
-      log_.note(fmt::format("epoch {}: {:.1f} s, {:.1f} steps of the agent a second", common_.epoch + 1, seconds,
-                            static_cast<double>(common_.step - first_step) / seconds));
-    }
+    if (common_.step > begun_.step) note_speed("");
     return end_epoch();
+  }
+
+  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h).
+  void note_speed(const std::string& remark) {
+    const double seconds = seconds_from(begun_.time);
+    log_.note(fmt::format("epoch {}: {:.1f} s, {:.1f} steps of the agent a second{}", common_.epoch + 1, seconds,
+                          static_cast<double>(common_.step - begun_.step) / seconds, remark));
   }
 
   // The time left is the run's, evaluations apart; what the progress line says itself is the epoch's.
@@ -272,6 +276,7 @@ class AgentRun {
     const bool is_due = (every > 0 && seconds_from(last_save_) >= every) || (spare > 0 && replay_->unsaved() >= spare / 2);
     if (stop_signal() == 0 && !is_due) return;
     save();
+    if (stop_signal() != 0) note_speed(fmt::format("; stopped after step {}", common_.step));
     stop_if_asked();
   }
 
@@ -354,6 +359,7 @@ class AgentRun {
   std::vector<float> episode_actions_;     // of the episode under way
   bool saved_ = false;                     // all that was learnt
   Clock::time_point last_save_;
+  Mark begun_;  // the epoch, or its part that this process trains
 };
 
 }  // namespace

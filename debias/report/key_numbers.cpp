@@ -40,8 +40,9 @@ void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
 }
 
 void add_speed(const TrainingSpeed& speed, Numbers& numbers) {
-  for (const auto& [name, value] : {std::pair{"training_seconds", speed.seconds}, std::pair{"minutes_per_epoch", speed.minutes_per_epoch},
-                                    std::pair{"images_per_second", speed.images_per_second}}) {
+  for (const auto& [name, value] :
+       {std::pair{std::string("training_seconds"), speed.seconds}, std::pair{std::string("minutes_per_epoch"), speed.minutes_per_epoch},
+        std::pair{speed.counted + "_per_second", speed.per_second}}) {
     if (!std::isnan(value)) numbers[{"", name, ""}] = {value, IntervalKind::kNone, {}, "train.log", {value}};
   }
 }

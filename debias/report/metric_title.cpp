@@ -17,6 +17,8 @@ std::vector<Metric> training_metrics() {
           metric("training_seconds", "training time in seconds"),
           metric("minutes_per_epoch", "minutes of training an epoch"),
           metric("images_per_second", "images a second"),
+          metric("sentences_per_second", "sentences a second"),
+          metric("agent_steps_per_second", "steps of the agent a second"),
           metric("classifier_loss", "classifier loss"),
           metric("grad_norm", "gradient norm"),
           metric("learning_rate", "learning rate"),

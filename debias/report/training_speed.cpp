@@ -1,6 +1,7 @@
 #include "debias/report/training_speed.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
@@ -13,8 +14,15 @@ namespace {
 
 struct EpochTime {
   double epoch = 0;
-  double seconds = 0, images_per_second = 0;
+  double seconds = 0, per_second = 0;
+  std::string_view counted;
 };
+
+struct RateWords {
+  std::string_view words, counted;
+};
+constexpr std::array kRates = {RateWords{" images/s", "images"}, RateWords{" sentences/s", "sentences"},
+                               RateWords{" steps of the agent a second", "agent_steps"}};
 
 // The number at the front, behind which `unit` must stand; both are taken away.
 std::optional<double> take_number(std::string_view& text, std::string_view unit) {
@@ -37,8 +45,10 @@ std::optional<EpochTime> epoch_time(std::string_view line) {
   if (!epoch) return std::nullopt;
   const auto seconds = take_number(line, " s, ");
   if (!seconds) return std::nullopt;
-  const auto images = take_number(line, " images/s");
-  return images ? std::optional(EpochTime{*epoch, *seconds, *images}) : std::nullopt;
+  for (const auto& [words, counted] : kRates) {
+    if (const auto rate = take_number(line, words)) return EpochTime{*epoch, *seconds, *rate, counted};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -52,7 +62,8 @@ TrainingSpeed training_speed(std::string_view log) {
     const size_t end = std::min(log.find('\n'), log.size());
     if (const auto epoch = epoch_time(log.substr(0, end))) {
       seconds += epoch->seconds;
-      rates.push_back(epoch->images_per_second);
+      rates.push_back(epoch->per_second);
+      speed.counted = epoch->counted;
       epochs.insert(epoch->epoch);
     }
     log.remove_prefix(std::min(end + 1, log.size()));
@@ -60,7 +71,10 @@ TrainingSpeed training_speed(std::string_view log) {
   if (rates.empty()) return speed;
   const auto middle = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 2);
   std::ranges::nth_element(rates, middle);
-  return {seconds, seconds / 60 / static_cast<double>(epochs.size()), *middle};
+  speed.seconds = seconds;
+  speed.minutes_per_epoch = seconds / 60 / static_cast<double>(epochs.size());
+  speed.per_second = *middle;
+  return speed;
 }
 
 }  // namespace debias

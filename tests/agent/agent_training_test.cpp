@@ -107,6 +107,7 @@ TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   const std::atomic<int> stop{SIGTERM};
   input.stop_signal = &stop;
   EXPECT_THROW(train_agent(input), Error);
+  EXPECT_THAT(text_of(run + "train.log"), testing::HasSubstr(" steps of the agent a second; stopped after step 1\n"));
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
   input.stop_signal = nullptr;
   input.existing = ExistingFolder::kResume;

@@ -165,6 +165,8 @@ TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   const std::string page = file_text(path("page.html"));
   EXPECT_THAT(page, HasSubstr("return of judged episodes, test"));
   EXPECT_THAT(page, HasSubstr(">control steps<"));
+  EXPECT_THAT(page, HasSubstr("minutes of training an epoch"));
+  EXPECT_THAT(page, HasSubstr("steps of the agent a second"));
 }
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {

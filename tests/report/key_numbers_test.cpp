@@ -218,6 +218,11 @@ TEST_F(KeyNumbers, TimeAndSpeedAreRowsOfTheirOwn) {
   EXPECT_EQ(row_of(found, "training_seconds").by_column[0]->value, 2.5);
   EXPECT_EQ(row_of(found, "images_per_second").by_column[0]->source, "train.log");
   EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("images a second +400\n"));
+  write_text(run_path("run") + "/train.log", "2026-01-01 00:00:00 epoch 1: 90.0 s, 12.5 steps of the agent a second\n");
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("minutes of training an epoch +1.5\n"));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("steps of the agent a second +12.5\n"));
+  write_text(run_path("run") + "/train.log", "2026-01-01 00:00:00 epoch 1: 2.5 s, 400 sentences/s, waited 0.10 s for sentences\n");
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("sentences a second +400\n"));
   std::filesystem::remove(run_path("run") + "/train.log");
   EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("images a second")));
 }
