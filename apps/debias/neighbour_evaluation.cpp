@@ -36,7 +36,9 @@ class NeighbourEvaluation final : public TrainObserver {
       const std::string line = short_books(*sentences, recipe_.train.batch_size());
       if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
     }
-    for (const auto& [name, value] : judge(model).metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
+    untrained_ = judge(model);
+    untrained_.options["untrained"] = true;
+    for (const auto& [name, value] : untrained_.metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
   }
   bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
 
@@ -46,10 +48,20 @@ class NeighbourEvaluation final : public TrainObserver {
     result.record = record;
     files_.write_history("neighbours", record, end.epoch);
     files_.write("neighbours", result, record, Thumbnails::kKeep);
+    keep_untrained();
     return record.metrics;
   }
 
  private:
+  // Not before training: a new run has no folder then, and a plan has none at all.
+  void keep_untrained() {
+    if (untrained_.metrics.empty()) return;
+    EvaluationResult result;
+    result.record = with_judged(untrained_, "last.safetensors", 0, data_);
+    EvaluationFiles(recipe_.output, "untrained").write("neighbours", result, result.record, Thumbnails::kKeep);
+    untrained_ = {};
+  }
+
   EvaluationRecord judge(const Model& model) const {
     EvaluationRecord record;
     record.protocol = "neighbours";
@@ -71,6 +83,7 @@ class NeighbourEvaluation final : public TrainObserver {
   EvaluationFiles files_;
   Progress& progress_;
   Log& log_;
+  EvaluationRecord untrained_;  // until it is kept
 };
 
 // Encoders know words by their numbers in training, and retrieval takes whole batches.

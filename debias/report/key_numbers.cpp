@@ -26,6 +26,9 @@ struct Key {
 
 using Numbers = std::map<Key, KeyNumber>;  // of one run
 
+// Of neighbours-untrained.json, which training leaves beside neighbours.json; tasks of sentences, which have no split, are apart.
+bool is_of_first_weights(const Key& key) { return key.data == "untrained" && !split_of(key.metric).split.empty(); }
+
 void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
   for (const auto& [metric, value] : record.metrics) {
     const Key key{record.data, metric, prediction_source(record, split_of(metric).name)};
@@ -67,19 +70,20 @@ Numbers numbers_of(const RunRecord& run) {
 int place_of(const Key& key) {
   const std::string split = split_of(key.metric).split;
   const int of_split = split == "test" ? 0 : split == "valid" ? 1 : split == "train" ? 2 : 3;
-  return (key.data.empty() ? 0 : 10) + of_split;
+  return (key.data.empty() || is_of_first_weights(key) ? 0 : 10) + of_split;
 }
 
 std::string heading_of(const Key& key) {
   const std::string split = split_of(key.metric).split;
   if (split.empty() && !key.data.empty()) return "sentences, " + key.data;  // tasks: untrained-cheap
   const std::string own = split.empty() ? "training" : split;
-  return key.data.empty() ? own : fmt::format("{} of {}", own, key.data);
+  return key.data.empty() || is_of_first_weights(key) ? own : fmt::format("{} of {}", own, key.data);
 }
 
 MetricTitle title_of(const Key& key, const MetricTitles& titles) {
   MetricTitle title = titles.of(key.metric);
   if (!key.source.empty()) title.title += ", " + source_title(key.source);
+  if (is_of_first_weights(key)) title.title += ", untrained encoder";
   return title;
 }
 

@@ -33,7 +33,7 @@ struct KeyNumber {
 
 struct NumberRow {
   std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
-  std::string data;     // that data set
+  std::string data;     // that data set, or "untrained" of what training has judged before its first step
   std::string metric;   // "test.knn_acc1"
   std::string source;   // whose predictions are judged: "knn", "linear", "classifier"; empty where the metric says so or has none
   MetricTitle title;    // with the source where there is one: "accuracy, bias-aligned, kNN"

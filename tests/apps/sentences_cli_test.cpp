@@ -1,4 +1,5 @@
 // Sentences by the command: vocabulary, training, judging, vectors, and what is refused.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -78,6 +79,22 @@ TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_EQ(times(" sentences/s, waited ", file_text(path("run/train.log"))), 2u);
   const json record = json::parse(file_text(path("run/evaluation/neighbours.json")));
   EXPECT_EQ(record["options"]["chance"], 0.2);
+}
+
+TEST_F(SentencesCli, KeepsHowOftenTheUntrainedEncoderFindsNeighbours) {
+  const std::string name = "/evaluation/neighbours-untrained.json", kept = file_text(path("run") + name);
+  const json record = json::parse(kept);
+  EXPECT_EQ(record["epoch"], 0);
+  EXPECT_EQ(record["options"]["untrained"], true);
+  EXPECT_THAT(trained_.err,
+              HasSubstr(fmt::format("before training: test.neighbour_acc {:.4f}", record["metrics"]["test.neighbour_acc"].get<double>())));
+  const ProcessResult shown = run_debias({"report", path("run"), "--text"});
+  EXPECT_THAT(shown.out, HasSubstr("neighbours found, untrained encoder")) << shown.err;
+  copy_run("resumed");                                                    // which has no such file
+  std::filesystem::remove(path("resumed/checkpoints/last.safetensors"));  // so that it goes on from before its end
+  const ProcessResult resumed = run_debias({"train", path("small.yaml"), "output=" + path("resumed"), "--resume"});
+  ASSERT_EQ(resumed.exit, 0) << resumed.err;
+  EXPECT_EQ(file_text(path("resumed") + name), kept);  // of the first weights, not of those that it went on from
 }
 
 TEST_F(SentencesCli, NamesBooksThatAreTooShortForABatch) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -210,6 +211,24 @@ TEST_F(KeyNumbers, AProbeHasItsChanceLevelBesideIt) {
   EXPECT_THAT(page, HasSubstr("96.00 %<span class=\"small\"> (chance 10.40 %)</span>"));
   EXPECT_THAT(page, Not(HasSubstr("most frequent bias value</th>")));
   EXPECT_THAT(run_report_text(read({"run"})), HasSubstr("96.00 % (chance 10.40 %)"));
+}
+
+TEST_F(KeyNumbers, AnUntrainedEncoderStandsBesideTheTrainedOne) {
+  write_run(run_path("run"));
+  write_evaluation(run_path("run"), "neighbours", described("neighbours", {}, {{"test.neighbour_acc", 0.25}}));
+  auto untrained = described("neighbours", {.epochs_done = 0}, {{"test.neighbour_acc", 0.125}});
+  untrained["options"]["untrained"] = true;
+  write_evaluation(run_path("run"), "neighbours-untrained", untrained);
+  const auto found = rows({"run"});
+  const auto first = std::ranges::find(found, "untrained", &NumberRow::data);
+  ASSERT_NE(first, found.end());
+  EXPECT_EQ(first->heading, "test");
+  EXPECT_EQ(first->title.title, "neighbours found, untrained encoder");
+  EXPECT_EQ(first->by_column[0]->value, 0.125);
+  EXPECT_EQ(find_row(found, "", "test.neighbour_acc")->by_column[0]->value, 0.25);
+  EXPECT_THAT(run_report_text(read({"run"})),
+              testing::ContainsRegex("neighbours found +25.00 %\n +neighbours found, untrained encoder +12.50 %\n"));
+  EXPECT_TRUE(read({"run"})[0].notes.empty());  // its epoch is none of the run's
 }
 
 TEST_F(KeyNumbers, TimeAndSpeedAreRowsOfTheirOwn) {
