@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <set>
 
 #include "apps/debias/bias_features.h"
 #include "apps/debias/embedded_layer.h"
@@ -98,10 +99,17 @@ std::vector<std::string> inputs_of(const LoadedRun& run, const Config& section) 
   return inputs;
 }
 
-int run_text_embed(const EmbedArguments& arguments) {
-  if (!arguments.data.name.empty() || !arguments.data.words.empty() || !arguments.data.root.empty() || arguments.bias_features) {
-    throw usage_error("embed: --text goes with --out, --expand, --encoding, --checkpoint and --json alone");
+// What is for images is not passed over in silence.
+void refuse_beside_text(const CLI::App& verb) {
+  const std::set<std::string> taken = {"run", "--text", "--out", "--expand", "--encoding", "--checkpoint", "--json", "--help"};
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->count() == 0 || taken.contains(option->get_name())) continue;
+    throw usage_error("embed: --text does not take {}; it goes with --out, --expand, --encoding, --checkpoint and --json alone",
+                      option->get_name());
   }
+}
+
+int run_text_embed(const EmbedArguments& arguments) {
   return embed_text({.run = arguments.run,
                      .text = arguments.text,
                      .out = arguments.out,
@@ -178,7 +186,10 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
-  verb->callback([arguments, &action] { action = [arguments] { return run_embed(*arguments); }; });
+  verb->callback([arguments, verb, &action] {
+    if (!arguments->text.empty()) refuse_beside_text(*verb);
+    action = [arguments] { return run_embed(*arguments); };
+  });
 }
 
 }  // namespace debias

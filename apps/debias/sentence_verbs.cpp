@@ -288,6 +288,10 @@ int eval_sentences(const SentenceEvalArguments& arguments) {
 }
 
 int embed_text(const TextEmbedArguments& arguments) {
+  if (arguments.out.ends_with(".csv")) {
+    throw usage_error("embed: --out '{}': vectors of a text are written as .npy, a row for each line; give a name that ends in .npy",
+                      arguments.out);
+  }
   const std::string out = arguments.out.ends_with(".npy") ? arguments.out : arguments.out + ".npy";
   SentenceRun run = open_sentence_run(arguments.run, arguments.which);
   std::vector<std::string> inputs = run_files(run.run);

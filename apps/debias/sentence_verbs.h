@@ -23,7 +23,8 @@ struct TextEmbedArguments {
   std::string encoding = "utf8";
   bool json = false;
 };
-// A vector for each line of a text file, as .npy. A FileError with its number for a line without a word.
+// A vector for each line of a text file, as .npy; a usage error for an `out` that ends in .csv. A FileError with its number for a line without
+// a word.
 int embed_text(const TextEmbedArguments& arguments);
 
 }  // namespace debias

@@ -493,6 +493,11 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   const auto embed = [](const std::string& text) {
     return std::vector<std::string>{"embed", path("run"), "--text", path(text), "--out", path("x.npy")};
   };
+  const auto beside_text = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> line = embed("fine.txt");
+    line.insert(line.end(), more.begin(), more.end());
+    return line;
+  };
   const std::vector<Refusal> refusals = {
       {expand("foreign.txt"), 3, "foreign.txt: it has not one word of the run's vocabulary"},
       {expand("few.txt"), 3, "few.txt: 2 of its words are in the run's vocabulary, and a map from vectors of 3 numbers takes 4"},
@@ -502,6 +507,14 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {expand("nowhere.txt"), 3, "nowhere.txt"},
       {{"embed", path("run"), "--expand", path("few.txt"), "--out", path("x.npy")}, 2, "--expand is for the words of --text FILE"},
       {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr", "--expand", path("few.txt")}, 3, "few.txt: 2 of its words"},
+      {beside_text({"--layer", "encoder"}), 2, "--text does not take --layer; it goes with --out,"},
+      {beside_text({"--device", "cpu"}), 2, "--text does not take --device"},
+      {beside_text({"--raw"}), 2, "--text does not take --raw"},
+      {beside_text({"--accept-data-change"}), 2, "--text does not take --accept-data-change"},
+      {beside_text({"--bias-features"}), 2, "--text does not take --bias-features"},
+      {beside_text({"--data", "glyphs"}), 2, "--text does not take --data"},
+      {beside_text({"split=train"}), 2, "--text does not take words"},
+      {{"embed", path("run"), "--text", path("fine.txt"), "--out", path("x.csv")}, 2, "x.csv': vectors of a text are written as .npy"},
       {embed("blank.txt"), 3, "blank.txt: line 2: no word"},
       {embed("binary.txt"), 3, "binary.txt: line 2: a NUL byte"},
       {embed("empty.txt"), 3, "empty.txt: the file is empty"},
@@ -550,6 +563,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   EXPECT_FALSE(std::filesystem::exists(path("x")));
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
   EXPECT_FALSE(std::filesystem::exists(path("books/words.txt")));
+  EXPECT_FALSE(std::filesystem::exists(path("x.csv.npy")));
 }
 
 }  // namespace sentences_cli_test
