@@ -1,6 +1,6 @@
 """One process of test_distributed.py: trains a step under DistributedDataParallel with gathered losses, and compares with one process."""
 
-import gc
+import os
 import pathlib
 import sys
 
@@ -189,5 +189,5 @@ if __name__ == "__main__":
     dist.init_process_group("gloo", init_method=f"file://{folder / 'store'}", rank=rank, world_size=len(shares))
     check_all(shares, rank)
     dist.destroy_process_group()
-    gc.collect()  # a model of DDP holds the group, whose threads may end the process at its exit (pytorch/pytorch#179291)
-    print("all as in one process")
+    print("all as in one process", flush=True)
+    os._exit(0)  # DDP keeps the group's threads, which may abort the process while Python ends (pytorch/pytorch#179291)
