@@ -109,6 +109,7 @@ std::vector<DeviceExchange> told_of(const Refusal& refusal) {
         told[ranks.rank()] = ranks.device_exchange();
         const at::Tensor numbers = ranks.gather(at::full({1}, ranks.rank(), at::kLong)).view(-1);
         EXPECT_TRUE(numbers.equal(at::arange(3, at::kLong)));
+        EXPECT_EQ(*aborts, refusal.aborts);  // before any rank leaves
         // The device is not joined: its tensors go by way of the host, which these cannot.
         EXPECT_ANY_THROW(ranks.gather(at::empty({2}, at::TensorOptions(at::kFloat).device(at::kMeta))));
       },
@@ -119,7 +120,6 @@ std::vector<DeviceExchange> told_of(const Refusal& refusal) {
         rendezvous.devices = device;
         rendezvous.setup = refusal.setup;
       });
-  EXPECT_EQ(*aborts, refusal.aborts);
   return told;
 }
 
