@@ -6,6 +6,7 @@
 #include <cmath>
 #include <deque>
 #include <numeric>
+#include <tuple>
 
 namespace debias {
 namespace {
@@ -19,7 +20,8 @@ double inner(const std::vector<double>& a, const std::vector<double>& b) { retur
 // One problem on its way down: it says where it wants value and gradient, and is told.
 class Descent {
  public:
-  explicit Descent(std::vector<double> start) : point_(std::move(start)), trial_(point_) {}
+  // `scales`: of each coordinate, the inverse of a bound on the curvature along it.
+  Descent(std::vector<double> start, std::vector<double> scales) : scales_(std::move(scales)), point_(std::move(start)), trial_(point_) {}
 
   const std::vector<double>& trial() const { return trial_; }
   const std::vector<double>& point() const { return point_; }
@@ -37,7 +39,7 @@ class Descent {
     ++iterations_;
     if (std::sqrt(inner(gradient_, gradient_)) <= bound) return true;
     choose_direction();
-    step_ = pairs_.empty() ? 1 / std::sqrt(inner(gradient_, gradient_)) : 1;
+    step_ = 1;
     halvings_ = 0;
     move();
     return false;
@@ -88,14 +90,20 @@ class Descent {
       alpha[i] = pairs_[i].rho * inner(pairs_[i].s, direction_);
       add(pairs_[i].y, -alpha[i]);
     }
-    const double scale = pairs_.empty() ? 1 : 1 / (pairs_.back().rho * inner(pairs_.back().y, pairs_.back().y));
-    for (double& value : direction_) value *= scale;
+    const double scale = pairs_.empty() ? 1 : 1 / (pairs_.back().rho * scaled_square(pairs_.back().y));
+    for (size_t i = 0; i < direction_.size(); ++i) direction_[i] *= scale * scales_[i];
     for (size_t i = 0; i < pairs_.size(); ++i) add(pairs_[i].s, alpha[i] - pairs_[i].rho * inner(pairs_[i].y, direction_));
     for (double& value : direction_) value = -value;
     slope_ = inner(direction_, gradient_);
   }
 
-  std::vector<double> point_, trial_, gradient_, direction_;
+  double scaled_square(const std::vector<double>& vector) const {
+    double sum = 0;
+    for (size_t i = 0; i < vector.size(); ++i) sum += scales_[i] * vector[i] * vector[i];
+    return sum;
+  }
+
+  std::vector<double> scales_, point_, trial_, gradient_, direction_;
   std::deque<Pair> pairs_;
   double value_ = 0, step_ = 0, slope_ = 0;
   int64_t iterations_ = 0;
@@ -136,9 +144,17 @@ std::vector<double> first_norms(const at::Tensor& rows, const at::Tensor& target
 
 at::Tensor with_constant(const at::Tensor& rows) { return at::cat({rows.to(at::kDouble), at::ones({rows.size(0), 1}, at::kDouble)}, 1); }
 
-LogisticRegression::LogisticRegression(const at::Tensor& rows) : rows_(with_constant(rows)) {}
+LogisticRegression::LogisticRegression(const at::Tensor& rows) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor all = with_constant(rows);
+  at::Tensor squares;
+  std::tie(squares, axes_) = at::linalg_eigh(all.t().mm(all));
+  rows_ = all.mm(axes_);
+  const at::Tensor curvature = squares.clamp_min(0).div_(4).contiguous();
+  curvature_.assign(curvature.const_data_ptr<double>(), curvature.const_data_ptr<double>() + curvature.numel());
+}
 
-at::Tensor LogisticRegression::decisions(const at::Tensor& weights) const { return rows_.mm(weights.t()); }
+at::Tensor LogisticRegression::decisions(const at::Tensor& weights) const { return rows_.mm(weights.mm(axes_).t()); }
 
 LogisticFits LogisticRegression::fit(const at::Tensor& targets, const std::vector<double>& C, const at::Tensor& start,
                                      const LogisticSolverOptions& options) const {
@@ -149,8 +165,12 @@ LogisticFits LogisticRegression::fit(const at::Tensor& targets, const std::vecto
   std::vector<Descent> descents;
   std::vector<int64_t> active(static_cast<size_t>(K));
   std::iota(active.begin(), active.end(), int64_t{0});
-  const at::Tensor begin = start.defined() ? start.contiguous() : at::zeros({K, D}, at::kDouble);
-  for (int64_t k = 0; k < K; ++k) descents.emplace_back(row_of(begin, k));
+  const at::Tensor begin = start.defined() ? start.mm(axes_).contiguous() : at::zeros({K, D}, at::kDouble);
+  for (int64_t k = 0; k < K; ++k) {
+    std::vector<double> scales;
+    for (const double curvature : curvature_) scales.push_back(1 / (1 + C[static_cast<size_t>(k)] * curvature));
+    descents.emplace_back(row_of(begin, k), std::move(scales));
+  }
 
   LogisticFits fits;
   at::Tensor chosen = targets, own_C = all_C;
@@ -176,12 +196,13 @@ LogisticFits LogisticRegression::fit(const at::Tensor& targets, const std::vecto
     chosen = targets.index_select(1, index);
     own_C = all_C.index_select(0, index);
   }
-  fits.weights = at::empty({K, D}, at::kDouble);
+  at::Tensor turned = at::empty({K, D}, at::kDouble);
   for (int64_t k = 0; k < K; ++k) {
     const Descent& descent = descents[static_cast<size_t>(k)];
-    std::copy(descent.point().begin(), descent.point().end(), fits.weights.mutable_data_ptr<double>() + k * D);
+    std::copy(descent.point().begin(), descent.point().end(), turned.mutable_data_ptr<double>() + k * D);
     fits.objective.push_back(descent.value());
   }
+  fits.weights = turned.mm(axes_.t());
   return fits;
 }
 

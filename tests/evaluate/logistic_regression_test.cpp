@@ -80,6 +80,16 @@ TEST(LogisticRegression, FitsManyProblemsAsEachAlone) {
   EXPECT_LT((together.weights[1] - cut.weights[0]).abs().max().item<double>(), 1e-5);
 }
 
+// States of a network: every feature is mostly what all have in common, and the widths along the axes differ a thousandfold.
+TEST(LogisticRegression, OfFeaturesThatVaryTogetherTakesFewSteps) {
+  const Rows rows;
+  const at::Tensor widths = at::logspace(-3, 0, kColumns, 10.0, at::kDouble);
+  const at::Tensor mixed = (rows.x * widths).cumsum(1) + 2;
+  const LogisticFits found = LogisticRegression(mixed).fit(rows.y.unsqueeze(1), {256});
+  EXPECT_EQ(found.unfinished, 0);
+  EXPECT_LT(found.evaluations, 100);
+}
+
 TEST(LogisticRegression, SaysWhenItIsNotDone) {
   const Rows rows;
   const LogisticFits found = LogisticRegression(rows.x).fit(rows.y.unsqueeze(1), {256}, {}, {.tolerance = 1e-9, .iterations = 3});
