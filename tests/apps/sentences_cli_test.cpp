@@ -1,17 +1,14 @@
-// Sentences by the command: vocabulary, training, judging, vectors, and what is refused.
+// Sentences by the command: vocabulary, training, vectors, and what is refused.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
 #include "debias/data/readers/sentences.h"
-#include "tests/apps/process.h"
-#include "tests/support/small_corpus.h"
+#include "tests/apps/sentence_runs.h"
 
 namespace debias {
 namespace sentences_cli_test {
@@ -19,57 +16,7 @@ namespace sentences_cli_test {
 using nlohmann::json;
 using testing::HasSubstr;
 
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-// A trained run, and two sentence sets of made-up words.
-class SentencesCli : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    folder_ = new TemporaryFolder;
-    write_small_corpus(folder_->path());
-    write(path("small.yaml"), "data: {train: " + small_corpus_section(folder_->path()) +
-                                  ", test: " + small_corpus_section(folder_->path()) +
-                                  "}\nseed: 3\nmethod: quick_thoughts\nencoder: {name: bag_of_words, features: 8}\n"
-                                  "objective: {name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}\n"
-                                  "optimizer: {name: adam, learning_rate: 0.01, clip_norm_per_tensor: 5}\n"
-                                  "train: {epochs: 2, batch_size: 10, device: cpu, threads: 1}\noutput: " +
-                                  path("run") + "\n");
-    trained_ = run_debias({"train", path("small.yaml")});
-    std::string good, bad;
-    for (int i = 0; i < 30; ++i) {
-      good += "w1 w2 " + small_word(i) + "\n";
-      bad += "w9 w8 " + small_word(i) + " .\n";
-    }
-    std::filesystem::create_directories(path("sets/deep"));
-    write(path("sets/custrev.pos"), good);
-    write(path("sets/custrev.neg"), bad);
-    write(path("sets/deep/msr_paraphrase_train.txt"), pairs(30));
-    write(path("sets/deep/msr_paraphrase_test.txt"), pairs(9));
-  }
-  static void TearDownTestSuite() { delete folder_; }
-  void SetUp() override { ASSERT_EQ(trained_.exit, 0) << trained_.err; }
-
-  static std::string path(const std::string& name) { return folder_->path() + "/" + name; }
-  // The run as training left it, less its evaluations and what was searched with it.
-  static void copy_run(const std::string& name) {
-    std::filesystem::copy(path("run"), path(name), std::filesystem::copy_options::recursive);
-    std::filesystem::remove_all(path(name + "/evaluation"));
-    std::filesystem::remove(path(name + "/nearest_sentences.json"));
-  }
-  static std::string pairs(int count) {
-    std::string text = "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n";
-    for (int i = 0; i < count; ++i) {
-      const bool alike = i % 3 != 0;
-      text += std::string(alike ? "1" : "0") + "\t1\t2\t" + small_word(i) + " w4\t" + small_word(alike ? i : i + 11) + " w4\n";
-    }
-    return text;
-  }
-
-  static TemporaryFolder* folder_;
-  static ProcessResult trained_;
-};
-TemporaryFolder* SentencesCli::folder_ = nullptr;
-ProcessResult SentencesCli::trained_;
+class SentencesCli : public SentenceRuns {};
 
 TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_THAT(trained_.out, HasSubstr("test.neighbour_acc"));
@@ -183,126 +130,6 @@ TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
   }
 }
 
-json judged_in(const std::string& file) { return json::parse(file_text(file)); }
-
-TEST_F(SentencesCli, JudgesTheSetsThatAreThere) {
-  const ProcessResult found = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--json"});
-  ASSERT_EQ(found.exit, 0) << found.err;
-  for (const char* missing : {"'mr'", "'subj'", "'mpqa'", "'trec'"})
-    EXPECT_THAT(found.err, HasSubstr(std::string("no files of ") + missing));
-  const json metrics = json::parse(found.out)["protocols"]["sentences"]["metrics"];
-  EXPECT_GT(metrics["cr_acc"], 0.9);
-  EXPECT_EQ(metrics.size(), 3u);
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences.json")));
-  const ProcessResult cheap =
-      run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--untrained"});
-  ASSERT_EQ(cheap.exit, 0) << cheap.err;
-  EXPECT_THAT(cheap.out, HasSubstr("untrained), 16 dimensions, cheap"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-untrained-cheap.json")));
-  const ProcessResult both = run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--with", path("run")});
-  EXPECT_THAT(both.out, HasSubstr("32 dimensions")) << both.err;
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["with_epochs"], json::array({2}));
-  const std::vector<std::string> untrained = {"eval",    "sentences", path("run"), "--root",    path("sets"),
-                                              "--tasks", "cr",        "--with",    path("run"), "--untrained"};
-  ASSERT_EQ(run_debias(untrained).exit, 0);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-untrained-with.json"))["options"]["with_epochs"], json::array({0}));
-  const ProcessResult failing =
-      run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--fail-if", "cr_acc>0.5"});
-  EXPECT_EQ(failing.exit, 1) << failing.err;
-}
-
-TEST_F(SentencesCli, KeepsEachKindOfJudgementInAFileOfItsOwn) {
-  const auto judge = [](std::vector<std::string> more) {
-    std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("sets")};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult found = run_debias(words);
-    EXPECT_EQ(found.exit, 0) << found.err;
-    return found.err;
-  };
-  const std::string file = path("run/evaluation/sentences.json");
-  judge({});
-  const json full = judged_in(file);
-  judge({"--cheap", "--tasks", "cr"});
-  judge({"--with", path("run"), "--tasks", "cr"});
-  judge({"--checkpoint", "previous", "--tasks", "cr"});
-  EXPECT_EQ(judged_in(file), full);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-cheap.json"))["options"]["mode"], "cheap");
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-with.json"))["options"]["dimensions"], 32);
-  EXPECT_EQ(judged_in(path("run/evaluation/sentences-previous.json"))["checkpoint"], "previous.safetensors");
-  EXPECT_THAT(judge({"--tasks", "cr"}), testing::Not(HasSubstr("replaced")));
-  EXPECT_EQ(judged_in(file), full);  // the other tasks stay
-  json older = full;
-  older["epoch"] = 1;
-  write(file, older.dump());
-  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
-  EXPECT_EQ(judged_in(file)["metrics"].size(), 1u);
-  write(file, "{");
-  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is written anew"));
-  EXPECT_EQ(judged_in(file)["epoch"], 2);
-}
-
-// One text goes from one class to the other, in its place: no more than its label differs.
-TEST_F(SentencesCli, NamesTheTextsThatItJudged) {
-  copy_run("named");
-  copy_run("other");
-  std::filesystem::copy(path("sets"), path("edition"), std::filesystem::copy_options::recursive);
-  const auto judge = [](const std::string& run, const std::string& root, const std::string& tasks) {
-    const ProcessResult found = run_debias({"eval", "sentences", path(run), "--root", path(root), "--tasks", tasks});
-    EXPECT_EQ(found.exit, 0) << found.err;
-    return found.err;
-  };
-  const std::string file = path("named/evaluation/sentences.json");
-  judge("named", "sets", "cr,msrp");
-  const json options = judged_in(file)["options"];
-  EXPECT_EQ(options["texts"], (json{{"cr", 60}, {"msrp", 78}}));
-  EXPECT_EQ(options["digest"]["cr"].get<std::string>().size(), 64u);
-  EXPECT_THAT(judge("named", "edition", "cr"), testing::Not(HasSubstr("other texts")));  // the same ones elsewhere
-  EXPECT_EQ(judged_in(file)["options"], options);
-
-  const std::string good = file_text(path("sets/custrev.pos"));
-  const size_t last = good.rfind('\n', good.size() - 2) + 1;
-  write(path("edition/custrev.pos"), good.substr(0, last));
-  write(path("edition/custrev.neg"), good.substr(last) + file_text(path("sets/custrev.neg")));
-  EXPECT_THAT(judge("named", "edition", "cr"), HasSubstr("has 'cr' judged on other texts; it is replaced"));
-  const json replaced = judged_in(file)["options"];
-  EXPECT_EQ(replaced["texts"], options["texts"]);
-  EXPECT_NE(replaced["digest"]["cr"], options["digest"]["cr"]);
-  EXPECT_EQ(replaced["digest"]["msrp"], options["digest"]["msrp"]);
-
-  judge("other", "sets", "cr,msrp");
-  const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
-                                                          {"table", path("named"), path("other"), "--metric", "cr_acc"}};
-  for (const auto& words : together) {
-    const ProcessResult refused = run_debias(words);
-    EXPECT_EQ(refused.exit, 2) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("runs judged on different texts: those of 'cr' have the digest"));
-    EXPECT_EQ(times("\n", refused.err), 1u) << refused.err;
-  }
-  EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
-}
-
-TEST_F(SentencesCli, PrintsWhatItFoundAlsoWhereItCannotBeKept) {
-  copy_run("sealed");
-  write(path("sealed/evaluation"), "a file");
-  const ProcessResult found = run_debias({"eval", "sentences", path("sealed"), "--root", path("sets"), "--tasks", "cr", "--cheap"});
-  EXPECT_EQ(found.exit, 5) << found.err;
-  EXPECT_THAT(found.out, HasSubstr("cr_acc"));
-  EXPECT_THAT(found.err, HasSubstr("creating '" + path("sealed/evaluation") + "'"));
-}
-
-TEST_F(SentencesCli, TakesFlagsBeforeAndBehindTheRun) {
-  const std::vector<std::string> behind = {"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap", "--json"};
-  const std::vector<std::string> before = {"eval", "sentences", "--root", path("sets"), "--cheap", "--json", "--tasks", "cr", path("run")};
-  const std::vector<std::string> above = {"eval", "--json", "--root", path("sets"), "sentences", "--tasks", "cr", path("run"), "--cheap"};
-  const ProcessResult found = run_debias(behind);
-  ASSERT_EQ(found.exit, 0) << found.err;
-  for (const auto& words : {before, above}) {
-    const ProcessResult same = run_debias(words);
-    EXPECT_EQ(same.exit, 0) << same.err;
-    EXPECT_EQ(same.out, found.out);
-  }
-}
-
 TEST_F(SentencesCli, EmbedsLines) {
   write(path("lines.txt"), "w1 w2.\nW1 w2.\nzebra\n");
   const ProcessResult made = run_debias({"embed", path("run"), "--text", path("lines.txt"), "--out", path("v.npy")});
@@ -350,113 +177,6 @@ TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
   const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
   EXPECT_EQ(bad.exit, 3);
   EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
-}
-
-constexpr const char* kGlove = "w1 0.5 -1\nw2 0.25 0\nw3 -0.5 0.25\nw4 1 0.75\nzebra 0.5 -1\n";
-
-double largest_difference(const NpyArray& vectors, int64_t a, int64_t b) {
-  double largest = 0;
-  const auto values = vectors.as<float>();
-  const auto D = static_cast<size_t>(vectors.shape[1]);
-  for (size_t j = 0; j < D; ++j) {
-    largest = std::max(largest, std::abs(double{values[static_cast<size_t>(a) * D + j]} - double{values[static_cast<size_t>(b) * D + j]}));
-  }
-  return largest;
-}
-
-// With fixed vectors the map is the identity: zebra, which has the vector of w1, makes the same of a sentence.
-TEST_F(SentencesCli, ReadsWordsThatAFileOfVectorsHas) {
-  write(path("glove.txt"), kGlove);
-  ASSERT_EQ(run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("two.npy")}).exit, 0);
-  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("two.npy") + "}";
-  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("two")});
-  ASSERT_EQ(trained.exit, 0) << trained.err;
-  write(path("zebra.txt"), "w2 w1 w3\nw2 zebra w3\nlion\n");
-  const ProcessResult without = run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--out", path("without.npy")});
-  ASSERT_EQ(without.exit, 0) << without.err;
-  EXPECT_GT(largest_difference(read_npy(path("without.npy")), 0, 1), 1e-3);
-  const ProcessResult expanded =
-      run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--expand", path("glove.txt"), "--out", path("with.npy")});
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_LT(largest_difference(read_npy(path("with.npy")), 0, 1), 1e-5);
-  EXPECT_THAT(expanded.err, HasSubstr("4 shared with the run's vocabulary, vectors for 1 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
-}
-
-TEST_F(SentencesCli, LeavesTextsOfKnownWordsAsTheyAre) {
-  write(path("glove.txt"), kGlove);
-  write(path("known.txt"), "w1 w2.\nw7 w29.\nW5\n");
-  const std::vector<std::string> plain = {"embed", path("run"), "--text", path("known.txt"), "--out", path("plain.npy")};
-  ASSERT_EQ(run_debias(plain).exit, 0);
-  const ProcessResult expanded =
-      run_debias({"embed", path("run"), "--text", path("known.txt"), "--expand", path("glove.txt"), "--out", path("expanded.npy")});
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_EQ(file_text(path("expanded.npy")), file_text(path("plain.npy")));
-}
-
-TEST_F(SentencesCli, JudgesByWordsOfAFileOfVectors) {
-  write(path("glove.txt"), std::string(kGlove) + "puma 5 -5\nlion -5 5\n");
-  std::string good, bad;
-  for (int i = 0; i < 30; ++i) {
-    good += "puma " + small_word(i) + "\n";
-    bad += "lion " + small_word(i) + "\n";
-  }
-  good += "puma\n";
-  bad += "lion\n";
-  std::filesystem::create_directories(path("cats"));
-  write(path("cats/custrev.pos"), good);
-  write(path("cats/custrev.neg"), bad);
-  std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("cats"), "--tasks", "cr", "--cheap", "--json"};
-  const ProcessResult without = run_debias(words);
-  ASSERT_EQ(without.exit, 0) << without.err;
-  const json blind = json::parse(without.out)["protocols"]["sentences"];
-  EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
-  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
-  EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
-  EXPECT_FALSE(blind["options"].contains("expand"));
-  words.insert(words.end(), {"--expand", path("glove.txt")});
-  const ProcessResult expanded = run_debias(words);
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));
-  const json told = json::parse(expanded.out)["protocols"]["sentences"];
-  EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
-  EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-cheap.json")));  // the one is not lost for the other
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded-cheap.json")));
-}
-
-TEST_F(SentencesCli, ShowsThemInAReport) {
-  write(path("queries.txt"), "w1 w2.\n");
-  write(path("pool.txt"), "w1 w2.\nw1 w2 w2.\nw20 w9.\n");
-  const ProcessResult near =
-      run_debias({"text", "nearest", path("run"), "--text", path("pool.txt"), "--queries", path("queries.txt"), "--k", "2"});
-  ASSERT_EQ(near.exit, 0) << near.err;
-  EXPECT_LT(near.out.find("w1 w2 w2."), near.out.find("w20 w9.")) << near.out;
-  ASSERT_EQ(run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap"}).exit, 0);
-  const ProcessResult page = run_debias({"report", path("run"), "--out", path("page.html")});
-  ASSERT_EQ(page.exit, 0) << page.err;
-  const std::string html = file_text(path("page.html"));
-  EXPECT_THAT(html, HasSubstr("CR accuracy"));
-  EXPECT_THAT(html, HasSubstr("neighbours found"));
-  EXPECT_THAT(html, HasSubstr("Nearest sentences"));
-  EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
-  EXPECT_THAT(html, HasSubstr("epoch 2 (last.safetensors), 3 sentences of " + path("pool.txt")));
-  EXPECT_THAT(html, testing::Not(HasSubstr("searched different texts")));
-  for (const char* section : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
-    EXPECT_THAT(html, testing::Not(HasSubstr(std::string(section) + "</h2>")));
-  }
-  EXPECT_THAT(html, testing::Not(HasSubstr("debias eval")));
-  copy_run("bare");
-  const ProcessResult bare = run_debias({"report", path("bare"), "--text"});
-  EXPECT_THAT(bare.out, HasSubstr("no sentence tasks; debias eval sentences " + path("bare") + " --root DIR would add them"));
-  EXPECT_THAT(bare.out, HasSubstr("no nearest sentences; debias text nearest " + path("bare") + " --text FILE --queries FILE"));
-  std::filesystem::copy(path("run"), path("twin"),
-                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
-  write(path("pool.txt"), "w1 w2.\nw7 w2 w2.\nw20 w9.\n");
-  ASSERT_EQ(run_debias({"text", "nearest", path("twin"), "--text", path("pool.txt"), "--queries", path("queries.txt")}).exit, 0);
-  ASSERT_EQ(run_debias({"report", path("run"), path("twin"), "--out", path("page.html")}).exit, 0);
-  EXPECT_THAT(file_text(path("page.html")), HasSubstr("searched different texts"));
 }
 
 struct Refusal {

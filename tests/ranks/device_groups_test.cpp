@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include <mutex>
-
 #include "tests/ranks/device_doubles.h"
 #include "tests/ranks/threads.h"
 
@@ -185,35 +183,18 @@ TEST(DeviceGroups, AreTriedByNumbersThatMustArrive) {
   EXPECT_THROW(try_group(fails, {.rank = 0, .size = 2}, kHost), std::runtime_error);
 }
 
-// What every rank hears; "" of one that went on.
-std::vector<std::string> heard_of_devices(int64_t W, const std::function<void(Rendezvous&, int64_t)>& prepare,
-                                          const std::function<void(const Ranks&)>& work) {
-  std::vector<std::string> texts(W);
-  std::mutex mutex;
-  on_ranks(
-      W,
-      [&](const Ranks& ranks) {
-        try {
-          work(ranks);
-        } catch (const Error& error) {
-          const Error said = ranks.failed(error);
-          const std::lock_guard lock(mutex);
-          texts[ranks.rank()] = fmt::format("{} {}", static_cast<int>(said.kind()), said.what());
-        }
-      },
-      prepare);
-  return texts;
-}
-
 at::Tensor gathered_nowhere(const Ranks& ranks) { return ranks.gather(at::empty({2}, at::TensorOptions(at::kFloat).device(at::kMeta))); }
 
 TEST(DeviceGroups, OfARankThatGoesWithoutAWordNameIt) {
-  const auto texts = heard_of_devices(3, all_with(std::make_shared<HostAsDevice>()), [](const Ranks& ranks) {
-    ranks.join_devices(kHost);
-    ranks.gather(at::ones({4}));
-    if (ranks.rank() == 2) return;
-    ranks.gather(at::ones({4}));
-  });
+  const auto texts = heard(
+      3,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kHost);
+        ranks.gather(at::ones({4}));
+        if (ranks.rank() == 2) return;
+        ranks.gather(at::ones({4}));
+      },
+      all_with(std::make_shared<HostAsDevice>()));
   EXPECT_EQ(texts[2], "");
   for (const int64_t rank : {0, 1}) {
     EXPECT_EQ(
@@ -226,10 +207,13 @@ TEST(DeviceGroups, OfARankThatGoesWithoutAWordNameIt) {
 TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
   const auto device = std::make_shared<DeviceWithoutData>(Answer::kNever);
   const auto begin = std::chrono::steady_clock::now();
-  const auto texts = heard_of_devices(3, all_with(device), [](const Ranks& ranks) {
-    ranks.join_devices(kNowhere);
-    if (ranks.rank() != 2) gathered_nowhere(ranks);
-  });
+  const auto texts = heard(
+      3,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        if (ranks.rank() != 2) gathered_nowhere(ranks);
+      },
+      all_with(device));
   EXPECT_EQ(texts[2], "");
   for (const int64_t rank : {0, 1}) EXPECT_THAT(texts[rank], HasSubstr("gathering ended: rank 2 of 3 does not answer any more")) << rank;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));  // before the 60 s of a step are over
@@ -238,11 +222,14 @@ TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
 
 TEST(DeviceGroups, AreLeftAsSoonAsAnotherRankFails) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto texts = heard_of_devices(3, all_with(std::make_shared<DeviceWithoutData>(Answer::kNever)), [](const Ranks& ranks) {
-    ranks.join_devices(kNowhere);
-    if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
-    gathered_nowhere(ranks);
-  });
+  const auto texts = heard(
+      3,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
+        gathered_nowhere(ranks);
+      },
+      all_with(std::make_shared<DeviceWithoutData>(Answer::kNever)));
   for (const auto& text : texts) EXPECT_EQ(text, "2 rank 1 of 3: image 'a.png' cannot be read");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(7));  // sooner than its silence is noticed
 }
@@ -252,18 +239,24 @@ TEST(DeviceGroups, AreGivenTheTimeOfAStep) {
     rendezvous.devices = std::make_shared<DeviceWithoutData>(Answer::kNever);
     rendezvous.step = std::chrono::seconds(2);
   };
-  const auto texts = heard_of_devices(2, prepare, [](const Ranks& ranks) {
-    ranks.join_devices(kNowhere);
-    gathered_nowhere(ranks);
-  });
+  const auto texts = heard(
+      2,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        gathered_nowhere(ranks);
+      },
+      prepare);
   for (const auto& text : texts) EXPECT_THAT(text, HasSubstr("gathering failed, and all 2 processes are alive (no end within 2 s)"));
 }
 
 TEST(DeviceGroups, SayWhatAnExchangeFailedWith) {
-  const auto texts = heard_of_devices(2, all_with(std::make_shared<DeviceWithoutData>(Answer::kFails)), [](const Ranks& ranks) {
-    ranks.join_devices(kNowhere);
-    gathered_nowhere(ranks);
-  });
+  const auto texts = heard(
+      2,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        gathered_nowhere(ranks);
+      },
+      all_with(std::make_shared<DeviceWithoutData>(Answer::kFails)));
   for (const auto& text : texts) EXPECT_THAT(text, HasSubstr("gathering failed, and all 2 processes are alive (the device broke)"));
 }
 

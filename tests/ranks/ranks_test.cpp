@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
-#include <mutex>
 
 #include "tests/ranks/threads.h"
 
@@ -97,22 +96,6 @@ TEST(Ranks, TakeRankZerosTensorsAndWords) {
     const auto told = ranks.tell_leader(fmt::format("rank {}", ranks.rank()));
     EXPECT_EQ(told, ranks.leads() ? (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}) : std::vector<std::string>{});
   });
-}
-
-// What every rank hears when `work` ends some of them; "" of a rank that went on.
-std::vector<std::string> heard(int64_t W, const std::function<void(const Ranks&)>& work) {
-  std::vector<std::string> texts(W);
-  std::mutex mutex;
-  on_ranks(W, [&](const Ranks& ranks) {
-    try {
-      work(ranks);
-    } catch (const Error& error) {
-      const Error said = ranks.failed(error);
-      const std::lock_guard lock(mutex);
-      texts[ranks.rank()] = fmt::format("{} {}", static_cast<int>(said.kind()), said.what());
-    }
-  });
-  return texts;
 }
 
 TEST(Ranks, AllHearTheErrorOfTheRankThatFails) {

@@ -1,11 +1,14 @@
 // Ranks as threads of one process, over a store in memory.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -42,6 +45,26 @@ inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work,
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+// What every rank hears when `work` ends some of them: the kind of the error and its words; "" of a rank that went on.
+inline std::vector<std::string> heard(int64_t W, const std::function<void(const Ranks&)>& work,
+                                      const std::function<void(Rendezvous&, int64_t rank)>& prepare = {}) {
+  std::vector<std::string> texts(W);
+  std::mutex mutex;
+  on_ranks(
+      W,
+      [&](const Ranks& ranks) {
+        try {
+          work(ranks);
+        } catch (const Error& error) {
+          const Error said = ranks.failed(error);
+          const std::lock_guard lock(mutex);
+          texts[ranks.rank()] = fmt::format("{} {}", static_cast<int>(said.kind()), said.what());
+        }
+      },
+      prepare);
+  return texts;
 }
 
 }  // namespace debias

@@ -1,0 +1,64 @@
+// A run trained on sentences of made-up words, and two sentence sets to judge it by.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/apps/process.h"
+#include "tests/support/small_corpus.h"
+
+namespace debias {
+
+// A trained run, and two sentence sets of made-up words.
+class SentenceRuns : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    write_small_corpus(folder_->path());
+    write(path("small.yaml"), "data: {train: " + small_corpus_section(folder_->path()) +
+                                  ", test: " + small_corpus_section(folder_->path()) +
+                                  "}\nseed: 3\nmethod: quick_thoughts\nencoder: {name: bag_of_words, features: 8}\n"
+                                  "objective: {name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}\n"
+                                  "optimizer: {name: adam, learning_rate: 0.01, clip_norm_per_tensor: 5}\n"
+                                  "train: {epochs: 2, batch_size: 10, device: cpu, threads: 1}\noutput: " +
+                                  path("run") + "\n");
+    trained_ = run_debias({"train", path("small.yaml")});
+    std::string good, bad;
+    for (int i = 0; i < 30; ++i) {
+      good += "w1 w2 " + small_word(i) + "\n";
+      bad += "w9 w8 " + small_word(i) + " .\n";
+    }
+    std::filesystem::create_directories(path("sets/deep"));
+    write(path("sets/custrev.pos"), good);
+    write(path("sets/custrev.neg"), bad);
+    write(path("sets/deep/msr_paraphrase_train.txt"), pairs(30));
+    write(path("sets/deep/msr_paraphrase_test.txt"), pairs(9));
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  void SetUp() override { ASSERT_EQ(trained_.exit, 0) << trained_.err; }
+
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+  static std::string path(const std::string& name) { return folder_->path() + "/" + name; }
+  // The run as training left it, less its evaluations and what was searched with it.
+  static void copy_run(const std::string& name) {
+    std::filesystem::copy(path("run"), path(name), std::filesystem::copy_options::recursive);
+    std::filesystem::remove_all(path(name + "/evaluation"));
+    std::filesystem::remove(path(name + "/nearest_sentences.json"));
+  }
+  static std::string pairs(int count) {
+    std::string text = "\xef\xbb\xbfQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n";
+    for (int i = 0; i < count; ++i) {
+      const bool alike = i % 3 != 0;
+      text += std::string(alike ? "1" : "0") + "\t1\t2\t" + small_word(i) + " w4\t" + small_word(alike ? i : i + 11) + " w4\n";
+    }
+    return text;
+  }
+
+  inline static TemporaryFolder* folder_ = nullptr;
+  inline static ProcessResult trained_;
+};
+
+}  // namespace debias
