@@ -31,7 +31,7 @@ class SampleTable {
  public:
   virtual ~SampleTable() = default;
   virtual const DatasetInfo& info() const = 0;
-  virtual std::string what() const { return "samples"; }  // they are, in a word for messages: "images", "sentences"
+  virtual std::string what() const = 0;  // they are, in a word for messages and for the rates that a report reads: "images", "sentences"
   virtual int64_t size() const = 0;
   virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
   virtual int64_t label(int64_t) const { return kUnknown; }

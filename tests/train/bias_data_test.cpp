@@ -23,6 +23,7 @@ class Listed : public SampleTable {
     info_.bias_names = {"red", "green"};
   }
   const DatasetInfo& info() const override { return info_; }
+  std::string what() const override { return "samples"; }
   int64_t size() const override { return static_cast<int64_t>(keys_.size()); }
   int64_t id(int64_t index) const override { return 10 + index; }
   int64_t label(int64_t index) const override { return keys_[index][0]; }

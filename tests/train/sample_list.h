@@ -24,6 +24,7 @@ class SampleList : public SampleTable {
     info_.mean = info_.std = {0.5};
   }
   const DatasetInfo& info() const override { return info_; }
+  std::string what() const override { return "samples"; }
   int64_t size() const override { return static_cast<int64_t>(keys_.size()); }
   int64_t label(int64_t index) const override { return keys_[index][0]; }
   int64_t bias(int64_t index) const override { return keys_[index][1]; }
