@@ -228,9 +228,11 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   part->add_option("--out", arguments->out, "file to write: a word a line, <unk> first, then by falling frequency")->required();
   part->add_option("--size", arguments->size, "at most so many words, <unk> among them")->check(CLI::Range(2, 1 << 30));
   part->add_option("--min-count", arguments->least, "leave out words that occur less often")->check(CLI::Range(1, 1 << 30));
-  part->add_option("--hold-out", arguments->hold_out, "leave so many books out: those that hold_out and seed of a recipe set aside")
-      ->check(CLI::Range(0, 1 << 30));
+  auto* hold_out =
+      part->add_option("--hold-out", arguments->hold_out, "leave so many books out: those that hold_out and seed of a recipe set aside")
+          ->check(CLI::Range(0, 1 << 30));
   part->add_option("--seed", arguments->seed, "of that recipe's data.train (0)")
+      ->needs(hold_out)
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   part->add_option("--format", arguments->format, "text (paragraphs) or lines (a sentence a line)")
       ->check(CLI::IsMember({"text", "lines"}));

@@ -267,6 +267,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
       {{"text", "vocabulary", path("books"), "--hold-out", "3", "--out", path("x.txt")}, 2, "hold_out: 3 of 3 books"},
       {{"text", "vocabulary", path("books"), path("fine.txt"), "--hold-out", "1", "--out", path("x.txt")}, 2, "--hold-out 1 of 2 corpora"},
+      {{"text", "vocabulary", path("books"), "--seed", "5", "--out", path("x.txt")}, 2, "--seed requires --hold-out"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.train.cache=" + path("books/numbers")},
        2,
        "books'; nothing is written there: choose another cache"},
