@@ -22,8 +22,11 @@ bool has_part(const RunRecord& run, const char* protocol, Contents EvaluationRec
   return record != nullptr && !(record->*part).empty();
 }
 
+// Of the trained encoder.
 bool has_tasks(const RunRecord& run) {
-  return std::ranges::any_of(run.evaluations, [](const EvaluationRecord& record) { return record.protocol == "sentences"; });
+  return std::ranges::any_of(run.evaluations, [](const EvaluationRecord& record) {
+    return record.protocol == "sentences" && !record.has_option("untrained", true);
+  });
 }
 
 const Source& source_of(Part part) {

@@ -138,6 +138,17 @@ TEST_F(Reports, OfSentencesAskForNothingThatIsThere) {
   EXPECT_THAT(page, Not(HasSubstr("class=\"missing\"")));
 }
 
+TEST_F(Reports, OfSentencesAskForTasksWhereTheUntrainedEncoderAloneHasThem) {
+  write_text_run(run_path("run"));
+  const auto judge = [&](const char* name, bool untrained) {
+    write_evaluation(run_path("run"), name,
+                     {{"protocol", "sentences"}, {"metrics", {{"mr_acc", 0.7}}}, {"options", {{"untrained", untrained}}}, {"epoch", 4}});
+    return missing_part(read({"run"}), Part::kSentenceTasks).words;
+  };
+  EXPECT_EQ(judge("sentences-untrained", true), "run: no sentence tasks");
+  EXPECT_EQ(judge("sentences-cheap", false), "");
+}
+
 TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
   write_text_run(run_path("text"));
   write_run(run_path("images"));
