@@ -1,9 +1,10 @@
 // A corpus as numbers: the words of every sentence, sentence after sentence, book after book.
 //
-// In memory, or in a file that is mapped: it is read once when it is opened, for its checksum, and then where batches touch it, so that
-// a corpus may be larger than the memory. The file, little endian: words int32[T]; begins uint64[S + 1], where each sentence begins among
-// the words; ends uint64[K], the sentences up to and with each book; then T, S, K as uint64, the key, the SHA-256 of all before T (64
-// characters each), and the mark. The key says of which files, options and vocabulary the store was made.
+// In memory, or in a file that is mapped: it is read once whenever it is opened, also by who has just written it, for its checksum, and
+// then where batches touch it, so that a corpus may be larger than the memory. The file, little endian: words int32[T]; begins
+// uint64[S + 1], where each sentence begins among the words; ends uint64[K], the sentences up to and with each book; then T, S, K as
+// uint64, the key, the SHA-256 of all before T (64 characters each), and the mark. The key says of which files, options and vocabulary the
+// store was made.
 #pragma once
 
 #include <cstdint>
