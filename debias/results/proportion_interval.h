@@ -14,7 +14,8 @@ struct Proportion {
 // Wilson's score interval (1927), 95 %; of nothing judged, all of [0, 1].
 std::pair<double, double> wilson_interval(const Proportion& share);
 
-// The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998, method 10).
+// The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998,
+// method 10).
 std::pair<double, double> difference_interval(const Proportion& a, const Proportion& b);
 
 }  // namespace debias
