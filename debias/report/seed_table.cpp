@@ -254,12 +254,12 @@ bool have_one_unit(const TableRow& a, const TableRow& b, const MetricTitles& tit
   return a.metric == b.metric || titles.unit(a.metric) == titles.unit(b.metric);
 }
 
-// Whether the judged images chose the epoch of a row's probe: linear_supcon without held-out images.
+// Whether the judged images chose the epoch of a row's probe: linear_supcon without held-out images. Not that of another data set.
 bool is_chosen_by_judged(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
   const auto [split, name] = split_of(metric);
   if (name != "linear_acc1" && name != "linear_acc5") return false;
   const auto chose = [split = split](const EvaluationRecord& record) {
-    return record.protocol == "linear_supcon" && record.trained_probe && record.trained_probe->selected_on == split;
+    return record.protocol == "linear_supcon" && record.data.empty() && record.trained_probe && record.trained_probe->selected_on == split;
   };
   return std::ranges::any_of(row.runs, [&](size_t run) { return std::ranges::any_of(compared.runs[run].evaluations, chose); });
 }

@@ -163,19 +163,23 @@ TEST_F(SeedTables, OfOneSharedSeedCompareMeansOfDifferentSeeds) {
 }
 
 TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
-  const auto judged_by = [&](const std::string& protocol, const std::string& selected_on) {
-    const std::string path = folder_ / (protocol + selected_on);
-    write_run(path);
+  const auto judge = [](const std::string& path, const std::string& protocol, const std::string& selected_on, const std::string& data) {
     auto json = described(protocol, {}, {{"test.linear_acc1", 0.5}, {"test.linear_last_acc1", 0.4}});
     json["train_loss"] = 0.1;
     if (!selected_on.empty()) json["selected_on"] = selected_on;
-    write_evaluation(path, protocol, json);
+    write_evaluation(path, protocol + data, json);
     return seed_table(read_compared_runs({path}, reading_program()), of_metrics({"test.linear_acc1"})).notes;
+  };
+  const auto judged_by = [&](const std::string& protocol, const std::string& selected_on) {
+    const std::string path = folder_ / (protocol + selected_on);
+    write_run(path);
+    return judge(path, protocol, selected_on, "");
   };
   EXPECT_THAT(judged_by("linear_supcon", "test"),
               ElementsAre(AllOf(HasSubstr("which the images that it judges chose"), HasSubstr("test.linear_last_acc1 is its last one's"))));
   EXPECT_THAT(judged_by("linear_dcl", ""), testing::IsEmpty());
   EXPECT_THAT(judged_by("linear_supcon", "valid"), testing::IsEmpty());
+  EXPECT_THAT(judge(folder_ / "linear_dcl", "linear_supcon", "test", "-other"), testing::IsEmpty());  // on another data set
 }
 
 TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
