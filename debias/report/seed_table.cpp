@@ -198,29 +198,27 @@ bool has_values(const std::vector<TableRow>& rows) {
   return std::ranges::any_of(rows, [](const TableRow& row) { return !row.values.empty(); });
 }
 
-// Runs that have a number read in the other way alone.
-int64_t runs_read_otherwise(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading,
-                            const Reading& other) {
+// Runs that have a number read so, and none read in the other way.
+int64_t runs_read_alone(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading,
+                        const Reading& other) {
   const auto has = [&](const RunRecord* run, const Reading& how) {
     return std::ranges::any_of(metrics, [&](const auto& metric) { return !std::isnan(value_at(*run, metric, how)); });
   };
-  return std::ranges::count_if(runs_in(compared), [&](const RunRecord* run) { return !has(run, reading) && has(run, other); });
+  return std::ranges::count_if(runs_in(compared), [&](const RunRecord* run) { return has(run, reading) && !has(run, other); });
 }
 
-// The whole protocol's numbers; those of --cheap where no run has others, and it is said.
+// The whole protocol's numbers, or those of --cheap where more runs have these. What that leaves out is said.
 std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, bool selected,
                                         std::vector<std::string>& notes) {
   const Reading whole = {selected, false}, cheap = {selected, true};
-  std::vector<TableRow> rows = table_rows(compared, metrics, whole);
-  const int64_t left_out = runs_read_otherwise(compared, metrics, whole, cheap);
-  if (left_out == 0) return rows;
-  if (has_values(rows)) {
-    notes.push_back(
-        fmt::format("{} runs were judged with --cheap alone and are left out: their numbers do not compare with the others'", left_out));
-    return rows;
+  const int64_t of_whole = runs_read_alone(compared, metrics, whole, cheap), of_cheap = runs_read_alone(compared, metrics, cheap, whole);
+  const bool takes_cheap = of_cheap > of_whole;
+  if (takes_cheap) notes.push_back("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds");
+  if (const int64_t left_out = std::min(of_whole, of_cheap); left_out > 0) {
+    notes.push_back(fmt::format("{} runs were judged {} alone and are left out: their numbers do not compare with the others'", left_out,
+                                takes_cheap ? "by the whole protocol" : "with --cheap"));
   }
-  notes.push_back("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds");
-  return table_rows(compared, metrics, cheap);
+  return table_rows(compared, metrics, takes_cheap ? cheap : whole);
 }
 
 // Over the seeds that both rows have; of means of different seeds where these are too few to tell a spread.

@@ -3,8 +3,9 @@
 // Numbers are those of the last epoch, or of the epoch that the recipe's `select` chose on held-out images. An epoch chosen by test images
 // is no choice here: it would be told by the images that it is to be judged on.
 //
-// Sentence tasks (debias eval sentences): numbers of the trained run alone by the whole protocol; those of --cheap where no run of the table
-// has others, and a note says so. An untrained encoder's, several runs' together and those of expanded words are in no table.
+// Sentence tasks (debias eval sentences): numbers of the trained run alone, by the whole protocol or, where more runs of the table have
+// these, by --cheap; a note says so, and another how many runs have numbers of the other kind alone, which are left out. An untrained
+// encoder's, several runs' together and those of expanded words are in no table.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -315,7 +315,7 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
                          HasSubstr(",0.248413771"), HasSubstr(",0.9,0.01,Table 3\n")));
 }
 
-TEST_F(SeedTables, OfSentenceTasksTakeTheWholeProtocolOrWithANoteTheCheapOne) {
+TEST_F(SeedTables, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
   two_settings();
   const auto judge = [&](const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
     write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
@@ -332,12 +332,23 @@ TEST_F(SeedTables, OfSentenceTasksTakeTheWholeProtocolOrWithANoteTheCheapOne) {
   const SeedTable cheap = table(mr);
   EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
   EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("judged with --cheap")));
-  for (size_t i = 0; i < 2; ++i) judge(plan_.runs[i], "", R"({"mode": "full", "untrained": false})", 0.7);
-  const SeedTable whole = table(mr);
-  EXPECT_THAT(whole.rows[0].values, ElementsAre(0.7, 0.7));
-  EXPECT_TRUE(whole.rows[1].values.empty());
-  EXPECT_THAT(whole.notes, ElementsAre(HasSubstr("4 runs were judged with --cheap alone and are left out")));
-  for (const auto& run : plan_.runs) judge(run, "", R"({"mode": "full", "untrained": false})", 0.7);
+  const auto judge_whole = [&](const SweepRun& run) { judge(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
+  const auto forget_cheap = [&](const SweepRun& run) {
+    std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
+  };
+  for (size_t i = 0; i < 2; ++i) judge_whole(plan_.runs[i]);
+  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6, 0.6, 0.6));  // all have these
+  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("judged with --cheap")));
+  for (size_t i = 0; i < 2; ++i) forget_cheap(plan_.runs[i]);
+  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6));
+  EXPECT_THAT(table(mr).notes,
+              ElementsAre(HasSubstr("judged with --cheap"), HasSubstr("2 runs were judged by the whole protocol alone and are left out")));
+  judge_whole(plan_.runs[2]);
+  forget_cheap(plan_.runs[2]);  // three of either kind
+  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.7, 0.7, 0.7));
+  EXPECT_TRUE(table(mr).rows[1].values.empty());
+  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("3 runs were judged with --cheap alone and are left out")));
+  for (const auto& run : plan_.runs) judge_whole(run);
   EXPECT_THAT(table(mr).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
   EXPECT_TRUE(table(mr).notes.empty());
 }
