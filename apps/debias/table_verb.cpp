@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -32,15 +33,23 @@ TableFormat parse_format(const std::string& name) {
   throw usage_error("table: unknown format '{}'{}", name, suggestion(name, known));
 }
 
-TableEpoch parse_epoch(const std::string& name) {
-  if (name.empty()) return TableEpoch::kAuto;
-  if (name == "last") return TableEpoch::kLast;
-  if (name == "selected") return TableEpoch::kSelected;
+void parse_epoch(const std::string& name, SeedTableOptions& options) {
+  if (name.empty()) return;
+  if (name == "last" || name == "selected") {
+    options.epoch = name == "last" ? TableEpoch::kLast : TableEpoch::kSelected;
+    return;
+  }
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), options.epoch_number);
+  if (error == std::errc() && end == name.data() + name.size() && options.epoch_number > 0) {
+    options.epoch = TableEpoch::kNumber;
+    return;
+  }
   if (name == "best") {
     throw usage_error(
         "table: the best epoch by test images is no fair choice; train with evaluate.select: valid.METRIC and write --epoch selected");
   }
-  throw usage_error("table: unknown epoch '{}'{}", name, suggestion(name, {"last", "selected"}));
+  throw usage_error("table: --epoch '{}': give last, selected or the number of an epoch, from 1{}", name,
+                    suggestion(name, {"last", "selected"}));
 }
 
 // What a condition may speak of: means by the rows' labels in a form that it can spell, and the orderings.
@@ -85,7 +94,8 @@ void check_table(const SeedTable& table, const std::vector<Condition>& condition
 int run_table(const TableArguments& arguments) {
   const TableFormat format = parse_format(arguments.format);
   if (arguments.json && format != TableFormat::kText) throw usage_error("table: --json and --format exclude each other; give one");
-  SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
+  SeedTableOptions options{arguments.metrics, arguments.against};
+  parse_epoch(arguments.epoch, options);
   std::vector<Condition> conditions;
   for (const auto& text : arguments.fail_if) conditions.push_back(parse_condition(text));
   const SeedTable table = seed_table(read_compared_runs(with_named_recipes(arguments.paths), {DEBIAS_VERSION, metric_titles()}), options);
@@ -107,7 +117,8 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
       ->delimiter(',')
       ->allow_extra_args(false);
-  verb->add_option("--epoch", arguments->epoch, "last, or selected: chosen by evaluate.select on valid; selected where every run has one")
+  verb->add_option("--epoch", arguments->epoch,
+                   "last, selected (chosen by evaluate.select on valid; where every run has one) or a number, from 1")
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");

@@ -1,6 +1,7 @@
 #include "debias/report/seed_table.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -38,8 +39,9 @@ double selected_epoch(const RunRecord& run) {
 
 // Which of a run's numbers a table takes.
 struct Reading {
-  bool selected = false;  // those of the epoch that `select` chose, else of the last
-  bool cheap = false;     // of sentence tasks those of --cheap, else of the whole protocol; one is never taken for the other
+  TableEpoch epoch = TableEpoch::kLast;  // never kAuto
+  int64_t number = 0;                    // of kNumber
+  bool cheap = false;                    // of sentence tasks those of --cheap, else of the whole protocol; one is never taken for the other
 };
 
 // Whether a file speaks of the run alone, and of nothing but what it was trained on: not of another data set, the untrained encoder, several
@@ -51,7 +53,8 @@ bool is_own(const EvaluationRecord& record, const Reading& reading) {
 }
 
 double read_epoch(const RunRecord& run, const Reading& reading) {
-  return reading.selected ? selected_epoch(run) : static_cast<double>(run.epochs);
+  if (reading.epoch == TableEpoch::kNumber) return static_cast<double>(reading.number);
+  return reading.epoch == TableEpoch::kSelected ? selected_epoch(run) : static_cast<double>(run.epochs);
 }
 
 // What `debias eval` has left of the epoch and has the metric; null where there is none.
@@ -119,13 +122,14 @@ std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const Se
   throw usage_error("table: no metric is told; give --metric, such as test.knn_acc1");
 }
 
-bool chooses_epochs(const ComparedRuns& compared, TableEpoch asked) {
-  if (asked == TableEpoch::kLast) return false;
+// kAuto is no more in it.
+TableEpoch epoch_of_table(const ComparedRuns& compared, TableEpoch asked) {
+  if (asked == TableEpoch::kLast || asked == TableEpoch::kNumber) return asked;
   const auto runs = runs_in(compared);
   const auto has_select = [](const RunRecord* run) { return select_of(*run).starts_with("valid."); };
-  if (asked == TableEpoch::kAuto) return !runs.empty() && std::ranges::all_of(runs, has_select);
+  if (asked == TableEpoch::kAuto) return !runs.empty() && std::ranges::all_of(runs, has_select) ? TableEpoch::kSelected : TableEpoch::kLast;
   const auto without = std::ranges::find_if_not(runs, has_select);
-  if (without == runs.end()) return true;
+  if (without == runs.end()) return TableEpoch::kSelected;
   throw usage_error(
       "table: run '{}' has no `evaluate.select` on valid, so that no epoch is chosen; leave --epoch out, or train with select",
       (*without)->path);
@@ -208,9 +212,9 @@ int64_t runs_read_alone(const ComparedRuns& compared, const std::vector<std::str
 }
 
 // The whole protocol's numbers, or those of --cheap where more runs have these. What that leaves out is said.
-std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, bool selected,
+std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& whole,
                                         std::vector<std::string>& notes) {
-  const Reading whole = {selected, false}, cheap = {selected, true};
+  const Reading cheap = {whole.epoch, whole.number, true};
   const int64_t of_whole = runs_read_alone(compared, metrics, whole, cheap), of_cheap = runs_read_alone(compared, metrics, cheap, whole);
   const bool takes_cheap = of_cheap > of_whole;
   if (takes_cheap) notes.push_back("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds");
@@ -303,13 +307,26 @@ std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const 
   return ordering;
 }
 
-std::string epoch_words(const ComparedRuns& compared, bool selected) {
-  if (!selected) return "last epoch";
+std::string epoch_words(const ComparedRuns& compared, const Reading& reading) {
+  if (reading.epoch == TableEpoch::kNumber) return fmt::format("epoch {}", reading.number);
+  if (reading.epoch == TableEpoch::kLast) return "last epoch";
   std::set<std::string> selects;
   for (const RunRecord* run : runs_in(compared)) selects.insert(select_of(*run));
   std::string words = "epoch chosen by ";
   for (const auto& select : selects) words += (select == *selects.begin() ? "" : ", ") + select;
   return words;
+}
+
+[[noreturn]] void refuse_empty_table(const ComparedRuns& compared, const SeedTable& table, const std::string& metric, bool of_one_epoch) {
+  std::set<double> epochs;
+  for (const RunRecord* run : runs_in(compared)) {
+    const auto curve = run->history.by_epoch.find(metric);
+    if (curve != run->history.by_epoch.end()) epochs.insert(curve->second.x.begin(), curve->second.x.end());
+  }
+  if (of_one_epoch && !epochs.empty()) {
+    throw usage_error("table: no run has '{}' at {}; it was measured after {}", metric, table.epoch, fmt::join(epochs, ", "));
+  }
+  throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metric, names_of_all(compared)));
 }
 
 nlohmann::ordered_json json_number(double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
@@ -355,13 +372,12 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
     require_same_data(compared, metric);
   }
   table.unit = compared.titles->unit(metrics.front());
-  table.selected = chooses_epochs(compared, options.epoch);
-  table.epoch = epoch_words(compared, table.selected);
+  const Reading reading = {epoch_of_table(compared, options.epoch), options.epoch_number, false};
+  table.epoch = epoch_words(compared, reading);
   table.notes = compared.notes;
-  table.rows = rows_judged_alike(compared, metrics, table.selected, table.notes);
-  const auto names = names_of_all(compared);
-  if (!has_values(table.rows) && !names.empty()) {
-    throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metrics.front(), names));
+  table.rows = rows_judged_alike(compared, metrics, reading, table.notes);
+  if (!has_values(table.rows) && !names_of_all(compared).empty()) {
+    refuse_empty_table(compared, table, metrics.front(), reading.epoch == TableEpoch::kNumber);
   }
   table.differences = differences_of(table.rows, options.against, *compared.titles);
   table.ordering = ordering_of(table.rows, *compared.titles);

@@ -1,7 +1,7 @@
 // A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and what is published.
 //
-// Numbers are those of the last epoch, or of the epoch that the recipe's `select` chose on held-out images. An epoch chosen by test images
-// is no choice here: it would be told by the images that it is to be judged on.
+// Numbers are those of the last epoch, of the epoch that the recipe's `select` chose on held-out images, or of one epoch of every run, as a
+// curve has it. An epoch chosen by test images is no choice here: it would be told by the images that it is to be judged on.
 //
 // Sentence tasks (debias eval sentences): numbers of the trained run alone, by the whole protocol or, where more runs of the table have
 // these, by --cheap; a note says so, and another how many runs have numbers of the other kind alone, which are left out. An untrained
@@ -23,13 +23,15 @@ namespace debias {
 enum class TableEpoch {
   kAuto,  // kSelected where every run has a `select`, else kLast
   kLast,
-  kSelected
+  kSelected,
+  kNumber  // epoch_number of every run
 };
 
 struct SeedTableOptions {
   std::vector<std::string> metrics;  // the first of them that a row has; empty: what the sweep names, or what the runs expect
   std::string against;               // label of the row that others of its task are compared with; empty: the first of each grid point
   TableEpoch epoch = TableEpoch::kAuto;
+  int64_t epoch_number = 0;  // of kNumber, from 1
 };
 
 struct Published {
@@ -69,15 +71,14 @@ struct TableOrdering {
 struct SeedTable {
   std::string metric;         // as asked for
   Unit unit = Unit::kNumber;  // of the first that was asked for
-  bool selected = false;
-  std::string epoch;  // in words: "last epoch", "epoch chosen by valid.knn_acc1"
+  std::string epoch;          // in words: "last epoch", "epoch chosen by valid.knn_acc1", "epoch 10"
   std::vector<TableRow> rows;
   std::vector<TableDifference> differences;
   std::vector<TableOrdering> ordering;
   std::vector<std::string> notes;
 };
 
-// Usage errors: no metric is told or no run has it (with the nearest name), runs of different data or judged on different texts, `against` is
+// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data or judged on different texts, `against` is
 // no row.
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
 

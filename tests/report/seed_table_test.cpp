@@ -192,6 +192,17 @@ TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
   EXPECT_THAT(labels, ElementsAre(first + ": a", first + ": b", "other: a", "other: b"));
 }
 
+TEST_F(SeedTables, TakeAnEpochByItsNumber) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
+  SeedTableOptions first = at_epoch(TableEpoch::kNumber);
+  first.epoch_number = 1;
+  const SeedTable found = table(first);
+  EXPECT_EQ(found.epoch, "epoch 1");
+  EXPECT_DOUBLE_EQ(found.rows[0].values[0], 0.6);
+  first.epoch_number = 3;
+  EXPECT_THAT(refusal(first), HasSubstr("no run has 'test.acc1' at epoch 3; it was measured after 1, 2"));
+}
+
 TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
   for (const char* variant : {"a", "b"}) {
     for (const char* size : {"16", "32"})

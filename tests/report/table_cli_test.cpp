@@ -66,6 +66,8 @@ TEST_F(TableCommand, ConditionsDecideTheExitCode) {
 TEST_F(TableCommand, BadInputIsOneLineAndExit2) {
   expect_table_refusal({"--epoch", "best"}, 2, "no fair choice");
   expect_table_refusal({"--epoch", "lst"}, 2, "did you mean 'last'?");
+  expect_table_refusal({"--epoch", "0"}, 2, "last, selected or the number of an epoch, from 1");
+  expect_table_refusal({"--epoch", "2x"}, 2, "the number of an epoch");
   expect_table_refusal({"--epoch", "selected"}, 2, "has no `evaluate.select` on valid");
   expect_table_refusal({"--format", "html"}, 2, "unknown format 'html'");
   expect_table_refusal({"--format", "csv", "--json"}, 2, "exclude each other");
