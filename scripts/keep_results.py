@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""scripts/keep_results.py SWEEP: the last epoch's metrics of each finished run of a sweep's output, a JSON object a line, on standard output.
+"""scripts/keep_results.py [--curves] SWEEP: the last epoch's metrics of each finished run of a sweep's output, a JSON object a line, on
+standard output; with --curves, those of each epoch that was judged.
 
 What docs/results/*.jsonl are made of: small enough to keep, where checkpoints are not.
 """
@@ -9,19 +10,23 @@ import pathlib
 import sys
 
 
-def last_epoch(run):
+def kept_epochs(run, curves):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    return [line for line in lines if "step" not in line][-1]
+    epochs = [line for line in lines if "step" not in line]
+    return [line for line in epochs if any(name.startswith("test.") for name in line)] if curves else epochs[-1:]
 
 
 def main():
-    if len(sys.argv) != 2 or not (pathlib.Path(sys.argv[1]) / "sweep.json").is_file():
-        print("usage: scripts/keep_results.py SWEEP, the output folder of a debias sweep", file=sys.stderr)
+    curves = sys.argv[1:2] == ["--curves"]
+    words = sys.argv[2 if curves else 1:]
+    if len(words) != 1 or not (pathlib.Path(words[0]) / "sweep.json").is_file():
+        print("usage: scripts/keep_results.py [--curves] SWEEP, the output folder of a debias sweep", file=sys.stderr)
         return 2
-    sweep = pathlib.Path(sys.argv[1])
+    sweep = pathlib.Path(words[0])
     for run in json.loads((sweep / "sweep.json").read_text(encoding="utf-8"))["runs"]:
         if run["state"] == "finished":
-            print(json.dumps({"run": run["name"], **last_epoch(sweep / run["name"])}))
+            for epoch in kept_epochs(sweep / run["name"], curves):
+                print(json.dumps({"run": run["name"], **epoch}))
     return 0
 
 
