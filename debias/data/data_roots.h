@@ -8,7 +8,8 @@
 
 namespace debias {
 
-// Nothing is written inside them (refuse_inside_data). None of a section that names none, such as one of drawn pictures.
+// Nothing is written inside them (refuse_inside_data). Of `sentences` those to which links lead, too: a run's vocabulary.txt would be read
+// as a book. None of a section that names none, such as one of drawn pictures.
 std::vector<std::string> roots_of(const Config& section);
 
 }  // namespace debias

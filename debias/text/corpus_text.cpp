@@ -57,6 +57,12 @@ std::vector<TextFile> text_files(const std::string& root, const std::string& wha
   return files;
 }
 
+std::vector<std::string> text_folders(const std::string& root) {
+  std::vector<std::string> folders;
+  walk_folders({.folder = root, .root = root}, [&](const FolderContent& content) { folders.push_back(content.path); });
+  return folders;
+}
+
 void for_each_sentence(const TextFile& file, const TextOptions& options, const std::function<void(const std::vector<std::string>&)>& take) {
   TextLines lines(file.path, options.encoding());
   bool any = false;
