@@ -10,12 +10,14 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/checked_math.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/data_make.h"
 #include "debias/data/data_check.h"
+#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 
 namespace debias {
@@ -149,7 +151,7 @@ std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vecto
 
 int run_export(const DataArguments& arguments) {
   const Config section = section_of(arguments);
-  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside_root(section, out, "data export");
+  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside_data(out, roots_of(section));
   refuse_overwriting("data export", {arguments.out, arguments.labels, arguments.bias}, files_named_in(section));
   const auto dataset = make_dataset(section);
   if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {

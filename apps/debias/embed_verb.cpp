@@ -11,6 +11,7 @@
 #include "apps/debias/sentence_verbs.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 #include "debias/data/dataset_registry.h"
@@ -20,7 +21,6 @@
 #include "debias/evaluate/name_file.h"
 #include "debias/runtime/device.h"
 #include "debias/train/recipe.h"
-#include "debias/train/run_folder.h"
 
 namespace debias {
 namespace {

@@ -13,12 +13,12 @@
 #include "apps/debias/sentence_verbs.h"
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/prediction_file.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/runtime/device.h"
-#include "debias/train/run_folder.h"
 
 namespace debias {
 namespace {

@@ -10,13 +10,13 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/encoders/onnx_resnet.h"
 #include "debias/encoders/state.h"
-#include "debias/train/run_folder.h"
 
 namespace debias {
 namespace {

@@ -10,10 +10,10 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/folder_survey.h"
-#include "debias/train/run_folder.h"
 #include "debias/train/trainer.h"
 
 namespace debias {

@@ -5,6 +5,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/name_table.h"
 #include "debias/evaluate/protocol_registry.h"
@@ -61,8 +62,7 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
 std::vector<std::string> roots_of(const JudgedData& data) {
   std::vector<std::string> roots;
   for (const Config* section : {&data.train, &data.valid, &data.test}) {
-    const Config* root = section->find("root");
-    if (root != nullptr && root->is_scalar() && !root->text().empty()) roots.push_back(root->text());
+    for (auto& root : roots_of(*section)) roots.push_back(std::move(root));
   }
   return roots;
 }

@@ -1,10 +1,10 @@
 #include "apps/debias/neighbour_evaluation.h"
 
-#include <filesystem>
 #include <set>
 
 #include "apps/debias/evaluation_files.h"
 #include "debias/core/error.h"
+#include "debias/core/folder_walk.h"
 #include "debias/core/registry.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/evaluate/neighbour_retrieval.h"
@@ -114,19 +114,12 @@ JudgedSentences judged_sentences(const std::string& split, const Config& section
   return judged;
 }
 
-std::string real_file(const Sentences& sentences, const Sentences::Book& book) {
-  std::error_code failure;
-  const std::string& path = sentences.file_of(book).path;
-  const std::filesystem::path real = std::filesystem::canonical(path, failure);
-  return failure ? path : real.string();
-}
-
 // The name of the first book of `judged` that `other` reads too; "" where there is none.
 std::string shared_book(const Sentences& judged, const Sentences& other) {
   std::set<std::string> read;
-  for (const auto& book : other.books()) read.insert(real_file(other, book));
+  for (const auto& book : other.books()) read.insert(real_path(other.file_of(book).path));
   for (const auto& book : judged.books()) {
-    if (read.contains(real_file(judged, book))) return judged.file_of(book).name;
+    if (read.contains(real_path(judged.file_of(book).path))) return judged.file_of(book).name;
   }
   return "";
 }

@@ -10,12 +10,12 @@
 #include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/report/compared_runs.h"
 #include "debias/report/judged_texts.h"
 #include "debias/report/run_report.h"
 #include "debias/report/seed_table.h"
-#include "debias/train/run_folder.h"
 
 namespace debias {
 namespace {

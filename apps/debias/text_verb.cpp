@@ -66,7 +66,7 @@ int make_vocabulary(const VocabularyArguments& arguments) {
   std::vector<std::string> inputs;
   for (const auto& file : all) inputs.push_back(file.path);
   refuse_overwriting("text vocabulary", {arguments.out}, inputs);
-  refuse_inside_data(arguments.out, arguments.corpora);  // where it would be read as a book
+  for (const auto& corpus : arguments.corpora) refuse_inside_data(arguments.out, text_folders(corpus));  // of which it would be one
   const std::vector<TextFile> files = kept_books(arguments, all);
   const auto progress = terminal_progress();
   WordCounter counter;

@@ -10,9 +10,10 @@
 #include "debias/augment/fixed_step.h"
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
-#include "debias/data/builders/data_make.h"
+#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image_decode.h"
 #include "debias/image/png_encode.h"
@@ -67,7 +68,7 @@ void refuse_inputs_as_output(const ViewsArguments& arguments) {
   const std::vector<std::string> named = files_named_in(section);
   inputs.insert(inputs.end(), named.begin(), named.end());
   refuse_overwriting("views show", {arguments.out}, inputs);
-  refuse_inside_root(section, arguments.out, "views show");
+  refuse_inside_data(arguments.out, roots_of(section));
 }
 
 std::vector<Image> originals(const ViewsArguments& arguments) {

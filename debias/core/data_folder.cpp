@@ -16,10 +16,12 @@ void refuse_inside_data(const std::string& path, const std::vector<std::string>&
   if (path.empty()) return;
   const fs::path target = fs::weakly_canonical(fs::absolute(path));
   for (const auto& root : data_roots) {
+    if (root.empty()) continue;
     std::error_code code;
     const fs::path folder = fs::weakly_canonical(fs::absolute(root), code);
-    const auto mismatch = std::mismatch(folder.begin(), folder.end(), target.begin(), target.end());
-    if (!code && mismatch.first == folder.end()) {
+    const fs::path::iterator left = std::mismatch(folder.begin(), folder.end(), target.begin(), target.end()).first;
+    const bool is_inside = left == folder.end() || left->empty();  // behind the last slash of a folder that is not there
+    if (!code && is_inside) {
       throw usage_error("{} '{}' lies inside the data folder '{}'; nothing is written there: choose another {}", what, path, root, what);
     }
   }

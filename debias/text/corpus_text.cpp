@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "debias/core/file_error.h"
+#include "debias/core/folder_walk.h"
 #include "debias/text/sentence_split.h"
 #include "debias/text/text_lines.h"
 #include "debias/text/tokeniser.h"
@@ -20,50 +20,22 @@ std::vector<std::string> words_of_sentence(std::string_view sentence, bool lower
   return words;
 }
 
-std::string real_path(const fs::path& path) {
-  std::error_code failure;
-  const fs::path real = fs::canonical(path, failure);
-  return failure ? path.string() : real.string();
+std::vector<TextFile> books_below(const std::string& root, const std::string& what) {
+  const auto refused = [&](const std::string& path, const std::error_code& failure, const char* cure) {
+    return FileError(path, fmt::format("{}: {}; {}", what, failure.message(), cure));
+  };
+  std::vector<TextFile> books;
+  walk_folders({.folder = root, .root = root}, [&](const FolderContent& content) {
+    for (const FolderFile& file : content.files) {
+      const fs::path path = fs::path(content.path) / file.name;
+      if (lower_case(path.extension().string()) != ".txt") continue;
+      if (file.failure) throw refused(path.string(), file.failure, "if it is a link, to what is gone, remove it");
+      if (file.type == fs::file_type::regular) books.push_back({content.prefix + file.name, path.string()});
+    }
+    if (content.failure) throw refused(content.path, content.failure, "expected a text file, or a folder of .txt files");
+  });
+  return books;
 }
-
-// Links are followed, but no folder is entered twice, nor the root or one above it: loops of links end.
-class BookSearch {
- public:
-  BookSearch(const std::string& root, const std::string& what) : what_(what) {
-    for (fs::path above = real_path(root); entered_.insert(above.string()).second;) above = above.parent_path();
-    search(root, "");
-  }
-  std::vector<TextFile> files;
-
- private:
-  void search(const fs::path& folder, const std::string& prefix) {
-    std::vector<std::string> folders;
-    std::error_code failure;
-    for (fs::directory_iterator next(folder, failure), end; !failure && next != end; next.increment(failure)) {
-      const std::string name = next->path().filename().string();
-      if (name.starts_with('.')) continue;
-      std::error_code of_entry;
-      const fs::file_status status = next->status(of_entry);
-      if (fs::is_directory(status)) {
-        folders.push_back(name);
-      } else if (lower_case(next->path().extension().string()) == ".txt") {
-        if (of_entry) throw refused(next->path(), of_entry, "if it is a link, to what is gone, remove it");
-        if (fs::is_regular_file(status)) files.push_back({prefix + name, next->path().string()});
-      }
-    }
-    if (failure) throw refused(folder, failure, "expected a text file, or a folder of .txt files");
-    std::sort(folders.begin(), folders.end());
-    for (const auto& name : folders) {
-      if (entered_.insert(real_path(folder / name)).second) search(folder / name, prefix + name + "/");
-    }
-  }
-  FileError refused(const fs::path& path, const std::error_code& failure, const char* cure) const {
-    return {path.string(), fmt::format("{}: {}; {}", what_, failure.message(), cure)};
-  }
-
-  const std::string& what_;
-  std::set<std::string> entered_;  // as they are without links
-};
 
 }  // namespace
 
@@ -79,10 +51,16 @@ std::vector<TextFile> text_files(const std::string& root, const std::string& wha
   if (root.empty()) throw usage_error("{}: no root is given; write root: FILE.txt, or a folder of .txt files", what);
   std::error_code failure;
   if (fs::is_regular_file(root, failure)) return {{fs::path(root).filename().string(), root}};
-  std::vector<TextFile> files = BookSearch(root, what).files;
+  std::vector<TextFile> files = books_below(root, what);
   if (files.empty()) throw FileError(root, fmt::format("{}: no .txt file in it", what));
   std::sort(files.begin(), files.end(), [](const TextFile& a, const TextFile& b) { return a.name < b.name; });
   return files;
+}
+
+std::vector<std::string> text_folders(const std::string& root) {
+  std::vector<std::string> folders;
+  walk_folders({.folder = root, .root = root}, [&](const FolderContent& content) { folders.push_back(content.path); });
+  return folders;
 }
 
 void for_each_sentence(const TextFile& file, const TextOptions& options, const std::function<void(const std::vector<std::string>&)>& take) {

@@ -41,6 +41,10 @@ constexpr int kTextRules = 1;
 // to a file that is gone.
 std::vector<TextFile> text_files(const std::string& root, const std::string& what);
 
+// The root and every folder below it that text_files looks into, those to which links lead among them: what were written into one could be
+// read as a book. One that cannot be listed ends nothing.
+std::vector<std::string> text_folders(const std::string& root);
+
 // Each sentence's words, of sentences that have any. FileErrors of TextLines, and of a file without a sentence.
 void for_each_sentence(const TextFile& file, const TextOptions& options, const std::function<void(const std::vector<std::string>&)>& take);
 

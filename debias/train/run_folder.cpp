@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/encoder.h"

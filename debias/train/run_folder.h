@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/progress.h"
 #include "debias/train/run_lock.h"
 

@@ -16,7 +16,16 @@ namespace sentences_cli_test {
 using nlohmann::json;
 using testing::HasSubstr;
 
-class SentencesCli : public SentenceRuns {};
+class SentencesCli : public SentenceRuns {
+ protected:
+  // The corpus `library` is a link, to the folder `annex`, in which the books lie one folder further down.
+  static void link_books(const std::string& library, const std::string& annex) {
+    std::filesystem::create_directories(path(library));
+    std::filesystem::create_directories(path(annex));
+    std::filesystem::copy(path("books"), path(annex + "/deep"), std::filesystem::copy_options::recursive);
+    std::filesystem::create_directory_symlink(path(annex), path(library + "/all"));
+  }
+};
 
 TEST_F(SentencesCli, TrainsAndSaysHowOftenNeighboursAreFound) {
   EXPECT_THAT(trained_.out, HasSubstr("test.neighbour_acc"));
@@ -179,6 +188,18 @@ TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
   EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
 }
 
+// Its vocabulary.txt would be a book the next time.
+TEST_F(SentencesCli, KeepsNoRunWhereALinkOfTheCorpusLeads) {
+  link_books("shelves", "attic");
+  for (const char* split : {"train", "test"}) {
+    const ProcessResult result = run_debias({"train", path("small.yaml"), "train.epochs=1",
+                                             fmt::format("data.{}.root={}", split, path("shelves")), "output=" + path("attic/run")});
+    EXPECT_EQ(result.exit, 2) << split << result.err;
+    EXPECT_THAT(result.err, HasSubstr("lies inside the data folder '" + path("shelves/all") + "'")) << split;
+    EXPECT_FALSE(std::filesystem::exists(path("attic/run"))) << split;
+  }
+}
+
 struct Refusal {
   std::vector<std::string> words;
   int exit;
@@ -206,6 +227,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   write(path("flat.txt"), "w1 1 2\nw2 2 4\nw3 -1 -2\n");
   write(path("uneven.txt"), "w1 1 2\nzebra 1 2 3\n");
   write(path("infinite.txt"), "w1 1 2\nw2 1 inf\n");
+  link_books("library", "annex");
   const std::string root = path("sets");
   const auto expand = [](const std::string& vectors) {
     return std::vector<std::string>{"embed", path("run"), "--text", path("fine.txt"), "--expand", path(vectors), "--out", path("x.npy")};
@@ -265,12 +287,19 @@ TEST_F(SentencesCli, RefusesInOneLine) {
        "foreign.txt: it has not one word of the vocabulary"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
       {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
+      {{"text", "vocabulary", path("fine.txt"), path("library"), "--out", path("annex/words.txt")},
+       2,
+       "data folder '" + path("library/all")},
       {{"text", "vocabulary", path("books"), "--hold-out", "3", "--out", path("x.txt")}, 2, "hold_out: 3 of 3 books"},
       {{"text", "vocabulary", path("books"), path("fine.txt"), "--hold-out", "1", "--out", path("x.txt")}, 2, "--hold-out 1 of 2 corpora"},
       {{"text", "vocabulary", path("books"), "--seed", "5", "--out", path("x.txt")}, 2, "--seed requires --hold-out"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.train.cache=" + path("books/numbers")},
        2,
        "books'; nothing is written there: choose another cache"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.train.root=" + path("library"),
+        "data.train.cache=" + path("annex/numbers")},
+       2,
+       "library/all'; nothing is written there: choose another cache"},
   };
   for (const Refusal& refusal : refusals) {
     const ProcessResult result = run_debias(refusal.words);
@@ -284,6 +313,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   EXPECT_FALSE(std::filesystem::exists(path("x")));
   EXPECT_FALSE(std::filesystem::exists(path("x.npy")));
   EXPECT_FALSE(std::filesystem::exists(path("books/words.txt")));
+  EXPECT_FALSE(std::filesystem::exists(path("annex/words.txt")));
   EXPECT_FALSE(std::filesystem::exists(path("x.csv.npy")));
 }
 

@@ -186,6 +186,18 @@ TEST(TextFiles, OfLinkedFoldersAreReadOnce) {
   EXPECT_THAT(names_of(text_files(corpus.folder / "books", "corpus")), ElementsAre("b.txt", "deep/a.txt", "more/c.txt"));
 }
 
+TEST(TextFolders, AreThoseThatAreLookedInto) {
+  const SmallCorpus corpus;
+  const std::string books = corpus.folder / "books";
+  std::filesystem::create_directories(corpus.folder / "shelf/inner");  // without a book yet
+  std::filesystem::create_directories(books + "/.hidden");
+  std::filesystem::create_directory_symlink(corpus.folder / "shelf", books + "/more");
+  std::filesystem::create_directory_symlink("..", books + "/deep/up");
+  EXPECT_THAT(text_folders(books), ElementsAre(books, books + "/deep", books + "/more", books + "/more/inner"));
+  EXPECT_THAT(text_folders(books + "/b.txt"), ElementsAre(books + "/b.txt"));
+  EXPECT_THAT(text_folders("nowhere"), ElementsAre("nowhere"));
+}
+
 std::vector<int32_t> sentence_of(const SentenceStore& store, int64_t index) {
   const auto words = store.sentence(index);
   return {words.begin(), words.end()};

@@ -1,12 +1,13 @@
 #include "debias/data/builders/data_make.h"
 
-#include <algorithm>
 #include <filesystem>
 
+#include "debias/core/data_folder.h"
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"
 #include "debias/data/builders/glyphs.h"
+#include "debias/data/data_roots.h"
 
 namespace debias {
 namespace {
@@ -102,25 +103,13 @@ const std::vector<DataMakeEntry>& data_make_registry() {
   return registry;
 }
 
-void refuse_inside_root(const Config& section, const std::string& out, const std::string& what) {
-  for (const char* key : {"root", "frost"}) {
-    const Config* root = section.find(key);
-    if (root == nullptr || !root->is_scalar() || root->text().empty() || out.empty()) continue;
-    const auto data = std::filesystem::weakly_canonical(root->text());
-    const auto target = std::filesystem::weakly_canonical(std::filesystem::absolute(out));
-    const auto [end, at] = std::mismatch(data.begin(), data.end(), target.begin(), target.end());
-    if (end == data.end() || end->empty())
-      throw usage_error("{}: {} lies inside the data folder {}; choose another place", what, out, root->text());
-  }
-}
-
 MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress) {
   const DataMakeEntry& entry = find_entry(data_make_registry(), section_name(section, "data set"), "data set to make", section.prefix());
   const std::string what = "data make " + entry.name;
   if (const Config* split = section.find("split")) {
     throw usage_error("{}{}: all splits are written; leave out split", split->prefix(), what);
   }
-  refuse_inside_root(section, out, what);
+  refuse_inside_data(out, roots_of(section));
   std::error_code failure;
   if (std::filesystem::exists(std::filesystem::symlink_status(out, failure))) {  // before the source is read; checked again on writing
     throw usage_error("{}: '{}' exists already; choose another folder, or remove it first", what, out);

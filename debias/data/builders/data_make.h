@@ -25,10 +25,7 @@ struct DataMakeEntry {
 const std::vector<DataMakeEntry>& data_make_registry();
 
 // {name: biased_mnist, root: ..., correlation: ...} built into the new folder `out`. Usage errors: another name or option, `split`,
-// an `out` that exists or lies inside `root`.
+// an `out` that exists or lies inside `root` or `frost`.
 MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress = Progress::silent());
-
-// A usage error where `out` lies inside the section's root: data folders are never written to. `what` begins the message.
-void refuse_inside_root(const Config& section, const std::string& out, const std::string& what);
 
 }  // namespace debias

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <utility>
 
 #include "debias/core/file_error.h"
+#include "debias/core/folder_walk.h"
 #include "debias/image/image_format.h"
 
 namespace debias {
@@ -12,83 +13,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Content {
-  std::vector<std::string> folders;
-  std::vector<std::string> images;
-  std::vector<std::string> others;
-};
+constexpr const char* kPassedOver = "__MACOSX";  // in archives made on a Mac: copies of names, no images
 
-Content content_of(const fs::path& folder) {
-  Content content;
-  std::error_code failure;
-  fs::directory_iterator entries(folder, failure);
-  if (failure) throw FileError(folder.string(), "cannot be listed: " + failure.message());
-  for (; entries != fs::directory_iterator(); entries.increment(failure)) {
-    if (failure) throw FileError(folder.string(), "cannot be listed: " + failure.message());
-    const std::string name = entries->path().filename().string();
-    if (name.front() == '.' || name == "__MACOSX") continue;  // the latter is in archives made on a Mac: copies of names, no images
-    std::error_code ignored;
-    const auto type = entries->status(ignored).type();
-    if (type == fs::file_type::directory) {
-      content.folders.push_back(name);
-    } else if (has_image_extension(name) && (type == fs::file_type::regular || entries->is_symlink(ignored))) {
-      content.images.push_back(name);
-    } else if (type == fs::file_type::regular) {
-      content.others.push_back(name);
+void require_listed(const FolderContent& content) {
+  if (content.failure) throw FileError(content.path, "cannot be listed: " + content.failure.message());
+}
+
+void collect(const FolderContent& content, std::vector<std::string>& images, UnreadImages* unread) {
+  require_listed(content);
+  for (const FolderFile& file : content.files) {
+    const bool is_file = file.type == fs::file_type::regular;
+    if (has_image_extension(file.name) && (is_file || file.is_link)) {
+      images.push_back(content.prefix + file.name);
+    } else if (is_file && unread != nullptr) {
+      unread->add_if_image((fs::path(content.path) / file.name).string());
     }
-  }
-  return content;
-}
-
-std::string real_path(const fs::path& path) {
-  std::error_code failure;
-  const fs::path real = fs::canonical(path, failure);
-  return failure ? path.string() : real.string();
-}
-
-struct Walk {
-  std::set<std::string> entered;
-  std::vector<std::string> images;
-  UnreadImages* unread;
-};
-
-void add_unread(const fs::path& folder, const std::vector<std::string>& names, UnreadImages* unread) {
-  if (unread == nullptr) return;
-  for (const std::string& name : names) unread->add_if_image((folder / name).string());
-}
-
-void collect(const fs::path& folder, const std::string& prefix, Walk& walk) {
-  Content content = content_of(folder);
-  for (const std::string& name : content.images) walk.images.push_back(prefix + name);
-  add_unread(folder, content.others, walk.unread);
-  std::sort(content.folders.begin(), content.folders.end());
-  for (const std::string& name : content.folders) {
-    if (walk.entered.insert(real_path(folder / name)).second) collect(folder / name, prefix + name + "/", walk);
   }
 }
 
 }  // namespace
 
 std::vector<std::string> list_folders(const std::string& folder) {
-  std::vector<std::string> folders = content_of(folder).folders;
-  std::sort(folders.begin(), folders.end());
-  return folders;
+  FolderContent content = read_folder(folder, kPassedOver);
+  require_listed(content);
+  return std::move(content.folders);
 }
 
 std::vector<std::string> list_images(const std::string& folder, const std::string& root, UnreadImages* unread) {
-  Walk walk{{real_path(folder)}, {}, unread};
-  for (fs::path above = real_path(root); walk.entered.insert(above.string()).second && above.has_relative_path();)
-    above = above.parent_path();
-  collect(folder, "", walk);
-  std::sort(walk.images.begin(), walk.images.end());
-  return walk.images;
+  std::vector<std::string> images;
+  walk_folders({folder, root, kPassedOver}, [&](const FolderContent& content) { collect(content, images, unread); });
+  std::sort(images.begin(), images.end());
+  return images;
 }
 
 std::vector<std::string> list_images_directly_in(const std::string& folder, UnreadImages* unread) {
-  Content content = content_of(folder);
-  add_unread(folder, content.others, unread);
-  std::sort(content.images.begin(), content.images.end());
-  return content.images;
+  std::vector<std::string> images;
+  collect(read_folder(folder, kPassedOver), images, unread);
+  std::sort(images.begin(), images.end());
+  return images;
 }
 
 }  // namespace debias

@@ -76,6 +76,11 @@ TEST(Sentences, RefuseWhatCannotBeRead) {
   EXPECT_THAT(refused(ErrorKind::kUsage, open(", max_tokenz: 3")), HasSubstr("did you mean 'max_tokens'"));
   EXPECT_THAT(refused(ErrorKind::kUsage, open(", cache: " + corpus.folder.path() + "/books/numbers")),
               HasSubstr("books'; nothing is written there: choose another cache"));
+  const std::string shelf = corpus.folder / "shelf";
+  std::filesystem::create_directories(shelf);
+  std::filesystem::create_directory_symlink(shelf, corpus.folder / "books/more");
+  EXPECT_THAT(refused(ErrorKind::kUsage, open(", cache: " + shelf + "/numbers")),
+              HasSubstr("books/more'; nothing is written there: choose another cache"));
   EXPECT_THAT(refused(ErrorKind::kUsage, [] { make_samples(parse_yaml("{name: sentences, root: x}", "r")); }),
               HasSubstr("no vocabulary is given"));
   EXPECT_THAT(refused(ErrorKind::kUsage, [&] { make_dataset(corpus.section()); }), HasSubstr("data set 'sentences' has no images"));

@@ -1,0 +1,45 @@
+// What lies in a folder and in those below it, links followed: the books of a corpus, the images of a data set.
+//
+// Names that begin with a dot are passed over, those of folders and of files.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace debias {
+
+struct FolderFile {  // whatever is no folder
+  std::string name;
+  std::filesystem::file_type type = std::filesystem::file_type::none;  // of what a link leads to
+  bool is_link = false;
+  std::error_code failure;  // why it cannot be looked at, such as a link to what is gone
+};
+
+struct FolderContent {
+  std::string path;                  // of the folder; links in it stay
+  std::string prefix;                // of the names in it, from where the walk began: "", "novels/"
+  std::vector<FolderFile> files;     // in no order
+  std::vector<std::string> folders;  // names, those of links to folders too, in byte-wise order
+  std::error_code failure;           // why it cannot be listed, or not to its end; the caller's to judge
+};
+
+// `passed_over`: one more name.
+FolderContent read_folder(const std::string& path, const std::string& passed_over = "");
+
+struct FolderWalk {
+  std::string folder;            // where the walk begins
+  std::string root;              // this folder, or one that holds it
+  std::string passed_over = "";  // one more name
+};
+
+// Visits the folder, then the folders in it by their names, each before what it holds. Links are followed, but no folder is entered twice,
+// nor the root or one above it: loops of links end.
+void walk_folders(const FolderWalk& walk, const std::function<void(const FolderContent&)>& visit);
+
+// `path` without links; as it is where that cannot be told, such as of what is gone.
+std::string real_path(const std::string& path);
+
+}  // namespace debias

@@ -1,0 +1,15 @@
+// The folders that a data set is read from, by its section of a recipe.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/core/config.h"
+
+namespace debias {
+
+// Nothing is written inside them (refuse_inside_data). Of `sentences` those to which links lead, too: a run's vocabulary.txt would be read
+// as a book. None of a section that names none, such as one of drawn pictures.
+std::vector<std::string> roots_of(const Config& section);
+
+}  // namespace debias
