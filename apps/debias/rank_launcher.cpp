@@ -21,6 +21,7 @@
 #include "apps/debias/complaint.h"
 #include "apps/debias/rank_environment.h"
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 
 extern char** environ;
 
@@ -164,8 +165,7 @@ class RankProcesses {
     }
     const int status = *children_[*first_failed_].status;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const size_t begin = std::min(heard_.find_first_not_of('\n'), heard_.size());
-    const std::string line = heard_.substr(begin, heard_.find('\n', begin) - begin);
+    const std::string line = first_line(heard_.substr(std::min(heard_.find_first_not_of('\n'), heard_.size())));
     if (!line.empty()) write_complaint(line);
     return code;
   }
