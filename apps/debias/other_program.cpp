@@ -10,8 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 
 extern char** environ;
@@ -20,22 +20,6 @@ namespace debias {
 namespace {
 
 constexpr int kUnknownExit = 127;  // where this process was started with SIGCHLD ignored
-
-class OwnDescriptor {
- public:
-  explicit OwnDescriptor(int value) : value_(value) {}
-  ~OwnDescriptor() { shut(); }
-  OwnDescriptor(const OwnDescriptor&) = delete;
-  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
-
-  int value() const { return value_; }
-  void shut() {
-    if (value_ >= 0) close(std::exchange(value_, -1));
-  }
-
- private:
-  int value_;
-};
 
 bool took(int pipe, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -65,11 +49,11 @@ std::string text_in(int descriptor) {
 
 ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::span<const uint8_t>>& input) {
   // A second pipe would have to be read while the first is written: each program could wait for the other.
-  const OwnDescriptor said(memfd_create("said", MFD_CLOEXEC));
+  const Descriptor said(memfd_create("said", MFD_CLOEXEC));
   std::array<int, 2> ends = {-1, -1};
   const bool piped = said.value() >= 0 && pipe2(ends.data(), O_CLOEXEC) == 0;
   if (!piped) throw resource_error("starting {}: no pipe can be had: {}", words[0], std::strerror(errno));
-  OwnDescriptor reads(ends[0]), writes(ends[1]);
+  Descriptor reads(ends[0]), writes(ends[1]);
   std::vector<char*> pointers;
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
