@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -119,6 +120,7 @@ int run_and_complain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   debias::open_standard_streams();
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, which is inherited, it would leave no end of a process to wait for
   int code = debias::kUnwritten;
   try {
     code = debias::with_stack_room(argv, [&] { return debias::run_and_complain(argc, argv); });
