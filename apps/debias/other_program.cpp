@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "apps/debias/started_process.h"
 #include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 
@@ -18,8 +18,6 @@ extern char** environ;
 
 namespace debias {
 namespace {
-
-constexpr int kUnknownExit = 127;  // where this process was started with SIGCHLD ignored
 
 bool took(int pipe, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -29,14 +27,6 @@ bool took(int pipe, std::span<const uint8_t> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
   return true;
-}
-
-int exit_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return kUnknownExit;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::string text_in(int descriptor) {
@@ -54,9 +44,7 @@ ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::sp
   const bool piped = said.value() >= 0 && pipe2(ends.data(), O_CLOEXEC) == 0;
   if (!piped) throw resource_error("starting {}: no pipe can be had: {}", words[0], std::strerror(errno));
   Descriptor reads(ends[0]), writes(ends[1]);
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> pointers = pointers_to(words);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, reads.value(), STDIN_FILENO);
@@ -69,7 +57,7 @@ ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::sp
   reads.shut();
   end.took_input = std::all_of(input.begin(), input.end(), [&](const auto& piece) { return took(writes.value(), piece); });
   writes.shut();
-  end.exit = exit_of(process);
+  end.exit = exit_code_of(status_at_end(process));
   end.said = text_in(said.value());
   return end;
 }
