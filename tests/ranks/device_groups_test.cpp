@@ -12,6 +12,7 @@
 namespace debias {
 namespace device_groups_test {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -176,6 +177,7 @@ TEST(DeviceGroups, OfNcclAreRefusedWithoutTheirLibrary) {
     FAIL() << "there is a library beside the test";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
+    EXPECT_THAT(error.what(), EndsWith("); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)"));
   }
 }
 
