@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 
+#include "apps/debias/started_process.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
 
@@ -27,7 +27,7 @@ cpu_set_t set_of(const std::vector<int>& cpus) {
 }
 
 // Between fork and exec: system calls only.
-[[noreturn]] void become(char** words, const char* log, const cpu_set_t* cpus, pid_t parent, const sigset_t* before) {
+[[noreturn]] void become(char* const* words, const char* log, const cpu_set_t* cpus, pid_t parent, const sigset_t* before) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kNotStarted);  // it ended before that
@@ -46,16 +46,15 @@ cpu_set_t set_of(const std::vector<int>& cpus) {
 }  // namespace
 
 ChildProcess ChildProcess::start(const std::vector<std::string>& arguments, const std::string& log, const std::vector<int>& cpus) {
-  std::string program = "debias";
-  std::vector<char*> words = {program.data()};
-  for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
-  words.push_back(nullptr);
+  std::vector<std::string> words = {"debias"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  const std::vector<char*> pointers = pointers_to(words);
   const cpu_set_t set = set_of(cpus);
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);  // a signal must not meet this process's handlers in the child
   const pid_t parent = getpid(), process = fork();
-  if (process == 0) become(words.data(), log.c_str(), cpus.empty() ? nullptr : &set, parent, &before);
+  if (process == 0) become(pointers.data(), log.c_str(), cpus.empty() ? nullptr : &set, parent, &before);
   const int failure = errno;
   sigprocmask(SIG_SETMASK, &before, nullptr);
   if (process < 0) throw resource_error("starting a run: {}; try fewer --jobs", std::strerror(failure));
@@ -63,11 +62,8 @@ ChildProcess ChildProcess::start(const std::vector<std::string>& arguments, cons
 }
 
 std::optional<int> ChildProcess::ended() {
-  int status = 0;
-  const pid_t found = waitpid(process_, &status, WNOHANG);
-  if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
-  if (found < 0) return kNotStarted;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  const auto status = status_if_ended(process_);
+  return status ? std::optional(exit_code_of(*status)) : std::nullopt;
 }
 
 void ChildProcess::signal(int number) const { kill(process_, number); }

@@ -146,7 +146,7 @@ int complaint_descriptor() {
 }
 
 int complain(const std::string& text, int code) {
-  write_complaint("debias: " + without_control_characters(text.substr(0, text.find('\n'))));
+  write_complaint("debias: " + without_control_characters(first_line(text)));
   return code;
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -15,17 +16,13 @@
 #include "apps/debias/wait_policy.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
 
 constexpr int kUnwritten = 1, kUsage = 2;
-
-std::string one_line(std::string text) {
-  if (const size_t end = text.find('\n'); end != std::string::npos) text.resize(end);
-  return text;
-}
 
 std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
   std::vector<std::string> verbs, flags;
@@ -52,7 +49,7 @@ std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc
       return fmt::format("{}: unknown option '{}'{}", argv[1], word, suggestion(word, flags));
     }
   }
-  return fmt::format("{}{}; see debias {}--help", argc > 1 ? fmt::format("{}: ", argv[1]) : "", one_line(error.what()),
+  return fmt::format("{}{}; see debias {}--help", argc > 1 ? fmt::format("{}: ", argv[1]) : "", first_line(error.what()),
                      argc > 1 ? fmt::format("{} ", argv[1]) : "");
 }
 
@@ -123,6 +120,7 @@ int run_and_complain(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   debias::open_standard_streams();
+  std::signal(SIGCHLD, SIG_DFL);  // ignored, which is inherited, it would leave no end of a process to wait for
   int code = debias::kUnwritten;
   try {
     code = debias::with_stack_room(argv, [&] { return debias::run_and_complain(argc, argv); });

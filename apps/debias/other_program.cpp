@@ -3,39 +3,21 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
+#include "apps/debias/started_process.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 
 extern char** environ;
 
 namespace debias {
 namespace {
-
-constexpr int kUnknownExit = 127;  // where this process was started with SIGCHLD ignored
-
-class OwnDescriptor {
- public:
-  explicit OwnDescriptor(int value) : value_(value) {}
-  ~OwnDescriptor() { shut(); }
-  OwnDescriptor(const OwnDescriptor&) = delete;
-  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
-
-  int value() const { return value_; }
-  void shut() {
-    if (value_ >= 0) close(std::exchange(value_, -1));
-  }
-
- private:
-  int value_;
-};
 
 bool took(int pipe, std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -45,14 +27,6 @@ bool took(int pipe, std::span<const uint8_t> bytes) {
     bytes = bytes.subspan(static_cast<size_t>(count));
   }
   return true;
-}
-
-int exit_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return kUnknownExit;
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 std::string text_in(int descriptor) {
@@ -65,14 +39,12 @@ std::string text_in(int descriptor) {
 
 ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::span<const uint8_t>>& input) {
   // A second pipe would have to be read while the first is written: each program could wait for the other.
-  const OwnDescriptor said(memfd_create("said", MFD_CLOEXEC));
+  const Descriptor said(memfd_create("said", MFD_CLOEXEC));
   std::array<int, 2> ends = {-1, -1};
   const bool piped = said.value() >= 0 && pipe2(ends.data(), O_CLOEXEC) == 0;
   if (!piped) throw resource_error("starting {}: no pipe can be had: {}", words[0], std::strerror(errno));
-  OwnDescriptor reads(ends[0]), writes(ends[1]);
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  Descriptor reads(ends[0]), writes(ends[1]);
+  const std::vector<char*> pointers = pointers_to(words);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, reads.value(), STDIN_FILENO);
@@ -85,7 +57,7 @@ ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::sp
   reads.shut();
   end.took_input = std::all_of(input.begin(), input.end(), [&](const auto& piece) { return took(writes.value(), piece); });
   writes.shut();
-  end.exit = exit_of(process);
+  end.exit = exit_code_of(status_at_end(process));
   end.said = text_in(said.value());
   return end;
 }

@@ -20,7 +20,9 @@
 
 #include "apps/debias/complaint.h"
 #include "apps/debias/rank_environment.h"
+#include "apps/debias/started_process.h"
 #include "debias/core/error.h"
+#include "debias/core/printable.h"
 
 extern char** environ;
 
@@ -31,13 +33,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook{20};
 constexpr std::chrono::seconds kGrace{10};  // in which the others find out by themselves that one has failed
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 struct Child {
   pid_t process = 0;
@@ -133,10 +128,9 @@ class RankProcesses {
   void reap() {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       Child& child = children_[rank];
-      int status = 0;
-      if (child.status || waitpid(child.process, &status, WNOHANG) != child.process) continue;
-      child.status = status;
-      if (status != 0 && !first_failed_) first_failed_ = rank;
+      if (child.status) continue;
+      child.status = status_if_ended(child.process);
+      if (child.status.value_or(0) != 0 && !first_failed_) first_failed_ = rank;
     }
   }
 
@@ -162,12 +156,9 @@ class RankProcesses {
       throw resource_error("rank {} of {} was ended by signal {} ({}); the last checkpoint stands: go on with --resume", rank,
                            launch_.ranks, WTERMSIG(status), strsignal(WTERMSIG(status)));
     }
-    const int status = *children_[*first_failed_].status;
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    const size_t begin = std::min(heard_.find_first_not_of('\n'), heard_.size());
-    const std::string line = heard_.substr(begin, heard_.find('\n', begin) - begin);
+    const std::string line = first_line(heard_.substr(std::min(heard_.find_first_not_of('\n'), heard_.size())));
     if (!line.empty()) write_complaint(line);
-    return code;
+    return exit_code_of(*children_[*first_failed_].status);
   }
 
   const Launch& launch_;

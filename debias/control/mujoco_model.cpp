@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "debias/control/mujoco_version.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 
 namespace debias {
@@ -35,19 +36,16 @@ void begin_library() {
 // A file in memory: versions of MuJoCo differ in how a text is passed to them, and agree on file names.
 class TextFile {
  public:
-  explicit TextFile(const std::string& text) : descriptor_(memfd_create("mjcf", MFD_CLOEXEC)) {
+  explicit TextFile(const std::string& text) : file_(memfd_create("mjcf", MFD_CLOEXEC)) {
     const auto size = static_cast<ssize_t>(text.size());
-    if (descriptor_ < 0 || write(descriptor_, text.data(), text.size()) != size) {
+    if (file_.value() < 0 || write(file_.value(), text.data(), text.size()) != size) {
       throw resource_error("no memory for a file with a model; free some");
     }
   }
-  ~TextFile() { close(descriptor_); }
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
-  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
+  std::string path() const { return fmt::format("/proc/self/fd/{}", file_.value()); }
 
  private:
-  int descriptor_;
+  Descriptor file_;
 };
 
 mjModel* compiled(const std::string& name, const std::string& mjcf) {

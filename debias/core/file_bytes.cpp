@@ -8,32 +8,23 @@
 #include <cstring>
 #include <filesystem>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/file_error.h"
 
 namespace debias {
-namespace {
-
-struct Descriptor {
-  int value = -1;
-  ~Descriptor() {
-    if (value >= 0) close(value);
-  }
-};
-
-}  // namespace
 
 std::vector<uint8_t> read_file_bytes(const std::string& path, int64_t limit) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang; it has no effect on regular files.
-  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.value < 0) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.value() < 0) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
   struct stat status {};
-  if (fstat(file.value, &status) != 0) throw FileError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (fstat(file.value(), &status) != 0) throw FileError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw FileError(path, "is not a regular file");
   if (status.st_size > limit) throw FileError(path, fmt::format("has {} bytes, more than the {} allowed", status.st_size, limit));
   std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
   size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t got = read(file.value, bytes.data() + filled, bytes.size() - filled);
+    const ssize_t got = read(file.value(), bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw FileError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
     if (got == 0) throw FileError(path, "became shorter while it was read");

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "debias/core/descriptor.h"
+
 namespace debias {
 
 // Readers check what a header claims against size() before they allocate. Everything that fails (no such file, a folder or a device, no
@@ -12,9 +14,6 @@ namespace debias {
 class InputFile {
  public:
   explicit InputFile(std::string path);
-  ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
@@ -22,8 +21,8 @@ class InputFile {
 
  private:
   std::string path_;
+  Descriptor file_;
   uint64_t size_ = 0;
-  int descriptor_ = -1;
 };
 
 }  // namespace debias

@@ -20,6 +20,8 @@ bool steers(uint32_t code) {
 
 }  // namespace
 
+std::string first_line(std::string_view text) { return std::string(text.substr(0, text.find('\n'))); }
+
 std::string without_control_characters(std::string_view text) {
   std::string shown;
   while (!text.empty()) {

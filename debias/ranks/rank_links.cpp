@@ -12,6 +12,7 @@
 #include <numeric>
 #include <thread>
 
+#include "debias/core/printable.h"
 #include "debias/ranks/bounded_store.h"
 
 namespace debias {
@@ -343,8 +344,8 @@ RankLost RankLinks::diagnosis(const std::string& what, const std::string& reason
     if (!silent.empty() && fewest != INT64_MAX && fewest >= kBeatsOfLife) break;
   }
   if (silent.empty()) {
-    return RankLost(ErrorKind::kResource, fmt::format("{} failed, and all {} processes are alive ({}); {}", what, place.size,
-                                                      reason.substr(0, reason.find('\n')), advice()));
+    return RankLost(ErrorKind::kResource,
+                    fmt::format("{} failed, and all {} processes are alive ({}); {}", what, place.size, first_line(reason), advice()));
   }
   return RankLost(ErrorKind::kResource, fmt::format("{} ended: {} does not answer any more (killed, stopped or cut off); {}", what,
                                                     named(silent, place.size), advice()));

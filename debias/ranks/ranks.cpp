@@ -7,6 +7,7 @@
 #include <new>
 
 #include "debias/core/cpu_share.h"
+#include "debias/core/printable.h"
 #include "debias/ranks/rank_links.h"
 
 namespace debias {
@@ -24,8 +25,7 @@ std::string refusal_of(const std::function<void()>& work) {
     work();
     return "";
   } catch (const std::exception& error) {
-    const std::string text = error.what();
-    return text.substr(0, text.find('\n'));
+    return first_line(error.what());
   }
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "debias/core/config.h"
+#include "debias/core/printable.h"
 #include "debias/ranks/bounded_store.h"
 #include "debias/ranks/store.h"
 
@@ -23,8 +24,6 @@ class Meeting {
 namespace {
 
 bool has_words(const std::string& text, const char* words) { return text.find(words) != std::string::npos; }
-
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 c10::intrusive_ptr<c10d::TCPStore> open_port(const std::string& host, uint16_t port, bool serves, std::chrono::milliseconds timeout) {
   c10d::TCPStoreOptions options;

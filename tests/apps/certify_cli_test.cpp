@@ -19,6 +19,7 @@ namespace debias {
 namespace certify_cli_test {
 
 namespace fs = std::filesystem;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 class Certificates : public testing::Test {
@@ -38,6 +39,7 @@ TEST_F(RankCertificates, HoldForARecipe) {
   EXPECT_THAT(result.out, HasSubstr("holds   2 processes with synchronise_norm = one process after a step"));
   EXPECT_THAT(result.out,
               HasSubstr("holds   2 processes, each with the loss of its own rows, with synchronise_norm = one process after a step"));
+  EXPECT_EQ(times("memory layout", result.out), 0u);  // of what fails alone
   expect_complaint(run_debias({"certify", "ranks", recipe(), "--ranks", "1"}), 2, "give numbers of 2 or more");
 }
 
@@ -47,6 +49,19 @@ TEST_F(RankCertificates, HoldWhateverTheRecipeSaysOfPartsAndRows) {
                                   "train.drop_last=false", "--ranks", "2", "--steps", "6"});
   EXPECT_EQ(result.exit, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 10 after 6 steps, byte for byte"));
+}
+
+// A low temperature enlarges roundings beyond what a claim allows. A trial of the same layout would be 0e+00 from itself.
+TEST_F(RankCertificates, ThatRoundingsMakeFailSayHowFarOneProcessIsFromItself) {
+  constexpr const char* kFails = "FAILS   2 processes with synchronise_norm = one process after a step, within 1e-06: [1-9]e-0[2-5] apart ";
+  constexpr const char* kBeside = "[(]one process in the other memory layout is [1-9]e-0[2-6] from itself[)]\n";
+  for (const char* layout : {"train.channels_last=true", "train.channels_last=false"}) {
+    const auto result = run_debias({"certify", "ranks", recipe(), "objective.temperature=0.001", layout, "--ranks", "2", "--steps", "1"});
+    EXPECT_EQ(result.exit, 1) << result.err;
+    EXPECT_THAT(result.out, ContainsRegex(std::string(kFails) + kBeside)) << layout;
+    EXPECT_THAT(result.out, HasSubstr("holds   2 processes = one process with micro_batch 8 after 1 steps, byte for byte: ")) << layout;
+    EXPECT_EQ(times("memory layout", result.out), times("FAILS", result.out)) << result.out;
+  }
 }
 
 TEST_F(RankCertificates, OfWhichATrialFailsSayItOnce) {

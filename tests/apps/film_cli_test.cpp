@@ -44,8 +44,8 @@ class Films : public AgentRuns {
     fs::permissions(path("bin/ffmpeg"), fs::perms::owner_all);
   }
 
-  ProcessResult play(const std::string& film, const std::string& programs) const {
-    return run({"env", "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(film)});
+  ProcessResult play(const std::string& film, const std::string& programs, const std::string& signals = "--default-signal=CHLD") const {
+    return run({"env", signals, "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(film)});
   }
   ProcessResult play(const std::string& film) const { return play(film, path("bin") + ":" + std::getenv("PATH")); }
 
@@ -99,6 +99,17 @@ TEST_F(Films, ThatFfmpegFailsToMakeLeaveOneLineAndTheEarlierFilm) {
   fails(std::string(kMakesAFilm) + "echo begun >&2\necho 'no such colour' >&2\nexit 3\n", "no such colour; ");
   fails("exit 3\n", "it ended with exit code 3; ");
   fails("exit 0\n", "it did not take all pictures; ");  // the pipe breaks, and its signal ends nothing
+}
+
+TEST_F(Films, AreMadeWhereSigchldWasIgnored) {
+  ASSERT_TRUE(train());
+  const auto play_ignoring = [&] { return play("film.mp4", path("bin") + ":" + std::getenv("PATH"), "--ignore-signal=CHLD"); };
+  install(ffmpeg_with("libx264", kMakesAFilm));
+  const auto played = play_ignoring();
+  ASSERT_EQ(played.exit, 0) << played.err;
+  EXPECT_EQ(file_text(path("film.mp4")), "a film");
+  install(ffmpeg_with("libx264", "exit 3\n"));
+  expect_complaint(play_ignoring(), 5, "film.mp4': ffmpeg failed: it ended with exit code 3; ");
 }
 
 // There is no run to play, which would be exit 3.

@@ -78,6 +78,20 @@ TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
   expect_same_bytes(run_of("one"), run_of("two"));
 }
 
+// The launcher would wait for ends that nobody tells it.
+TEST_F(RankRuns, EndWhereSigchldWasIgnored) {
+  const auto ignoring = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"timeout", "--signal=KILL", "120", "env", "--ignore-signal=CHLD"};
+    const auto two = command("two", more);
+    words.insert(words.end(), two.begin(), two.end());
+    return run(words);
+  };
+  const auto trained = ignoring({"--ranks", "2", "train.epochs=1"});
+  EXPECT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_THAT(trained.out, HasSubstr("1 epochs in"));
+  expect_complaint(ignoring({"--ranks", "2", "train.epochs=1"}), 2, run_of("two"));  // there is a run
+}
+
 TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
   expect_complaint(run_debias(training("run", {"--ranks", "0"})), 2, "--ranks 0: give 1 or more");
   expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 samples of a batch");

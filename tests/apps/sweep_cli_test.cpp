@@ -149,6 +149,15 @@ TEST_F(SweepCommand, GoesOnAfterARunThatFailsAndTriesItAgain) {
   EXPECT_EQ(json::parse(again.out)["runs"][0]["state"], "failed");
 }
 
+TEST_F(SweepCommand, KnowsHowRunsEndedWhereSigchldWasIgnored) {
+  std::vector<std::string> command = {"env", "--ignore-signal=CHLD", debias_binary()};
+  const auto sweep = words(file("base: small.yaml\nvariants: {bad: {optimizer.learning_rate: 1e30}, good: {}}\n"));
+  command.insert(command.end(), sweep.begin(), sweep.end());
+  const ProcessResult result = run(command);
+  EXPECT_THAT(result.err, HasSubstr("sweep: 1 of 2 runs failed: bad/seed-1 (exit 4): "));
+  EXPECT_EQ(states(folder_ / "out")[1]["state"], "finished");
+}
+
 TEST_F(SweepCommand, ShardsAreTheWholeAndEachRunOnce) {
   const std::string sweep = file("base: small.yaml\nseeds: [1, 2, 3, 4, 5]\n");
   std::multiset<std::string> commands;

@@ -22,6 +22,11 @@ TEST(Printable, IsOneShortAsciiLineWhateverItIsGiven) {
   }
 }
 
+TEST(FirstLine, EndsBeforeTheEndOfALine) {
+  for (const char* text : {"", "\n", "\nbehind"}) EXPECT_EQ(first_line(text), "");
+  for (const char* text : {"one", "one\n", "one\ntwo\n\nthree"}) EXPECT_EQ(first_line(text), "one");
+}
+
 TEST(WithoutControlCharacters, KeepsTextAndShowsWhatSteersATerminalAsBytes) {
   for (const char* kept : {"", "a b.png", "gr\xc3\xbc\xc3\x9f", "\xe6\x97\xa5", "\xf0\x9f\x90\x88", "\xc2\xa0"})
     EXPECT_EQ(without_control_characters(kept), kept);

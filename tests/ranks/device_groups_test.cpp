@@ -4,12 +4,15 @@
 
 #include <gmock/gmock.h>
 
+#include <latch>
+
 #include "tests/ranks/device_doubles.h"
 #include "tests/ranks/threads.h"
 
 namespace debias {
 namespace device_groups_test {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -174,6 +177,7 @@ TEST(DeviceGroups, OfNcclAreRefusedWithoutTheirLibrary) {
     FAIL() << "there is a library beside the test";
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
+    EXPECT_THAT(error.what(), EndsWith("); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)"));
   }
 }
 
@@ -218,6 +222,46 @@ TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
   for (const int64_t rank : {0, 1}) EXPECT_THAT(texts[rank], HasSubstr("gathering ended: rank 2 of 3 does not answer any more")) << rank;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));  // before the 60 s of a step are over
   EXPECT_EQ(*device->aborts, 9);                                                  // three groups a rank
+}
+
+// As of a process that is stopped: rank 2 gives no beats any more, and its connections take what is sent to it. Its silence is noticed after
+// some nine seconds; if it were taken for gone, it would be named two seconds later.
+TEST(DeviceGroups, WaitForASilentRankThatIsNotCutOffUntilTheStepsTimeIsOver) {
+  constexpr std::chrono::seconds kStep{14};
+  const auto meeting = meeting_of_threads();
+  std::vector<std::string> texts(3);
+  std::vector<std::chrono::duration<double>> waited(3);
+  std::latch all_ended(3);
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      Rendezvous rendezvous = thread_rendezvous(meeting);
+      rendezvous.devices = std::make_shared<DeviceWithoutData>(Answer::kNever);
+      rendezvous.step = kStep;
+      RankLinks links({.rank = rank, .size = 3}, rendezvous);
+      if (rank == 2) {
+        links.beats.reset();
+        return all_ended.arrive_and_wait();
+      }
+      links.connect_devices(kNowhere);
+      links.device_type = kNowhere.type();
+      const auto begin = std::chrono::steady_clock::now();
+      try {
+        at::Tensor all, own;
+        links.exchange(Ranks::Channel::kRows, "gathering", kNowhere, 0,
+                       [&](c10d::Backend& group) { return group._allgather_base(all, own); });
+      } catch (const RankLost& lost) {
+        texts[rank] = lost.what();
+      }
+      waited[rank] = std::chrono::steady_clock::now() - begin;
+      all_ended.arrive_and_wait();
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const int64_t rank : {0, 1}) {
+    EXPECT_THAT(texts[rank], HasSubstr("gathering ended: rank 2 of 3 does not answer any more (killed, stopped or cut off)")) << rank;
+    EXPECT_GE(waited[rank], kStep) << rank;
+  }
 }
 
 TEST(DeviceGroups, AreLeftAsSoonAsAnotherRankFails) {

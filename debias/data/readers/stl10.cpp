@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
 #include "debias/data/subset.h"
@@ -26,19 +27,11 @@ constexpr int64_t kClasses = 10;
 // One file of images, read record by record from any thread.
 class RecordFile {
  public:
-  explicit RecordFile(std::string path) : path_(std::move(path)) {
-    descriptor_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: a pipe must not hang
-    if (descriptor_ < 0) throw FileError(path_, fmt::format("cannot be opened: {}", std::strerror(errno)));
-    try {
-      count_ = counted();
-    } catch (...) {
-      close(descriptor_);
-      throw;
-    }
+  explicit RecordFile(std::string path)
+      : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // O_NONBLOCK: a pipe must not hang
+    if (file_.value() < 0) throw FileError(path_, fmt::format("cannot be opened: {}", std::strerror(errno)));
+    count_ = counted();
   }
-  ~RecordFile() { close(descriptor_); }
-  RecordFile(const RecordFile&) = delete;
-  RecordFile& operator=(const RecordFile&) = delete;
 
   int64_t count() const { return count_; }
   std::string name() const { return fs::path(path_).filename().string(); }
@@ -47,7 +40,7 @@ class RecordFile {
     std::vector<uint8_t> bytes(static_cast<size_t>(kRecord));
     int64_t filled = 0;
     while (filled < kRecord) {
-      const ssize_t got = pread(descriptor_, bytes.data() + filled, static_cast<size_t>(kRecord - filled), record * kRecord + filled);
+      const ssize_t got = pread(file_.value(), bytes.data() + filled, static_cast<size_t>(kRecord - filled), record * kRecord + filled);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
       if (got == 0) throw FileError(path_, fmt::format("ends within record {}, though it held {} when it was opened", record, count_));
@@ -59,7 +52,7 @@ class RecordFile {
  private:
   int64_t counted() const {
     struct stat status {};
-    if (fstat(descriptor_, &status) != 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (fstat(file_.value(), &status) != 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
     if (!S_ISREG(status.st_mode)) throw FileError(path_, "is not a regular file");
     if (status.st_size == 0) throw FileError(path_, "is empty");
     if (status.st_size % kRecord != 0) {
@@ -69,7 +62,7 @@ class RecordFile {
   }
 
   std::string path_;
-  int descriptor_ = -1;
+  Descriptor file_;
   int64_t count_ = 0;
 };
 

@@ -1,0 +1,45 @@
+#include "debias/core/descriptor.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+namespace debias {
+namespace descriptor_test {
+
+int open_null() { return open("/dev/null", O_RDONLY | O_CLOEXEC); }
+bool is_open(int descriptor) { return fcntl(descriptor, F_GETFD) >= 0; }
+
+TEST(Descriptor, IsClosedWithItsScope) {
+  int number = -1;
+  {
+    const Descriptor file(open_null());
+    number = file.value();
+    EXPECT_TRUE(is_open(number));
+  }
+  EXPECT_FALSE(is_open(number));
+}
+
+TEST(Descriptor, IsClosedOnce) {
+  std::optional<Descriptor> file(open_null());
+  const int number = file->value();
+  file->shut();
+  EXPECT_EQ(file->value(), -1);
+  const Descriptor next(open_null());
+  ASSERT_EQ(next.value(), number);  // the lowest that is free
+  file->shut();
+  file.reset();
+  EXPECT_TRUE(is_open(number));
+}
+
+TEST(Descriptor, OfWhatCouldNotBeOpenedIsNothingToClose) {
+  const int failed = open("/dev/null/none", O_RDONLY | O_CLOEXEC);
+  ASSERT_LT(failed, 0);
+  Descriptor none(failed);
+  none.shut();
+  EXPECT_LT(none.value(), 0);
+}
+
+}  // namespace descriptor_test
+}  // namespace debias
