@@ -25,7 +25,11 @@ def main():
     sweep = pathlib.Path(words[0])
     for run in json.loads((sweep / "sweep.json").read_text(encoding="utf-8"))["runs"]:
         if run["state"] == "finished":
-            for epoch in kept_epochs(sweep / run["name"], curves):
+            epochs = kept_epochs(sweep / run["name"], curves)
+            if not epochs:
+                print(f"{run['name']}: no epoch {'was judged' if curves else 'has metrics'}", file=sys.stderr)
+                return 1
+            for epoch in epochs:
                 print(json.dumps({"run": run["name"], **epoch}))
     return 0
 

@@ -12,6 +12,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/data/data_roots.h"
 #include "debias/report/compared_runs.h"
 #include "debias/report/judged_texts.h"
 #include "debias/report/run_report.h"
@@ -30,11 +31,13 @@ struct ReportArguments {
   bool text = false, json = false;
 };
 
-std::vector<std::string> data_roots(const std::vector<RunRecord>& runs) {
+std::vector<std::string> roots_of_all(const std::vector<RunRecord>& runs) {
   std::vector<std::string> roots;
   for (const auto& run : runs) {
-    for (const auto& [key, value] : flattened(run.config)) {
-      if (key.starts_with("data.") && key.ends_with(".root") && !value.empty()) roots.push_back(value);
+    const Config* data = run.config.find("data");
+    if (data == nullptr) continue;
+    for (const auto& [split, section] : data->entries()) {
+      for (auto& root : roots_of(section)) roots.push_back(std::move(root));
     }
   }
   return roots;
@@ -68,7 +71,7 @@ std::vector<SeedTable> tables_of(const std::vector<std::string>& paths) {
 }
 
 void write_page(const std::string& path, const std::vector<RunRecord>& runs, const std::vector<SeedTable>& tables) {
-  refuse_inside_data(path, data_roots(runs));
+  refuse_inside_data(path, roots_of_all(runs));
   const std::string page = run_report_html(runs, DEBIAS_VERSION, tables);
   write_file_atomically(path, page);
   if (page.size() <= kLargePage) return;

@@ -48,8 +48,9 @@ void parse_epoch(const std::string& name, SeedTableOptions& options) {
     throw usage_error(
         "table: the best epoch by test images is no fair choice; train with evaluate.select: valid.METRIC and write --epoch selected");
   }
+  const std::vector<std::string> known = {"last", "selected"};
   throw usage_error("table: --epoch '{}': give last, selected or the number of an epoch, from 1{}", name,
-                    suggestion(name, {"last", "selected"}));
+                    nearest_name(name, known).empty() ? "" : suggestion(name, known));
 }
 
 // What a condition may speak of: means by the rows' labels in a form that it can spell, and the orderings.
@@ -118,7 +119,7 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option("--epoch", arguments->epoch,
-                   "last, selected (chosen by evaluate.select on valid; where every run has one) or a number, from 1")
+                   "last, a number from 1, or selected: by evaluate.select on valid; without it selected where every run is, else last")
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");

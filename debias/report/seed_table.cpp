@@ -202,22 +202,26 @@ bool has_values(const std::vector<TableRow>& rows) {
   return std::ranges::any_of(rows, [](const TableRow& row) { return !row.values.empty(); });
 }
 
-// Runs that have a number read so, and none read in the other way.
-int64_t runs_read_alone(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& reading,
-                        const Reading& other) {
-  const auto has = [&](const RunRecord* run, const Reading& how) {
-    return std::ranges::any_of(metrics, [&](const auto& metric) { return !std::isnan(value_at(*run, metric, how)); });
-  };
-  return std::ranges::count_if(runs_in(compared), [&](const RunRecord* run) { return has(run, reading) && !has(run, other); });
+bool has_judgement(const RunRecord& run, const std::vector<std::string>& metrics, const Reading& reading) {
+  return std::ranges::any_of(metrics, [&](const auto& metric) { return record_at(run, metric, reading) != nullptr; });
 }
 
-// The whole protocol's numbers, or those of --cheap where more runs have these. What that leaves out is said.
+// The whole protocol's numbers, or those of --cheap where more runs have these alone. What that leaves out is said.
 std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, const Reading& whole,
                                         std::vector<std::string>& notes) {
   const Reading cheap = {whole.epoch, whole.number, true};
-  const int64_t of_whole = runs_read_alone(compared, metrics, whole, cheap), of_cheap = runs_read_alone(compared, metrics, cheap, whole);
+  int64_t of_whole = 0, of_cheap = 0, of_both = 0;
+  for (const RunRecord* run : runs_in(compared)) {
+    const bool has_whole = has_judgement(*run, metrics, whole), has_cheap = has_judgement(*run, metrics, cheap);
+    of_whole += has_whole && !has_cheap;
+    of_cheap += has_cheap && !has_whole;
+    of_both += has_cheap && has_whole;
+  }
   const bool takes_cheap = of_cheap > of_whole;
-  if (takes_cheap) notes.push_back("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds");
+  if (takes_cheap) {
+    notes.push_back(fmt::format("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds{}",
+                                of_both > 0 ? fmt::format("; {} of the runs have the whole protocol's numbers, too", of_both) : ""));
+  }
   if (const int64_t left_out = std::min(of_whole, of_cheap); left_out > 0) {
     notes.push_back(fmt::format("{} runs were judged {} alone and are left out: their numbers do not compare with the others'", left_out,
                                 takes_cheap ? "by the whole protocol" : "with --cheap"));
@@ -317,16 +321,41 @@ std::string epoch_words(const ComparedRuns& compared, const Reading& reading) {
   return words;
 }
 
-[[noreturn]] void refuse_empty_table(const ComparedRuns& compared, const SeedTable& table, const std::string& metric, bool of_one_epoch) {
+// Of all epochs at which a run has one of the metrics; "" where there is none.
+std::string epochs_with(const ComparedRuns& compared, const std::vector<std::string>& metrics) {
   std::set<double> epochs;
   for (const RunRecord* run : runs_in(compared)) {
-    const auto curve = run->history.by_epoch.find(metric);
-    if (curve != run->history.by_epoch.end()) epochs.insert(curve->second.x.begin(), curve->second.x.end());
+    for (const auto& metric : metrics) {
+      if (const auto curve = run->history.by_epoch.find(metric); curve != run->history.by_epoch.end()) {
+        for (size_t i = 0; i < curve->second.x.size(); ++i) {
+          if (!std::isnan(curve->second.y[i])) epochs.insert(curve->second.x[i]);
+        }
+      }
+      for (const auto& record : run->evaluations) {
+        const bool own = is_own(record, {.cheap = false}) || is_own(record, {.cheap = true});
+        if (own && record.metric(metric) != nullptr) epochs.insert(static_cast<double>(record.epoch));
+      }
+    }
   }
-  if (of_one_epoch && !epochs.empty()) {
-    throw usage_error("table: no run has '{}' at {}; it was measured after {}", metric, table.epoch, fmt::join(epochs, ", "));
-  }
-  throw usage_error("table: no run has '{}' at its {}{}", table.metric, table.epoch, suggestion(metric, names_of_all(compared)));
+  constexpr size_t kShown = 10;
+  if (epochs.size() <= kShown) return fmt::format("{}", fmt::join(epochs, ", "));
+  return fmt::format("{} of them, {} to {}", epochs.size(), *epochs.begin(), *epochs.rbegin());
+}
+
+[[noreturn]] void refuse_empty_table(const ComparedRuns& compared, const SeedTable& table, const std::vector<std::string>& metrics,
+                                     TableEpoch asked) {
+  const std::string where = (asked == TableEpoch::kNumber ? "" : "its ") + table.epoch, epochs = epochs_with(compared, metrics);
+  if (!epochs.empty()) throw usage_error("table: no run has '{}' at {}; epochs that have it: {}", table.metric, where, epochs);
+  throw usage_error("table: no run has '{}' at {}{}", table.metric, where, suggestion(metrics.front(), names_of_all(compared)));
+}
+
+// Runs of the epoch that was asked for by its number which were not measured then.
+void note_missing_values(const ComparedRuns& compared, SeedTable& table) {
+  size_t runs = 0, values = 0;
+  for (const auto& row : compared.rows) runs += row.runs.size();
+  for (const auto& row : table.rows) values += row.values.size();
+  if (values < runs)
+    table.notes.push_back(fmt::format("{} of {} runs have no number at {} and are left out", runs - values, runs, table.epoch));
 }
 
 nlohmann::ordered_json json_number(double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
@@ -377,8 +406,9 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   table.notes = compared.notes;
   table.rows = rows_judged_alike(compared, metrics, reading, table.notes);
   if (!has_values(table.rows) && !names_of_all(compared).empty()) {
-    refuse_empty_table(compared, table, metrics.front(), reading.epoch == TableEpoch::kNumber);
+    refuse_empty_table(compared, table, metrics, reading.epoch);
   }
+  if (reading.epoch == TableEpoch::kNumber) note_missing_values(compared, table);
   table.differences = differences_of(table.rows, options.against, *compared.titles);
   table.ordering = ordering_of(table.rows, *compared.titles);
   for (size_t i = 0; i < table.rows.size(); ++i) {

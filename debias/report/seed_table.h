@@ -78,8 +78,8 @@ struct SeedTable {
   std::vector<std::string> notes;
 };
 
-// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data or judged on different texts, `against` is
-// no row.
+// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data or judged on
+// different texts, `against` is no row.
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
 
 // interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",

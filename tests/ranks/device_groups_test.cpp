@@ -224,8 +224,8 @@ TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
   EXPECT_EQ(*device->aborts, 9);                                                  // three groups a rank
 }
 
-// As of a process that is stopped: rank 2 gives no beats any more, and its connections take what is sent to it. Its silence is noticed after
-// some nine seconds; if it were taken for gone, it would be named two seconds later.
+// As of a process that is stopped: rank 2 gives no beats any more, and its connections take what is sent to it. Its silence is noticed
+// after some nine seconds; if it were taken for gone, it would be named two seconds later.
 TEST(DeviceGroups, WaitForASilentRankThatIsNotCutOffUntilTheStepsTimeIsOver) {
   constexpr std::chrono::seconds kStep{14};
   const auto meeting = meeting_of_threads();

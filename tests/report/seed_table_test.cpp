@@ -105,6 +105,11 @@ class SeedTables : public testing::Test {
       add({.variant = "b", .size = "", .seed = std::to_string(seed), .accuracy = 0.51 + 0.11 * seed, .published = 0.8});
     }
   }
+  // After the last epoch; `kind` is of the file's name.
+  void judge_sentences(const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
+    write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
+               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
+  }
 
   TemporaryFolder folder_;
   SweepPlan plan_;
@@ -200,7 +205,23 @@ TEST_F(SeedTables, TakeAnEpochByItsNumber) {
   EXPECT_EQ(found.epoch, "epoch 1");
   EXPECT_DOUBLE_EQ(found.rows[0].values[0], 0.6);
   first.epoch_number = 3;
-  EXPECT_THAT(refusal(first), HasSubstr("no run has 'test.acc1' at epoch 3; it was measured after 1, 2"));
+  EXPECT_THAT(refusal(first), HasSubstr("no run has 'test.acc1' at epoch 3; epochs that have it: 1, 2"));
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.7});
+  std::filesystem::remove(output() + "/sweep.json");
+  write_text(output() + "/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":1,\"train_loss\":1}\n{\"epoch\":2,\"test.acc1\":0.7}\n");
+  first.epoch_number = 1;
+  const SeedTable partly = table(first);
+  EXPECT_TRUE(partly.rows[1].values.empty());
+  EXPECT_THAT(partly.notes, ElementsAre("1 of 2 runs have no number at epoch 1 and are left out"));
+}
+
+TEST_F(SeedTables, NameTheEpochsThatWereJudgedAfterwards) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
+  judge_sentences(plan_.runs[0], "", R"({"mode": "full", "untrained": false})", 0.7);
+  SeedTableOptions of_first = of_metrics({"mr_acc", "test.knn_acc1"});
+  of_first.epoch = TableEpoch::kNumber;
+  of_first.epoch_number = 1;
+  EXPECT_THAT(refusal(of_first), HasSubstr("no run has 'mr_acc, test.knn_acc1' at epoch 1; epochs that have it: 2"));
 }
 
 TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
@@ -328,22 +349,18 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
 
 TEST_F(SeedTables, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
   two_settings();
-  const auto judge = [&](const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
-    write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
-               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
-  };
   const SeedTableOptions mr = of_metrics({"mr_acc"});
   for (const auto& run : plan_.runs) {
-    judge(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
-    judge(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
-    judge(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
+    judge_sentences(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
+    judge_sentences(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
+    judge_sentences(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
   }
   EXPECT_THAT(refusal(mr), HasSubstr("no run has 'mr_acc'"));
-  for (const auto& run : plan_.runs) judge(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
+  for (const auto& run : plan_.runs) judge_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
   const SeedTable cheap = table(mr);
   EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
   EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("judged with --cheap")));
-  const auto judge_whole = [&](const SweepRun& run) { judge(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
+  const auto judge_whole = [&](const SweepRun& run) { judge_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
   const auto forget_cheap = [&](const SweepRun& run) {
     std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
   };

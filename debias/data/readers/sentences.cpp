@@ -17,7 +17,7 @@ Vocabulary vocabulary_of(const SentencesOptions& options) {
 }
 
 SentenceStore store_of(const SentencesOptions& options, const std::vector<TextFile>& files, const Vocabulary& vocabulary) {
-  refuse_inside_data(options.cache(), text_folders(options.root()), "cache");
+  if (!options.cache().empty()) refuse_inside_data(options.cache(), text_folders(options.root()), "cache");
   return SentenceStore::make({files, options, options.max_tokens()}, vocabulary, options.cache());
 }
 
