@@ -13,7 +13,7 @@ import sys
 def kept_epochs(run, curves):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     epochs = [line for line in lines if "step" not in line]
-    return [line for line in epochs if any(name.startswith("test.") for name in line)] if curves else epochs[-1:]
+    return [line for line in epochs if any(name.startswith(("valid.", "test.")) for name in line)] if curves else epochs[-1:]
 
 
 def main():
@@ -23,14 +23,17 @@ def main():
         print("usage: scripts/keep_results.py [--curves] SWEEP, the output folder of a debias sweep", file=sys.stderr)
         return 2
     sweep = pathlib.Path(words[0])
+    lines = []
     for run in json.loads((sweep / "sweep.json").read_text(encoding="utf-8"))["runs"]:
         if run["state"] == "finished":
             epochs = kept_epochs(sweep / run["name"], curves)
             if not epochs:
-                print(f"{run['name']}: no epoch {'was judged' if curves else 'has metrics'}", file=sys.stderr)
+                hint = "was judged; leave --curves out, or train with `evaluate`" if curves else "has metrics; train it again with --overwrite"
+                print(f"{run['name']}: no epoch {hint}", file=sys.stderr)
                 return 1
-            for epoch in epochs:
-                print(json.dumps({"run": run["name"], **epoch}))
+            lines += [json.dumps({"run": run["name"], **epoch}) for epoch in epochs]
+    for line in lines:
+        print(line)
     return 0
 
 

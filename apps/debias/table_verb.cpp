@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +7,7 @@
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
+#include "debias/core/config.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/evaluate/condition.h"
@@ -33,17 +33,11 @@ TableFormat parse_format(const std::string& name) {
   throw usage_error("table: unknown format '{}'{}", name, suggestion(name, known));
 }
 
-void parse_epoch(const std::string& name, SeedTableOptions& options) {
-  if (name.empty()) return;
-  if (name == "last" || name == "selected") {
-    options.epoch = name == "last" ? TableEpoch::kLast : TableEpoch::kSelected;
-    return;
-  }
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), options.epoch_number);
-  if (error == std::errc() && end == name.data() + name.size() && options.epoch_number > 0) {
-    options.epoch = TableEpoch::kNumber;
-    return;
-  }
+EpochChoice parse_epoch(const std::string& name) {
+  if (name.empty()) return {TableEpoch::kAuto};
+  if (name == "last") return {TableEpoch::kLast};
+  if (name == "selected") return {TableEpoch::kSelected};
+  if (int64_t number = 0; parse_integer(name, &number) && number > 0) return {TableEpoch::kNumber, number};
   if (name == "best") {
     throw usage_error(
         "table: the best epoch by test images is no fair choice; train with evaluate.select: valid.METRIC and write --epoch selected");
@@ -95,8 +89,7 @@ void check_table(const SeedTable& table, const std::vector<Condition>& condition
 int run_table(const TableArguments& arguments) {
   const TableFormat format = parse_format(arguments.format);
   if (arguments.json && format != TableFormat::kText) throw usage_error("table: --json and --format exclude each other; give one");
-  SeedTableOptions options{arguments.metrics, arguments.against};
-  parse_epoch(arguments.epoch, options);
+  const SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
   std::vector<Condition> conditions;
   for (const auto& text : arguments.fail_if) conditions.push_back(parse_condition(text));
   const SeedTable table = seed_table(read_compared_runs(with_named_recipes(arguments.paths), {DEBIAS_VERSION, metric_titles()}), options);

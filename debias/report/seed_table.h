@@ -17,21 +17,14 @@
 
 #include "debias/report/compared_runs.h"
 #include "debias/report/seed_interval.h"
+#include "debias/report/table_reading.h"
 
 namespace debias {
-
-enum class TableEpoch {
-  kAuto,  // kSelected where every run has a `select`, else kLast
-  kLast,
-  kSelected,
-  kNumber  // epoch_number of every run
-};
 
 struct SeedTableOptions {
   std::vector<std::string> metrics;  // the first of them that a row has; empty: what the sweep names, or what the runs expect
   std::string against;               // label of the row that others of its task are compared with; empty: the first of each grid point
-  TableEpoch epoch = TableEpoch::kAuto;
-  int64_t epoch_number = 0;  // of kNumber, from 1
+  EpochChoice epoch;
 };
 
 struct Published {

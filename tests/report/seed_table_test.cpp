@@ -6,13 +6,12 @@
 
 #include <cmath>
 
-#include "debias/core/error.h"
 #include "debias/report/grid_figures.h"
 #include "debias/report/run_report.h"
 #include "debias/report/seed_table_text.h"
-#include "debias/sweep/sweep_record.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
+#include "tests/report/seed_table_fixture.h"
 #include "tests/report/well_formed.h"
 
 namespace debias {
@@ -21,99 +20,6 @@ namespace seed_table_test {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-struct FixtureRun {
-  std::string variant, size, seed;
-  double accuracy = 0;
-  double published = NAN;
-  std::string test = "{name: glyphs, root: \"\", correlation: 0.1, split: test}";
-  std::string more = {};   // lines of the recipe
-  std::string batch = {};  // train.batch_size
-  int64_t epochs_done = 2;
-};
-
-SeedTableOptions against(const std::string& setting) {
-  SeedTableOptions options;
-  options.against = setting;
-  return options;
-}
-
-SeedTableOptions at_epoch(TableEpoch epoch) {
-  SeedTableOptions options;
-  options.epoch = epoch;
-  return options;
-}
-
-SeedTableOptions of_metrics(const std::vector<std::string>& metrics) {
-  SeedTableOptions options;
-  options.metrics = metrics;
-  return options;
-}
-
-class SeedTables : public testing::Test {
- protected:
-  // A run of two epochs whose accuracy in the first is 0.1 higher.
-  void add(const FixtureRun& run) {
-    const SweepPoint point{run.variant,
-                           run.size.empty() ? decltype(SweepPoint::grid){} : decltype(SweepPoint::grid){{"train.batch_size", run.size}}};
-    if (plan_.points.empty() || plan_.points.back() != point) plan_.points.push_back(point);
-    plan_.runs.push_back({point, run.seed, {}});
-    const std::string folder = output() + "/" + plan_.runs.back().name();
-    const std::string expected =
-        std::isnan(run.published)
-            ? ""
-            : fmt::format("expected: [{{metric: test.acc1, value: {}, spread: 0.01, source: \"Table 3\"}}]\n", run.published);
-    write_text(folder + "/config.yaml",
-               fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2{}}}\n{}{}",
-                           run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant,
-                           run.batch.empty() ? "" : ", batch_size: " + run.batch, run.more, expected));
-    std::string lines;
-    for (int64_t epoch = 1; epoch <= run.epochs_done; ++epoch) {
-      const double accuracy = run.accuracy + (epoch == 1 ? 0.1 : 0);
-      lines += fmt::format(R"({{"epoch":{},"train_loss":1,"valid.acc1":{},"test.acc1":{}}})", epoch, 1.0 / static_cast<double>(epoch),
-                           accuracy) +
-               "\n";
-    }
-    write_text(folder + "/metrics.jsonl", lines);
-    write_text(folder + "/train.log",
-               fmt::format("2026-01-01 00:00:00 epoch 1: {}.0 s, 400 images/s, waited 0.10 s for views\n", 60 * plan_.runs.size()));
-  }
-  std::string output() const { return folder_ / "sweep"; }
-  ComparedRuns compared() {
-    plan_.file = "sweep.yaml";
-    plan_.output = output();
-    plan_.metric = "test.acc1";
-    std::filesystem::create_directories(folder_ / "sweep");
-    if (!has_sweep_record(output())) open_sweep_record(plan_);
-    return read_compared_runs({output()}, reading_program());
-  }
-  SeedTable table(const SeedTableOptions& options = {}) { return seed_table(compared(), options); }
-  std::string refusal(const SeedTableOptions& options = {}) {
-    try {
-      table(options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
-  }
-  // Two settings of three seeds, b above a by 0.02, 0.03 and 0.04, published the other way round.
-  void two_settings() {
-    for (int seed = 1; seed <= 3; ++seed)
-      add({.variant = "a", .size = "", .seed = std::to_string(seed), .accuracy = 0.5 + 0.1 * seed, .published = 0.9});
-    for (int seed = 1; seed <= 3; ++seed) {
-      add({.variant = "b", .size = "", .seed = std::to_string(seed), .accuracy = 0.51 + 0.11 * seed, .published = 0.8});
-    }
-  }
-  // After the last epoch; `kind` is of the file's name.
-  void judge_sentences(const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {
-    write_text(fmt::format("{}/{}/evaluation/sentences{}.json", output(), run.name(), kind),
-               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": {}}}, "options": {}, "epoch": 2}})", accuracy, options));
-  }
-
-  TemporaryFolder folder_;
-  SweepPlan plan_;
-};
 
 TEST_F(SeedTables, HaveTheMeanAndStudentsIntervalOfEachSetting) {
   two_settings();
@@ -197,33 +103,6 @@ TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
   EXPECT_THAT(labels, ElementsAre(first + ": a", first + ": b", "other: a", "other: b"));
 }
 
-TEST_F(SeedTables, TakeAnEpochByItsNumber) {
-  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
-  SeedTableOptions first = at_epoch(TableEpoch::kNumber);
-  first.epoch_number = 1;
-  const SeedTable found = table(first);
-  EXPECT_EQ(found.epoch, "epoch 1");
-  EXPECT_DOUBLE_EQ(found.rows[0].values[0], 0.6);
-  first.epoch_number = 3;
-  EXPECT_THAT(refusal(first), HasSubstr("no run has 'test.acc1' at epoch 3; epochs that have it: 1, 2"));
-  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.7});
-  std::filesystem::remove(output() + "/sweep.json");
-  write_text(output() + "/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":1,\"train_loss\":1}\n{\"epoch\":2,\"test.acc1\":0.7}\n");
-  first.epoch_number = 1;
-  const SeedTable partly = table(first);
-  EXPECT_TRUE(partly.rows[1].values.empty());
-  EXPECT_THAT(partly.notes, ElementsAre("1 of 2 runs have no number at epoch 1 and are left out"));
-}
-
-TEST_F(SeedTables, NameTheEpochsThatWereJudgedAfterwards) {
-  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
-  judge_sentences(plan_.runs[0], "", R"({"mode": "full", "untrained": false})", 0.7);
-  SeedTableOptions of_first = of_metrics({"mr_acc", "test.knn_acc1"});
-  of_first.epoch = TableEpoch::kNumber;
-  of_first.epoch_number = 1;
-  EXPECT_THAT(refusal(of_first), HasSubstr("no run has 'mr_acc, test.knn_acc1' at epoch 1; epochs that have it: 2"));
-}
-
 TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
   for (const char* variant : {"a", "b"}) {
     for (const char* size : {"16", "32"})
@@ -235,18 +114,6 @@ TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
   EXPECT_TRUE(found.ordering.empty());  // published as equal where they are compared
   EXPECT_EQ(table(against("a, batch_size 32")).differences.size(), 3u);
   EXPECT_THAT(refusal(against("a, batch_size 33")), HasSubstr("no such row; did you mean 'a, batch_size 32'?"));
-}
-
-TEST_F(SeedTables, TakeTheEpochThatHeldOutImagesChoseAndSaySo) {
-  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .more = "evaluate: {select: valid.acc1}\n"});
-  const SeedTable chosen = table();
-  EXPECT_EQ(chosen.epoch, "epoch chosen by valid.acc1");
-  EXPECT_DOUBLE_EQ(chosen.rows[0].values[0], 0.6);  // the first epoch has the highest valid.acc1
-  EXPECT_DOUBLE_EQ(table(at_epoch(TableEpoch::kLast)).rows[0].values[0], 0.5);
-  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5});
-  std::filesystem::remove(output() + "/sweep.json");
-  EXPECT_EQ(table().epoch, "last epoch");
-  EXPECT_THAT(refusal(at_epoch(TableEpoch::kSelected)), HasSubstr("has no `evaluate.select` on valid"));
 }
 
 TEST_F(SeedTables, RefuseRunsOfDifferentData) {
@@ -263,20 +130,6 @@ TEST_F(SeedTables, RefuseNeighboursThatWereSoughtInBatchesOfDifferentSizes) {
               AllOf(HasSubstr("test.neighbour_acc is sought in batches of different sizes: train.batch_size is 50 in"),
                     HasSubstr("and 400 in"), Not(HasSubstr("\n"))));
   EXPECT_EQ(table().rows.size(), 2u);  // accuracies are of no batch
-}
-
-TEST_F(SeedTables, LeaveUnfinishedRunsOutAndSaySo) {
-  two_settings();
-  add({.variant = "b", .size = "", .seed = "4", .accuracy = 0.9, .epochs_done = 1});
-  const SeedTable found = table();
-  EXPECT_EQ(found.rows[1].values.size(), 3u);
-  EXPECT_THAT(found.notes, ElementsAre("1 of 7 runs have not come to their end and are left out"));
-}
-
-TEST_F(SeedTables, OfAMetricThatNoRunHasNameTheNearest) {
-  two_settings();
-  EXPECT_THAT(refusal(of_metrics({"test.acc2"})), HasSubstr("no run has 'test.acc2' at its last epoch; did you mean 'test.acc1'?"));
-  EXPECT_EQ(table(of_metrics({"test.acc2", "test.acc1"})).rows[0].metric, "test.acc1");
 }
 
 TEST_F(SeedTables, OfRunsWithoutASweepTakeThoseOfOneRecipeAsARow) {
@@ -345,59 +198,6 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
   const std::string csv = seed_table_text(found, TableFormat::kCsv);
   EXPECT_THAT(csv, AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"),
                          HasSubstr(",0.248413771"), HasSubstr(",0.9,0.01,Table 3\n")));
-}
-
-TEST_F(SeedTables, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
-  two_settings();
-  const SeedTableOptions mr = of_metrics({"mr_acc"});
-  for (const auto& run : plan_.runs) {
-    judge_sentences(run, "-untrained", R"({"mode": "full", "untrained": true})", 0.1);
-    judge_sentences(run, "-with", R"({"mode": "full", "untrained": false, "with": ["other"]})", 0.2);
-    judge_sentences(run, "-expanded", R"({"mode": "full", "untrained": false, "expand": "glove.txt"})", 0.3);
-  }
-  EXPECT_THAT(refusal(mr), HasSubstr("no run has 'mr_acc'"));
-  for (const auto& run : plan_.runs) judge_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
-  const SeedTable cheap = table(mr);
-  EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
-  EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("judged with --cheap")));
-  const auto judge_whole = [&](const SweepRun& run) { judge_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
-  const auto forget_cheap = [&](const SweepRun& run) {
-    std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
-  };
-  for (size_t i = 0; i < 2; ++i) judge_whole(plan_.runs[i]);
-  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6, 0.6, 0.6));  // all have these
-  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("judged with --cheap")));
-  for (size_t i = 0; i < 2; ++i) forget_cheap(plan_.runs[i]);
-  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6));
-  EXPECT_THAT(table(mr).notes,
-              ElementsAre(HasSubstr("judged with --cheap"), HasSubstr("2 runs were judged by the whole protocol alone and are left out")));
-  judge_whole(plan_.runs[2]);
-  forget_cheap(plan_.runs[2]);  // three of either kind
-  EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.7, 0.7, 0.7));
-  EXPECT_TRUE(table(mr).rows[1].values.empty());
-  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("3 runs were judged with --cheap alone and are left out")));
-  for (const auto& run : plan_.runs) judge_whole(run);
-  EXPECT_THAT(table(mr).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
-  EXPECT_TRUE(table(mr).notes.empty());
-}
-
-TEST_F(SeedTables, OfSentenceTasksRefuseRunsThatWereJudgedOnDifferentTexts) {
-  two_settings();
-  const auto judge = [&](const SweepRun& run, const std::string& digests) {
-    write_text(fmt::format("{}/{}/evaluation/sentences.json", output(), run.name()),
-               fmt::format(R"({{"protocol": "sentences", "metrics": {{"mr_acc": 0.7, "cr_acc": 0.8}}, "epoch": 2, )"
-                           R"("options": {{"mode": "full", "untrained": false{}}}}})",
-                           digests));
-  };
-  for (const auto& run : plan_.runs) judge(run, R"(, "digest": {"mr": "aaaa", "cr": "cccc"})");
-  EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
-  judge(plan_.runs.back(), R"(, "digest": {"mr": "bbbb", "cr": "cccc"})");
-  EXPECT_THAT(
-      refusal(of_metrics({"mr_acc"})),
-      AllOf(HasSubstr("table: runs judged on different texts: those of 'mr' have the digest aaaa in '"), HasSubstr("and bbbb in '")));
-  EXPECT_THAT(table(of_metrics({"cr_acc"})).rows[1].values, ElementsAre(0.8, 0.8, 0.8));
-  judge(plan_.runs.back(), "");  // of an older version
-  EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
 }
 
 TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {

@@ -55,6 +55,12 @@ TEST_F(TableCommand, PrintsRowsAndDifferences) {
   EXPECT_EQ(out["differences"][0]["n"], 3);
 }
 
+TEST_F(TableCommand, TakesTheEpochOfAGivenNumber) {
+  const json out = json::parse(table({"--epoch", "2", "--json"}).out);
+  EXPECT_EQ(out["epoch"], "epoch 2");
+  EXPECT_NEAR(out["rows"][0]["mean"].get<double>(), 0.44, 1e-12);
+}
+
 TEST_F(TableCommand, ConditionsDecideTheExitCode) {
   EXPECT_EQ(table({"--fail-if", "mean.plain>0.9"}).exit, 0);
   EXPECT_EQ(table({"--fail-if", "low.debiased.over.plain<0"}).exit, 0);

@@ -1,0 +1,87 @@
+#include "debias/report/table_differences.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/report/metric_title.h"
+
+namespace debias {
+namespace {
+
+// Over the seeds that both rows have; of means of different seeds where these are too few to tell a spread.
+TableDifference difference_of(const std::vector<TableRow>& rows, size_t a, size_t b) {
+  std::vector<double> of_a, of_b;
+  for (size_t i = 0; i < rows[a].seeds.size(); ++i) {
+    const auto other = std::ranges::find(rows[b].seeds, rows[a].seeds[i]);
+    if (other == rows[b].seeds.end()) continue;
+    of_a.push_back(rows[a].values[i]);
+    of_b.push_back(rows[b].values[static_cast<size_t>(other - rows[b].seeds.begin())]);
+  }
+  const bool more_tell = std::min(rows[a].values.size(), rows[b].values.size()) > 1;
+  if (of_a.size() > 1 || (!of_a.empty() && !more_tell)) return {a, b, paired_difference(of_a, of_b), true};
+  return {a, b, welch_difference(rows[a].values, rows[b].values), false};
+}
+
+bool has_variants(const std::vector<TableRow>& rows) {
+  return std::ranges::any_of(rows, [&](const TableRow& row) { return row.variant != rows.front().variant; });
+}
+
+// Returns of different tasks say nothing of each other. A row without runs has none.
+bool share_a_task(const TableRow& a, const TableRow& b) { return a.task.empty() || b.task.empty() || a.task == b.task; }
+
+// Which rows are compared with each other: variants at one point of the grid; without variants, all of a task.
+bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
+  return share_a_task(rows[a], rows[b]) && (!has_variants(rows) || rows[a].grid == rows[b].grid);
+}
+
+// A paper's table may have a classifier's accuracy beside those of probes; a share is not compared with a loss.
+bool have_one_unit(const TableRow& a, const TableRow& b, const MetricTitles& titles) {
+  return a.metric == b.metric || titles.unit(a.metric) == titles.unit(b.metric);
+}
+
+OrderingVerdict verdict_of(const SeedInterval& interval) {
+  if (!(interval.half_width > 0)) return OrderingVerdict::kOpen;  // one seed, or seeds without any spread
+  if (interval.low() > 0) return OrderingVerdict::kHolds;
+  return interval.high() < 0 ? OrderingVerdict::kReversed : OrderingVerdict::kOpen;
+}
+
+}  // namespace
+
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles) {
+  std::vector<TableDifference> differences;
+  size_t chosen = rows.size();
+  if (!against.empty()) {
+    std::vector<std::string> labels;
+    for (const auto& row : rows) labels.push_back(row.label);
+    chosen = static_cast<size_t>(std::ranges::find(labels, against) - labels.begin());
+    if (chosen == rows.size()) throw usage_error("table: --against '{}': no such row{}", against, suggestion(against, labels));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    size_t reference = chosen;
+    for (size_t other = 0; reference == rows.size() && other <= i; ++other) {
+      if (are_compared(rows, other, i)) reference = other;
+    }
+    if (reference == i || rows[i].values.empty() || rows[reference].values.empty() || !share_a_task(rows[i], rows[reference])) continue;
+    if (!have_one_unit(rows[i], rows[reference], titles)) continue;
+    differences.push_back(difference_of(rows, i, reference));
+  }
+  return differences;
+}
+
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const MetricTitles& titles) {
+  std::vector<TableOrdering> ordering;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t j = i + 1; j < rows.size(); ++j) {
+      if (!rows[i].published || !rows[j].published || !have_one_unit(rows[i], rows[j], titles) || !are_compared(rows, i, j)) continue;
+      const double difference = rows[i].published->value - rows[j].published->value;
+      if (difference == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
+      const TableDifference ours = difference > 0 ? difference_of(rows, i, j) : difference_of(rows, j, i);
+      ordering.push_back({ours, std::fabs(difference), verdict_of(ours.interval)});
+    }
+  }
+  return ordering;
+}
+
+}  // namespace debias

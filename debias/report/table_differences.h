@@ -1,0 +1,18 @@
+// Rows of a table against each other: differences between settings, and whether the published orderings hold.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/report/seed_table.h"
+
+namespace debias {
+
+// Of each row to `against`, or where that is "" to the first row that it is compared with: variants at one point of the grid; without
+// variants all of a task. A usage error where no row has that label.
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles);
+
+// Of all pairs of rows that are compared and whose published numbers differ.
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const MetricTitles& titles);
+
+}  // namespace debias

@@ -1,0 +1,48 @@
+// Which of a run's numbers a table takes: of which epoch, and of sentence tasks by which of the two protocols.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debias/report/compared_runs.h"
+
+namespace debias {
+
+enum class TableEpoch {
+  kAuto,  // kSelected where every run has a `select`, else kLast
+  kLast,
+  kSelected,
+  kNumber  // one of every run, by its number
+};
+
+struct EpochChoice {
+  TableEpoch which = TableEpoch::kAuto;
+  int64_t number = 0;  // of kNumber, from 1
+};
+
+struct TableReading {
+  EpochChoice epoch = {TableEpoch::kLast};  // never kAuto
+  bool cheap = false;  // of sentence tasks those of --cheap, else of the whole protocol; one is never taken for the other
+};
+
+// kAuto is no more in it. A usage error where epochs that were chosen on held-out images are asked for and a run has none.
+EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked);
+std::string epoch_words(const ComparedRuns& compared, const TableReading& reading);
+
+// All runs of all rows.
+std::vector<const RunRecord*> runs_of_rows(const ComparedRuns& compared);
+
+// What `debias eval` has left of the epoch and has the metric; null where there is none.
+const EvaluationRecord* record_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
+
+// Of an epoch line, else of a record; NaN where neither has it.
+double value_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
+
+// Of all metrics that a run has at some epoch, in order.
+std::vector<std::string> measured_metrics(const ComparedRuns& compared);
+
+// Of all epochs at which a run has one of the metrics: "10, 20", "40 of them, 1 to 40"; "" where there is none.
+std::string epochs_with(const ComparedRuns& compared, const std::vector<std::string>& metrics);
+
+}  // namespace debias
