@@ -151,7 +151,10 @@ std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vecto
 
 int run_export(const DataArguments& arguments) {
   const Config section = section_of(arguments);
-  for (const std::string& out : {arguments.out, arguments.labels, arguments.bias}) refuse_inside_data(out, roots_of(section));
+  const std::vector<std::string> roots = roots_of(section);
+  refuse_inside_data(arguments.out, roots, "--out");
+  refuse_inside_data(arguments.labels, roots, "--labels");
+  refuse_inside_data(arguments.bias, roots, "--bias");
   refuse_overwriting("data export", {arguments.out, arguments.labels, arguments.bias}, files_named_in(section));
   const auto dataset = make_dataset(section);
   if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {

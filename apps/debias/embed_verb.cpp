@@ -14,6 +14,7 @@
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/evaluate/eval_views.h"
@@ -131,7 +132,8 @@ int run_embed(const EmbedArguments& arguments) {
   const Recipe recipe = read_recipe(run.recipe);
   const auto network = embedded_layer(run, layer);
   const Config section = arguments.bias_features ? training_section(run, data) : embedded_section(run, data);
-  for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots_of({.train = {}, .valid = {}, .test = section}));
+  const std::vector<std::string> roots = roots_of(section);
+  for (const auto& path : embedding_paths(arguments.out)) refuse_inside_data(path, roots);
   refuse_overwriting("embed", outputs_of(arguments, bias_path), inputs_of(run, section));
   const auto log = terminal_log();
   const auto progress = terminal_progress();

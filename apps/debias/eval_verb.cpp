@@ -149,7 +149,7 @@ int run_eval(const EvalArguments& arguments) {
   }
   const EvaluationFiles files(run.folder, named.name);
   if (!run.folder.empty()) {
-    refuse_inside_data(run.folder, roots_of(data));
+    refuse_run_inside_data(run.folder, roots_of(data));
     refuse_overwriting_data(files, asked, data);
   }
   const auto progress = terminal_progress();

@@ -59,13 +59,7 @@ JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
   return sections;
 }
 
-std::vector<std::string> roots_of(const JudgedData& data) {
-  std::vector<std::string> roots;
-  for (const Config* section : {&data.train, &data.valid, &data.test}) {
-    for (auto& root : roots_of(*section)) roots.push_back(std::move(root));
-  }
-  return roots;
-}
+std::vector<std::string> roots_of(const JudgedData& data) { return roots_of(std::vector<Config>{data.train, data.valid, data.test}); }
 
 std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
   std::shared_ptr<const Dataset> dataset = make_dataset(section);

@@ -4,7 +4,7 @@
 
 #include "apps/debias/evaluation_files.h"
 #include "debias/core/error.h"
-#include "debias/core/folder_walk.h"
+#include "debias/core/real_path.h"
 #include "debias/core/registry.h"
 #include "debias/data/readers/sentences.h"
 #include "debias/evaluate/neighbour_retrieval.h"

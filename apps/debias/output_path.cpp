@@ -1,26 +1,19 @@
 #include "apps/debias/output_path.h"
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
 #include "debias/core/error.h"
+#include "debias/core/real_path.h"
 
 namespace debias {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path without_links(const std::string& path) {
-  std::error_code failure;
-  const fs::path whole = fs::absolute(path, failure);
-  const fs::path real = fs::weakly_canonical(whole, failure);
-  return failure ? whole.lexically_normal() : real;
-}
-
 bool is_same(const std::string& a, const std::string& b) {
   std::error_code neither_exists;
-  return fs::equivalent(a, b, neither_exists) || without_links(a) == without_links(b);
+  return fs::equivalent(a, b, neither_exists) || real_path(a) == real_path(b);
 }
 
 void collect_files(const Config& node, std::vector<std::string>& files) {
@@ -59,10 +52,8 @@ void refuse_overwriting(const std::string& what, const std::vector<std::string>&
 }
 
 void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs) {
-  const fs::path emptied = without_links(folder);
   for (const auto& input : inputs) {
-    const fs::path read = without_links(input);
-    if (std::mismatch(emptied.begin(), emptied.end(), read.begin(), read.end()).first != emptied.end()) continue;
+    if (!lies_in(input, folder)) continue;
     throw usage_error("train: --overwrite starts '{}' again, and the recipe reads '{}' in it; choose another output", folder, input);
   }
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,7 @@
 #include "apps/debias/complaint.h"
 #include "apps/debias/rank_environment.h"
 #include "apps/debias/started_process.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
 
@@ -40,15 +42,21 @@ struct Child {
   bool was_ended = false;     // by the launcher
 };
 
+// The end that the launcher reads, and the end that the ranks inherit.
+std::array<Descriptor, 2> complaint_pipe(int64_t ranks) {
+  std::array<int, 2> ends = {-1, -1};
+  if (pipe2(ends.data(), O_NONBLOCK) != 0) throw resource_error("starting {} ranks: no pipe can be had", ranks);
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFL, 0);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
 class RankProcesses {
  public:
-  explicit RankProcesses(const Launch& launch) : launch_(launch) {
+  explicit RankProcesses(const Launch& launch) : launch_(launch), complaints_(complaint_pipe(launch.ranks)) {
     if (launch.ranks > 1) meeting_ = std::make_unique<LocalMeeting>();
-    if (pipe2(complaints_.data(), O_NONBLOCK) != 0) throw resource_error("starting {} ranks: no pipe can be had", launch.ranks);
-    fcntl(complaints_[0], F_SETFD, FD_CLOEXEC);
-    fcntl(complaints_[1], F_SETFL, 0);
     for (int64_t rank = 0; rank < launch.ranks; ++rank) start(rank);
-    close(complaints_[1]);
+    complaints_[1].shut();
   }
 
   ~RankProcesses() {
@@ -56,7 +64,6 @@ class RankProcesses {
     for (auto& child : children_) {
       if (!child.status) waitpid(child.process, nullptr, 0);
     }
-    close(complaints_[0]);
   }
 
   int wait() {
@@ -104,7 +111,7 @@ class RankProcesses {
   }
 
   std::vector<std::string> environment_of(int64_t rank) const {
-    std::map<std::string, std::string> own = {{kLauncherVariable, std::to_string(complaints_[1])}};
+    std::map<std::string, std::string> own = {{kLauncherVariable, std::to_string(complaints_[1].value())}};
     if (launch_.ranks > 1) {
       own["RANK"] = own["LOCAL_RANK"] = std::to_string(rank);
       own["WORLD_SIZE"] = own["LOCAL_WORLD_SIZE"] = std::to_string(launch_.ranks);
@@ -145,7 +152,7 @@ class RankProcesses {
 
   void listen() {
     char text[4096];
-    for (ssize_t count = 0; (count = read(complaints_[0], text, sizeof text)) > 0;) heard_.append(text, static_cast<size_t>(count));
+    for (ssize_t count = 0; (count = read(complaints_[0].value(), text, sizeof text)) > 0;) heard_.append(text, static_cast<size_t>(count));
   }
 
   int outcome() const {
@@ -162,8 +169,8 @@ class RankProcesses {
   }
 
   const Launch& launch_;
+  std::array<Descriptor, 2> complaints_;
   std::unique_ptr<LocalMeeting> meeting_;
-  std::array<int, 2> complaints_{-1, -1};
   std::vector<Child> children_;
   std::optional<size_t> first_failed_;
   std::string heard_;  // what the ranks complain of, a line each

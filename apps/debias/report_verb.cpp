@@ -32,15 +32,13 @@ struct ReportArguments {
 };
 
 std::vector<std::string> roots_of_all(const std::vector<RunRecord>& runs) {
-  std::vector<std::string> roots;
+  std::vector<Config> sections;
   for (const auto& run : runs) {
     const Config* data = run.config.find("data");
     if (data == nullptr) continue;
-    for (const auto& [split, section] : data->entries()) {
-      for (auto& root : roots_of(section)) roots.push_back(std::move(root));
-    }
+    for (const auto& [split, section] : data->entries()) sections.push_back(section);
   }
-  return roots;
+  return roots_of(sections);
 }
 
 // Any other ending may be a slip, such as the name of a run or of a file in it.

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/disk_full.h"
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
@@ -36,14 +37,15 @@ Error no_room(const std::string& path, int64_t bytes, const std::string& has) {
 
 // Taken whole at once: a disk that fills up later would end the process where it writes into memory.
 uint8_t* mapped(const std::string& path, int64_t bytes) {
-  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   struct stat present {};
-  if (file < 0 || fstat(file, &present) != 0) throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
+  if (file.value() < 0 || fstat(file.value(), &present) != 0) {
+    throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
+  }
   const auto wanted = static_cast<uint64_t>(std::max<int64_t>(0, bytes - present.st_size));
   const auto free = free_bytes(path);
-  const bool fits = (!free || wanted <= *free) && posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
-  void* memory = fits ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
-  close(file);
+  const bool fits = (!free || wanted <= *free) && posix_fallocate(file.value(), 0, static_cast<off_t>(bytes)) == 0;
+  void* memory = fits ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.value(), 0) : MAP_FAILED;
   if (memory != MAP_FAILED) return static_cast<uint8_t*>(memory);
   if (present.st_size == 0) unlink(path.c_str());
   throw no_room(path, bytes,

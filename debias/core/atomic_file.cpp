@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/disk_full.h"
 #include "debias/core/error.h"
 
@@ -25,12 +26,9 @@ namespace {
 // A rename lives in the folder; until that is on disk too, a power cut can undo it.
 void flush_folder_of(const std::string& path) {
   const auto folder = std::filesystem::path(path).parent_path();
-  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;  // a folder may be writable and not readable: the file is whole all the same
-  const bool flushed = fsync(descriptor) == 0 || errno == EINVAL;  // EINVAL: this file system flushes no folders
-  const int reason = errno;
-  close(descriptor);
-  errno = reason;
+  const Descriptor opened(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.value() < 0) return;  // a folder may be writable and not readable: the file is whole all the same
+  const bool flushed = fsync(opened.value()) == 0 || errno == EINVAL;  // EINVAL: this file system flushes no folders
   if (!flushed) cannot_write(path, "flushing its folder");
 }
 

@@ -1,30 +1,32 @@
 #include "debias/core/data_folder.h"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "debias/core/error.h"
+#include "debias/core/real_path.h"
 
 namespace debias {
 namespace {
 
-namespace fs = std::filesystem;
+// The first that `path` lies in; null where it lies in none.
+const std::string* folder_around(const std::string& path, const std::vector<std::string>& folders) {
+  if (path.empty()) return nullptr;
+  const auto found = std::ranges::find_if(folders, [&](const std::string& folder) { return !folder.empty() && lies_in(path, folder); });
+  return found == folders.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
 void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what) {
-  if (path.empty()) return;
-  const fs::path target = fs::weakly_canonical(fs::absolute(path));
-  for (const auto& root : data_roots) {
-    if (root.empty()) continue;
-    std::error_code code;
-    const fs::path folder = fs::weakly_canonical(fs::absolute(root), code);
-    const fs::path::iterator left = std::mismatch(folder.begin(), folder.end(), target.begin(), target.end()).first;
-    const bool is_inside = left == folder.end() || left->empty();  // behind the last slash of a folder that is not there
-    if (!code && is_inside) {
-      throw usage_error("{} '{}' lies inside the data folder '{}'; nothing is written there: choose another {}", what, path, root, what);
-    }
-  }
+  const std::string* root = folder_around(path, data_roots);
+  if (root == nullptr) return;
+  throw usage_error("{} '{}' lies inside the data folder '{}'; nothing is written there: choose another {}", what, path, *root, what);
+}
+
+void refuse_run_inside_data(const std::string& folder, const std::vector<std::string>& data_roots) {
+  const std::string* root = folder_around(folder, data_roots);
+  if (root == nullptr) return;
+  throw usage_error("run '{}' lies inside the data folder '{}'; nothing is written there: move the run out of it", folder, *root);
 }
 
 }  // namespace debias

@@ -2,12 +2,10 @@
 
 #include <unistd.h>
 
-#include <utility>
-
 namespace debias {
 
 void Descriptor::shut() {
-  if (value_ >= 0) close(std::exchange(value_, -1));
+  if (value_ >= 0) close(release());
 }
 
 }  // namespace debias

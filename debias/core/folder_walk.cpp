@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "debias/core/real_path.h"
+
 namespace debias {
 namespace {
 
@@ -57,12 +59,6 @@ FolderContent read_folder(const std::string& path, const std::string& passed_ove
 
 void walk_folders(const FolderWalk& walk, const std::function<void(const FolderContent&)>& visit) {
   Walker(walk, visit).enter(walk.folder, "");
-}
-
-std::string real_path(const std::string& path) {
-  std::error_code failure;
-  const fs::path real = fs::canonical(path, failure);
-  return failure ? path : real.string();
 }
 
 }  // namespace debias

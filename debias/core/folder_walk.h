@@ -39,7 +39,4 @@ struct FolderWalk {
 // nor the root or one above it: loops of links end.
 void walk_folders(const FolderWalk& walk, const std::function<void(const FolderContent&)>& visit);
 
-// `path` without links; as it is where that cannot be told, such as of what is gone.
-std::string real_path(const std::string& path);
-
 }  // namespace debias

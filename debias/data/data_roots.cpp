@@ -1,24 +1,47 @@
 #include "debias/data/data_roots.h"
 
+#include <algorithm>
+
 #include "debias/text/corpus_text.h"
 
 namespace debias {
 namespace {
+
+struct NamedFolder {
+  std::string path;
+  bool is_corpus = false;
+
+  bool operator==(const NamedFolder&) const = default;
+};
 
 bool is_corpus(const Config& section) {
   const Config* name = section.find("name");
   return name != nullptr && name->is_scalar() && name->text() == "sentences";
 }
 
+// Each once.
+std::vector<NamedFolder> folders_named_in(const std::vector<Config>& sections) {
+  std::vector<NamedFolder> folders;
+  for (const auto& section : sections) {
+    for (const char* key : {"root", "frost"}) {
+      const Config* root = section.find(key);
+      if (root == nullptr || !root->is_scalar() || root->text().empty()) continue;
+      const NamedFolder folder = {root->text(), is_corpus(section)};
+      if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
 }  // namespace
 
-std::vector<std::string> roots_of(const Config& section) {
+std::vector<std::string> roots_of(const Config& section) { return roots_of(std::vector<Config>{section}); }
+
+std::vector<std::string> roots_of(const std::vector<Config>& sections) {
   std::vector<std::string> roots;
-  for (const char* key : {"root", "frost"}) {
-    const Config* root = section.find(key);
-    if (root == nullptr || !root->is_scalar() || root->text().empty()) continue;
-    const std::vector<std::string> folders = is_corpus(section) ? text_folders(root->text()) : std::vector{root->text()};
-    roots.insert(roots.end(), folders.begin(), folders.end());
+  for (const auto& folder : folders_named_in(sections)) {
+    const std::vector<std::string> all = folder.is_corpus ? text_folders(folder.path) : std::vector{folder.path};
+    roots.insert(roots.end(), all.begin(), all.end());
   }
   return roots;
 }

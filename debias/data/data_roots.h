@@ -12,4 +12,7 @@ namespace debias {
 // as a book. None of a section that names none, such as one of drawn pictures.
 std::vector<std::string> roots_of(const Config& section);
 
+// The same of several, which often name the same folders: a corpus, in which links are looked for, is walked through once.
+std::vector<std::string> roots_of(const std::vector<Config>& sections);
+
 }  // namespace debias

@@ -11,7 +11,6 @@
 
 #include "debias/core/file_error.h"
 #include "debias/data/readers/image_listing.h"
-#include "debias/image/image_format.h"
 
 namespace debias {
 namespace {
@@ -33,21 +32,11 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
 }
 
 std::vector<BadFile> files_not_read(const std::string& root) {
-  std::vector<BadFile> found;
-  std::error_code failure;
-  auto entry = fs::recursive_directory_iterator(root, fs::directory_options::skip_permission_denied, failure);
-  for (; !failure && entry != fs::recursive_directory_iterator(); entry.increment(failure)) {
-    const std::string name = entry->path().filename().string();
-    std::error_code ignored;
-    if (name.front() == '.') {
-      entry.disable_recursion_pending();
-    } else if (entry->is_regular_file(ignored) && has_unread_image_extension(name)) {
-      found.push_back({entry->path().lexically_relative(root).string(),
-                       fmt::format("looks like a picture, but {} is not read", entry->path().extension().string())});
-    }
+  std::vector<BadFile> files;
+  for (const std::string& path : list_unread_images(root)) {
+    files.push_back({path, fmt::format("looks like a picture, but {} is not read", fs::path(path).extension().string())});
   }
-  std::sort(found.begin(), found.end(), [](const BadFile& a, const BadFile& b) { return a.path < b.path; });
-  return found;
+  return files;
 }
 
 std::string shown(const std::vector<std::string>& names) {

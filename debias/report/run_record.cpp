@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "debias/core/real_path.h"
 #include "debias/report/recipe_text.h"
 
 namespace debias {
@@ -155,10 +156,8 @@ void flatten(const Config& node, const std::string& path, std::vector<std::pair<
 
 // The last parts of a path: "b", or "a/b".
 std::string last_parts(const std::string& path, size_t count) {
-  fs::path full = fs::weakly_canonical(fs::absolute(path));
-  if (!full.has_filename()) full = full.parent_path();
   std::vector<std::string> parts;
-  for (const auto& part : full) parts.push_back(part.string());
+  for (const auto& part : fs::path(real_path(path))) parts.push_back(part.string());
   std::string out;
   for (size_t i = parts.size() - std::min(count, parts.size()); i < parts.size(); ++i) out += (out.empty() ? "" : "/") + parts[i];
   return out;
@@ -231,7 +230,7 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
   std::vector<RunRecord> runs;
   for (const auto& path : paths) {
     runs.push_back(read_run(path, program));
-    if (!seen.insert(fs::canonical(path).string()).second) throw usage_error("report: run '{}' is given twice; give it once", path);
+    if (!seen.insert(real_path(path)).second) throw usage_error("report: run '{}' is given twice; give it once", path);
   }
   give_labels(runs);
   return runs;

@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "debias/core/error.h"
 
@@ -14,10 +12,10 @@ namespace debias {
 namespace {
 
 // Not inherited by children, which may outlive the process.
-int opened(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (descriptor < 0) throw resource_error("opening '{}': {}; check its permissions", path, std::strerror(errno));
-  return descriptor;
+Descriptor opened(const std::string& path) {
+  Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+  if (file.value() < 0) throw resource_error("opening '{}': {}; check its permissions", path, std::strerror(errno));
+  return file;
 }
 
 // False while another process has it. Where the file system has no locks, the lock is had.
@@ -33,20 +31,14 @@ bool locked(int descriptor, int operation) {
 
 FolderLock FolderLock::wait(const std::string& folder, const std::string& name) {
   FolderLock lock(opened(folder + "/" + name));
-  locked(lock.descriptor_, LOCK_EX);
+  locked(lock.file_.value(), LOCK_EX);
   return lock;
 }
 
 FolderLock FolderLock::take(const std::string& folder, const std::string& name, const std::string& otherwise) {
   FolderLock lock(opened(folder + "/" + name));
-  if (!locked(lock.descriptor_, LOCK_EX | LOCK_NB)) throw Error(ErrorKind::kUsage, otherwise);
+  if (!locked(lock.file_.value(), LOCK_EX | LOCK_NB)) throw Error(ErrorKind::kUsage, otherwise);
   return lock;
 }
-
-FolderLock::~FolderLock() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 }  // namespace debias

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
+
+#include "debias/core/descriptor.h"
 
 namespace debias {
 
@@ -12,13 +15,9 @@ class FolderLock {
   // The same without waiting: a usage error that ends with `otherwise`.
   static FolderLock take(const std::string& folder, const std::string& name, const std::string& otherwise);
 
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&&) = delete;
-
  private:
-  explicit FolderLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit FolderLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
 };
 
 }  // namespace debias

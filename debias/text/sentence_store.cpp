@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/file_error.h"
 #include "debias/core/input_file.h"
 #include "debias/core/sha256.h"
@@ -178,9 +178,8 @@ std::optional<SentenceStore> SentenceStore::open(const std::string& path, const 
     throw damaged(path);
   }
   SentenceStore store;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  void* mapped = descriptor < 0 ? MAP_FAILED : mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, descriptor, 0);
-  if (descriptor >= 0) close(descriptor);
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  void* mapped = opened.value() < 0 ? MAP_FAILED : mmap(nullptr, file.size(), PROT_READ, MAP_SHARED, opened.value(), 0);
   if (mapped == MAP_FAILED) throw FileError(path, fmt::format("cannot be mapped: {}", std::strerror(errno)));
   store.memory_->mapped = mapped;
   store.memory_->bytes = file.size();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/disk_full.h"
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
@@ -78,11 +79,12 @@ void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
 }
 
 void MetricFiles::append(const std::string& path) const {
-  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC, 0644);
-  if (file < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
-  const int failure = append_to(file, std::string_view(text_).substr(on_disk_));
-  if (failure != 0 && ftruncate(file, static_cast<off_t>(on_disk_)) != 0) log_.warn(fmt::format("'{}' has an incomplete line", path));
-  close(file);
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC, 0644));
+  if (file.value() < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
+  const int failure = append_to(file.value(), std::string_view(text_).substr(on_disk_));
+  if (failure != 0 && ftruncate(file.value(), static_cast<off_t>(on_disk_)) != 0) {
+    log_.warn(fmt::format("'{}' has an incomplete line", path));
+  }
   errno = failure;
   if (means_full_disk(failure)) throw DiskFull(path, text_.size() - on_disk_);
   if (failure != 0) throw resource_error("writing '{}': {}; check the disk, then --resume", path, std::strerror(failure));

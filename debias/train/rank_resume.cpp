@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
 #include "debias/ranks/agreement.h"
@@ -63,17 +64,18 @@ OpenCheckpoint take_checkpoint(const Ranks& ranks) {
   const at::Tensor length = at::zeros({1}, at::kLong);
   ranks.take_from_leader({length});
   const auto size = length.item<int64_t>();
-  const int memory = memfd_create("checkpoint of rank 0", MFD_CLOEXEC);
-  if (memory < 0) throw resource_error("taking rank 0's checkpoint: no memory for its {} bytes", size);
+  Descriptor memory(memfd_create("checkpoint of rank 0", MFD_CLOEXEC));
+  if (memory.value() < 0) throw resource_error("taking rank 0's checkpoint: no memory for its {} bytes", size);
   for (int64_t at = 0; at < size; at += kChunk) {
     const at::Tensor chunk = chunk_of(std::min(kChunk, size - at));
     ranks.take_from_leader({chunk});
-    if (write(memory, chunk.const_data_ptr(), static_cast<size_t>(chunk.numel())) != chunk.numel()) {
-      close(memory);
+    if (write(memory.value(), chunk.const_data_ptr(), static_cast<size_t>(chunk.numel())) != chunk.numel()) {
       throw resource_error("taking rank 0's checkpoint: no memory for its {} bytes", size);
     }
   }
-  return open_checkpoint(fmt::format("/proc/self/fd/{}", memory));  // open until the process ends: tensors are read from it later
+  OpenCheckpoint checkpoint = open_checkpoint(fmt::format("/proc/self/fd/{}", memory.value()));
+  memory.release();  // open until the process ends: tensors are read from it later
+  return checkpoint;
 }
 
 void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks) {

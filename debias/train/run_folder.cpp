@@ -189,7 +189,12 @@ bool changes_training(const std::string& key) {
 
 RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, const Config& resolved,
                           const std::vector<std::string>& data_roots, Log& log) {
-  refuse_inside_data(path, data_roots);
+  std::error_code ignored;
+  if (existing == ExistingFolder::kResume && fs::exists(path + "/config.yaml", ignored)) {
+    refuse_run_inside_data(path, data_roots);
+  } else {
+    refuse_inside_data(path, data_roots);
+  }
   refuse_what_is_no_run(path);
   create_folder(path, path);
   RunFolder run(path, RunLock::take(path, log));

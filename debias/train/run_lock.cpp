@@ -3,22 +3,20 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "debias/core/error.h"
 
 namespace debias {
 namespace {
 
-int open_lock_file(const std::string& path) {
-  int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // over NFS an exclusive lock wants a file open for writing
-  if (descriptor < 0 && errno == EACCES) descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // of another user of a shared folder
-  if (descriptor < 0) throw resource_error("opening '{}': {}; check the folder, its permissions and the disk", path, std::strerror(errno));
-  return descriptor;
+Descriptor open_lock_file(const std::string& path) {
+  int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);  // over NFS an exclusive lock wants a file open for writing
+  if (file < 0 && errno == EACCES) file = open(path.c_str(), O_RDONLY | O_CLOEXEC);  // of another user of a shared folder
+  if (file < 0) throw resource_error("opening '{}': {}; check the folder, its permissions and the disk", path, std::strerror(errno));
+  return Descriptor(file);
 }
 
 // Somebody may have removed the folder, or the file, and made it again: the lock of one that has no name says nothing.
@@ -47,7 +45,7 @@ RunLock RunLock::take(const std::string& folder, Log& log, const Flock& lock) {
   const std::string path = folder + "/" + kLockFile;
   while (true) {
     RunLock held(open_lock_file(path));
-    const int reason = tried(lock, held.descriptor_);
+    const int reason = tried(lock, held.file_.value());
     if (reason == EWOULDBLOCK) {
       throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", folder);
     }
@@ -57,14 +55,8 @@ RunLock RunLock::take(const std::string& folder, Log& log, const Flock& lock) {
       return held;
     }
     if (reason != 0) throw resource_error("locking '{}': {}; choose another output", path, std::strerror(reason));
-    if (is_still_at(path, held.descriptor_)) return held;
+    if (is_still_at(path, held.file_.value())) return held;
   }
-}
-
-RunLock::RunLock(RunLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-RunLock::~RunLock() {
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 }  // namespace debias

@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
+#include "debias/core/descriptor.h"
 #include "debias/core/progress.h"
 
 namespace debias {
@@ -21,13 +23,9 @@ class RunLock {
   static RunLock take(const std::string& folder, Log& log);
   static RunLock take(const std::string& folder, Log& log, const Flock& lock);
 
-  ~RunLock();
-  RunLock(RunLock&&) noexcept;
-  RunLock& operator=(RunLock&&) = delete;
-
  private:
-  explicit RunLock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  explicit RunLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
 };
 
 inline constexpr const char* kLockFile = ".lock";

@@ -154,6 +154,21 @@ TEST_F(DataVerb, ExportsPixelsLabelsAndBiases) {
   EXPECT_FALSE(fs::exists(folder_ / "z.npy"));
 }
 
+TEST_F(DataVerb, ExportNamesTheOptionThatWouldWriteIntoTheData) {
+  put("photos/cat/1.txt", "x");
+  const std::string root = folder_ / "photos", inside = root + "/cat/x.npy";
+  for (const std::string& option : {std::string("--out"), std::string("--labels"), std::string("--bias")}) {
+    std::vector<std::string> words = {"export", "image_folder", "--root", root};
+    for (const std::string name : {"out", "labels", "bias"}) {
+      words.insert(words.end(), {"--" + name, "--" + name == option ? inside : folder_ / (name + ".npy")});
+    }
+    expect_error(
+        data(words), 2,
+        option + " '" + inside + "' lies inside the data folder '" + root + "'; nothing is written there: choose another " + option);
+  }
+  EXPECT_THAT(left(), ElementsAre("photos"));
+}
+
 TEST_F(DataVerb, MakesAFolderThatExportsTheSameBytes) {
   put_mnist(100, 50);
   const std::string mnist = folder_ / "mnist", made = folder_ / "made";

@@ -219,6 +219,12 @@ TEST_F(Judging, EmbedWritesNothingInsideADataFolder) {
   EXPECT_TRUE(fs::is_empty(path("images")));
 }
 
+TEST_F(Judging, EvalOfARunInsideADataFolderSaysToMoveIt) {
+  const std::string& root = folder_->path();
+  expect_refusal(debias_command({"eval", "knn", run_folder(), "--data", "image_folder", "--root", root}), 2,
+                 "run '" + run_folder() + "' lies inside the data folder '" + root + "'; nothing is written there: move the run out of it");
+}
+
 TEST_F(Judging, HelpFitsOneScreenAndEndsWithAnExample) {
   for (const char* verb : {"eval", "embed"}) {
     const ProcessResult help = debias_command({verb, "--help"});

@@ -46,6 +46,18 @@ TEST_F(DataFolders, LeaveAloneWhatLiesBesideThem) {
   EXPECT_NO_THROW(refuse_inside_data(folder_ / "data", {folder_ / "data/a"}));
   EXPECT_NO_THROW(refuse_inside_data(folder_ / "x", {""}));
   EXPECT_NO_THROW(refuse_inside_data("", {folder_ / "data", "."}));
+  EXPECT_NO_THROW(refuse_run_inside_data(folder_ / "data2", {"", folder_ / "data"}));
+  EXPECT_NO_THROW(refuse_run_inside_data("", {"."}));
+}
+
+TEST_F(DataFolders, OfARunInThemSayThatItIsToBeMoved) {
+  fs::create_directory_symlink("data/a", folder_ / "link");
+  EXPECT_EQ(message_of(ErrorKind::kUsage,
+                       [&] {
+                         refuse_run_inside_data(folder_ / "link/run", {folder_ / "other", folder_ / "data"});
+                       }),
+            "run '" + folder_ / "link/run" + "' lies inside the data folder '" + folder_ / "data" +
+                "'; nothing is written there: move the run out of it");
 }
 
 }  // namespace data_folder_test

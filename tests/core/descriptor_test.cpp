@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 namespace debias {
 namespace descriptor_test {
@@ -32,6 +33,38 @@ TEST(Descriptor, IsClosedOnce) {
   file->shut();
   file.reset();
   EXPECT_TRUE(is_open(number));
+}
+
+TEST(Descriptor, IsClosedByWhomItWasMovedTo) {
+  std::optional<Descriptor> first(open_null());
+  const int number = first->value();
+  std::optional<Descriptor> second(std::move(*first));
+  EXPECT_EQ(first->value(), -1);
+  first.reset();
+  EXPECT_TRUE(is_open(number));
+  EXPECT_EQ(second->value(), number);
+  second.reset();
+  EXPECT_FALSE(is_open(number));
+}
+
+TEST(Descriptor, ClosesWhatItHadWhereAnotherIsMovedIntoIt) {
+  Descriptor file(open_null());
+  const int before = file.value();
+  file = Descriptor(open_null());
+  EXPECT_NE(file.value(), before);
+  EXPECT_TRUE(is_open(file.value()));
+  EXPECT_FALSE(is_open(before));
+}
+
+TEST(Descriptor, StaysOpenWhereItIsReleased) {
+  int number = -1;
+  {
+    Descriptor file(open_null());
+    number = file.release();
+    EXPECT_EQ(file.value(), -1);
+  }
+  EXPECT_TRUE(is_open(number));
+  const Descriptor again(number);
 }
 
 TEST(Descriptor, OfWhatCouldNotBeOpenedIsNothingToClose) {

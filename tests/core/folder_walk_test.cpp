@@ -118,13 +118,5 @@ TEST_F(FolderWalks, LeaveToTheirCallerWhatCannotBeListed) {
   expect_visit(folder_ / "file", std::errc::not_a_directory);
 }
 
-TEST_F(FolderWalks, KnowPathsWithoutTheirLinks) {
-  put("a/1");
-  link("a", "b");
-  EXPECT_EQ(real_path(folder_ / "b/../b/1"), real_path(folder_ / "a/1"));
-  EXPECT_EQ(real_path(folder_ / "a/1"), fs::canonical(folder_.path()).string() + "/a/1");
-  EXPECT_EQ(real_path("b/../gone"), "b/../gone");
-}
-
 }  // namespace folder_walk_test
 }  // namespace debias

@@ -65,6 +65,18 @@ TEST_F(FolderLayoutOf, NamesWhatIsPassedOver) {
   EXPECT_THAT(found.not_read[0].reason, HasSubstr(".HEIC is not read"));
 }
 
+TEST_F(FolderLayoutOf, NamesWhatIsNotReadWhereTheReaderLooks) {
+  add("photos/cat/1.jpg");
+  add("photos/__MACOSX/cat/2.heic");
+  add("photos/.thumbnails/3.heic");
+  add("elsewhere/deep/4.heic");
+  std::filesystem::create_directory_symlink("../../elsewhere", folder_ / "photos/cat/more");
+  const FolderLayout found = find_layout(folder_ / "photos");
+  ASSERT_EQ(found.not_read.size(), 1u);
+  EXPECT_EQ(found.not_read[0].path, "cat/more/deep/4.heic");
+  EXPECT_THAT(found.remarks, IsEmpty());
+}
+
 TEST_F(FolderLayoutOf, RefusesWhatNothingCanBeTrainedOn) {
   EXPECT_THAT(message(), HasSubstr("holds no picture that can be read"));
   add("cat/1.heic");

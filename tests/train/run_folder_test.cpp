@@ -59,6 +59,21 @@ TEST(RunFolder, AFolderThatIsNoRunIsNeverOverwritten) {
   EXPECT_EQ(folder.entries(), 1u) << "not even a lock";
 }
 
+TEST(RunFolder, InsideADataFolderAnotherIsChosenUnlessARunIsThere) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/books/run", linked = folder.path() + "/library/all";
+  for (const char* name : {"/books", "/library"}) fs::create_directories(folder.path() + name);
+  fs::create_directory_symlink(folder.path() + "/books", linked);
+  const auto refused = [&](ExistingFolder existing) { return refusal(path, existing, kConfig, {folder.path() + "/library", linked}); };
+  const std::string where = "' lies inside the data folder '" + linked + "'; nothing is written there: ";
+  EXPECT_EQ(refused(ExistingFolder::kRefuse), "output '" + path + where + "choose another output");
+  EXPECT_EQ(refused(ExistingFolder::kResume), "output '" + path + where + "choose another output");
+  EXPECT_FALSE(fs::exists(path));
+  { RunFolder::open(path, ExistingFolder::kRefuse, kConfig, {}, Log::silent()); }
+  EXPECT_EQ(refused(ExistingFolder::kResume), "run '" + path + where + "move the run out of it");
+  EXPECT_EQ(refused(ExistingFolder::kOverwrite), "output '" + path + where + "choose another output");
+}
+
 TEST(RunFolder, ResumingWithAnotherRecipeNamesTheKey) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/run";

@@ -28,12 +28,9 @@ Error write_error(const std::string& path, const std::string& action, const std:
 }
 
 void flush_file_system_of(const std::string& folder) {  // one call in place of an fsync for each of many small files
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  const bool flushed = syncfs(descriptor) == 0;
-  const int reason = errno;
-  close(descriptor);
-  if (!flushed) throw write_error(folder, "flushing", std::strerror(reason));
+  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.value() < 0) return;
+  if (syncfs(opened.value()) != 0) throw write_error(folder, "flushing", std::strerror(errno));
 }
 
 // rename() would replace an empty folder that appeared in the meantime.
@@ -57,16 +54,15 @@ bool exchange_folders(const std::string& from, const std::string& to) {
 
 // A descriptor of the folder under a lock of our own; -1 where somebody else has one, or the folder is gone. Without locks in the file
 // system it is a bare descriptor, if `even_unlocked`.
-int locked(const std::string& folder, bool even_unlocked) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  if (descriptor < 0) return -1;
-  const bool held = flock(descriptor, LOCK_EX | LOCK_NB) == 0 || (even_unlocked && errno != EWOULDBLOCK);
+Descriptor locked(const std::string& folder, bool even_unlocked) {
+  Descriptor lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (lock.value() < 0) return lock;
+  const bool held = flock(lock.value(), LOCK_EX | LOCK_NB) == 0 || (even_unlocked && errno != EWOULDBLOCK);
   struct stat opened {
   }, present{};
-  const bool there = fstat(descriptor, &opened) == 0 && lstat(folder.c_str(), &present) == 0 && opened.st_ino == present.st_ino;
-  if (held && there) return descriptor;
-  close(descriptor);
-  return -1;
+  const bool there = fstat(lock.value(), &opened) == 0 && lstat(folder.c_str(), &present) == 0 && opened.st_ino == present.st_ino;
+  if (!held || !there) lock.shut();
+  return lock;
 }
 
 // "PREFIX12-3"
@@ -88,10 +84,8 @@ void remove_abandoned(const fs::path& target) {
     if (is_temporary(entry->path().filename().string(), prefix)) candidates.push_back(entry->path().string());
   }
   for (const std::string& folder : candidates) {
-    const int lock = locked(folder, false);
-    if (lock < 0) continue;
-    fs::remove_all(folder, failure);
-    close(lock);
+    const Descriptor lock = locked(folder, false);
+    if (lock.value() >= 0) fs::remove_all(folder, failure);
   }
 }
 
@@ -113,14 +107,14 @@ AtomicFolder::AtomicFolder(const std::string& path, Present present) : present_(
   remove_abandoned(target);
   static std::atomic<uint64_t> count{0};
   constexpr int kAttempts = 100;  // a name may be taken, or removed as abandoned before it is locked
-  for (int attempt = 0; attempt < kAttempts && lock_ < 0 && !failure; ++attempt) {
+  for (int attempt = 0; attempt < kAttempts && lock_.value() < 0 && !failure; ++attempt) {
     temporary_ = fmt::format("{}.tmp-{}-{}", path_, getpid(), count++);
     if (!fs::create_directory(temporary_, failure)) continue;
     lock_ = locked(temporary_, true);
     std::error_code ignored;
-    if (lock_ < 0) fs::remove(temporary_, ignored);
+    if (lock_.value() < 0) fs::remove(temporary_, ignored);
   }
-  if (lock_ >= 0) return;
+  if (lock_.value() >= 0) return;
   temporary_.clear();
   throw write_error(path, "making it", failure ? failure.message() : std::strerror(errno));
 }
@@ -128,7 +122,6 @@ AtomicFolder::AtomicFolder(const std::string& path, Present present) : present_(
 AtomicFolder::~AtomicFolder() {
   std::error_code ignored;
   if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
-  close(lock_);
 }
 
 void AtomicFolder::commit() {

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "debias/core/descriptor.h"
+
 namespace debias {
 
 // Built beside its target as TARGET.tmp-PROCESS-NUMBER and renamed to it, once everything in it is on disk. Destroyed without commit(), it
@@ -27,7 +29,7 @@ class AtomicFolder {
   std::string path_;
   std::string temporary_;
   Present present_;
-  int lock_ = -1;  // descriptor of the folder under construction
+  Descriptor lock_{-1};  // of the folder under construction
 };
 
 }  // namespace debias

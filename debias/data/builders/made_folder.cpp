@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
+#include "debias/core/descriptor.h"
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
 #include "debias/data/builders/atomic_folder.h"
@@ -27,18 +28,17 @@ constexpr int64_t kBlock = 64;              // images a thread takes at once
 
 // Without fsync: the folder is flushed as a whole.
 void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  bool good = descriptor >= 0;
+  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  bool good = file.value() >= 0;
   size_t written = 0;
   while (good && written < bytes.size()) {
-    const ssize_t count = write(descriptor, bytes.data() + written, bytes.size() - written);
+    const ssize_t count = write(file.value(), bytes.data() + written, bytes.size() - written);
     if (count < 0 && errno == EINTR) continue;
     good = count >= 0;
     if (good) written += static_cast<size_t>(count);
   }
-  const int reason = errno;
-  if (descriptor >= 0 && close(descriptor) != 0) good = false;
-  if (!good) throw resource_error("writing '{}' failed: {}; check the folder and the disk", path, std::strerror(reason));
+  good = good && close(file.release()) == 0;  // over a network it may be the first to say that the disk is full
+  if (!good) throw resource_error("writing '{}' failed: {}; check the folder and the disk", path, std::strerror(errno));
 }
 
 struct Part {

@@ -53,4 +53,17 @@ std::vector<std::string> list_images_directly_in(const std::string& folder, Unre
   return images;
 }
 
+std::vector<std::string> list_unread_images(const std::string& root) {
+  std::vector<std::string> unread;
+  walk_folders({root, root, kPassedOver}, [&](const FolderContent& content) {
+    require_listed(content);
+    for (const FolderFile& file : content.files) {
+      const bool is_file = file.type == fs::file_type::regular;
+      if (is_file && has_unread_image_extension(file.name)) unread.push_back(content.prefix + file.name);
+    }
+  });
+  std::sort(unread.begin(), unread.end());
+  return unread;
+}
+
 }  // namespace debias

@@ -21,4 +21,8 @@ std::vector<std::string> list_images(const std::string& folder, const std::strin
 // Those directly in `folder`.
 std::vector<std::string> list_images_directly_in(const std::string& folder, UnreadImages* unread = nullptr);
 
+// Paths, relative to `root`, of the files in it and below it that look like images by their names but are of kinds that are not read. Links
+// are followed as above.
+std::vector<std::string> list_unread_images(const std::string& root);
+
 }  // namespace debias

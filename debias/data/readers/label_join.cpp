@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "debias/core/file_error.h"
+#include "debias/core/real_path.h"
 
 namespace debias {
 namespace {
@@ -21,19 +22,13 @@ std::string folder_text(const fs::path& folder) {
   return text;
 }
 
-fs::path without_links(const fs::path& path) {
-  std::error_code failure;
-  const fs::path result = fs::weakly_canonical(path, failure);
-  return failure ? fs::absolute(path) : result;
-}
-
 // What a path of the CSV may mean, as paths below the root.
 class Meanings {
  public:
   explicit Meanings(const LabelPlaces& places) : places_(places) {
     const fs::path csv_folder = fs::absolute(places.csv).parent_path();
-    roots_ = {folder_text(fs::absolute(places.root)), folder_text(without_links(places.root))};
-    csv_folders_ = {folder_text(csv_folder), folder_text(without_links(csv_folder))};
+    roots_ = {folder_text(fs::absolute(places.root)), folder_text(real_path(places.root))};
+    csv_folders_ = {folder_text(csv_folder), folder_text(real_path(csv_folder.string()))};
   }
 
   std::vector<std::string> of(const std::string& path) const {
