@@ -14,7 +14,7 @@ import re
 import sys
 
 FOLDERS = ("debias/core", "debias/runtime", "debias/sweep", "debias/results", "debias/text", "debias/losses", "debias/pairs", "debias/encoders", "debias/optim",
-           "debias/train", "debias/evaluate", "debias/study", "debias/report", "apps/debias")
+           "debias/data", "debias/loader", "debias/augment", "debias/train", "debias/evaluate", "debias/study", "debias/report", "apps/debias")
 SKIPPED = re.compile(r"set_source_files_properties\(([^)]*?)PROPERTIES\s[^)]*SKIP_UNITY_BUILD_INCLUSION\s+ON")
 NOT_CODE = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-zA-Z_])\'(?:\\.|[^\'\\\n])+\''
                       r"|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.DOTALL | re.MULTILINE)

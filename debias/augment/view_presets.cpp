@@ -3,23 +3,23 @@
 namespace debias {
 namespace {
 
-using Step = std::pair<std::string, Config>;
+using PresetStep = std::pair<std::string, Config>;
 
-Step step(const std::string& name, const std::string& options = "{}") { return {name, parse_yaml(options, "")}; }
+PresetStep step(const std::string& name, const std::string& options = "{}") { return {name, parse_yaml(options, "")}; }
 
 const char* const kSimclrJitter = "{brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1, p: 0.8}";
 
-std::vector<Step> simclr(const std::string& size, const std::string& kernel) {
+std::vector<PresetStep> simclr(const std::string& size, const std::string& kernel) {
   return {step("random_resized_crop", "{size: " + size + "}"), step("random_horizontal_flip"), step("color_jitter", kSimclrJitter),
           step("random_grayscale", "{p: 0.2}"), step("gaussian_blur", "{kernel_size: " + kernel + ", p: 0.5}")};
 }
 
-std::vector<Step> supcon(const std::string& size) {
+std::vector<PresetStep> supcon(const std::string& size) {
   return {step("random_resized_crop", "{size: " + size + ", scale: [0.2, 1.0]}"), step("random_horizontal_flip"),
           step("color_jitter", kSimclrJitter), step("random_grayscale", "{p: 0.2}")};
 }
 
-std::vector<Step> cmc(const std::string& colours) {
+std::vector<PresetStep> cmc(const std::string& colours) {
   return {step("random_resized_crop", "{size: 224, scale: [0.2, 1.0]}"), step("random_horizontal_flip"), step(colours)};
 }
 

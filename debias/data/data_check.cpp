@@ -17,7 +17,7 @@
 namespace debias {
 namespace {
 
-constexpr int64_t kBlock = 64;  // images a thread takes at once
+constexpr int64_t kCheckedBlock = 64;  // images a thread takes at once
 
 // Sums of one thread. 2^64 / 255^2 pixels of one channel fit, a thousand times the largest data set.
 struct Tally {
@@ -77,8 +77,8 @@ Tally tally_all(const Dataset& dataset, int threads, Progress& progress) {
   const auto work = [&] {
     try {
       Tally own;
-      for (int64_t first = next.fetch_add(kBlock); first < dataset.size(); first = next.fetch_add(kBlock)) {
-        const int64_t last = std::min(first + kBlock, dataset.size());
+      for (int64_t first = next.fetch_add(kCheckedBlock); first < dataset.size(); first = next.fetch_add(kCheckedBlock)) {
+        const int64_t last = std::min(first + kCheckedBlock, dataset.size());
         for (int64_t i = first; i < last; ++i) read_one(dataset, i, own);
         const std::lock_guard lock(mutex);
         done += last - first;

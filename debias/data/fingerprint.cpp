@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kBlock = 256;             // images a thread takes at once
+constexpr int64_t kListedBlock = 256;       // images a thread takes at once
 constexpr size_t kLongestRecord = 1 << 13;  // bytes; a path has at most 4096
 constexpr int64_t kMostImages = int64_t{1} << 31;
 
@@ -120,12 +120,12 @@ std::string listing_of_files(const std::vector<std::string>& files, const std::s
 }
 
 std::string listing_of(const Dataset& dataset, const std::string& root, Verify verify, Progress& progress) {
-  std::vector<std::string> blocks(static_cast<size_t>((dataset.size() + kBlock - 1) / kBlock));
+  std::vector<std::string> blocks(static_cast<size_t>((dataset.size() + kListedBlock - 1) / kListedBlock));
   const auto list_block = [&](int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) blocks[static_cast<size_t>(first / kBlock)] += record_text(dataset, root, i, verify);
+    for (int64_t i = first; i < last; ++i) blocks[static_cast<size_t>(first / kListedBlock)] += record_text(dataset, root, i, verify);
   };
   progress.begin("looking at " + dataset.info().name, dataset.size());
-  for_each_block(dataset.size(), kBlock, list_block, [&](int64_t images) { progress.advance(images, ""); });
+  for_each_block(dataset.size(), kListedBlock, list_block, [&](int64_t images) { progress.advance(images, ""); });
   progress.end();
   std::string listing;
   for (const std::string& block : blocks) listing += block;

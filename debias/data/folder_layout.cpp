@@ -1,7 +1,6 @@
 #include "debias/data/folder_layout.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +10,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/data/readers/image_listing.h"
+#include "debias/data/shown_names.h"
 
 namespace debias {
 namespace {
@@ -37,12 +37,6 @@ std::vector<BadFile> files_not_read(const std::string& root) {
     files.push_back({path, fmt::format("looks like a picture, but {} is not read", fs::path(path).extension().string())});
   }
   return files;
-}
-
-std::string shown(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 5;
-  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
-  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kShown ? ", ..." : "");
 }
 
 void set_once(const std::string& root, const std::string& name, std::string& split) {
@@ -83,7 +77,7 @@ FolderLayout find_layout(const std::string& root) {
   const bool has_judged = !layout.valid.empty() || !layout.test.empty();
   if (others.empty() && !has_splits && !has_judged && loose == 0) refuse_empty(root, layout.not_read);
   if (!has_splits && has_judged && others.empty()) {
-    throw FileError(root, fmt::format("holds {}, and no folder `train` to train on", shown(list_folders(root))));
+    throw FileError(root, fmt::format("holds {}, and no folder `train` to train on", shown_names(list_folders(root), 5)));
   }
   if (!has_splits) {
     for (std::string* name : {&layout.valid, &layout.test}) {
@@ -92,7 +86,7 @@ FolderLayout find_layout(const std::string& root) {
     }
   }
   if (has_splits && !others.empty()) {
-    layout.remarks.push_back(fmt::format("{} folders beside {} are passed over: {}", others.size(), layout.train, shown(others)));
+    layout.remarks.push_back(fmt::format("{} folders beside {} are passed over: {}", others.size(), layout.train, shown_names(others, 5)));
   }
   if (loose > 0 && (has_splits || !others.empty())) {
     layout.remarks.push_back(fmt::format("{} pictures directly in {} are in no folder and are passed over", loose, root));

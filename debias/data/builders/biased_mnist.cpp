@@ -11,14 +11,14 @@
 namespace debias {
 namespace {
 
-constexpr int kSide = 28;
+constexpr int kDigitSide = 28;
 constexpr int64_t kDigits = 10;
 
-struct Colour {
+struct Background {
   std::string_view name;
   std::array<uint8_t, 3> rgb;
 };
-using Palette = std::array<Colour, kDigits>;
+using Palette = std::array<Background, kDigits>;
 
 Palette palette_of(MnistPalette which) {
   Palette palette = {{{"red", {255, 0, 0}},
@@ -40,8 +40,8 @@ DatasetInfo info_of(const Palette& palette, FolderSplit split) {
   info.name = "biased_mnist";
   info.split = enum_name(split);
   for (int64_t digit = 0; digit < kDigits; ++digit) info.class_names.push_back(std::to_string(digit));
-  for (const Colour& colour : palette) info.bias_names.emplace_back(colour.name);
-  info.height = info.width = kSide;
+  for (const Background& colour : palette) info.bias_names.emplace_back(colour.name);
+  info.height = info.width = kDigitSide;
   info.mean = info.std = {0.5, 0.5, 0.5};
   return info;
 }

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kClasses = 10;
-constexpr double kWithoutBias = 0.1;
+constexpr int64_t kCifarClasses = 10;
+constexpr double kTestCorrelation = 0.1;
 
 // The two lists of Nam et al.
 const std::vector<std::string> kType0 = {"snow",    "frost",   "fog",  "brightness", "contrast",
@@ -61,7 +61,7 @@ std::vector<const Corruption*> corruptions_of(const std::string& text) {
     list.push_back(&find_entry(corruption_registry(), name, "corruption"));
     if (!seen.insert(list.back()->name).second) throw usage_error("corruptions: {} is given twice", name);
   }
-  if (list.size() != kClasses) throw usage_error("corruptions: expected ten, one a class, found {}", list.size());
+  if (list.size() != kCifarClasses) throw usage_error("corruptions: expected ten, one a class, found {}", list.size());
   return list;
 }
 
@@ -164,17 +164,17 @@ const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
 }
 
 std::vector<int64_t> ordered_biases(const std::vector<int64_t>& labels, double correlation) {
-  std::vector<std::vector<size_t>> members(kClasses);
+  std::vector<std::vector<size_t>> members(kCifarClasses);
   for (size_t i = 0; i < labels.size(); ++i) members[static_cast<size_t>(labels[i])].push_back(i);
   std::vector<int64_t> biases(labels.size());
-  for (int64_t own = 0; own < kClasses; ++own) {
+  for (int64_t own = 0; own < kCifarClasses; ++own) {
     const auto& images = members[static_cast<size_t>(own)];
     const auto count = static_cast<double>(images.size());
     double share = 0;
     size_t next = 0;
-    for (int64_t bias = 0; bias < kClasses; ++bias) {
-      share += bias == own ? correlation : (1 - correlation) / (kClasses - 1);
-      const auto end = bias + 1 == kClasses ? images.size() : static_cast<size_t>(std::nearbyint(count * share));
+    for (int64_t bias = 0; bias < kCifarClasses; ++bias) {
+      share += bias == own ? correlation : (1 - correlation) / (kCifarClasses - 1);
+      const auto end = bias + 1 == kCifarClasses ? images.size() : static_cast<size_t>(std::nearbyint(count * share));
       for (; next < std::min(end, images.size()); ++next) biases[images[next]] = bias;
     }
   }
@@ -199,7 +199,7 @@ MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe) {
   MadeParts made;
   made.train = damaged(std::make_unique<Subset>(train, std::move(parts.kept), "train"), recipe.correlation());
   if (held > 0) made.valid = damaged(std::make_unique<Subset>(train, std::move(parts.held_out), "valid"), recipe.correlation());
-  made.test = damaged(make_cifar10(cifar.split(Split::kTest)), kWithoutBias);
+  made.test = damaged(make_cifar10(cifar.split(Split::kTest)), kTestCorrelation);
   return made;
 }
 

@@ -32,9 +32,9 @@ constexpr std::array<Colour, 10> kPalette = {{{"red", {200, 50, 50}},
                                               {"grey", {120, 120, 120}}}};
 constexpr int64_t kColours = kPalette.size();
 
-constexpr double kColourJitter = 18;  // of 255, per channel and image
-constexpr double kSmallest = 0.22;    // radius over image side
-constexpr double kLargest = 0.36;
+constexpr double kColourJitter = 18;   // of 255, per channel and image
+constexpr double kLeastRadius = 0.22;  // radius over image side
+constexpr double kGreatestRadius = 0.36;
 constexpr double kRotation = std::numbers::pi / 3;  // either way
 constexpr double kStretch = 1.25;                   // longest over mean axis
 constexpr double kThinnest = 0.10;                  // half the stroke width over the radius
@@ -65,7 +65,7 @@ double varied(double least, double greatest, double variation, Random& random) {
 
 Drawing draw_parameters(const GlyphShape& shape, const Colour& colour, double size, double variation, Random& random) {
   Drawing drawing;
-  const double radius = size * varied(kSmallest, kLargest, variation, random);
+  const double radius = size * varied(kLeastRadius, kGreatestRadius, variation, random);
   const double x = varied(radius, size - radius, variation, random);
   const double y = varied(radius, size - radius, variation, random);
   const double rotation = varied(-kRotation, kRotation, variation, random);

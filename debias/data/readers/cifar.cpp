@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSide = 32;
-constexpr int kPlane = kSide * kSide;
+constexpr int kCifarSide = 32;
+constexpr int kCifarPlane = kCifarSide * kCifarSide;
 
 struct Format {
   std::string name;
@@ -72,7 +72,7 @@ DatasetInfo info_of(const Format& format, bool train) {
   info.name = format.name;
   info.split = train ? "train" : "test";
   info.class_names = format.class_names;
-  info.height = info.width = kSide;
+  info.height = info.width = kCifarSide;
   info.mean = format.mean;
   info.std = format.std;
   return info;
@@ -92,7 +92,7 @@ fs::path folder_with(const std::string& root, const Format& format, const std::v
 
 void append_records(const fs::path& path, const Format& format, PackedImages& packed) {
   const std::vector<uint8_t> bytes = read_file_bytes(path.string());
-  const size_t record = format.label_bytes + 3 * kPlane;
+  const size_t record = format.label_bytes + 3 * kCifarPlane;
   if (bytes.empty()) throw FileError(path.string(), "is empty");
   if (bytes.size() % record != 0) {
     throw FileError(path.string(), fmt::format("{} bytes are not a whole number of records of {} bytes", bytes.size(), record));
@@ -106,7 +106,8 @@ void append_records(const fs::path& path, const Format& format, PackedImages& pa
     }
     packed.labels.push_back(label);
     const uint8_t* red = &bytes[i * record + format.label_bytes];
-    for (int p = 0; p < kPlane; ++p) packed.pixels.insert(packed.pixels.end(), {red[p], red[p + kPlane], red[p + 2 * kPlane]});
+    for (int p = 0; p < kCifarPlane; ++p)
+      packed.pixels.insert(packed.pixels.end(), {red[p], red[p + kCifarPlane], red[p + 2 * kCifarPlane]});
   }
 }
 

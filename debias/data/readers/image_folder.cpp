@@ -1,6 +1,6 @@
 #include "debias/data/readers/image_folder.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +17,7 @@
 #include "debias/data/readers/image_files.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/label_join.h"
+#include "debias/data/shown_names.h"
 
 namespace debias {
 namespace {
@@ -32,12 +33,6 @@ struct Listing {
   std::vector<std::string> remarks;
 };
 
-std::string shown(const std::vector<std::string>& names) {
-  constexpr size_t kShown = 10;
-  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
-  return fmt::format("{}{}", fmt::join(names.begin(), end, ", "), names.size() > kShown ? ", ..." : "");
-}
-
 // "train/" or "", the part of the root that holds the split.
 std::string split_prefix(const std::string& root, const std::string& split) {
   if (split.empty() || split == "." || split == ".." || split.find('/') != std::string::npos) {
@@ -48,7 +43,7 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   if (split == "train") return "";
   const std::vector<std::string> folders = list_folders(root);
   throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}",
-                                                                 split, folders.empty() ? "none" : shown(folders)));
+                                                                 split, folders.empty() ? "none" : shown_names(folders)));
 }
 
 // Results hold no other text; a folder's name may be any bytes.
@@ -81,7 +76,7 @@ void refuse_splits(const std::string& root, const std::vector<std::string>& name
   throw FileError(root,
                   fmt::format("data set 'image_folder': holds no folder train, and its folders are named as splits, not as classes ({}); "
                               "set split={}, or rename that folder train",
-                              shown(names), train == names.end() ? names.front() : *train));
+                              shown_names(names), train == names.end() ? names.front() : *train));
 }
 
 std::vector<std::string> lacking_classes(const Listing& listing) {
@@ -110,8 +105,8 @@ Listing list_selected(const std::string& root, const std::string& prefix, const 
   }
   const std::vector<std::string> lacking = lacking_classes(listing);
   if (!lacking.empty()) {
-    listing.remarks.push_back(without_control_characters(
-        fmt::format("{}: holds no images of {} (classes: {}); the other classes keep their numbers", folder, shown(lacking), choice)));
+    listing.remarks.push_back(without_control_characters(fmt::format(
+        "{}: holds no images of {} (classes: {}); the other classes keep their numbers", folder, shown_names(lacking), choice)));
   }
   return listing;
 }
@@ -139,12 +134,12 @@ void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
   const size_t empty = listing.empty.size(), beside = listing.beside.size();
   if (empty > 0) {
     remark(fmt::format("{} without an image that can be read {} passed over ({})",
-                       empty == 1 ? "1 folder" : fmt::format("{} folders", empty), empty == 1 ? "is" : "are", shown(listing.empty)));
+                       empty == 1 ? "1 folder" : fmt::format("{} folders", empty), empty == 1 ? "is" : "are", shown_names(listing.empty)));
   }
   if (beside > 0) {
     remark(fmt::format("{} beside the class folders and {} not read ({})",
                        beside == 1 ? "1 image lies" : fmt::format("{} images lie", beside), beside == 1 ? "is" : "are",
-                       shown(listing.beside)));
+                       shown_names(listing.beside)));
   }
   if (!listing.unread.empty()) listing.remarks.push_back(listing.unread.remark(folder));
 }

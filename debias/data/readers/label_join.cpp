@@ -10,6 +10,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
+#include "debias/data/shown_names.h"
 
 namespace debias {
 namespace {
@@ -163,13 +164,10 @@ std::string unused_numbers(const LabelColumn& column, const std::vector<int64_t>
 
 std::string remark(const std::string& csv, const LabelColumn& column, const Values& values) {
   const std::vector<std::string>& names = values.names;
-  constexpr size_t kShown = 5;
   std::string found = "nothing";
   if (!names.empty()) found = fmt::format("integers, 0 to {}", names.back());
   if (!names.empty() && column.kind == ColumnKind::kNames) {
-    found = fmt::format("{} name{} ({}{})", names.size(), names.size() == 1 ? "" : "s",
-                        fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())), ", "),
-                        names.size() > kShown ? ", ..." : "");
+    found = fmt::format("{} name{} ({})", names.size(), names.size() == 1 ? "" : "s", shown_names(names, 5));
   }
   const auto unknown = std::count(values.numbers.begin(), values.numbers.end(), kUnknown);
   if (unknown > 0) found += fmt::format(", {} unknown", unknown);

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSide = 96;
-constexpr int64_t kPlane = kSide * kSide;
-constexpr int64_t kRecord = 3 * kPlane;
-constexpr int64_t kClasses = 10;
+constexpr int kStlSide = 96;
+constexpr int64_t kStlPlane = kStlSide * kStlSide;
+constexpr int64_t kRecord = 3 * kStlPlane;
+constexpr int64_t kStlClasses = 10;
 
 // One file of images, read record by record from any thread.
 class RecordFile {
@@ -68,12 +68,12 @@ class RecordFile {
 
 Image upright(const std::vector<uint8_t>& columns) {
   Image image;
-  image.height = image.width = kSide;
+  image.height = image.width = kStlSide;
   image.pixels.resize(static_cast<size_t>(kRecord));
   uint8_t* out = image.pixels.data();
-  for (int y = 0; y < kSide; ++y) {
-    for (int x = 0; x < kSide; ++x) {
-      for (int c = 0; c < 3; ++c) *out++ = columns[static_cast<size_t>(c * kPlane + x * kSide + y)];
+  for (int y = 0; y < kStlSide; ++y) {
+    for (int x = 0; x < kStlSide; ++x) {
+      for (int c = 0; c < 3; ++c) *out++ = columns[static_cast<size_t>(c * kStlPlane + x * kStlSide + y)];
     }
   }
   return image;
@@ -84,7 +84,7 @@ std::vector<int64_t> read_labels(const std::string& path, int64_t images) {
   if (static_cast<int64_t>(bytes.size()) != images) throw FileError(path, fmt::format("{} labels for {} images", bytes.size(), images));
   std::vector<int64_t> labels;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] < 1 || bytes[i] > kClasses) throw FileError(path, fmt::format("record {}: label {}, expected 1 to 10", i, bytes[i]));
+    if (bytes[i] < 1 || bytes[i] > kStlClasses) throw FileError(path, fmt::format("record {}: label {}, expected 1 to 10", i, bytes[i]));
     labels.push_back(bytes[i] - 1);
   }
   return labels;
@@ -96,7 +96,7 @@ class Stl10 : public Dataset {
     info_.name = "stl10";
     info_.split = split;
     info_.class_names = {"airplane", "bird", "car", "cat", "deer", "dog", "horse", "monkey", "ship", "truck"};
-    info_.height = info_.width = kSide;
+    info_.height = info_.width = kStlSide;
     info_.mean = {0.4914, 0.4822, 0.4465};  // CIFAR-10's: what the published runs on STL-10 used
     info_.std = {0.2023, 0.1994, 0.2010};
   }

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kTextures = 5;
 constexpr int kShrink = 5;
-constexpr int kSmallest = 33;  // of a shrunk side: one more than an image, so that a corner can be drawn
+constexpr int kLeastSide = 33;  // of a shrunk side: one more than an image, so that a corner can be drawn
 
 std::string texture_path(const std::string& folder, int number) {
   for (const char* extension : {".png", ".jpg", ".jpeg"}) {
@@ -31,8 +31,8 @@ Planes shrunk(const std::string& path) {
   const Image image = read_image(path);
   const int height = static_cast<int>(std::nearbyint(image.height / static_cast<double>(kShrink)));
   const int width = static_cast<int>(std::nearbyint(image.width / static_cast<double>(kShrink)));
-  if (height < kSmallest || width < kSmallest) {
-    throw FileError(path, fmt::format("is {}x{} pixels; a texture needs {} a side", image.height, image.width, kShrink * kSmallest));
+  if (height < kLeastSide || width < kLeastSide) {
+    throw FileError(path, fmt::format("is {}x{} pixels; a texture needs {} a side", image.height, image.width, kShrink * kLeastSide));
   }
   Planes planes;
   for (size_t c = 0; c < 3; ++c) {
