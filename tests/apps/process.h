@@ -42,6 +42,13 @@ inline std::string debias_binary() {
   return given != nullptr && *given != '\0' ? given : "build/release/bin/debias";
 }
 
+// Of a child, once it has ended: the exit code, or 128 + the number of a signal that ended it.
+inline int exit_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 // `words` are the program and its arguments; no shell is involved.
 inline ProcessResult run(const std::vector<std::string>& words) {
   const TemporaryFolder folder;
@@ -58,9 +65,8 @@ inline ProcessResult run(const std::vector<std::string>& words) {
   const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return {127, "", "cannot start " + words[0]};
-  int status = 0;
-  waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), file_text(out), file_text(err)};
+  const int exit = exit_of(child);
+  return {exit, file_text(out), file_text(err)};
 }
 
 // The same for `debias ARGUMENTS...`.

@@ -58,7 +58,7 @@ TEST_F(EvaluationInTraining, AStopInTheMiddleIsObeyedAtOnceAndTheEvaluationMadeU
     const TrainingProcess process(debias_binary(), words(name, slow));
     wait_for(path(name) + "/evaluation/knn.json");  // the map is being made
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGKILL ? -SIGKILL : 75);
+    EXPECT_EQ(process.wait(), signal == SIGKILL ? 128 + SIGKILL : 75);
     EXPECT_FALSE(fs::exists(path(name) + "/evaluation/tsne.json")) << "the map would have been made to its end";
     std::vector<std::string> rest = slow;
     rest.push_back("--resume");
