@@ -47,9 +47,7 @@ class AgentSweepFolder : public testing::Test {
   // The words that run this text as a sweep.
   Words sweep(const std::string& text, const Words& more = {}) const {
     std::ofstream(folder_ / "sweep.yaml") << "base: tiny.yaml\nmetric: test.return_mean\n" << text << "output: " << out() << "\n";
-    Words words = {"sweep", folder_ / "sweep.yaml"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return with({"sweep", folder_ / "sweep.yaml"}, more);
   }
   void expect_refused(const std::string& text, const std::string& line, const Words& more = {}) const {
     const ProcessResult result = run_debias(sweep(text, more));

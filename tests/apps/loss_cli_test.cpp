@@ -43,10 +43,9 @@ class LossCli : public testing::Test {
     write_npy(folder_ / name, DType::kInt64, {static_cast<int64_t>(values.size())}, values.data());
   }
 
-  ProcessResult loss(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
-    std::vector<std::string> words = {"loss", "--objective", objective, "--embeddings", folder_ / embeddings};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+  ProcessResult loss(const std::string& objective, const std::vector<std::string>& more = {},
+                     const std::string& embeddings = "z.npy") const {
+    return run_debias(with({"loss", "--objective", objective, "--embeddings", folder_ / embeddings}, more));
   }
   Json json(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
     more.push_back("--json");
@@ -118,9 +117,9 @@ TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
   write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});    // the second ones
   write_integers("ids.npy", {7, 8, 9, 10});
   write_integers("yk.npy", {0, 0, 1, 1});
-  const auto with_ids = [&](const std::string& objective, std::vector<std::string> more) {
-    more.insert(more.end(), {"--keys", folder_ / "k.npy", "--ids", folder_ / "ids.npy", "--key-ids", folder_ / "ids.npy"});
-    return json(objective, more, "q.npy");
+  const auto with_ids = [&](const std::string& objective, const std::vector<std::string>& more) {
+    const std::vector<std::string> ids = {"--keys", folder_ / "k.npy", "--ids", folder_ / "ids.npy", "--key-ids", folder_ / "ids.npy"};
+    return json(objective, with(more, ids), "q.npy");
   };
   double expected = 0;  // MoCo v3: cross-entropy of q k^T / t against the own key
   for (size_t i = 0; i < 4; ++i) {

@@ -36,6 +36,12 @@ inline size_t times(const std::string& part, const std::string& text) {
   return count;
 }
 
+// `words` and more behind them.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 // The command under test: DEBIAS_BINARY, or where `make build` leaves it.
 inline std::string debias_binary() {
   const char* given = std::getenv("DEBIAS_BINARY");
@@ -70,9 +76,6 @@ inline ProcessResult run(const std::vector<std::string>& words) {
 }
 
 // The same for `debias ARGUMENTS...`.
-inline ProcessResult run_debias(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), debias_binary());
-  return run(arguments);
-}
+inline ProcessResult run_debias(const std::vector<std::string>& arguments) { return run(with({debias_binary()}, arguments)); }
 
 }  // namespace debias

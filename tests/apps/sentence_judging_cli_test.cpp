@@ -47,10 +47,8 @@ TEST_F(SentenceJudging, JudgesTheSetsThatAreThere) {
 }
 
 TEST_F(SentenceJudging, KeepsEachKindOfJudgementInAFileOfItsOwn) {
-  const auto judge = [](std::vector<std::string> more) {
-    std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("sets")};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult found = run_debias(words);
+  const auto judge = [](const std::vector<std::string>& more) {
+    const ProcessResult found = run_debias(with({"eval", "sentences", path("run"), "--root", path("sets")}, more));
     EXPECT_EQ(found.exit, 0) << found.err;
     return found.err;
   };
@@ -192,7 +190,7 @@ TEST_F(SentenceJudging, JudgesByWordsOfAFileOfVectors) {
   std::filesystem::create_directories(path("cats"));
   write(path("cats/custrev.pos"), good);
   write(path("cats/custrev.neg"), bad);
-  std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("cats"), "--tasks", "cr", "--cheap", "--json"};
+  const std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("cats"), "--tasks", "cr", "--cheap", "--json"};
   const ProcessResult without = run_debias(words);
   ASSERT_EQ(without.exit, 0) << without.err;
   const json blind = json::parse(without.out)["protocols"]["sentences"];
@@ -200,8 +198,7 @@ TEST_F(SentenceJudging, JudgesByWordsOfAFileOfVectors) {
   EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
   EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
   EXPECT_FALSE(blind["options"].contains("expand"));
-  words.insert(words.end(), {"--expand", path("glove.txt")});
-  const ProcessResult expanded = run_debias(words);
+  const ProcessResult expanded = run_debias(with(words, {"--expand", path("glove.txt")}));
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
   EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));

@@ -69,10 +69,8 @@ TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndJudged) {
   std::filesystem::create_directory_symlink(path("books"), path("other-name"));
   const std::string out = "hold_out: 1, split: held_out, name: sentences, root: ";
   const auto train_with = [](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train",          path("small.yaml"),        "data.train.hold_out=1",
-                                      "train.epochs=1", "output=" + path("apart"), "--overwrite"};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult trained = run_debias(words);
+    const ProcessResult trained = run_debias(
+        with({"train", path("small.yaml"), "data.train.hold_out=1", "train.epochs=1", "output=" + path("apart"), "--overwrite"}, more));
     EXPECT_EQ(trained.exit, 0) << trained.err;
     return trained.err;
   };
@@ -117,9 +115,7 @@ TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
     write(path("shelf/" + number + ".txt"), "Only" + number + " is here.\n");
   }
   const auto count = [](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"text", "vocabulary", path("shelf"), "--out", path(out)};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult made = run_debias(words);
+    const ProcessResult made = run_debias(with({"text", "vocabulary", path("shelf"), "--out", path(out)}, more));
     EXPECT_EQ(made.exit, 0) << made.err;
     return file_text(path(out));
   };
@@ -235,11 +231,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   const auto embed = [](const std::string& text) {
     return std::vector<std::string>{"embed", path("run"), "--text", path(text), "--out", path("x.npy")};
   };
-  const auto beside_text = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> line = embed("fine.txt");
-    line.insert(line.end(), more.begin(), more.end());
-    return line;
-  };
+  const auto beside_text = [&](const std::vector<std::string>& more) { return with(embed("fine.txt"), more); };
   const std::vector<Refusal> refusals = {
       {expand("foreign.txt"), 3, "foreign.txt: it has not one word of the run's vocabulary"},
       {expand("few.txt"), 3, "few.txt: 2 of its words are in the run's vocabulary, and a map from vectors of 3 numbers takes 4"},

@@ -25,15 +25,12 @@ class Shortage : public testing::Test {
  protected:
   Shortage() { std::ofstream(recipe()) << kSmallRecipe; }
   std::string recipe() const { return folder_ / "small.yaml"; }
-  std::vector<std::string> training(const std::string& output, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {"train", recipe(), "train.epochs=1", "output=" + output};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  std::vector<std::string> training(const std::string& output, const std::vector<std::string>& more = {}) const {
+    return with({"train", recipe(), "train.epochs=1", "output=" + output}, more);
   }
   // `shell`: limits and redirections, then "$@" is the command.
-  static ProcessResult run_under(const std::string& shell, std::vector<std::string> words) {
-    words.insert(words.begin(), {"sh", "-c", shell, "sh", debias_binary()});
-    return run(words);
+  static ProcessResult run_under(const std::string& shell, const std::vector<std::string>& words) {
+    return run(with({"sh", "-c", shell, "sh", debias_binary()}, words));
   }
   TemporaryFolder folder_;
 };

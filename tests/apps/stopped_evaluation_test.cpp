@@ -36,9 +36,7 @@ class EvaluationInTraining : public testing::Test {
   EvaluationInTraining() { std::ofstream(folder_ / "recipe.yaml") << kRecipe; }
   std::string path(const std::string& name) const { return folder_ / name; }
   std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"train", path("recipe.yaml"), "output=" + path(name)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with({"train", path("recipe.yaml"), "output=" + path(name)}, more);
   }
   std::string metrics(const std::string& name) const {
     return file_text(path(name) + "/metrics.jsonl") + file_text(path(name) + "/metrics.csv");

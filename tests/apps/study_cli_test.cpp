@@ -18,9 +18,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 std::vector<std::string> small_study(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"study", "bcl", "--repetitions", "2", "--anchors", "20", "--negatives", "16"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return with({"study", "bcl", "--repetitions", "2", "--anchors", "20", "--negatives", "16"}, more);
 }
 
 void expect_refused(const std::vector<std::string>& words, int exit, const std::string& text) {

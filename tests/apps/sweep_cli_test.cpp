@@ -68,10 +68,8 @@ class SweepCommand : public testing::Test {
                                           << "\n";
     return folder_ / "sweep.yaml";
   }
-  std::vector<std::string> words(const std::string& path, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"sweep", path, "train.epochs=1"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+  std::vector<std::string> words(const std::string& path, const std::vector<std::string>& more = {}) const {
+    return with({"sweep", path, "train.epochs=1"}, more);
   }
   // One line, exit 2, and nothing run.
   void expect_refused(const std::string& text, const std::string& line, std::vector<std::string> more = {}) const {

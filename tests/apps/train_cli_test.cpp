@@ -42,10 +42,8 @@ class TrainCommand : public testing::Test {
   TrainCommand() { std::ofstream(recipe()) << kSmallRecipe; }
   std::string recipe() const { return folder_.path() + "/small.yaml"; }
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
-  std::vector<std::string> words(const std::string& name, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"train", recipe(), "output=" + path(name)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+  std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
+    return with({"train", recipe(), "output=" + path(name)}, more);
   }
   TemporaryFolder folder_;
 };

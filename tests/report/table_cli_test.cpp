@@ -28,8 +28,7 @@ class TableCommand : public testing::Test {
     for (const char* name : {"plain", "debiased"}) {
       for (int seed = 1; seed <= 3; ++seed) words.push_back(run(name, seed));
     }
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+    return run_debias(with(words, more));
   }
   void expect_table_refusal(const std::vector<std::string>& more, int exit, const std::string& part) const {
     const ProcessResult result = table(more);
