@@ -20,11 +20,6 @@ namespace train_cli_test {
 
 namespace fs = std::filesystem;
 
-ProcessResult run_debias(std::vector<std::string> words) {
-  words.insert(words.begin(), debias_binary());
-  return run(words);
-}
-
 // Everything a run must reproduce: metric files and each tensor of the last checkpoint.
 std::string trace(const std::string& run) {
   std::string bytes = file_text(run + "/metrics.jsonl") + file_text(run + "/metrics.csv");
