@@ -55,6 +55,11 @@ inline int exit_of(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+// The words that run `words` where SIGCHLD is ignored, which a program inherits from what starts it.
+inline std::vector<std::string> ignoring_sigchld(const std::vector<std::string>& words) {
+  return with({"env", "--ignore-signal=CHLD"}, words);
+}
+
 // `words` are the program and its arguments; no shell is involved.
 inline ProcessResult run(const std::vector<std::string>& words) {
   const TemporaryFolder folder;

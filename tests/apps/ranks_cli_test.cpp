@@ -75,10 +75,7 @@ TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
 // The launcher would wait for ends that nobody tells it.
 TEST_F(RankRuns, EndWhereSigchldWasIgnored) {
   const auto ignoring = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"timeout", "--signal=KILL", "120", "env", "--ignore-signal=CHLD"};
-    const auto two = command("two", more);
-    words.insert(words.end(), two.begin(), two.end());
-    return run(words);
+    return run(with({"timeout", "--signal=KILL", "120"}, ignoring_sigchld(command("two", more))));
   };
   const auto trained = ignoring({"--ranks", "2", "train.epochs=1"});
   EXPECT_EQ(trained.exit, 0) << trained.err;

@@ -148,10 +148,8 @@ TEST_F(SweepCommand, GoesOnAfterARunThatFailsAndTriesItAgain) {
 }
 
 TEST_F(SweepCommand, KnowsHowRunsEndedWhereSigchldWasIgnored) {
-  std::vector<std::string> command = {"env", "--ignore-signal=CHLD", debias_binary()};
   const auto sweep = words(file("base: small.yaml\nvariants: {bad: {optimizer.learning_rate: 1e30}, good: {}}\n"));
-  command.insert(command.end(), sweep.begin(), sweep.end());
-  const ProcessResult result = run(command);
+  const ProcessResult result = run(ignoring_sigchld(with({debias_binary()}, sweep)));
   EXPECT_THAT(result.err, HasSubstr("sweep: 1 of 2 runs failed: bad/seed-1 (exit 4): "));
   EXPECT_EQ(states(folder_ / "out")[1]["state"], "finished");
 }
