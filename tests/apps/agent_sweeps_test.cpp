@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/table3_numbers.h"
 #include "tests/apps/training_process.h"
@@ -50,11 +51,7 @@ class AgentSweepFolder : public testing::Test {
     return with({"sweep", folder_ / "sweep.yaml"}, more);
   }
   void expect_refused(const std::string& text, const std::string& line, const Words& more = {}) const {
-    const ProcessResult result = run_debias(sweep(text, more));
-    EXPECT_EQ(result.exit, 2) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(line));
-    EXPECT_EQ(times("\n", result.err), 1u) << result.err;
-    EXPECT_EQ(result.out, "");
+    debias::expect_refused(run_debias(sweep(text, more)), 2, line);
   }
   std::string out() const { return folder_ / "out"; }
   json states(const std::string& output) const { return json::parse(file_text(output + "/sweep.json"))["runs"]; }

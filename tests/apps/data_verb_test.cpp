@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 
 namespace debias {
@@ -54,9 +55,8 @@ class DataVerb : public testing::Test {
 };
 
 void expect_error(const ProcessResult& result, int exit, const std::string& text) {
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_THAT(result.err, AllOf(testing::StartsWith("debias: "), HasSubstr(text)));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  expect_one_line(result, exit, text);
+  EXPECT_THAT(result.err, testing::StartsWith("debias: "));
 }
 
 TEST_F(DataVerb, ListsEveryDataSetWithItsOptions) {

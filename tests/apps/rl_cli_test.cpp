@@ -13,6 +13,7 @@
 
 #include "debias/core/safetensors.h"
 #include "tests/apps/agent_runs.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 
@@ -171,10 +172,7 @@ TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   const auto refused = [&](int code, const std::string& line, const Words& more) {
-    const auto found = run_debias(words("none", more));
-    EXPECT_EQ(found.exit, code) << found.err;
-    EXPECT_THAT(found.err, HasSubstr(line));
-    EXPECT_EQ(times("\n", found.err), 1u) << found.err;
+    expect_one_line(run_debias(words("none", more)), code, line);
   };
   refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
   refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/sentence_runs.h"
 
 namespace debias {
@@ -106,10 +107,7 @@ TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
   const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
                                                           {"table", path("named"), path("other"), "--metric", "cr_acc"}};
   for (const auto& words : together) {
-    const ProcessResult refused = run_debias(words);
-    EXPECT_EQ(refused.exit, 2) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("runs judged on different texts: those of 'cr' have the digest"));
-    EXPECT_EQ(times("\n", refused.err), 1u) << refused.err;
+    expect_one_line(run_debias(words), 2, "runs judged on different texts: those of 'cr' have the digest");
   }
   EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
 }

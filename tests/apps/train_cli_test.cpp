@@ -11,6 +11,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/core/safetensors.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 #include "tests/train/small_recipe_text.h"
@@ -98,10 +99,8 @@ TEST_F(TrainCommand, AResolvedConfigRepeatsTheRun) {
 
 TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
   const auto expect = [&](const std::string& word, const std::string& text) {
-    const auto result = run_debias(words("bad", {word}));
-    EXPECT_EQ(result.exit, 2) << word;
-    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    SCOPED_TRACE(word);
+    expect_one_line(run_debias(words("bad", {word})), 2, text);
     EXPECT_FALSE(fs::exists(path("bad")));
   };
   expect("optimizer.learning_rat=1", "did you mean 'learning_rate'?");
