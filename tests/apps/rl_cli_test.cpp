@@ -15,6 +15,7 @@
 #include "tests/apps/agent_runs.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
+#include "tests/apps/report_page.h"
 #include "tests/apps/training_process.h"
 
 namespace debias {
@@ -124,11 +125,7 @@ TEST_F(RlCommand, RefusesASeedBelowZero) {
 TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
   ASSERT_EQ(run_debias(words("a run", {"train.epochs=1"})).exit, 0);
   const std::string run = path("a run") + "/";
-  const auto report = [&] {
-    const auto made = run_debias({"report", run, "--out", path("page.html")});
-    EXPECT_EQ(made.exit, 0) << made.err;
-    return file_text(path("page.html"));
-  };
+  const auto report = [&] { return page_of({run}, path("page.html")); };
   EXPECT_THAT(report(), HasSubstr("no frames of an episode"));
   ASSERT_EQ(run_debias({"rl", "play", run, "--episodes", "1", "--seed", "7"}).exit, 0);
   EXPECT_THAT(report(), HasSubstr("episode 1 of the seed 7"));
@@ -161,9 +158,7 @@ TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
 
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
-  const auto report = run_debias({"report", path("run"), "--out", path("page.html")});
-  ASSERT_EQ(report.exit, 0) << report.err;
-  const std::string page = file_text(path("page.html"));
+  const std::string page = page_of({path("run")}, path("page.html"));
   EXPECT_THAT(page, HasSubstr("return of judged episodes, test"));
   EXPECT_THAT(page, HasSubstr(">control steps<"));
   EXPECT_THAT(page, HasSubstr("minutes of training an epoch"));

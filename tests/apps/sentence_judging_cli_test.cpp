@@ -9,6 +9,7 @@
 
 #include "debias/core/npy.h"
 #include "tests/apps/expect_complaint.h"
+#include "tests/apps/report_page.h"
 #include "tests/apps/sentence_runs.h"
 
 namespace debias {
@@ -215,9 +216,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
   ASSERT_EQ(near.exit, 0) << near.err;
   EXPECT_LT(near.out.find("w1 w2 w2."), near.out.find("w20 w9.")) << near.out;
   ASSERT_EQ(run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap"}).exit, 0);
-  const ProcessResult page = run_debias({"report", path("run"), "--out", path("page.html")});
-  ASSERT_EQ(page.exit, 0) << page.err;
-  const std::string html = file_text(path("page.html"));
+  const std::string html = page_of({path("run")}, path("page.html"));
   EXPECT_THAT(html, HasSubstr("CR accuracy"));
   EXPECT_THAT(html, HasSubstr("neighbours found"));
   EXPECT_THAT(html, HasSubstr("Nearest sentences"));
@@ -236,8 +235,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write(path("pool.txt"), "w1 w2.\nw7 w2 w2.\nw20 w9.\n");
   ASSERT_EQ(run_debias({"text", "nearest", path("twin"), "--text", path("pool.txt"), "--queries", path("queries.txt")}).exit, 0);
-  ASSERT_EQ(run_debias({"report", path("run"), path("twin"), "--out", path("page.html")}).exit, 0);
-  EXPECT_THAT(file_text(path("page.html")), HasSubstr("searched different texts"));
+  EXPECT_THAT(page_of({path("run"), path("twin")}, path("page.html")), HasSubstr("searched different texts"));
 }
 
 }  // namespace sentence_judging_cli_test
