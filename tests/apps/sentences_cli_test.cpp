@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class SentencesCli : public SentenceRuns {
  protected:
-  // The corpus `library` is a link, to the folder `annex`, in which the books lie one folder further down.
+  // The corpus `library` is a folder of one link, `all`, to the folder `annex`, in which the books lie one folder further down.
   static void link_books(const std::string& library, const std::string& annex) {
     std::filesystem::create_directories(path(library));
     std::filesystem::create_directories(path(annex));
