@@ -162,28 +162,6 @@ TEST_F(SentencesCli, ReadsLinesInLatin1) {
   EXPECT_THAT(near.out, HasSubstr("w1 caf\u00e9")) << near.err;
 }
 
-TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
-  write(path("glove.txt"), "w1 0.5 -1\nzebra 1 1\nw2 2e-1 0\n");
-  const ProcessResult made =
-      run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("fixed.npy"), "--json"});
-  ASSERT_EQ(made.exit, 0) << made.err;
-  EXPECT_EQ(json::parse(made.out)["found"], 2);
-  const NpyArray table = read_npy(path("fixed.npy"));
-  EXPECT_EQ(table.shape, (std::vector<int64_t>{32, 2}));
-  EXPECT_EQ(table.as<float>()[2 * 3], 0.5f);  // w1 is word 3
-  EXPECT_EQ(table.as<float>()[2 * 3 + 1], -1.0f);
-  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("fixed.npy") + "}";
-  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("fixed")});
-  ASSERT_EQ(trained.exit, 0) << trained.err;
-  std::filesystem::remove(path("fixed.npy"));  // the checkpoint has them
-  write(path("one.txt"), "w1\n");
-  EXPECT_EQ(run_debias({"embed", path("fixed"), "--text", path("one.txt"), "--out", path("one.npy")}).exit, 0);
-  write(path("glove.txt"), "w1 0.5 -1\nw2 x 0\n");
-  const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
-  EXPECT_EQ(bad.exit, 3);
-  EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
-}
-
 // Its vocabulary.txt would be a book the next time.
 TEST_F(SentencesCli, KeepsNoRunWhereALinkOfTheCorpusLeads) {
   link_books("shelves", "attic");
