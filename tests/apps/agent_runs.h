@@ -31,9 +31,7 @@ class AgentRuns : public testing::Test {
 
   // The words that train the run `name`.
   std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"rl", "train", path("tiny.yaml"), "output=" + path(name)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with({"rl", "train", path("tiny.yaml"), "output=" + path(name)}, more);
   }
 
  private:

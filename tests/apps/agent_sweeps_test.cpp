@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/table3_numbers.h"
 #include "tests/apps/training_process.h"
@@ -47,16 +48,10 @@ class AgentSweepFolder : public testing::Test {
   // The words that run this text as a sweep.
   Words sweep(const std::string& text, const Words& more = {}) const {
     std::ofstream(folder_ / "sweep.yaml") << "base: tiny.yaml\nmetric: test.return_mean\n" << text << "output: " << out() << "\n";
-    Words words = {"sweep", folder_ / "sweep.yaml"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return with({"sweep", folder_ / "sweep.yaml"}, more);
   }
   void expect_refused(const std::string& text, const std::string& line, const Words& more = {}) const {
-    const ProcessResult result = run_debias(sweep(text, more));
-    EXPECT_EQ(result.exit, 2) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(line));
-    EXPECT_EQ(times("\n", result.err), 1u) << result.err;
-    EXPECT_EQ(result.out, "");
+    debias::expect_refused(run_debias(sweep(text, more)), 2, line);
   }
   std::string out() const { return folder_ / "out"; }
   json states(const std::string& output) const { return json::parse(file_text(output + "/sweep.json"))["runs"]; }
@@ -135,7 +130,7 @@ TEST_F(AgentSweeps, KilledAndStoppedAndRunAgainEndWithTheSameBytes) {
     const TrainingProcess process(debias_binary(), broken);
     written = wait_for_checkpoint(folder_ / "broken", written);
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : -SIGKILL);
+    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : 128 + SIGKILL);
     std::error_code none;  // what was written until then
     written = fs::last_write_time(folder_ / "broken/seed-1/checkpoints/last.safetensors", none);
   }

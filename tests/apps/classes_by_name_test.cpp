@@ -46,14 +46,12 @@ class ClassesByName : public testing::Test {
   }
   static std::string section(const std::string& name) { return NamedPictures::section(*pictures_ / name); }
   static ProcessResult train(const std::string& output, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train", *pictures_ / "recipe.yaml", "output=" + (*pictures_ / output),
-                                      "data={train: " + section("train") + ", test: " + section("test") + "}"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+    return run_debias(with({"train", *pictures_ / "recipe.yaml", "output=" + (*pictures_ / output),
+                            "data={train: " + section("train") + ", test: " + section("test") + "}"},
+                           more));
   }
-  static ProcessResult eval(const std::string& protocols, std::vector<std::string> more) {
-    more.insert(more.begin(), {"eval", protocols, *pictures_ / "run", "--json"});
-    return run_debias(more);
+  static ProcessResult eval(const std::string& protocols, const std::vector<std::string>& more) {
+    return run_debias(with({"eval", protocols, *pictures_ / "run", "--json"}, more));
   }
   static nlohmann::json json_of(const ProcessResult& result) {
     EXPECT_EQ(result.exit, 0) << result.err;

@@ -107,9 +107,7 @@ TEST_F(Judging, EvalJudgesTheRunsClassifierAsTrainingDid) {
 
 TEST_F(Judging, TheClassifiersAccuracyIsReportedWithAndWithoutGroups) {
   const auto lines = [&](const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train", path("recipe.yaml"), "output=" + path(name), "classifier={name: linear}"};
-    words.insert(words.end(), more.begin(), more.end());
-    EXPECT_EQ(debias_command(words).exit, 0);
+    EXPECT_EQ(debias_command(with({"train", path("recipe.yaml"), "output=" + path(name), "classifier={name: linear}"}, more)).exit, 0);
     return file_text(path(name) + "/metrics.jsonl");
   };
   const std::string probe = lines("probe", {}), groups = lines("groups", {"evaluate={protocols: [groups], groups: {bootstrap: 0}}"});
@@ -179,9 +177,7 @@ TEST_F(Judging, ALoneCheckpointNeedsItsDataNamed) {
   expect_refusal(debias_command({"eval", "knn", lone()}), 2, message);
   expect_refusal(debias_command({"embed", lone(), "--out", path("e")}), 2, message);
   const std::vector<std::string> data = {"--data", "glyphs", "size=16", "train_count=50", "test_count=20", "--json"};
-  std::vector<std::string> words = {"eval", "knn", lone()};
-  words.insert(words.end(), data.begin(), data.end());
-  const auto json = json_of(debias_command(words));
+  const auto json = json_of(debias_command(with({"eval", "knn", lone()}, data)));
   EXPECT_EQ(json["protocols"]["knn"]["counts"]["test"], 20);
   EXPECT_FALSE(fs::exists(path("evaluation")));
 }

@@ -17,4 +17,17 @@ inline void expect_complaint(const ProcessResult& result, int exit, const std::s
   EXPECT_THAT(result.err.substr(result.err.find("debias: ")), testing::HasSubstr(part));
 }
 
+// One line, and no other.
+inline void expect_one_line(const ProcessResult& result, int exit, const std::string& part) {
+  EXPECT_EQ(result.exit, exit) << result.err;
+  EXPECT_THAT(result.err, testing::HasSubstr(part));
+  EXPECT_EQ(times("\n", result.err), 1u) << result.err;
+}
+
+// One line, and no result.
+inline void expect_refused(const ProcessResult& result, int exit, const std::string& part) {
+  expect_one_line(result, exit, part);
+  EXPECT_EQ(result.out, "");
+}
+
 }  // namespace debias

@@ -12,6 +12,7 @@
 
 #include "debias/core/npy.h"
 #include "debias/core/safetensors.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 
 namespace debias {
@@ -31,13 +32,6 @@ objective: {name: supcon}
 evaluate: {every: 1, protocols: []}
 train: {epochs: 1, batch_size: 32, device: cpu, threads: 1}
 )";
-
-void expect_refused(const ProcessResult& result, int exit, const std::string& part) {
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-  EXPECT_NE(result.err.find(part), std::string::npos) << result.err;
-}
 
 class Exporting : public testing::Test {
  protected:

@@ -44,10 +44,17 @@ class Films : public AgentRuns {
     fs::permissions(path("bin/ffmpeg"), fs::perms::owner_all);
   }
 
-  ProcessResult play(const std::string& film, const std::string& programs, const std::string& signals = "--default-signal=CHLD") const {
-    return run({"env", signals, "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(film)});
+  // The PATH that has what was installed before all else.
+  std::string scripts_first() const { return path("bin") + ":" + std::getenv("PATH"); }
+
+  // The words that play an episode where PATH is `programs`.
+  std::vector<std::string> playing(const std::string& film, const std::string& programs) const {
+    return {"env", "PATH=" + programs, debias_binary(), "rl", "play", path("run"), "--episodes", "1", "--video", path(film)};
   }
-  ProcessResult play(const std::string& film) const { return play(film, path("bin") + ":" + std::getenv("PATH")); }
+  ProcessResult play(const std::string& film, const std::string& programs) const {
+    return run(with({"env", "--default-signal=CHLD"}, playing(film, programs)));
+  }
+  ProcessResult play(const std::string& film) const { return play(film, scripts_first()); }
 
   bool train() const { return run_debias(words("run", {"train.epochs=1"})).exit == 0; }
 
@@ -103,7 +110,7 @@ TEST_F(Films, ThatFfmpegFailsToMakeLeaveOneLineAndTheEarlierFilm) {
 
 TEST_F(Films, AreMadeWhereSigchldWasIgnored) {
   ASSERT_TRUE(train());
-  const auto play_ignoring = [&] { return play("film.mp4", path("bin") + ":" + std::getenv("PATH"), "--ignore-signal=CHLD"); };
+  const auto play_ignoring = [&] { return run(ignoring_sigchld(playing("film.mp4", scripts_first()))); };
   install(ffmpeg_with("libx264", kMakesAFilm));
   const auto played = play_ignoring();
   ASSERT_EQ(played.exit, 0) << played.err;

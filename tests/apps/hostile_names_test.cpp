@@ -110,10 +110,8 @@ TEST_F(HostileNames, OfBadFilesAreListedInOneLineEach) {
 std::string shown_on_terminal(const std::vector<std::string>& words) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
   EXPECT_TRUE(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
-  std::vector<std::string> shell = {"sh", "-c", std::string("exec \"$0\" \"$@\" > ") + ptsname(terminal)};
   const int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY);  // what was printed stays readable
-  shell.insert(shell.end(), words.begin(), words.end());
-  EXPECT_EQ(run(shell).exit, 0);
+  EXPECT_EQ(run(with({"sh", "-c", std::string("exec \"$0\" \"$@\" > ") + ptsname(terminal)}, words)).exit, 0);
   std::string text(4096, '\0');
   const ssize_t count = read(terminal, text.data(), text.size());
   text.resize(count > 0 ? static_cast<size_t>(count) : 0);

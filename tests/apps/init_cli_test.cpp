@@ -39,13 +39,9 @@ class InitCommand : public testing::Test {
     fs::create_directories((fs::path("photos") / path).parent_path());
     fs::copy_file(golden_folder("images") + "/" + image, fs::path("photos") / path);
   }
-  ProcessResult init(std::vector<std::string> words) const {
-    words.insert(words.begin(), {binary_, "init", "photos"});
-    return run(words);
-  }
-  nlohmann::json json(std::vector<std::string> words) const {
-    words.insert(words.end(), {"--json", "--minutes", "0.02"});
-    const ProcessResult result = init(words);
+  ProcessResult init(const std::vector<std::string>& words) const { return run(with({binary_, "init", "photos"}, words)); }
+  nlohmann::json json(const std::vector<std::string>& words) const {
+    const ProcessResult result = init(with(words, {"--json", "--minutes", "0.02"}));
     EXPECT_EQ(result.exit, 0) << result.err;
     return nlohmann::json::parse(result.out);
   }
@@ -59,9 +55,7 @@ class InitCommand : public testing::Test {
     return count;
   }
   void expect_refused(const std::vector<std::string>& words, int exit, const std::string& text) const {
-    std::vector<std::string> all = {binary_, "init"};
-    all.insert(all.end(), words.begin(), words.end());
-    const ProcessResult result = run(all);
+    const ProcessResult result = run(with({binary_, "init"}, words));
     EXPECT_EQ(result.exit, exit) << result.err;
     EXPECT_THAT(result.err.substr(result.err.rfind("debias: ")), HasSubstr(text));
     EXPECT_FALSE(fs::exists("photos.yaml"));

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 
 namespace debias {
@@ -43,22 +44,15 @@ class LossCli : public testing::Test {
     write_npy(folder_ / name, DType::kInt64, {static_cast<int64_t>(values.size())}, values.data());
   }
 
-  ProcessResult loss(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
-    std::vector<std::string> words = {"loss", "--objective", objective, "--embeddings", folder_ / embeddings};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+  ProcessResult loss(const std::string& objective, const std::vector<std::string>& more = {},
+                     const std::string& embeddings = "z.npy") const {
+    return run_debias(with({"loss", "--objective", objective, "--embeddings", folder_ / embeddings}, more));
   }
   Json json(const std::string& objective, std::vector<std::string> more = {}, const std::string& embeddings = "z.npy") const {
     more.push_back("--json");
     const ProcessResult result = loss(objective, more, embeddings);
     EXPECT_EQ(result.exit, 0) << result.err;
     return Json::parse(result.out, nullptr, false);
-  }
-  void refused(const ProcessResult& result, int code, const std::string& part) const {
-    EXPECT_EQ(result.exit, code) << result.err;
-    EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, HasSubstr(part));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   std::vector<double> doubles(const std::string& name) const {
     const auto array = read_npy(folder_ / name);
@@ -118,9 +112,9 @@ TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
   write("k.npy", {keys.begin() + 8, keys.end()}, {4, 2});    // the second ones
   write_integers("ids.npy", {7, 8, 9, 10});
   write_integers("yk.npy", {0, 0, 1, 1});
-  const auto with_ids = [&](const std::string& objective, std::vector<std::string> more) {
-    more.insert(more.end(), {"--keys", folder_ / "k.npy", "--ids", folder_ / "ids.npy", "--key-ids", folder_ / "ids.npy"});
-    return json(objective, more, "q.npy");
+  const auto with_ids = [&](const std::string& objective, const std::vector<std::string>& more) {
+    const std::vector<std::string> ids = {"--keys", folder_ / "k.npy", "--ids", folder_ / "ids.npy", "--key-ids", folder_ / "ids.npy"};
+    return json(objective, with(more, ids), "q.npy");
   };
   double expected = 0;  // MoCo v3: cross-entropy of q k^T / t against the own key
   for (size_t i = 0; i < 4; ++i) {
@@ -148,15 +142,15 @@ TEST_F(LossCli, KeysThatDoNotFitAreRefused) {
   write_integers("three.npy", {0, 1, 2});
   write_integers("y2.npy", {0, 1});
   const std::string keys = folder_ / "k.npy";
-  refused(loss("infonce", {"--keys", folder_ / "wide.npy"}), 3, "as many dimensions as the embeddings");
-  refused(loss("infonce", {"--keys", keys}), 3, "has no positive");
-  refused(loss("infonce", {"--keys", keys, "--ids", folder_ / "y.npy", "--key-ids", folder_ / "y2.npy"}), 3, "2 ids for 3 keys");
-  refused(loss("infonce", {"--keys", keys, "--key-ids", folder_ / "three.npy"}), 2, "add --ids");
-  refused(loss("supcon", {"--keys", keys}), 3, "nothing has a positive");
-  refused(loss("infonce", {"--key-ids", folder_ / "three.npy"}), 2, "add --keys");
-  refused(loss("supcon", {"--labels", folder_ / "y.npy", "--keys", keys}), 2, "labels of the keys");
-  refused(loss("biascon", {"--labels", folder_ / "y.npy", "--bias", folder_ / "y.npy", "--keys", keys}), 2, "takes no keys");
-  refused(loss("infonce", {"--keys", keys, "--engine", "fused", "--precision", "fp32"}), 2, "without keys");
+  expect_refused(loss("infonce", {"--keys", folder_ / "wide.npy"}), 3, "as many dimensions as the embeddings");
+  expect_refused(loss("infonce", {"--keys", keys}), 3, "has no positive");
+  expect_refused(loss("infonce", {"--keys", keys, "--ids", folder_ / "y.npy", "--key-ids", folder_ / "y2.npy"}), 3, "2 ids for 3 keys");
+  expect_refused(loss("infonce", {"--keys", keys, "--key-ids", folder_ / "three.npy"}), 2, "add --ids");
+  expect_refused(loss("supcon", {"--keys", keys}), 3, "nothing has a positive");
+  expect_refused(loss("infonce", {"--key-ids", folder_ / "three.npy"}), 2, "add --keys");
+  expect_refused(loss("supcon", {"--labels", folder_ / "y.npy", "--keys", keys}), 2, "labels of the keys");
+  expect_refused(loss("biascon", {"--labels", folder_ / "y.npy", "--bias", folder_ / "y.npy", "--keys", keys}), 2, "takes no keys");
+  expect_refused(loss("infonce", {"--keys", keys, "--engine", "fused", "--precision", "fp32"}), 2, "without keys");
 }
 
 TEST_F(LossCli, ThreeViews) {
@@ -245,50 +239,50 @@ TEST_F(LossCli, AMemoryBudgetThatTheDenseFormExceedsIsSaid) {
   const ProcessResult result = loss("infonce", {"--memory-budget", "64B"});
   EXPECT_EQ(result.exit, 0);
   EXPECT_THAT(result.err, HasSubstr("--memory-budget"));
-  refused(loss("infonce", {"--memory-budget", "many"}), 2, "--memory-budget: 'many' is not a size");
+  expect_refused(loss("infonce", {"--memory-budget", "many"}), 2, "--memory-budget: 'many' is not a size");
 }
 
 TEST_F(LossCli, MistakesInTheCommandAreExitTwo) {
-  refused(loss("debiased_negative"), 2, "unknown objective 'debiased_negative'; did you mean 'debiased_negatives'?");
-  refused(loss("cross_entropy", {"--labels", folder_ / "y.npy", "--engine", "fused"}), 2, "--engine dense");
-  refused(loss("infonce", {"--set", "temperature=0"}), 2, "in [0.001, 100]");
-  refused(loss("infonce", {"--set", "temprature=1"}), 2, "did you mean 'temperature'?");
-  refused(loss("infonce", {"--set", "temperature"}), 2, "not of the form");
-  refused(loss("debiased", {"--set", "clamp=flor"}), 2, "did you mean 'floor'?");
-  refused(loss("infonce", {"--normalize", "maybe"}), 2, "--normalize");
-  refused(loss("infonce", {"--precision", "fp16"}), 2, "--precision");
-  refused(loss("infonce", {"--variant", "autors"}), 2, "did you mean 'authors'?");
-  refused(loss("infonce", {"--device", "tpu"}), 2, "--device");
-  refused(loss("infonce", {"--repeat", "-1"}), 2, "repeat");
-  refused(loss("infonce", {"--prior", folder_ / "y.npy"}), 2, "takes no prior");
-  refused(loss("unbiased"), 2, "--labels");
-  refused(loss("infonce", {"--set", "drop_false_negatives=true"}), 2, "needs labels");
-  refused(run_debias({"loss", "--objective", "infonce"}), 2, "--embeddings");
+  expect_refused(loss("debiased_negative"), 2, "unknown objective 'debiased_negative'; did you mean 'debiased_negatives'?");
+  expect_refused(loss("cross_entropy", {"--labels", folder_ / "y.npy", "--engine", "fused"}), 2, "--engine dense");
+  expect_refused(loss("infonce", {"--set", "temperature=0"}), 2, "in [0.001, 100]");
+  expect_refused(loss("infonce", {"--set", "temprature=1"}), 2, "did you mean 'temperature'?");
+  expect_refused(loss("infonce", {"--set", "temperature"}), 2, "not of the form");
+  expect_refused(loss("debiased", {"--set", "clamp=flor"}), 2, "did you mean 'floor'?");
+  expect_refused(loss("infonce", {"--normalize", "maybe"}), 2, "--normalize");
+  expect_refused(loss("infonce", {"--precision", "fp16"}), 2, "--precision");
+  expect_refused(loss("infonce", {"--variant", "autors"}), 2, "did you mean 'authors'?");
+  expect_refused(loss("infonce", {"--device", "tpu"}), 2, "--device");
+  expect_refused(loss("infonce", {"--repeat", "-1"}), 2, "repeat");
+  expect_refused(loss("infonce", {"--prior", folder_ / "y.npy"}), 2, "takes no prior");
+  expect_refused(loss("unbiased"), 2, "--labels");
+  expect_refused(loss("infonce", {"--set", "drop_false_negatives=true"}), 2, "needs labels");
+  expect_refused(run_debias({"loss", "--objective", "infonce"}), 2, "--embeddings");
   write("one.npy", rows_at_angles(1), {4, 2});
-  refused(loss("infonce", {}, "one.npy"), 2, "at least 2 views");
+  expect_refused(loss("infonce", {}, "one.npy"), 2, "at least 2 views");
 }
 
 TEST_F(LossCli, FaultsInTheDataAreExitThree) {
-  refused(loss("infonce", {}, "absent.npy"), 3, "absent.npy");
+  expect_refused(loss("infonce", {}, "absent.npy"), 3, "absent.npy");
   auto rows = rows_at_angles(2);
   rows[14] = NAN;
   write("nan.npy", rows, {4, 2, 2});
-  refused(loss("infonce", {}, "nan.npy"), 3, "sample 3, view 1");
+  expect_refused(loss("infonce", {}, "nan.npy"), 3, "sample 3, view 1");
   rows[14] = 1.5;
   write("long.npy", rows, {4, 2, 2});
-  refused(loss("infonce", {"--normalize", "assert"}, "long.npy"), 3, "sample 3, view 1");
+  expect_refused(loss("infonce", {"--normalize", "assert"}, "long.npy"), 3, "sample 3, view 1");
   write("flat.npy", rows, {16});
-  refused(loss("infonce", {}, "flat.npy"), 3, "[B, V, D]");
+  expect_refused(loss("infonce", {}, "flat.npy"), 3, "[B, V, D]");
   write("empty.npy", {}, {0, 2, 2});
-  refused(loss("infonce", {}, "empty.npy"), 3, "empty");
-  refused(loss("infonce", {}, "y.npy"), 3, "float32 or float64, found int64");
+  expect_refused(loss("infonce", {}, "empty.npy"), 3, "empty");
+  expect_refused(loss("infonce", {}, "y.npy"), 3, "float32 or float64, found int64");
   write_integers("short.npy", {0, 1, 2});
-  refused(loss("unbiased", {"--labels", folder_ / "short.npy"}), 3, "3 labels for 4 samples");
-  refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias values for 4 samples");
-  refused(loss("infonce", {"--labels", folder_ / "z.npy"}), 3, "z.npy");
+  expect_refused(loss("unbiased", {"--labels", folder_ / "short.npy"}), 3, "3 labels for 4 samples");
+  expect_refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias values for 4 samples");
+  expect_refused(loss("infonce", {"--labels", folder_ / "z.npy"}), 3, "z.npy");
   write("w.npy", {1, 2, 3}, {3, 1});
-  refused(loss("softcon", {"--labels", folder_ / "y.npy", "--weights", folder_ / "w.npy"}), 3, "weights");
-  refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 2, "'infonce' takes no bias features");
+  expect_refused(loss("softcon", {"--labels", folder_ / "y.npy", "--weights", folder_ / "w.npy"}), 3, "weights");
+  expect_refused(loss("infonce", {"--weights", folder_ / "w.npy"}), 2, "'infonce' takes no bias features");
 }
 
 TEST_F(LossCli, HelpFitsAScreenAndEndsWithAnExample) {

@@ -100,10 +100,8 @@ TEST(LossGoldenLogits, BiasBalanced) {
   for (int64_t y = 0; y < 3; ++y) {
     write_npy(folder / "y.npy", DType::kInt64, {1}, &y);
     const std::vector<std::string> files = {"--embeddings", folder / "z.npy", "--labels", folder / "y.npy", "--json"};
-    std::vector<std::string> balanced = {"loss", "--objective", "bias_balanced", "--bias", folder / "b.npy", "--prior", folder / "p.npy"};
-    std::vector<std::string> ce = {"loss", "--objective", "ce"};
-    balanced.insert(balanced.end(), files.begin(), files.end());
-    ce.insert(ce.end(), files.begin(), files.end());
+    const auto balanced = with({"loss", "--objective", "bias_balanced", "--bias", folder / "b.npy", "--prior", folder / "p.npy"}, files);
+    const auto ce = with({"loss", "--objective", "ce"}, files);
     EXPECT_NEAR(nlohmann::json::parse(run_debias(balanced).out)["loss"].get<double>(), expected[y], 1e-8);
     EXPECT_NEAR(nlohmann::json::parse(run_debias(ce).out)["loss"].get<double>(), plain[y], 1e-8);
   }

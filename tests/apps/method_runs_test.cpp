@@ -24,9 +24,7 @@ TEST_P(MethodRuns, AreJudgedEmbeddedAndExported) {
                            "objective: {name: infonce}\n"
                            "train: {epochs: 1, batch_size: 16, device: cpu, threads: 1}\noutput: "
                         << run << "\n";
-  std::vector<std::string> train = {"train", recipe};
-  train.insert(train.end(), GetParam().begin(), GetParam().end());
-  ProcessResult result = run_debias(train);
+  ProcessResult result = run_debias(with({"train", recipe}, GetParam()));
   ASSERT_EQ(result.exit, 0) << result.err;
   result = run_debias({"eval", "knn", run, "knn.k=5"});
   EXPECT_EQ(result.exit, 0) << result.err;

@@ -88,16 +88,12 @@ TEST_F(OutputPath, GradientsAreNotWrittenOverWhatTheyAreOf) {
   write_npy(path("y.npy"), DType::kInt64, {2}, labels.data());
   fs::create_hard_link(path("z.npy"), path("same-z.npy"));
   const std::vector<std::string> loss = {"loss", "--objective", "unbiased", "--embeddings", path("z.npy"), "--labels", path("y.npy")};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), loss.begin(), loss.end());
-    return more;
-  };
-  expect_refused(path("z.npy"), with({"--grad-out", path("z.npy")}));
-  expect_refused(path("same-z.npy"), with({"--grad-out", path("same-z.npy")}));
-  expect_refused(path("y.npy"), with({"--per-anchor-out", path(".") + "/y.npy"}));
-  expect_refused(path("g.npy"), with({"--grad-out", path("g.npy"), "--per-anchor-out", path("g.npy")}));
+  expect_refused(path("z.npy"), with(loss, {"--grad-out", path("z.npy")}));
+  expect_refused(path("same-z.npy"), with(loss, {"--grad-out", path("same-z.npy")}));
+  expect_refused(path("y.npy"), with(loss, {"--per-anchor-out", path(".") + "/y.npy"}));
+  expect_refused(path("g.npy"), with(loss, {"--grad-out", path("g.npy"), "--per-anchor-out", path("g.npy")}));
   EXPECT_FALSE(fs::exists(path("g.npy")));
-  EXPECT_EQ(run_debias(with({"--grad-out", path("g.npy"), "--per-anchor-out", path("a.npy")})).exit, 0);
+  EXPECT_EQ(run_debias(with(loss, {"--grad-out", path("g.npy"), "--per-anchor-out", path("a.npy")})).exit, 0);
 }
 
 TEST_F(OutputPath, NeitherPicturesNorRecipesAreWrittenOver) {
@@ -129,9 +125,8 @@ TEST_F(OutputPath, OverwritingARunDoesNotRemoveWhatItsRecipeReads) {
 
 TEST_F(OutputPath, ATildeIsTheHomeFolderWhereNoShellHasSeenIt) {
   fs::create_directories(path("home"));
-  const auto at_home = [](std::vector<std::string> words) {
-    words.insert(words.begin(), {"env", "HOME=" + path("home"), fs::absolute(debias_binary()).string()});
-    return run(words);
+  const auto at_home = [](const std::vector<std::string>& words) {
+    return run(with({"env", "HOME=" + path("home"), fs::absolute(debias_binary()).string()}, words));
   };
   const ProcessResult trained = at_home({"train", path("recipe.yaml"), "output=~/runs/a"});
   EXPECT_EQ(trained.exit, 0) << trained.err;

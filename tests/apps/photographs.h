@@ -36,10 +36,9 @@ class Photographs : public testing::Test {
     std::filesystem::resize_file(image(group, number), std::filesystem::file_size(whole()) - 40);
   }
   ProcessResult train(const std::string& name, const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {"train", folder_ / "recipe.yaml", "output=" + (folder_ / name),
-                                      "data.train={name: image_folder, root: " + (folder_ / "data") + "}"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+    return run_debias(with({"train", folder_ / "recipe.yaml", "output=" + (folder_ / name),
+                            "data.train={name: image_folder, root: " + (folder_ / "data") + "}"},
+                           more));
   }
   std::string metrics(const std::string& name) const { return file_text(folder_ / name + "/metrics.jsonl"); }
 

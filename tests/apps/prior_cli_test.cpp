@@ -179,11 +179,7 @@ class PriorOfARun : public testing::Test {
     folder_ = nullptr;
   }
   static std::string path(const std::string& name) { return *folder_ / name; }
-  static ProcessResult prior(const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"prior", path("run"), "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
-  }
+  static ProcessResult prior(const std::vector<std::string>& more) { return run_debias(with({"prior", path("run"), "--json"}, more)); }
 
   static TemporaryFolder* folder_;
 };

@@ -36,10 +36,28 @@ inline size_t times(const std::string& part, const std::string& text) {
   return count;
 }
 
+// `words` and more behind them.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 // The command under test: DEBIAS_BINARY, or where `make build` leaves it.
 inline std::string debias_binary() {
   const char* given = std::getenv("DEBIAS_BINARY");
   return given != nullptr && *given != '\0' ? given : "build/release/bin/debias";
+}
+
+// Of a child, once it has ended: the exit code, or 128 + the number of a signal that ended it.
+inline int exit_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// The words that run `words` where SIGCHLD is ignored, which a program inherits from what starts it.
+inline std::vector<std::string> ignoring_sigchld(const std::vector<std::string>& words) {
+  return with({"env", "--ignore-signal=CHLD"}, words);
 }
 
 // `words` are the program and its arguments; no shell is involved.
@@ -58,15 +76,11 @@ inline ProcessResult run(const std::vector<std::string>& words) {
   const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return {127, "", "cannot start " + words[0]};
-  int status = 0;
-  waitpid(child, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), file_text(out), file_text(err)};
+  const int exit = exit_of(child);
+  return {exit, file_text(out), file_text(err)};
 }
 
 // The same for `debias ARGUMENTS...`.
-inline ProcessResult run_debias(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), debias_binary());
-  return run(arguments);
-}
+inline ProcessResult run_debias(const std::vector<std::string>& arguments) { return run(with({debias_binary()}, arguments)); }
 
 }  // namespace debias

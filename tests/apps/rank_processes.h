@@ -52,10 +52,9 @@ class Background {
   std::string err() const { return file_text(folder_ / "err"); }
 
   ProcessResult wait() {
-    int status = 0;
-    waitpid(process_, &status, 0);
+    const int exit = exit_of(process_);
     waited_ = true;
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), file_text(folder_ / "out"), err()};
+    return {exit, file_text(folder_ / "out"), err()};
   }
 
  private:

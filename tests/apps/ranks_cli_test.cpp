@@ -42,20 +42,14 @@ class RankRuns : public testing::Test {
   std::string recipe() const { return folder_ / "small.yaml"; }
   std::string run_of(const std::string& name) const { return folder_ / name; }
   std::vector<std::string> training(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"train", recipe(), "train.workers=1", "output=" + run_of(name)};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return with({"train", recipe(), "train.workers=1", "output=" + run_of(name)}, more);
   }
   std::vector<std::string> command(const std::string& name, const std::vector<std::string>& more = {}) const {
-    auto words = training(name, more);
-    words.insert(words.begin(), debias_binary());
-    return words;
+    return with({debias_binary()}, training(name, more));
   }
   // Long enough to be disturbed, with a checkpoint at almost every step.
   std::vector<std::string> endless(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"train.epochs=5000", "train.checkpoint_every=0.001"};
-    words.insert(words.end(), more.begin(), more.end());
-    return command(name, words);
+    return command(name, with({"train.epochs=5000", "train.checkpoint_every=0.001"}, more));
   }
   bool trains(const std::string& name) const {
     return soon([&] { return fs::exists(run_of(name) + "/checkpoints/previous.safetensors"); });
@@ -81,10 +75,7 @@ TEST_F(RankRuns, OfTwoAreOneProcessInParts) {
 // The launcher would wait for ends that nobody tells it.
 TEST_F(RankRuns, EndWhereSigchldWasIgnored) {
   const auto ignoring = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"timeout", "--signal=KILL", "120", "env", "--ignore-signal=CHLD"};
-    const auto two = command("two", more);
-    words.insert(words.end(), two.begin(), two.end());
-    return run(words);
+    return run(with({"timeout", "--signal=KILL", "120"}, ignoring_sigchld(command("two", more))));
   };
   const auto trained = ignoring({"--ranks", "2", "train.epochs=1"});
   EXPECT_EQ(trained.exit, 0) << trained.err;
@@ -320,9 +311,7 @@ TEST_F(Disturbed, RanksOfTwoRecipesAreRefused) {
 class DisturbedPictures : public Disturbed {
  protected:
   std::vector<std::string> pictures(const std::string& name, const std::string& root, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"data.train={name: image_folder, root: " + root + "}", "train.epochs=2"};
-    words.insert(words.end(), more.begin(), more.end());
-    return command(name, words);
+    return command(name, with({"data.train={name: image_folder, root: " + root + "}", "train.epochs=2"}, more));
   }
   NamedPictures pictures_;
 };

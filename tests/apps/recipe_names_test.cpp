@@ -20,10 +20,7 @@ class RecipeNames : public testing::Test {
  protected:
   RecipeNames() : home_(fs::current_path()), binary_(fs::absolute(debias_binary()).string()) { fs::current_path(folder_.path()); }
   ~RecipeNames() override { fs::current_path(home_); }
-  ProcessResult debias(std::vector<std::string> words) const {
-    words.insert(words.begin(), binary_);
-    return run(words);
-  }
+  ProcessResult debias(const std::vector<std::string>& words) const { return run(with({binary_}, words)); }
   nlohmann::json listed(const std::string& name) const {
     const auto list = nlohmann::json::parse(debias({"list", "recipes", "--json"}).out);
     for (const auto& recipe : list["recipes"]) {
@@ -84,11 +81,7 @@ TEST_F(RecipeNames, AFileOfSomeoneElseDoesNotEndTheList) {
 TEST_F(RecipeNames, WhereThereAreNoneTheListSaysWhereItLooked) {
   fs::create_directories("moved/bin");
   fs::copy_file(binary_, "moved/bin/debias");
-  const auto moved = [](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"moved/bin/debias", "list", "recipes"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
-  };
+  const auto moved = [](const std::vector<std::string>& more) { return run(with({"moved/bin/debias", "list", "recipes"}, more)); };
   const std::string beside = fs::canonical("moved").string() + "/share/debias/recipes";
   const std::string looked = "no recipe in ./recipes or " + beside + "; give the path of a recipe, or copy the folder recipes there\n";
   const ProcessResult none = moved({});

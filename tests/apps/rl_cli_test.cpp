@@ -13,7 +13,9 @@
 
 #include "debias/core/safetensors.h"
 #include "tests/apps/agent_runs.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
+#include "tests/apps/report_page.h"
 #include "tests/apps/training_process.h"
 
 namespace debias {
@@ -53,7 +55,7 @@ TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
     written = wait_for_checkpoint("broken", written);
     std::this_thread::sleep_for(std::chrono::milliseconds(37));  // in the middle of a step, or of saving it
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : -SIGKILL);
+    EXPECT_EQ(process.wait(), signal == SIGTERM ? 75 : 128 + SIGKILL);
     std::error_code none;  // it may have been killed between two names
     written = fs::last_write_time(path("broken") + "/checkpoints/last.safetensors", none);
   }
@@ -123,11 +125,7 @@ TEST_F(RlCommand, RefusesASeedBelowZero) {
 TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
   ASSERT_EQ(run_debias(words("a run", {"train.epochs=1"})).exit, 0);
   const std::string run = path("a run") + "/";
-  const auto report = [&] {
-    const auto made = run_debias({"report", run, "--out", path("page.html")});
-    EXPECT_EQ(made.exit, 0) << made.err;
-    return file_text(path("page.html"));
-  };
+  const auto report = [&] { return page_of({run}, path("page.html")); };
   EXPECT_THAT(report(), HasSubstr("no frames of an episode"));
   ASSERT_EQ(run_debias({"rl", "play", run, "--episodes", "1", "--seed", "7"}).exit, 0);
   EXPECT_THAT(report(), HasSubstr("episode 1 of the seed 7"));
@@ -160,9 +158,7 @@ TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
 
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
-  const auto report = run_debias({"report", path("run"), "--out", path("page.html")});
-  ASSERT_EQ(report.exit, 0) << report.err;
-  const std::string page = file_text(path("page.html"));
+  const std::string page = page_of({path("run")}, path("page.html"));
   EXPECT_THAT(page, HasSubstr("return of judged episodes, test"));
   EXPECT_THAT(page, HasSubstr(">control steps<"));
   EXPECT_THAT(page, HasSubstr("minutes of training an epoch"));
@@ -171,10 +167,7 @@ TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   const auto refused = [&](int code, const std::string& line, const Words& more) {
-    const auto found = run_debias(words("none", more));
-    EXPECT_EQ(found.exit, code) << found.err;
-    EXPECT_THAT(found.err, HasSubstr(line));
-    EXPECT_EQ(times("\n", found.err), 1u) << found.err;
+    expect_one_line(run_debias(words("none", more)), code, line);
   };
   refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
   refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});

@@ -33,9 +33,7 @@ class SamplerCommand : public testing::Test {
   SamplerCommand() { std::ofstream(path("recipe.yaml")) << kRecipe; }
   std::string path(const std::string& name) const { return folder_ / name; }
   ProcessResult train(const std::vector<std::string>& more) const {
-    std::vector<std::string> words = {"train", path("recipe.yaml"), "output=" + path("run")};
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+    return run_debias(with({"train", path("recipe.yaml"), "output=" + path("run")}, more));
   }
   std::vector<Json> epochs() const {
     std::vector<Json> lines;

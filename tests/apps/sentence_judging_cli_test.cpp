@@ -1,13 +1,12 @@
-// Sentences by the command: judging by tasks, words of a file of vectors, and the report.
+// Sentences by the command: judging by tasks, and the report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
+#include "tests/apps/report_page.h"
 #include "tests/apps/sentence_runs.h"
 
 namespace debias {
@@ -47,10 +46,8 @@ TEST_F(SentenceJudging, JudgesTheSetsThatAreThere) {
 }
 
 TEST_F(SentenceJudging, KeepsEachKindOfJudgementInAFileOfItsOwn) {
-  const auto judge = [](std::vector<std::string> more) {
-    std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("sets")};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult found = run_debias(words);
+  const auto judge = [](const std::vector<std::string>& more) {
+    const ProcessResult found = run_debias(with({"eval", "sentences", path("run"), "--root", path("sets")}, more));
     EXPECT_EQ(found.exit, 0) << found.err;
     return found.err;
   };
@@ -108,10 +105,7 @@ TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
   const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
                                                           {"table", path("named"), path("other"), "--metric", "cr_acc"}};
   for (const auto& words : together) {
-    const ProcessResult refused = run_debias(words);
-    EXPECT_EQ(refused.exit, 2) << refused.err;
-    EXPECT_THAT(refused.err, HasSubstr("runs judged on different texts: those of 'cr' have the digest"));
-    EXPECT_EQ(times("\n", refused.err), 1u) << refused.err;
+    expect_one_line(run_debias(words), 2, "runs judged on different texts: those of 'cr' have the digest");
   }
   EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
 }
@@ -138,80 +132,6 @@ TEST_F(SentenceJudging, TakesFlagsBeforeAndBehindTheRun) {
   }
 }
 
-constexpr const char* kGlove = "w1 0.5 -1\nw2 0.25 0\nw3 -0.5 0.25\nw4 1 0.75\nzebra 0.5 -1\n";
-
-double largest_difference(const NpyArray& vectors, int64_t a, int64_t b) {
-  double largest = 0;
-  const auto values = vectors.as<float>();
-  const auto D = static_cast<size_t>(vectors.shape[1]);
-  for (size_t j = 0; j < D; ++j) {
-    largest = std::max(largest, std::abs(double{values[static_cast<size_t>(a) * D + j]} - double{values[static_cast<size_t>(b) * D + j]}));
-  }
-  return largest;
-}
-
-// With fixed vectors the map is the identity: zebra, which has the vector of w1, makes the same of a sentence.
-TEST_F(SentenceJudging, ReadsWordsThatAFileOfVectorsHas) {
-  write(path("glove.txt"), kGlove);
-  ASSERT_EQ(run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("two.npy")}).exit, 0);
-  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("two.npy") + "}";
-  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("two")});
-  ASSERT_EQ(trained.exit, 0) << trained.err;
-  write(path("zebra.txt"), "w2 w1 w3\nw2 zebra w3\nlion\n");
-  const ProcessResult without = run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--out", path("without.npy")});
-  ASSERT_EQ(without.exit, 0) << without.err;
-  EXPECT_GT(largest_difference(read_npy(path("without.npy")), 0, 1), 1e-3);
-  const ProcessResult expanded =
-      run_debias({"embed", path("two"), "--text", path("zebra.txt"), "--expand", path("glove.txt"), "--out", path("with.npy")});
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_LT(largest_difference(read_npy(path("with.npy")), 0, 1), 1e-5);
-  EXPECT_THAT(expanded.err, HasSubstr("4 shared with the run's vocabulary, vectors for 1 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
-}
-
-TEST_F(SentenceJudging, LeavesTextsOfKnownWordsAsTheyAre) {
-  write(path("glove.txt"), kGlove);
-  write(path("known.txt"), "w1 w2.\nw7 w29.\nW5\n");
-  const std::vector<std::string> plain = {"embed", path("run"), "--text", path("known.txt"), "--out", path("plain.npy")};
-  ASSERT_EQ(run_debias(plain).exit, 0);
-  const ProcessResult expanded =
-      run_debias({"embed", path("run"), "--text", path("known.txt"), "--expand", path("glove.txt"), "--out", path("expanded.npy")});
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_EQ(file_text(path("expanded.npy")), file_text(path("plain.npy")));
-}
-
-TEST_F(SentenceJudging, JudgesByWordsOfAFileOfVectors) {
-  write(path("glove.txt"), std::string(kGlove) + "puma 5 -5\nlion -5 5\n");
-  std::string good, bad;
-  for (int i = 0; i < 30; ++i) {
-    good += "puma " + small_word(i) + "\n";
-    bad += "lion " + small_word(i) + "\n";
-  }
-  good += "puma\n";
-  bad += "lion\n";
-  std::filesystem::create_directories(path("cats"));
-  write(path("cats/custrev.pos"), good);
-  write(path("cats/custrev.neg"), bad);
-  std::vector<std::string> words = {"eval", "sentences", path("run"), "--root", path("cats"), "--tasks", "cr", "--cheap", "--json"};
-  const ProcessResult without = run_debias(words);
-  ASSERT_EQ(without.exit, 0) << without.err;
-  const json blind = json::parse(without.out)["protocols"]["sentences"];
-  EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
-  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
-  EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
-  EXPECT_FALSE(blind["options"].contains("expand"));
-  words.insert(words.end(), {"--expand", path("glove.txt")});
-  const ProcessResult expanded = run_debias(words);
-  ASSERT_EQ(expanded.exit, 0) << expanded.err;
-  EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));
-  const json told = json::parse(expanded.out)["protocols"]["sentences"];
-  EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
-  EXPECT_EQ(told["options"]["expand"], path("glove.txt"));
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-cheap.json")));  // the one is not lost for the other
-  EXPECT_TRUE(std::filesystem::exists(path("run/evaluation/sentences-expanded-cheap.json")));
-}
-
 TEST_F(SentenceJudging, ShowsThemInAReport) {
   write(path("queries.txt"), "w1 w2.\n");
   write(path("pool.txt"), "w1 w2.\nw1 w2 w2.\nw20 w9.\n");
@@ -220,9 +140,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
   ASSERT_EQ(near.exit, 0) << near.err;
   EXPECT_LT(near.out.find("w1 w2 w2."), near.out.find("w20 w9.")) << near.out;
   ASSERT_EQ(run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap"}).exit, 0);
-  const ProcessResult page = run_debias({"report", path("run"), "--out", path("page.html")});
-  ASSERT_EQ(page.exit, 0) << page.err;
-  const std::string html = file_text(path("page.html"));
+  const std::string html = page_of({path("run")}, path("page.html"));
   EXPECT_THAT(html, HasSubstr("CR accuracy"));
   EXPECT_THAT(html, HasSubstr("neighbours found"));
   EXPECT_THAT(html, HasSubstr("Nearest sentences"));
@@ -241,8 +159,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
                         std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
   write(path("pool.txt"), "w1 w2.\nw7 w2 w2.\nw20 w9.\n");
   ASSERT_EQ(run_debias({"text", "nearest", path("twin"), "--text", path("pool.txt"), "--queries", path("queries.txt")}).exit, 0);
-  ASSERT_EQ(run_debias({"report", path("run"), path("twin"), "--out", path("page.html")}).exit, 0);
-  EXPECT_THAT(file_text(path("page.html")), HasSubstr("searched different texts"));
+  EXPECT_THAT(page_of({path("run"), path("twin")}, path("page.html")), HasSubstr("searched different texts"));
 }
 
 }  // namespace sentence_judging_cli_test

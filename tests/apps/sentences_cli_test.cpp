@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 class SentencesCli : public SentenceRuns {
  protected:
-  // The corpus `library` is a link, to the folder `annex`, in which the books lie one folder further down.
+  // The corpus `library` is a folder of one link, `all`, to the folder `annex`, in which the books lie one folder further down.
   static void link_books(const std::string& library, const std::string& annex) {
     std::filesystem::create_directories(path(library));
     std::filesystem::create_directories(path(annex));
@@ -69,10 +69,8 @@ TEST_F(SentencesCli, WarnsOfBooksThatAreTrainedOnAndJudged) {
   std::filesystem::create_directory_symlink(path("books"), path("other-name"));
   const std::string out = "hold_out: 1, split: held_out, name: sentences, root: ";
   const auto train_with = [](const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train",          path("small.yaml"),        "data.train.hold_out=1",
-                                      "train.epochs=1", "output=" + path("apart"), "--overwrite"};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult trained = run_debias(words);
+    const ProcessResult trained = run_debias(
+        with({"train", path("small.yaml"), "data.train.hold_out=1", "train.epochs=1", "output=" + path("apart"), "--overwrite"}, more));
     EXPECT_EQ(trained.exit, 0) << trained.err;
     return trained.err;
   };
@@ -117,9 +115,7 @@ TEST_F(SentencesCli, CountsNoWordOfTheBooksThatARecipeSetsAside) {
     write(path("shelf/" + number + ".txt"), "Only" + number + " is here.\n");
   }
   const auto count = [](const std::string& out, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"text", "vocabulary", path("shelf"), "--out", path(out)};
-    words.insert(words.end(), more.begin(), more.end());
-    const ProcessResult made = run_debias(words);
+    const ProcessResult made = run_debias(with({"text", "vocabulary", path("shelf"), "--out", path(out)}, more));
     EXPECT_EQ(made.exit, 0) << made.err;
     return file_text(path(out));
   };
@@ -164,28 +160,6 @@ TEST_F(SentencesCli, ReadsLinesInLatin1) {
   const ProcessResult near =
       run_debias({"text", "nearest", path("run"), "--text", path("old.txt"), "--queries", path("old.txt"), "--encoding", "latin1"});
   EXPECT_THAT(near.out, HasSubstr("w1 caf\u00e9")) << near.err;
-}
-
-TEST_F(SentencesCli, TakesFixedVectorsOfAFile) {
-  write(path("glove.txt"), "w1 0.5 -1\nzebra 1 1\nw2 2e-1 0\n");
-  const ProcessResult made =
-      run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("fixed.npy"), "--json"});
-  ASSERT_EQ(made.exit, 0) << made.err;
-  EXPECT_EQ(json::parse(made.out)["found"], 2);
-  const NpyArray table = read_npy(path("fixed.npy"));
-  EXPECT_EQ(table.shape, (std::vector<int64_t>{32, 2}));
-  EXPECT_EQ(table.as<float>()[2 * 3], 0.5f);  // w1 is word 3
-  EXPECT_EQ(table.as<float>()[2 * 3 + 1], -1.0f);
-  const std::string encoder = "encoder={name: gru, embedding: 2, features: 4, vectors: " + path("fixed.npy") + "}";
-  const ProcessResult trained = run_debias({"train", path("small.yaml"), encoder, "train.epochs=1", "output=" + path("fixed")});
-  ASSERT_EQ(trained.exit, 0) << trained.err;
-  std::filesystem::remove(path("fixed.npy"));  // the checkpoint has them
-  write(path("one.txt"), "w1\n");
-  EXPECT_EQ(run_debias({"embed", path("fixed"), "--text", path("one.txt"), "--out", path("one.npy")}).exit, 0);
-  write(path("glove.txt"), "w1 0.5 -1\nw2 x 0\n");
-  const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
-  EXPECT_EQ(bad.exit, 3);
-  EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
 }
 
 // Its vocabulary.txt would be a book the next time.
@@ -235,11 +209,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
   const auto embed = [](const std::string& text) {
     return std::vector<std::string>{"embed", path("run"), "--text", path(text), "--out", path("x.npy")};
   };
-  const auto beside_text = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> line = embed("fine.txt");
-    line.insert(line.end(), more.begin(), more.end());
-    return line;
-  };
+  const auto beside_text = [&](const std::vector<std::string>& more) { return with(embed("fine.txt"), more); };
   const std::vector<Refusal> refusals = {
       {expand("foreign.txt"), 3, "foreign.txt: it has not one word of the run's vocabulary"},
       {expand("few.txt"), 3, "few.txt: 2 of its words are in the run's vocabulary, and a map from vectors of 3 numbers takes 4"},

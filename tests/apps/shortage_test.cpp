@@ -9,6 +9,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 #include "tests/support/small_disk.h"
@@ -25,28 +26,23 @@ class Shortage : public testing::Test {
  protected:
   Shortage() { std::ofstream(recipe()) << kSmallRecipe; }
   std::string recipe() const { return folder_ / "small.yaml"; }
-  std::vector<std::string> training(const std::string& output, std::vector<std::string> more = {}) const {
-    std::vector<std::string> words = {"train", recipe(), "train.epochs=1", "output=" + output};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+  std::vector<std::string> training(const std::string& output, const std::vector<std::string>& more = {}) const {
+    return with({"train", recipe(), "train.epochs=1", "output=" + output}, more);
   }
   // `shell`: limits and redirections, then "$@" is the command.
-  static ProcessResult run_under(const std::string& shell, std::vector<std::string> words) {
-    words.insert(words.begin(), {"sh", "-c", shell, "sh", debias_binary()});
-    return run(words);
+  static ProcessResult run_under(const std::string& shell, const std::vector<std::string>& words) {
+    return run(with({"sh", "-c", shell, "sh", debias_binary()}, words));
   }
   TemporaryFolder folder_;
 };
 
-void expect_one_line(const ProcessResult& result, int exit, const std::string& part) {
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_THAT(result.err, HasSubstr(part));
+void expect_shortage(const ProcessResult& result, int exit, const std::string& part) {
+  expect_one_line(result, exit, part);
   EXPECT_THAT(result.err, Not(HasSubstr("internal error")));
-  EXPECT_EQ(times("\n", result.err), 1u) << result.err;
 }
 
 TEST_F(Shortage, OfAddressSpaceIsOneLineAboutMemoryEvenWhileTheProgramStarts) {
-  expect_one_line(run_under("ulimit -v 409600; exec \"$@\"", training(folder_ / "run")), 5, "debias: out of memory");  // 400 MB
+  expect_shortage(run_under("ulimit -v 409600; exec \"$@\"", training(folder_ / "run")), 5, "debias: out of memory");  // 400 MB
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 
@@ -55,7 +51,7 @@ TEST_F(Shortage, OfAddressSpaceInTrainingIsOneLineToo) {
   for (int megabytes = 450; megabytes <= 470; megabytes += 4) {
     const std::string limit = fmt::format("ulimit -v {}; exec \"$@\"", megabytes * 1024);
     const auto result = run_under(limit, training(folder_ / std::to_string(megabytes), {"train.workers=0"}));
-    if (result.exit != 0) expect_one_line(result, 5, "debias: ");
+    if (result.exit != 0) expect_shortage(result, 5, "debias: ");
   }
 }
 
@@ -68,7 +64,7 @@ TEST_F(Shortage, OfStackIsMadeUpFor) {
 
 TEST_F(Shortage, OfStackThatCannotBeMadeUpForIsOneLine) {
   for (const char* kilobytes : {"455000", "465000"}) {
-    expect_one_line(run_under(fmt::format("ulimit -s 64; ulimit -v {}; exec timeout 60 \"$@\"", kilobytes), training(folder_ / "run")), 5,
+    expect_shortage(run_under(fmt::format("ulimit -s 64; ulimit -v {}; exec timeout 60 \"$@\"", kilobytes), training(folder_ / "run")), 5,
                     "debias: ");
   }
 }
@@ -77,8 +73,8 @@ TEST_F(Shortage, OfStackThatCannotBeMadeUpForIsOneLine) {
 TEST_F(Shortage, OfThreadsIsOneLine) {
   const std::string limits = "ulimit -s 100000000 && ulimit -v 4000000 && exec \"$@\"";
   if (run_under("ulimit -s 100000000", {}).exit != 0) GTEST_SKIP() << "the limit of the stack cannot be raised here";
-  expect_one_line(run_under(limits, training(folder_ / "threads", {"train.threads=4", "train.workers=0"})), 5, "can be started");
-  expect_one_line(run_under("export OMP_NUM_THREADS=1; " + limits, training(folder_ / "workers", {"train.threads=1", "train.workers=2"})),
+  expect_shortage(run_under(limits, training(folder_ / "threads", {"train.threads=4", "train.workers=0"})), 5, "can be started");
+  expect_shortage(run_under("export OMP_NUM_THREADS=1; " + limits, training(folder_ / "workers", {"train.threads=1", "train.workers=2"})),
                   5, "lower workers");
 }
 
@@ -86,14 +82,14 @@ TEST_F(Shortage, OfNumbersIsOneLineThatSaysWhichToLower) {
   int runs = 0;
   for (const char* words :
        {"optimizer.learning_rate=1e300", "optimizer.weight_decay=1e300", "classifier={name: linear, learning_rate: 1e300}"}) {
-    expect_one_line(run_debias(training(folder_ / "run" + std::to_string(runs++), {words})), 4,
+    expect_shortage(run_debias(training(folder_ / "run" + std::to_string(runs++), {words})), 4,
                     "lower the learning rate or the weight decay");
   }
 }
 
 TEST_F(Shortage, OfRoomForResultsIsExit1) {
-  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing to standard output failed");
-  expect_one_line(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing to standard output failed");
+  expect_shortage(run_under("exec \"$@\" > /dev/full", {"list", "recipes"}), 1, "writing to standard output failed");
+  expect_shortage(run_under("exec \"$@\" > /dev/full", {"list", "objectives"}), 1, "writing to standard output failed");
 }
 
 TEST_F(Shortage, OfRoomOnTheDiskEndsTheRunWithNeedAndRoom) {
@@ -122,7 +118,7 @@ TEST_F(Shortage, OfRunFoldersLetsOneOfThreeTrain) {
   for (auto& start : starts) start.join();
   EXPECT_EQ(std::ranges::count_if(results, [](const auto& result) { return result.exit == 0; }), 1);
   for (const auto& result : results) {
-    if (result.exit != 0) expect_one_line(result, 2, "output '");
+    if (result.exit != 0) expect_shortage(result, 2, "output '");
   }
 }
 
@@ -136,7 +132,7 @@ TEST_F(Shortage, OfTheLockDoesNotConcernReaders) {
     EXPECT_EQ(run_debias(words).exit, 0) << words[0];
   }
   for (const char* how : {"--resume", "--overwrite"}) {
-    expect_one_line(run_debias(training(path, {how})), 2, "in use by another training process");
+    expect_shortage(run_debias(training(path, {how})), 2, "in use by another training process");
   }
   close(lock);
 }

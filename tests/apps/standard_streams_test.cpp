@@ -65,9 +65,8 @@ class Spawned {
     arguments.push_back(nullptr);
     pid_t child = 0;
     if (posix_spawn(&child, arguments[0], &actions_, &attributes_, arguments.data(), environ) != 0) return {127, "", ""};
-    int status = 0;
-    waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), file_text(folder_ / "out"), file_text(folder_ / "err")};
+    const int exit = exit_of(child);
+    return {exit, file_text(folder_ / "out"), file_text(folder_ / "err")};
   }
 
  private:

@@ -36,9 +36,7 @@ class EvaluationInTraining : public testing::Test {
   EvaluationInTraining() { std::ofstream(folder_ / "recipe.yaml") << kRecipe; }
   std::string path(const std::string& name) const { return folder_ / name; }
   std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"train", path("recipe.yaml"), "output=" + path(name)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with({"train", path("recipe.yaml"), "output=" + path(name)}, more);
   }
   std::string metrics(const std::string& name) const {
     return file_text(path(name) + "/metrics.jsonl") + file_text(path(name) + "/metrics.csv");
@@ -58,7 +56,7 @@ TEST_F(EvaluationInTraining, AStopInTheMiddleIsObeyedAtOnceAndTheEvaluationMadeU
     const TrainingProcess process(debias_binary(), words(name, slow));
     wait_for(path(name) + "/evaluation/knn.json");  // the map is being made
     process.signal(signal);
-    EXPECT_EQ(process.wait(), signal == SIGKILL ? -SIGKILL : 75);
+    EXPECT_EQ(process.wait(), signal == SIGKILL ? 128 + SIGKILL : 75);
     EXPECT_FALSE(fs::exists(path(name) + "/evaluation/tsne.json")) << "the map would have been made to its end";
     std::vector<std::string> rest = slow;
     rest.push_back("--resume");

@@ -1,33 +1,22 @@
 // `debias study` as a process.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "debias/core/npy.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 
 namespace debias {
 namespace study_cli_test {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
 
 std::vector<std::string> small_study(const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"study", "bcl", "--repetitions", "2", "--anchors", "20", "--negatives", "16"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-void expect_refused(const std::vector<std::string>& words, int exit, const std::string& text) {
-  const auto result = run_debias(words);
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_THAT(result.err, HasSubstr(text));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  return with({"study", "bcl", "--repetitions", "2", "--anchors", "20", "--negatives", "16"}, more);
 }
 
 TEST(StudyCli, WritesItsFilesAtOnceAndTheSameFiguresForAnyNumberOfThreads) {
@@ -67,12 +56,13 @@ TEST(StudyCli, TheCommandOnThePageGivesTheFiguresAgain) {
 
 TEST(StudyCli, MistakesAreOneLineAndLeaveNothing) {
   const TemporaryFolder folder;
-  expect_refused(small_study({"--alpha", "0.4", "--out", folder / "a"}), 2, "alpha");
-  expect_refused({"study", "bcl", "--negatives", "1000000000000"}, 2, "negatives: 1000000000000 is out of range");
-  expect_refused({"study", "estimators", "--embeddings", folder / "absent.npy", "--labels", folder / "y.npy"}, 3, "absent.npy");
+  expect_one_line(run_debias(small_study({"--alpha", "0.4", "--out", folder / "a"})), 2, "alpha");
+  expect_one_line(run_debias({"study", "bcl", "--negatives", "1000000000000"}), 2, "negatives: 1000000000000 is out of range");
+  expect_one_line(run_debias({"study", "estimators", "--embeddings", folder / "absent.npy", "--labels", folder / "y.npy"}), 3,
+                  "absent.npy");
   EXPECT_EQ(folder.entries(), 0u);
   fs::create_directory(folder / "there");
-  expect_refused(small_study({"--out", folder / "there"}), 2, "exists already");
+  expect_one_line(run_debias(small_study({"--out", folder / "there"})), 2, "exists already");
 }
 
 }  // namespace study_cli_test

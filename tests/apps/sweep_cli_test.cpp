@@ -13,6 +13,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/core/safetensors.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 #include "tests/train/small_recipe_text.h"
@@ -68,18 +69,12 @@ class SweepCommand : public testing::Test {
                                           << "\n";
     return folder_ / "sweep.yaml";
   }
-  std::vector<std::string> words(const std::string& path, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"sweep", path, "train.epochs=1"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+  std::vector<std::string> words(const std::string& path, const std::vector<std::string>& more = {}) const {
+    return with({"sweep", path, "train.epochs=1"}, more);
   }
   // One line, exit 2, and nothing run.
-  void expect_refused(const std::string& text, const std::string& line, std::vector<std::string> more = {}) const {
-    const ProcessResult result = run_debias(words(file(text), std::move(more)));
-    EXPECT_EQ(result.exit, 2) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(line));
-    EXPECT_EQ(times("\n", result.err), 1u) << result.err;
-    EXPECT_EQ(result.out, "");
+  void expect_refused(const std::string& text, const std::string& line, const std::vector<std::string>& more = {}) const {
+    debias::expect_refused(run_debias(words(file(text), more)), 2, line);
   }
   json states(const std::string& output) const { return json::parse(file_text(output + "/sweep.json"))["runs"]; }
   TemporaryFolder folder_;
@@ -150,10 +145,8 @@ TEST_F(SweepCommand, GoesOnAfterARunThatFailsAndTriesItAgain) {
 }
 
 TEST_F(SweepCommand, KnowsHowRunsEndedWhereSigchldWasIgnored) {
-  std::vector<std::string> command = {"env", "--ignore-signal=CHLD", debias_binary()};
   const auto sweep = words(file("base: small.yaml\nvariants: {bad: {optimizer.learning_rate: 1e30}, good: {}}\n"));
-  command.insert(command.end(), sweep.begin(), sweep.end());
-  const ProcessResult result = run(command);
+  const ProcessResult result = run(ignoring_sigchld(with({debias_binary()}, sweep)));
   EXPECT_THAT(result.err, HasSubstr("sweep: 1 of 2 runs failed: bad/seed-1 (exit 4): "));
   EXPECT_EQ(states(folder_ / "out")[1]["state"], "finished");
 }

@@ -11,6 +11,7 @@
 
 #include "debias/core/philox.h"
 #include "debias/core/safetensors.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/apps/training_process.h"
 #include "tests/train/small_recipe_text.h"
@@ -19,11 +20,6 @@ namespace debias {
 namespace train_cli_test {
 
 namespace fs = std::filesystem;
-
-ProcessResult run_debias(std::vector<std::string> words) {
-  words.insert(words.begin(), debias_binary());
-  return run(words);
-}
 
 // Everything a run must reproduce: metric files and each tensor of the last checkpoint.
 std::string trace(const std::string& run) {
@@ -42,10 +38,8 @@ class TrainCommand : public testing::Test {
   TrainCommand() { std::ofstream(recipe()) << kSmallRecipe; }
   std::string recipe() const { return folder_.path() + "/small.yaml"; }
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
-  std::vector<std::string> words(const std::string& name, std::vector<std::string> more = {}) const {
-    std::vector<std::string> all = {"train", recipe(), "output=" + path(name)};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
+  std::vector<std::string> words(const std::string& name, const std::vector<std::string>& more = {}) const {
+    return with({"train", recipe(), "output=" + path(name)}, more);
   }
   TemporaryFolder folder_;
 };
@@ -105,10 +99,8 @@ TEST_F(TrainCommand, AResolvedConfigRepeatsTheRun) {
 
 TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
   const auto expect = [&](const std::string& word, const std::string& text) {
-    const auto result = run_debias(words("bad", {word}));
-    EXPECT_EQ(result.exit, 2) << word;
-    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    SCOPED_TRACE(word);
+    expect_one_line(run_debias(words("bad", {word})), 2, text);
     EXPECT_FALSE(fs::exists(path("bad")));
   };
   expect("optimizer.learning_rat=1", "did you mean 'learning_rate'?");

@@ -3,11 +3,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
 #include <vector>
+
+#include "tests/apps/process.h"
 
 namespace debias {
 
@@ -30,12 +31,7 @@ class TrainingProcess {
 
   void signal(int number) const { kill(process_, number); }
 
-  // The exit code, or -signal when a signal ended it.
-  int wait() const {
-    int status = 0;
-    waitpid(process_, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
+  int wait() const { return exit_of(process_); }
 
  private:
   pid_t process_ = 0;

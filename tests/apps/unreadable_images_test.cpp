@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <sstream>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/photographs.h"
 
 namespace debias {
@@ -86,9 +86,8 @@ TEST_F(UnreadableImages, AndNothingElseEndTheRunWithTheFirstOfThem) {
     truncate("dog", i);
   }
   const auto result = train("run", {"data.on_error=substitute"});
-  EXPECT_EQ(result.exit, 3);
-  EXPECT_THAT(result.err, AllOf(HasSubstr(image("cat", 0)), HasSubstr("nor can 11 others")));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  expect_one_line(result, 3, image("cat", 0));
+  EXPECT_THAT(result.err, HasSubstr("nor can 11 others"));
   EXPECT_FALSE(fs::exists(folder_ / "run"));
 }
 

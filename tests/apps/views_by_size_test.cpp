@@ -54,9 +54,7 @@ TEST_F(SeveralSizes, AreJudgedAtTheSizeThatTheNetworkSaw) {
 
 TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{}, std::vector<std::string>{"--dry-run"}}) {
-    std::vector<std::string> all = {"views.eval=none"};
-    all.insert(all.end(), words.begin(), words.end());
-    const ProcessResult refused = judged("run", all);
+    const ProcessResult refused = judged("run", with({"views.eval=none"}, words));
     EXPECT_EQ(refused.exit, 3);
     EXPECT_THAT(refused.err, HasSubstr("data.train cannot be judged with views.eval as it is"));
     EXPECT_FALSE(fs::exists(folder_ / "run"));
@@ -88,8 +86,7 @@ class OneSizeToTrainOn : public Photographs {
   }
   void expect_refused(const std::string& which, const std::vector<std::string>& splits) const {
     for (const bool dry : {false, true}) {
-      std::vector<std::string> words = {"views.eval=none", "evaluate={protocols: [knn], knn: {k: 3}}"};
-      words.insert(words.end(), splits.begin(), splits.end());
+      auto words = with({"views.eval=none", "evaluate={protocols: [knn], knn: {k: 3}}"}, splits);
       if (dry) words.emplace_back("--dry-run");
       const ProcessResult refused = train("run", words);
       EXPECT_EQ(refused.exit, 3) << which;

@@ -29,9 +29,7 @@ std::string glyph_file(const TemporaryFolder& folder, const std::string& name) {
 class ViewsCli : public testing::Test {
  protected:
   ProcessResult apply(const std::vector<std::string>& steps, const std::string& out) const {
-    std::vector<std::string> words = {"views", "apply", "--image", image_, "--out", folder_ / out};
-    words.insert(words.end(), steps.begin(), steps.end());
-    return run_debias(words);
+    return run_debias(with({"views", "apply", "--image", image_, "--out", folder_ / out}, steps));
   }
   // Width and height as the PNG's header has them.
   std::pair<int, int> size_of(const std::string& name) const {

@@ -43,9 +43,8 @@ class WrittenSweeps : public testing::Test {
 
   // Every run with its resolved recipe; empty where it cannot be run, which is a failure.
   json checked(const std::string& name, const std::vector<std::string>& words = {}) const {
-    std::vector<std::string> all = {binary_.string(), "sweep", golden_folder("../../recipes") + "/" + name + ".yaml", "--check", "--json"};
-    all.insert(all.end(), words.begin(), words.end());
-    const ProcessResult result = run(all);
+    const ProcessResult result =
+        run(with({binary_.string(), "sweep", golden_folder("../../recipes") + "/" + name + ".yaml", "--check", "--json"}, words));
     EXPECT_EQ(result.exit, 0) << name << ": " << result.err;
     return result.exit == 0 ? json::parse(result.out)["runs"] : json::array();
   }

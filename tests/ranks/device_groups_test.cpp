@@ -232,32 +232,36 @@ TEST(DeviceGroups, WaitForASilentRankThatIsNotCutOffUntilTheStepsTimeIsOver) {
   std::vector<std::string> texts(3);
   std::vector<std::chrono::duration<double>> waited(3);
   std::latch all_ended(3);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < 3; ++rank) {
-    threads.emplace_back([&, rank] {
+  const auto wait_for_the_silent = [&](int64_t rank, RankLinks& links) {
+    links.connect_devices(kNowhere);
+    links.device_type = kNowhere.type();
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      at::Tensor all, own;
+      links.exchange(Ranks::Channel::kRows, "gathering", kNowhere, 0,
+                     [&](c10d::Backend& group) { return group._allgather_base(all, own); });
+    } catch (const RankLost& lost) {
+      texts[rank] = lost.what();
+    }
+    waited[rank] = std::chrono::steady_clock::now() - begin;
+  };
+  on_threads(3, [&](int64_t rank) {
+    try {
       Rendezvous rendezvous = thread_rendezvous(meeting);
       rendezvous.devices = std::make_shared<DeviceWithoutData>(Answer::kNever);
       rendezvous.step = kStep;
       RankLinks links({.rank = rank, .size = 3}, rendezvous);
       if (rank == 2) {
         links.beats.reset();
-        return all_ended.arrive_and_wait();
+      } else {
+        wait_for_the_silent(rank, links);
       }
-      links.connect_devices(kNowhere);
-      links.device_type = kNowhere.type();
-      const auto begin = std::chrono::steady_clock::now();
-      try {
-        at::Tensor all, own;
-        links.exchange(Ranks::Channel::kRows, "gathering", kNowhere, 0,
-                       [&](c10d::Backend& group) { return group._allgather_base(all, own); });
-      } catch (const RankLost& lost) {
-        texts[rank] = lost.what();
-      }
-      waited[rank] = std::chrono::steady_clock::now() - begin;
       all_ended.arrive_and_wait();
-    });
-  }
-  for (auto& thread : threads) thread.join();
+    } catch (...) {
+      all_ended.count_down();  // or the others would wait for this one
+      throw;
+    }
+  });
   for (const int64_t rank : {0, 1}) {
     EXPECT_THAT(texts[rank], HasSubstr("gathering ended: rank 2 of 3 does not answer any more (killed, stopped or cut off)")) << rank;
     EXPECT_GE(waited[rank], kStep) << rank;

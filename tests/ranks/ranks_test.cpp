@@ -152,19 +152,15 @@ TEST(Ranks, TwoOfOneRankAreRefused) {
 TEST(Ranks, OnesThatCountDifferentlyAreRefused) {
   const auto meeting = meeting_of_threads();
   std::atomic<int> refused{0};
-  std::vector<std::thread> threads;
-  for (const int64_t rank : {0, 1}) {
-    threads.emplace_back([&, rank] {
-      try {
-        const Ranks ranks({.rank = rank, .size = rank == 0 ? 2 : 3}, thread_rendezvous(meeting));
-      } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-        EXPECT_THAT(error.what(), HasSubstr("rendezvous: this is one of 3 processes, rank 0 one of 2")) << rank;
-        ++refused;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  on_threads(2, [&](int64_t rank) {
+    try {
+      const Ranks ranks({.rank = rank, .size = rank == 0 ? 2 : 3}, thread_rendezvous(meeting));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+      EXPECT_THAT(error.what(), HasSubstr("rendezvous: this is one of 3 processes, rank 0 one of 2")) << rank;
+      ++refused;
+    }
+  });
   EXPECT_EQ(refused, 2);
 }
 
@@ -172,15 +168,11 @@ TEST(Ranks, ThoseOfOneMachineAreCountedWhenTheyMeet) {
   const auto meeting = meeting_of_threads();
   const std::vector<std::string> machines = {"a", "b", "a"};
   std::vector<Place> places(3);
-  std::vector<std::thread> threads;
-  for (int64_t rank = 0; rank < 3; ++rank) {
-    threads.emplace_back([&, rank] {
-      Rendezvous rendezvous = thread_rendezvous(meeting);
-      rendezvous.machine = machines[rank];
-      places[rank] = Ranks({.rank = rank, .size = 3, .local_rank = -1}, rendezvous).place();
-    });
-  }
-  for (auto& thread : threads) thread.join();
+  on_threads(3, [&](int64_t rank) {
+    Rendezvous rendezvous = thread_rendezvous(meeting);
+    rendezvous.machine = machines[rank];
+    places[rank] = Ranks({.rank = rank, .size = 3, .local_rank = -1}, rendezvous).place();
+  });
   const std::vector<std::pair<int64_t, int64_t>> expected = {{0, 2}, {0, 1}, {1, 2}};
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(std::pair(places[i].local_rank, places[i].local_size), expected[i]) << i;
   on_ranks(2, [](const Ranks& ranks) {

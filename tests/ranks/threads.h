@@ -23,19 +23,14 @@ inline Rendezvous thread_rendezvous(const std::shared_ptr<Meeting>& meeting) {
   return rendezvous;
 }
 
-// `work` on each of W ranks; the first exception of any is thrown again, after all have ended. `prepare` has how each rank meets the others.
-inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work,
-                     const std::function<void(Rendezvous&, int64_t rank)>& prepare = {}) {
-  const auto meeting = meeting_of_threads();
+// `work` of each of W ranks on a thread of its own; the first exception of any is thrown again, after all have ended.
+inline void on_threads(int64_t W, const std::function<void(int64_t rank)>& work) {
   std::vector<std::exception_ptr> errors(W);
   std::vector<std::thread> threads;
   for (int64_t rank = 0; rank < W; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        Rendezvous rendezvous = thread_rendezvous(meeting);
-        if (prepare) prepare(rendezvous, rank);
-        const Ranks ranks({.rank = rank, .size = W, .local_rank = -1}, rendezvous);
-        work(ranks);
+        work(rank);
       } catch (...) {
         errors[rank] = std::current_exception();
       }
@@ -45,6 +40,18 @@ inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work,
   for (const auto& error : errors) {
     if (error) std::rethrow_exception(error);
   }
+}
+
+// The same where the ranks have met. `prepare` has how each meets the others.
+inline void on_ranks(int64_t W, const std::function<void(const Ranks&)>& work,
+                     const std::function<void(Rendezvous&, int64_t rank)>& prepare = {}) {
+  const auto meeting = meeting_of_threads();
+  on_threads(W, [&](int64_t rank) {
+    Rendezvous rendezvous = thread_rendezvous(meeting);
+    if (prepare) prepare(rendezvous, rank);
+    const Ranks ranks({.rank = rank, .size = W, .local_rank = -1}, rendezvous);
+    work(ranks);
+  });
 }
 
 // What every rank hears when `work` ends some of them: the kind of the error and its words; "" of a rank that went on.

@@ -9,6 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/report/run_report.h"
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
@@ -90,10 +91,7 @@ TEST(EditedNumbers, TooLargeForAnyNumberIsOneLineThatNamesTheFile) {
   write_whole_run(folder / "run");
   const std::string file = folder / "run/evaluation/groups.json";
   write_text(file, "{\"epoch\": 1e999}");
-  const ProcessResult result = run_debias({"report", folder / "run"});
-  EXPECT_EQ(result.exit, 3);
-  EXPECT_NE(result.err.find(file), std::string::npos) << result.err;
-  EXPECT_EQ(times("\n", result.err), 1u);
+  expect_one_line(run_debias({"report", folder / "run"}), 3, file);
 }
 
 }  // namespace edited_numbers_test

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/report/run_fixture.h"
 #include "tests/report/well_formed.h"
@@ -19,13 +20,6 @@ class ReportCommand : public testing::Test {
   std::string path(const std::string& name) const { return folder_ / name; }
   TemporaryFolder folder_;
 };
-
-void expect_refusal(const ProcessResult& result, int exit, const std::string& part) {
-  EXPECT_EQ(result.exit, exit) << result.err;
-  EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr(part));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
-}
 
 TEST_F(ReportCommand, WritesThePageIntoTheRunAndSaysWhereOnItsLastLine) {
   write_whole_run(path("run"));
@@ -68,22 +62,22 @@ TEST_F(ReportCommand, TextAndJsonWriteNoPageUnlessAskedTo) {
   const ProcessResult both = run_debias({"report", path("run"), "--json", "--out", path("page.html")});
   EXPECT_EQ(nlohmann::json::parse(both.out)["page"], path("page.html"));
   EXPECT_TRUE(fs::exists(path("page.html")));
-  expect_refusal(run_debias({"report", path("run"), "--json", "--text"}), 2, "exclude each other");
+  expect_refused(run_debias({"report", path("run"), "--json", "--text"}), 2, "exclude each other");
 }
 
 TEST_F(ReportCommand, RefusesWhatItCannotDo) {
   write_run(path("run"));
-  expect_refusal(run_debias({"report"}), 2, "report");
-  expect_refusal(run_debias({"report", path("nowhere")}), 3, path("nowhere") + "': no such run folder");
-  expect_refusal(run_debias({"report", folder_.path()}), 3, "not a run folder (no config.yaml)");
-  expect_refusal(run_debias({"report", path("run"), path("run")}), 2, "given twice");
-  expect_refusal(run_debias({"report", path("run"), "--out", path("run/config.yaml")}), 2, "does not end in .html");
+  expect_refused(run_debias({"report"}), 2, "report");
+  expect_refused(run_debias({"report", path("nowhere")}), 3, path("nowhere") + "': no such run folder");
+  expect_refused(run_debias({"report", folder_.path()}), 3, "not a run folder (no config.yaml)");
+  expect_refused(run_debias({"report", path("run"), path("run")}), 2, "given twice");
+  expect_refused(run_debias({"report", path("run"), "--out", path("run/config.yaml")}), 2, "does not end in .html");
   fs::create_directories(path("folder.html"));
-  expect_refusal(run_debias({"report", path("run"), "--out", path("folder.html")}), 2, "is a folder");
-  expect_refusal(run_debias({"report", path("run"), "--out", path("none/page.html")}), 5, path("none/page.html"));
-  expect_refusal(run_debias({"report", path("run"), "--txt"}), 2, "did you mean '--text'?");
+  expect_refused(run_debias({"report", path("run"), "--out", path("folder.html")}), 2, "is a folder");
+  expect_refused(run_debias({"report", path("run"), "--out", path("none/page.html")}), 5, path("none/page.html"));
+  expect_refused(run_debias({"report", path("run"), "--txt"}), 2, "did you mean '--text'?");
   write_text(path("run/evaluation/groups.json"), "{\"metrics\": {");
-  expect_refusal(run_debias({"report", path("run")}), 3, path("run/evaluation/groups.json") + "': damaged JSON");
+  expect_refused(run_debias({"report", path("run")}), 3, path("run/evaluation/groups.json") + "': damaged JSON");
   EXPECT_FALSE(fs::exists(path("run/report.html")));
 }
 
@@ -93,7 +87,7 @@ TEST_F(ReportCommand, WritesNothingInsideADataFolder) {
   recipe.replace(recipe.find("root: \"\""), 8, "root: \"" + path("images") + "\"");
   write_text(path("run/config.yaml"), recipe);
   fs::create_directories(path("images"));
-  expect_refusal(run_debias({"report", path("run"), "--out", path("images/page.html")}), 2, "lies inside the data folder");
+  expect_refused(run_debias({"report", path("run"), "--out", path("images/page.html")}), 2, "lies inside the data folder");
   EXPECT_TRUE(fs::is_empty(path("images")));
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/report/run_fixture.h"
 
@@ -28,14 +29,10 @@ class TableCommand : public testing::Test {
     for (const char* name : {"plain", "debiased"}) {
       for (int seed = 1; seed <= 3; ++seed) words.push_back(run(name, seed));
     }
-    words.insert(words.end(), more.begin(), more.end());
-    return run_debias(words);
+    return run_debias(with(words, more));
   }
   void expect_table_refusal(const std::vector<std::string>& more, int exit, const std::string& part) const {
-    const ProcessResult result = table(more);
-    EXPECT_EQ(result.exit, exit) << result.err;
-    EXPECT_THAT(result.err, HasSubstr(part));
-    EXPECT_EQ(times("\n", result.err), 1u) << result.err;
+    expect_one_line(table(more), exit, part);
   }
   TemporaryFolder folder_;
 };
