@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <initializer_list>
 #include <map>
@@ -141,11 +142,18 @@ class SweepCheck {
 }  // namespace
 
 std::vector<CheckedPoint> check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kSilence{5};
   SweepCheck check(plan, options, progress, log);
   std::vector<CheckedPoint> checked;
+  Clock::time_point said = Clock::now();
   for (size_t i = 0; i < plan.points.size(); ++i) {
     try {
       checked.push_back(check.point(i));
+      if (Clock::now() - said >= kSilence && checked.size() < plan.points.size()) {
+        log.info(fmt::format("{} of {} settings checked", checked.size(), plan.points.size()));
+        said = Clock::now();
+      }
     } catch (const Error& error) {
       const std::string label = plan.points[i].label();
       throw Error(error.kind(), fmt::format("sweep '{}': {}{}", plan.file, label.empty() ? "" : label + ": ", error.what()));
