@@ -92,7 +92,7 @@ std::vector<std::string> read_seeds(const Config* node) {
       throw usage_error("{}seeds: expected whole numbers from 0 on, such as [1, 2, 3]", item.prefix());
     }
     const std::string seed = fmt::format("{}", value);
-    if (std::ranges::find(seeds, seed) != seeds.end()) throw usage_error("{}seeds: {} is given twice; keep one", item.prefix(), seed);
+    if (std::ranges::find(seeds, seed) != seeds.end()) throw usage_error("{}seed {} is given twice; keep one", item.prefix(), seed);
     seeds.push_back(seed);
   }
   return seeds;

@@ -195,7 +195,7 @@ TEST_F(SweepCommand, BadInputIsOneLineBeforeAnythingRuns) {
       "base: small.yaml\ngrid: {evaluate.knn.kk: [8]}\nvariants: {a: {data.test: {name: glyphs, split: test}, evaluate.protocols: "
       "[knn]}}\n",
       "'kk'");
-  expect_refused("base: small.yaml\nseeds: [1, 1]\n", "seeds: 1 is given twice");
+  expect_refused("base: small.yaml\nseeds: [1, 1]\n", "seed 1 is given twice");
   expect_refused("base: nowhere.yaml\n", "no such file");
   expect_refused("base: small.yaml\n", "--jobs 0", {"--jobs", "0"});
   EXPECT_FALSE(fs::exists(folder_ / "out"));

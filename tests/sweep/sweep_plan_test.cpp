@@ -150,8 +150,8 @@ TEST_F(SweepFile, WordsMaySetItsOwnKeys) {
 }
 
 TEST_F(SweepFile, BadInputIsRefusedInOneLineThatNamesIt) {
-  EXPECT_THAT(refusal("seeds: [1, 2, 1]\n"), HasSubstr("seeds: 1 is given twice"));
-  EXPECT_THAT(refusal("seeds: [1, 01]\n"), HasSubstr("seeds: 1 is given twice"));
+  EXPECT_THAT(refusal("seeds: [1, 2, 1]\n"), HasSubstr("seed 1 is given twice"));
+  EXPECT_THAT(refusal("seeds: [1, 01]\n"), HasSubstr("seed 1 is given twice"));
   EXPECT_THAT(refusal("seeds: []\n"), HasSubstr("seeds: expected a list"));
   EXPECT_THAT(refusal("seeds: [-1]\n"), HasSubstr("whole numbers from 0 on"));
   EXPECT_THAT(refusal("seed: [1]\n"), HasSubstr("unknown key 'seed'; did you mean 'seeds'?"));
