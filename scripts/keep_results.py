@@ -24,11 +24,15 @@ def main():
         return 2
     sweep = pathlib.Path(words[0])
     lines = []
-    for run in json.loads((sweep / "sweep.json").read_text(encoding="utf-8"))["runs"]:
+    runs = json.loads((sweep / "sweep.json").read_text(encoding="utf-8"))["runs"]
+    unfinished = sum(run["state"] != "finished" for run in runs)
+    if unfinished > 0:
+        print(f"{unfinished} of {len(runs)} runs, not finished by sweep.json, are left out; debias sweep goes on with them", file=sys.stderr)
+    for run in runs:
         if run["state"] == "finished":
             epochs = kept_epochs(sweep / run["name"], curves)
             if not epochs:
-                hint = "was judged; leave --curves out, or train with `evaluate`" if curves else "has metrics; train it again with --overwrite"
+                hint = "was judged; leave --curves out" if curves else "has metrics; train it again with --overwrite"
                 print(f"{run['name']}: no epoch {hint}", file=sys.stderr)
                 return 1
             lines += [json.dumps({"run": run["name"], **epoch}) for epoch in epochs]
