@@ -1,5 +1,7 @@
 #include "debias/train/resume_check.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <set>
 
@@ -34,6 +36,33 @@ void require_possible(const OpenCheckpoint& checkpoint, int64_t epochs) {
   if (state.epoch <= epochs && state.finished == (state.epoch == epochs)) return;
   throw data_error("resuming from '{}': it says epoch {} of {}{}; it was altered: start again with --overwrite", checkpoint.file.path(),
                    state.epoch, epochs, state.finished ? ", finished" : "");
+}
+
+void require_fitting(const OpenCheckpoint& checkpoint, const TrainingShape& shape, const std::string& run) {
+  const TrainingState& state = checkpoint.state;
+  if (state.batch > shape.batches) {
+    throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", run, checkpoint.file.path(),
+                     state.batch, shape.batches);
+  }
+  if (const size_t terms = state.evidence.terms.size(); terms != 0 && terms != shape.terms) {
+    throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite", run,
+                     checkpoint.file.path(), terms, shape.terms);
+  }
+}
+
+std::vector<std::string> changes_of_machine(const TrainingState& then, int64_t ranks) {
+  std::vector<std::string> changes;
+  if (then.threads != at::get_num_threads() || then.instruction_set != instruction_set()) {
+    changes.push_back(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", then.threads,
+                                  then.instruction_set, at::get_num_threads(), instruction_set()));
+  }
+  if (then.ranks != ranks) {
+    changes.push_back(
+        fmt::format("the run used {} processes, now {}: sums are formed in another order, and what batch normalisation sees "
+                    "at once may be another part of a batch",
+                    then.ranks, ranks));
+  }
+  return changes;
 }
 
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,

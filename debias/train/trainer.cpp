@@ -173,30 +173,14 @@ class Run {
     restore(checkpoint, trained());
     state_ = checkpoint.state;
     parts_.method->terms().restore_estimates(state_.estimates);
-    if (state_.batch > parts_.source->batches_per_epoch()) {
-      throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", recipe_.output,
-                       checkpoint.file.path(), state_.batch, parts_.source->batches_per_epoch());
-    }
-    if (const size_t terms = state_.evidence.terms.size(); terms != 0 && terms != parts_.method->terms().labels().size()) {
-      throw data_error("resuming '{}': '{}' has the evidence of {} terms of {}; it was altered: start again with --overwrite",
-                       recipe_.output, checkpoint.file.path(), terms, parts_.method->terms().labels().size());
-    }
+    require_fitting(checkpoint, {parts_.source->batches_per_epoch(), parts_.method->terms().labels().size()}, recipe_.output);
     saved_step_ = state_.step;
     if (ranks_.leads()) set_damaged_aside(checkpoint.file.path());
     if (forgets_best && state_.best_value) {
       log_.warn("what `best` is chosen by has changed: it is chosen among the epochs from now on");
       state_.best_value.reset();
     }
-    if (state_.threads != at::get_num_threads() || state_.instruction_set != instruction_set()) {
-      log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", state_.threads,
-                            state_.instruction_set, at::get_num_threads(), instruction_set()));
-    }
-    if (state_.ranks != ranks_.size()) {
-      log_.warn(
-          fmt::format("the run used {} processes, now {}: sums are formed in another order, and what batch normalisation sees at once "
-                      "may be another part of a batch",
-                      state_.ranks, ranks_.size()));
-    }
+    for (const auto& line : changes_of_machine(state_, ranks_.size())) log_.warn(line);
     log_.info(fmt::format("resuming '{}' at epoch {}, batch {} (step {})", recipe_.output, state_.epoch + 1, state_.batch, state_.step));
   }
 
