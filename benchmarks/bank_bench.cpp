@@ -67,8 +67,8 @@ struct Cost {
   }
 };
 
-// Of gathered rows in double precision, an anchor at a time. (Gathered in float, the sums over K rows are an order of magnitude farther from
-// it than in place.)
+// Of gathered rows in double precision, an anchor at a time. (Gathered in float, the sums over K rows are an order of magnitude farther
+// from it than in place.)
 at::Tensor expected_gradient(const Problem& given) {
   const at::Tensor rows = given.bank.rows().to(at::kDouble);
   const at::Tensor f = given.features.to(at::kDouble).set_requires_grad(true);
