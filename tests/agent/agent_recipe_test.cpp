@@ -9,6 +9,7 @@
 #include "debias/core/error.h"
 #include "debias/core/recipe_kind.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace agent_recipe_test {
@@ -16,13 +17,7 @@ namespace agent_recipe_test {
 AgentRecipe read(const std::string& yaml) { return read_agent_recipe(parse_yaml(yaml, "r.yaml")); }
 
 std::string complaint(const std::string& yaml) {
-  try {
-    read(yaml);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "none";
+  return usage_error_of([&] { read(yaml); });
 }
 
 TEST(AgentRecipeTest, WrittenOnesCanBeRead) {

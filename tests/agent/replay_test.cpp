@@ -11,6 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
 #include "debias/train/checkpoint.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -108,25 +109,15 @@ TEST(ReplayTest, PictureThatWasChangedIsRefused) {
   file.put(99);
   file.close();
   Replay replay(pictures, shape_of(20, 40, 0));
-  try {
-    replay.load(SafetensorsFile::open(checkpoint));
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    EXPECT_THAT(error.what(), testing::HasSubstr("picture 4 of '" + pictures + "' is not the one that the checkpoint knows of"));
-  }
+  EXPECT_THAT(data_error_of([&] { replay.load(SafetensorsFile::open(checkpoint)); }),
+              testing::HasSubstr("picture 4 of '" + pictures + "' is not the one that the checkpoint knows of"));
 }
 
 TEST(ReplayTest, LargerThanTheDiskSaysWhatToLower) {
   const TemporaryFolder folder;
   ReplayShape shape = shape_of(10, int64_t{1} << 40, 0);
-  try {
-    Replay replay(folder.path() + "/pictures", shape);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kResource);
-    EXPECT_THAT(error.what(), testing::HasSubstr("lower replay.capacity or replay.megabytes"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { Replay(folder.path() + "/pictures", shape); }),
+              testing::HasSubstr("lower replay.capacity or replay.megabytes"));
 }
 
 // Pictures in which every pixel says where it lies.

@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "tests/augment/written_view.h"
 #include "tests/image/test_images.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace view_pipeline_test {
@@ -33,13 +34,7 @@ std::string option(const ViewPipeline& views, size_t step, const std::string& na
 }
 
 std::string message(const std::string& yaml) {
-  try {
-    pipeline(yaml);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return usage_error_of([&] { pipeline(yaml); });
 }
 
 TEST(ViewPipeline, PresetGivesItsSteps) {
@@ -120,15 +115,8 @@ TEST(ViewPipeline, OneConstantServesAllChannels) {
 TEST(ViewPipeline, AnotherSizeThanExpectedIsADataErrorWithBoth) {
   std::vector<float> out(32 * 32 * 3);
   const Image low = noise_image(31, 32, 3), grey = noise_image(32, 32, 1);
-  try {
-    write_view(pipeline("none"), low, sample_key(0), {3, 32, 32, out.data()});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    EXPECT_THAT(error.what(), HasSubstr("31 x 32"));
-    EXPECT_THAT(error.what(), HasSubstr("32 x 32"));
-    EXPECT_THAT(error.what(), HasSubstr("resize"));
-  }
+  const std::string message = data_error_of([&] { write_view(pipeline("none"), low, sample_key(0), {3, 32, 32, out.data()}); });
+  for (const char* part : {"31 x 32", "32 x 32", "resize"}) EXPECT_THAT(message, HasSubstr(part));
   EXPECT_THROW(write_view(pipeline("none"), grey, sample_key(0), {3, 32, 32, out.data()}), Error);
 }
 

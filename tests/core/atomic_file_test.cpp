@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include "tests/core/file_bytes.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace atomic_file_test {
@@ -34,7 +35,7 @@ class SmallDisk {
 };
 
 std::string failure(const std::string& path) {
-  return message_of(ErrorKind::kResource, [&] { write_file_atomically(path, "new"); });
+  return error_of(ErrorKind::kResource, [&] { write_file_atomically(path, "new"); });
 }
 
 TEST(AtomicFile, AppearsWholeOnCommitAndLeavesNothingBeside) {
@@ -94,7 +95,7 @@ TEST(AtomicFile, AFullDiskIsAResourceErrorAndChangesNothing) {
   const std::string big(100'000, 'x');
   {
     const SmallDisk disk(65536);
-    EXPECT_THAT(message_of(ErrorKind::kResource, [&] { write_file_atomically(folder / "a", big); }),
+    EXPECT_THAT(error_of(ErrorKind::kResource, [&] { write_file_atomically(folder / "a", big); }),
                 AllOf(HasSubstr(folder / "a"), HasSubstr("writing failed"), HasSubstr("File too large")));
   }
   EXPECT_EQ(bytes_of(folder / "a"), "old");
@@ -132,7 +133,7 @@ TEST(RenameDurably, ReplacesTheTargetOrNamesIt) {
   rename_durably(folder / "a", folder / "b");
   EXPECT_EQ(bytes_of(folder / "b"), "new");
   EXPECT_EQ(folder.entries(), 1u);
-  EXPECT_THAT(message_of(ErrorKind::kResource, [&] { rename_durably(folder / "a", folder / "c"); }),
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { rename_durably(folder / "a", folder / "c"); }),
               AllOf(HasSubstr(folder / "a"), HasSubstr(folder / "c"), HasSubstr("No such file")));
 }
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/core/file_bytes.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace data_folder_test {
@@ -15,7 +16,7 @@ class DataFolders : public testing::Test {
  protected:
   DataFolders() { fs::create_directories(folder_ / "data/a"); }
   void expect_refused(const std::string& path, const std::vector<std::string>& roots, const std::string& named) const {
-    EXPECT_EQ(message_of(ErrorKind::kUsage, [&] { refuse_inside_data(path, roots, "page"); }),
+    EXPECT_EQ(usage_error_of([&] { refuse_inside_data(path, roots, "page"); }),
               "page '" + path + "' lies inside the data folder '" + named + "'; nothing is written there: choose another page");
   }
   TemporaryFolder folder_;
@@ -52,10 +53,9 @@ TEST_F(DataFolders, LeaveAloneWhatLiesBesideThem) {
 
 TEST_F(DataFolders, OfARunInThemSayThatItIsToBeMoved) {
   fs::create_directory_symlink("data/a", folder_ / "link");
-  EXPECT_EQ(message_of(ErrorKind::kUsage,
-                       [&] {
-                         refuse_run_inside_data(folder_ / "link/run", {folder_ / "other", folder_ / "data"});
-                       }),
+  EXPECT_EQ(usage_error_of([&] {
+              refuse_run_inside_data(folder_ / "link/run", {folder_ / "other", folder_ / "data"});
+            }),
             "run '" + folder_ / "link/run" + "' lies inside the data folder '" + folder_ / "data" +
                 "'; nothing is written there: move the run out of it");
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "tests/core/file_bytes.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace input_file_test {
@@ -27,7 +28,7 @@ TEST(InputFile, ReadsPiecesAtTheirOffsets) {
 
 TEST(InputFile, NamesThePathAndWhatIsWrong) {
   const TemporaryFolder folder;
-  const auto open = [&](const std::string& path) { return message_of(ErrorKind::kData, [&] { InputFile{path}; }); };
+  const auto open = [&](const std::string& path) { return data_error_of([&] { InputFile{path}; }); };
   EXPECT_THAT(open(folder / "none"), AllOf(HasSubstr(folder / "none"), HasSubstr("No such file")));
   EXPECT_THAT(open(folder.path()), AllOf(HasSubstr(folder.path()), HasSubstr("no regular file")));
   EXPECT_THAT(open("/dev/zero"), HasSubstr("no regular file"));
@@ -41,8 +42,7 @@ TEST(InputFile, AFileCutWhileOpenIsADataError) {
   const InputFile file(folder / "a");
   std::filesystem::resize_file(folder / "a", 4);
   std::string bytes(10, ' ');
-  EXPECT_THAT(message_of(ErrorKind::kData, [&] { file.read(0, bytes.data(), 10); }),
-              AllOf(HasSubstr(folder / "a"), HasSubstr("it is cut")));
+  EXPECT_THAT(data_error_of([&] { file.read(0, bytes.data(), 10); }), AllOf(HasSubstr(folder / "a"), HasSubstr("it is cut")));
 }
 
 }  // namespace input_file_test

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/core/file_bytes.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace npy_test {
@@ -41,7 +42,7 @@ class Npy : public testing::Test {
     return read_npy(path_);
   }
   std::string fault(const std::string& bytes) const {
-    const std::string message = message_of(ErrorKind::kData, [&] { read(bytes); });
+    const std::string message = data_error_of([&] { read(bytes); });
     EXPECT_THAT(message, HasSubstr(path_));
     return message;
   }
@@ -171,7 +172,7 @@ TEST_F(Npy, RefusesWhatIsNoNpyFile) {
   EXPECT_THAT(fault(""), HasSubstr("0 bytes"));
   EXPECT_THAT(fault("filenames,embedding_0,labels\n"), HasSubstr("no .npy file"));
   std::filesystem::remove(path_);
-  EXPECT_THAT(message_of(ErrorKind::kData, [&] { read_npy(path_); }), AllOf(HasSubstr(path_), HasSubstr("No such file")));
+  EXPECT_THAT(data_error_of([&] { read_npy(path_); }), AllOf(HasSubstr(path_), HasSubstr("No such file")));
 }
 
 TEST_F(Npy, RefusesEveryTruncationAndEveryTail) {
@@ -214,20 +215,18 @@ TEST_F(Npy, IntegersOfEveryWidthAndSign) {
   EXPECT_THAT(integers<uint8_t>(DType::kBool, {0, 1, 2}), ElementsAre(0, 1, 1));  // any byte but zero is true, as in NumPy
   const auto max = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
   EXPECT_THAT(integers<uint64_t>(DType::kUInt64, {1, max}), ElementsAre(1, std::numeric_limits<int64_t>::max()));
-  EXPECT_THAT(message_of(ErrorKind::kData,
-                         [&] {
-                           integers<uint64_t>(DType::kUInt64, {1, max + 1});
-                         }),
+  EXPECT_THAT(data_error_of([&] {
+                integers<uint64_t>(DType::kUInt64, {1, max + 1});
+              }),
               AllOf(HasSubstr(path_), HasSubstr("9223372036854775808 at index 1")));
   for (DType dtype : {DType::kFloat16, DType::kFloat32, DType::kFloat64}) {
-    EXPECT_THAT(message_of(ErrorKind::kData, [&] { integers<double>(dtype, {1}); }),
+    EXPECT_THAT(data_error_of([&] { integers<double>(dtype, {1}); }),
                 AllOf(HasSubstr(path_), HasSubstr("integers were expected"), HasSubstr(std::string(name_of(dtype)))));
   }
 }
 
 TEST_F(Npy, HasNoBFloat16) {
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { write_npy(path_, DType::kBFloat16, {0}, nullptr); }),
-              AllOf(HasSubstr(path_), HasSubstr("bfloat16")));
+  EXPECT_THAT(usage_error_of([&] { write_npy(path_, DType::kBFloat16, {0}, nullptr); }), AllOf(HasSubstr(path_), HasSubstr("bfloat16")));
   EXPECT_EQ(folder_.entries(), 0u);
 }
 

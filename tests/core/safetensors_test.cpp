@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/file_bytes.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace safetensors_test {
@@ -110,7 +111,7 @@ TEST_F(Safetensors, StartsTheDataAtAMultipleOfEight) {
 
 TEST_F(Safetensors, RefusesToWriteWhatCannotBeRead) {
   const auto fault = [&](const std::vector<TensorBytes>& which, const std::map<std::string, std::string>& metadata) {
-    const std::string message = message_of(ErrorKind::kUsage, [&] { write_safetensors(path_, which, metadata); });
+    const std::string message = usage_error_of([&] { write_safetensors(path_, which, metadata); });
     EXPECT_THAT(message, HasSubstr(path_));
     EXPECT_EQ(folder_.entries(), 0u);
     return message;
@@ -125,8 +126,7 @@ TEST_F(Safetensors, RefusesToWriteWhatCannotBeRead) {
 }
 
 TEST_F(Safetensors, KeepsTheTargetWhenWritingFails) {
-  EXPECT_THAT(message_of(ErrorKind::kResource, [&] { write_safetensors(folder_ / "none/a", tensors(), {}); }),
-              HasSubstr(folder_ / "none/a"));
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { write_safetensors(folder_ / "none/a", tensors(), {}); }), HasSubstr(folder_ / "none/a"));
 }
 
 TEST_F(Safetensors, ReadingAFileThatWasCutSinceIsADataError) {
@@ -134,7 +134,7 @@ TEST_F(Safetensors, ReadingAFileThatWasCutSinceIsADataError) {
   const auto file = SafetensorsFile::open(path_);
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 20);
   float values[4];
-  EXPECT_THAT(message_of(ErrorKind::kData, [&] { file.read(*file.find("b.weight"), values); }), AllOf(HasSubstr(path_), HasSubstr("cut")));
+  EXPECT_THAT(data_error_of([&] { file.read(*file.find("b.weight"), values); }), AllOf(HasSubstr(path_), HasSubstr("cut")));
 }
 
 }  // namespace safetensors_test

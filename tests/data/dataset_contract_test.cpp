@@ -9,6 +9,7 @@
 
 #include "debias/data/dataset_registry.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace dataset_contract_test {
@@ -199,12 +200,12 @@ TEST_P(DatasetContract, HoldOutSplitsTrainByClass) {
 }
 
 TEST_P(DatasetContract, RefusesUnknownOptionsAndSplits) {
-  const std::string option = message_of(ErrorKind::kUsage, [&] { open("hold_uot: 3"); });
+  const std::string option = usage_error_of([&] { open("hold_uot: 3"); });
   EXPECT_THAT(option, testing::HasSubstr("did you mean 'hold_out'"));
   EXPECT_THAT(option, testing::HasSubstr("r.yaml:1"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open("hold_out: -1"); }), testing::HasSubstr("out of range"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open("hold_out: 40"); }), testing::HasSubstr("40 of 40 images"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open("split: held_out"); }), testing::HasSubstr("give hold_out"));
+  EXPECT_THAT(usage_error_of([&] { open("hold_out: -1"); }), testing::HasSubstr("out of range"));
+  EXPECT_THAT(usage_error_of([&] { open("hold_out: 40"); }), testing::HasSubstr("40 of 40 images"));
+  EXPECT_THAT(usage_error_of([&] { open("split: held_out"); }), testing::HasSubstr("give hold_out"));
 }
 
 TEST_P(DatasetContract, MissingRootIsADataErrorNamingIt) {
@@ -212,10 +213,10 @@ TEST_P(DatasetContract, MissingRootIsADataErrorNamingIt) {
     EXPECT_THROW(open("root: x"), Error);
     return;
   }
-  EXPECT_THAT(data_message([&] { make("{name: " + GetParam() + ", root: /nowhere/at/all}"); }), testing::HasSubstr("/nowhere/at/all: "));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { make("{name: " + GetParam() + "}"); }), testing::HasSubstr("no root is given"));
+  EXPECT_THAT(data_error_of([&] { make("{name: " + GetParam() + ", root: /nowhere/at/all}"); }), testing::HasSubstr("/nowhere/at/all: "));
+  EXPECT_THAT(usage_error_of([&] { make("{name: " + GetParam() + "}"); }), testing::HasSubstr("no root is given"));
   const TemporaryFolder empty;
-  EXPECT_THAT(data_message([&] { make("{name: " + GetParam() + ", root: " + empty.path() + "}"); }), testing::HasSubstr(empty.path()));
+  EXPECT_THAT(data_error_of([&] { make("{name: " + GetParam() + ", root: " + empty.path() + "}"); }), testing::HasSubstr(empty.path()));
 }
 
 std::vector<std::string> registered_names() {
@@ -228,8 +229,8 @@ std::vector<std::string> registered_names() {
 INSTANTIATE_TEST_SUITE_P(Registry, DatasetContract, testing::ValuesIn(registered_names()), [](const auto& param) { return param.param; });
 
 TEST(DatasetRegistry, SuggestsTheNearestName) {
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [] { make("{name: cifar01}"); }), testing::HasSubstr("did you mean 'cifar10'"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [] { make("{root: x}"); }), testing::HasSubstr("name: ..."));
+  EXPECT_THAT(usage_error_of([] { make("{name: cifar01}"); }), testing::HasSubstr("did you mean 'cifar10'"));
+  EXPECT_THAT(usage_error_of([] { make("{root: x}"); }), testing::HasSubstr("name: ..."));
 }
 
 TEST(DatasetRegistry, TakesABareWord) { EXPECT_EQ(make("glyphs")->size(), 10000); }

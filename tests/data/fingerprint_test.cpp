@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace fingerprint_test {
@@ -172,14 +173,14 @@ TEST(Fingerprint, DamagedJsonIsRefused) {
   for (const char* key : {"name", "count", "verify", "options", "listing"}) {
     auto damaged = json;
     damaged.erase(key);
-    EXPECT_THAT(data_message([&] { fingerprint_from_json(damaged); }), HasSubstr("fingerprint of a data set")) << key;
+    EXPECT_THAT(data_error_of([&] { fingerprint_from_json(damaged); }), HasSubstr("fingerprint of a data set")) << key;
   }
   auto damaged = json;
   damaged["count"] = -1;
-  EXPECT_THAT(data_message([&] { fingerprint_from_json(damaged); }), HasSubstr("count"));
+  EXPECT_THAT(data_error_of([&] { fingerprint_from_json(damaged); }), HasSubstr("count"));
   damaged = json;
   damaged["verify"] = "no";
-  EXPECT_THAT(data_message([&] { fingerprint_from_json(damaged); }), HasSubstr("verify"));
+  EXPECT_THAT(data_error_of([&] { fingerprint_from_json(damaged); }), HasSubstr("verify"));
 }
 
 TEST(Fingerprint, OfPackedSetsIsOfTheirPixels) {

@@ -1,7 +1,6 @@
 // Tiny data sets made in a temporary folder.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <turbojpeg.h>
 #include <zlib.h>
 
@@ -12,7 +11,6 @@
 #include <vector>
 
 #include "debias/core/config.h"
-#include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/image/image.h"
 #include "debias/image/png_encode.h"
@@ -111,22 +109,5 @@ inline Bytes jpeg(const Bytes& pixels, int height, int width, int format = TJPF_
 inline Bytes jpeg(const Image& image) { return jpeg(image.pixels, image.height, image.width); }
 
 inline std::unique_ptr<Dataset> make(const std::string& yaml) { return make_dataset(parse_yaml(yaml, "r.yaml")); }
-
-// The message of the error of `kind` that `call` throws; fails the test otherwise.
-template <class Call>
-std::string message_of(ErrorKind kind, Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
-template <class Call>
-std::string data_message(Call call) {
-  return message_of(ErrorKind::kData, call);
-}
 
 }  // namespace debias::fixture

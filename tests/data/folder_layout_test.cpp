@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace folder_layout_test {
@@ -19,7 +20,7 @@ class FolderLayoutOf : public testing::Test {
   void add(const std::string& path) { write(folder_ / path, "not looked into"); }
   FolderLayout layout() const { return find_layout(folder_.path()); }
   std::string message() const {
-    return data_message([&] { find_layout(folder_.path()); });
+    return data_error_of([&] { find_layout(folder_.path()); });
   }
   TemporaryFolder folder_;
 };
@@ -86,8 +87,8 @@ TEST_F(FolderLayoutOf, RefusesWhatNothingCanBeTrainedOn) {
   add("train/cat/1.jpg");
   add("training/cat/1.jpg");
   EXPECT_THAT(message(), AllOf(HasSubstr("train and training"), HasSubstr("the same split")));
-  EXPECT_THAT(data_message([&] { find_layout(folder_ / "nowhere"); }), HasSubstr("no such folder"));
-  EXPECT_THAT(data_message([&] { find_layout(folder_ / "train/cat/1.jpg"); }), HasSubstr("is a file"));
+  EXPECT_THAT(data_error_of([&] { find_layout(folder_ / "nowhere"); }), HasSubstr("no such folder"));
+  EXPECT_THAT(data_error_of([&] { find_layout(folder_ / "train/cat/1.jpg"); }), HasSubstr("is a file"));
 }
 
 }  // namespace folder_layout_test

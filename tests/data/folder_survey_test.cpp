@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace folder_survey_test {
@@ -114,10 +115,10 @@ TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
   add_many("train/cat", 2);
   add_many("train/dog", 2);
   add_many("test/cow", 2);
-  EXPECT_THAT(data_message([&] { survey(); }), HasSubstr("cow"));
-  EXPECT_THAT(data_message([&] { survey(labels(2)); }), HasSubstr("labels.csv"));
+  EXPECT_THAT(data_error_of([&] { survey(); }), HasSubstr("cow"));
+  EXPECT_THAT(data_error_of([&] { survey(labels(2)); }), HasSubstr("labels.csv"));
   damage("alone/1.png");
-  EXPECT_THAT(data_message([&] { survey_folder(folder_ / "in/alone", "", Progress::silent()); }), HasSubstr("none of its 1 pictures"));
+  EXPECT_THAT(data_error_of([&] { survey_folder(folder_ / "in/alone", "", Progress::silent()); }), HasSubstr("none of its 1 pictures"));
 }
 
 }  // namespace folder_survey_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/error.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace name_table_test {
@@ -63,13 +63,7 @@ std::vector<int64_t> biases_of(const Dataset& dataset) {
 }
 
 std::string refusal(const std::shared_ptr<const Dataset>& dataset, const NameTable& table, UnknownNames unknown = UnknownNames::kRefuse) {
-  try {
-    map_to_table(dataset, table, unknown);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  return "not refused";
+  return data_error_of([&] { map_to_table(dataset, table, unknown); });
 }
 
 const NameTable kAnimals{{"bird", "cat", "dog", "fish"}, {"blue", "red"}};

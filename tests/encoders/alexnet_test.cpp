@@ -7,9 +7,9 @@
 #include <map>
 #include <string>
 
-#include "debias/core/error.h"
 #include "debias/encoders/state.h"
 #include "tests/encoders/one_thread.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace alexnet_test {
@@ -73,13 +73,8 @@ TEST(AlexNetHalf, ConvolutionsStartAsTorchsOwn) {
 
 TEST(AlexNetHalf, SmallerImagesAreRefused) {
   const auto model = make_alexnet_half({}, 1, 1);
-  try {
-    model->forward(images(1, 62));
-    FAIL() << "not refused";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_STREQ(error.what(), "encoder 'alexnet_half': images of 62x62 pixels; it needs at least 63x63");
-  }
+  EXPECT_EQ(usage_error_of([&] { model->forward(images(1, 62)); }),
+            "encoder 'alexnet_half': images of 62x62 pixels; it needs at least 63x63");
 }
 
 }  // namespace alexnet_test

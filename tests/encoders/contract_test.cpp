@@ -12,6 +12,7 @@
 #include "debias/encoders/encoder.h"
 #include "debias/encoders/state.h"
 #include "tests/encoders/one_thread.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace contract_test {
@@ -205,13 +206,7 @@ TEST(EncoderRegistry, ABareWordIsASection) {
 }
 
 std::string message(const std::string& yaml, int64_t in_channels = 3) {
-  try {
-    make_encoder(parse_yaml(yaml, "r.yaml"), in_channels, 1);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return usage_error_of([&] { make_encoder(parse_yaml(yaml, "r.yaml"), in_channels, 1); });
 }
 
 TEST(EncoderRegistry, MistakesAreNamed) {

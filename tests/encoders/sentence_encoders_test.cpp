@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "debias/core/error.h"
 #include "debias/encoders/state.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace sentence_encoders_test {
@@ -71,23 +71,17 @@ TEST(SentenceEncoders, PairIsJudgedByUnitHalves) {
   EXPECT_EQ(named_state(*pair)[0].first, "f.embedding");
 }
 
-std::string refused(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(SentenceEncoders, RefuseWhatTheyCannotRead) {
-  EXPECT_EQ(refused([] {
+  EXPECT_EQ(data_error_of([] {
               bag()->forward(at::full({1, 1}, 5, at::kLong));
             }),
             "word 5 of a vocabulary of 5: the sentences were numbered by another one");
-  EXPECT_EQ(refused([] { bag()->forward(at::full({1, 1}, -1, at::kLong)); }), "a sentence of a batch has no word");
-  EXPECT_EQ(refused([] { gru()->forward(at::ones({1, 3, 4, 4})); }), "an encoder of sentences is given a tensor that holds no word ids");
-  EXPECT_EQ(refused([] { gru({"features=7"}); }), "r.yaml:1: encoder 'gru': features: 7 for two directions; give an even number");
+  EXPECT_EQ(data_error_of([] { bag()->forward(at::full({1, 1}, -1, at::kLong)); }), "a sentence of a batch has no word");
+  EXPECT_EQ(data_error_of([] {
+              gru()->forward(at::ones({1, 3, 4, 4}));
+            }),
+            "an encoder of sentences is given a tensor that holds no word ids");
+  EXPECT_EQ(usage_error_of([] { gru({"features=7"}); }), "r.yaml:1: encoder 'gru': features: 7 for two directions; give an even number");
 }
 
 }  // namespace sentence_encoders_test

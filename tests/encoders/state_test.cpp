@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/encoder.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace state_test {
@@ -37,13 +38,7 @@ class WeightFile : public testing::Test {
   // The message of loading into an encoder, which must be unchanged by the failure.
   std::string message(const std::string& section = kSection) {
     const auto target = encoder(2, section), untouched = encoder(2, section);
-    std::string text = "no error";
-    try {
-      import_weights(*target, path_);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData);
-      text = error.what();
-    }
+    const std::string text = data_error_of([&] { import_weights(*target, path_); });
     const auto a = named_state(*target), b = named_state(*untouched);
     for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i].second, b[i].second)) << a[i].first;
     EXPECT_EQ(text.rfind(path_, 0), 0u) << text;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace accuracy_test {
@@ -61,14 +62,14 @@ TEST(Classes, AreNamedOrCountedWhicheverIsMore) {
 TEST(Classes, OneClassOrNoLabelsIsADataError) {
   ToyDataset data(4, 2);
   for (int i = 0; i < 4; ++i) data.set_label(i, 1);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "knn"); }),
+  EXPECT_EQ(data_error_of([&] { count_classes(data, "knn"); }),
             "knn: all labels of split 'train' of toy are of class 1 ('class1'); it needs at least two classes");
   data.set_label(0, kUnknown);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "knn"); }),
+  EXPECT_EQ(data_error_of([&] { count_classes(data, "knn"); }),
             "knn: all labels of split 'train' of toy are of class 1 ('class1'), and 1 of its 4 images have no label; it needs at least two "
             "classes");
   for (int i = 0; i < 4; ++i) data.set_label(i, kUnknown);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_classes(data, "linear_dcl"); }),
+  EXPECT_EQ(data_error_of([&] { count_classes(data, "linear_dcl"); }),
             "linear_dcl: split 'train' of toy has no labels; it needs a labelled training set");
 }
 
@@ -76,10 +77,10 @@ TEST(Labels, OfAnotherClassThanTheTrainingSetsAreADataError) {
   ToyDataset data(4, 2, "test");
   EXPECT_NO_THROW(require_labels(data, 2, "knn"));
   data.set_label(3, 5);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { require_labels(data, 2, "knn"); }),
+  EXPECT_EQ(data_error_of([&] { require_labels(data, 2, "knn"); }),
             "knn: sample 3 of split 'test' of toy (toy/3.png) is of class 5, the training set has classes 0 to 1");
   for (int i = 0; i < 4; ++i) data.set_label(i, kUnknown);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { require_labels(data, 2, "knn"); }), "knn: split 'test' of toy has no labels to judge by");
+  EXPECT_EQ(data_error_of([&] { require_labels(data, 2, "knn"); }), "knn: split 'test' of toy has no labels to judge by");
 }
 
 }  // namespace accuracy_test

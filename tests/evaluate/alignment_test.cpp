@@ -7,6 +7,7 @@
 
 #include "debias/evaluate/protocols/groups.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace alignment_test {
@@ -99,8 +100,7 @@ TEST(Alignment, WithoutNamesNumbersAreTheNames) {
   train->editable_info().class_names.clear();
   train->editable_info().bias_names.clear();
   EXPECT_EQ(decided(*train, "{0: 2, 1: [0, 1]}").biases_of_class, (BiasesOfClass{{"0", {"2"}}, {"1", {"0", "1"}}}));
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { decided(*train, "{0: 3}"); }),
-            "run.yaml:1: groups: aligned: unknown bias value '3'; did you mean '0'?");
+  EXPECT_EQ(usage_error_of([&] { decided(*train, "{0: 3}"); }), "run.yaml:1: groups: aligned: unknown bias value '3'; did you mean '0'?");
 }
 
 TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheJudged) {
@@ -163,7 +163,7 @@ TEST(Alignment, ClassesWithoutATrainingImageAreNotNoted) {
 
 TEST(Alignment, RefusesNamesThatAreNotKnownAndFormsThatAreNone) {
   const auto train = animals({{0, 2}, {1, 0}});
-  const auto refused = [&](const std::string& yaml) { return error_of(ErrorKind::kUsage, [&] { decided(*train, yaml); }); };
+  const auto refused = [&](const std::string& yaml) { return usage_error_of([&] { decided(*train, yaml); }); };
   EXPECT_EQ(refused("{cta: red}"), "run.yaml:1: groups: aligned: unknown class 'cta'; did you mean 'cat'?");
   EXPECT_EQ(refused("{cat: [blue, gren]}"), "run.yaml:1: groups: aligned: unknown bias value 'gren'; did you mean 'green'?");
   EXPECT_EQ(refused("majorty"), "run.yaml:1: groups: aligned: unknown value 'majorty'; did you mean 'majority'?");

@@ -12,6 +12,7 @@
 #include "debias/core/error.h"
 #include "debias/data/dataset.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace class_prior_test {
@@ -159,26 +160,18 @@ TEST(ClassPrior, TheOrderOfTheImagesSortedByClassDoesNoHarm) {
 }
 
 TEST(ClassPrior, MistakesAreNamed) {
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       class_prior_from_labels({kUnknown, 3});
-                     }),
-            "prior: 1 of 2 labels are known; it needs at least two");
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       class_prior_from_views(at::ones({100, 1, 4}));
-                     }),
+  EXPECT_EQ(data_error_of([] { class_prior_from_labels({kUnknown, 3}); }), "prior: 1 of 2 labels are known; it needs at least two");
+  EXPECT_EQ(data_error_of([] {
+              class_prior_from_views(at::ones({100, 1, 4}));
+            }),
             "prior: 1 view of each image; without labels it needs at least two");
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       class_prior_from_views(at::ones({49, 2, 4}));
-                     }),
+  EXPECT_EQ(data_error_of([] {
+              class_prior_from_views(at::ones({49, 2, 4}));
+            }),
             "prior: views of 49 images; without labels it needs at least 50");
-  EXPECT_EQ(error_of(
-                ErrorKind::kData,
-                [] {
-                  class_prior_from_views(at::rand({100, 1, 4}).expand({100, 2, 4}));
-                }).find("same features") != std::string::npos,
+  EXPECT_EQ(data_error_of([] {
+              class_prior_from_views(at::rand({100, 1, 4}).expand({100, 2, 4}));
+            }).find("same features") != std::string::npos,
             true);
   at::Tensor rows = at::rand({100, 2, 4});
   rows[3][1][2] = std::numeric_limits<float>::quiet_NaN();

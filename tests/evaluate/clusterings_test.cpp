@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {

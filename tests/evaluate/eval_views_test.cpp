@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace eval_views_test {
@@ -33,9 +34,9 @@ TEST(EvalViews, TakeASectionOfTheirOwn) {
 }
 
 TEST(EvalViews, RefuseUnknownStepsByName) {
-  EXPECT_NE(error_of(ErrorKind::kUsage, [] { eval_views(options("{eval: {resise: {size: 12}}}"), info()); }).find("did you mean 'resize'"),
+  EXPECT_NE(usage_error_of([] { eval_views(options("{eval: {resise: {size: 12}}}"), info()); }).find("did you mean 'resize'"),
             std::string::npos);
-  EXPECT_NE(error_of(ErrorKind::kUsage, [] { eval_views(options("{eval: [1]}"), info()); }).find("views: eval"), std::string::npos);
+  EXPECT_NE(usage_error_of([] { eval_views(options("{eval: [1]}"), info()); }).find("views: eval"), std::string::npos);
 }
 
 Config steps_by_default(const std::string& views, int height, int width) {
@@ -83,7 +84,7 @@ TEST(CropFlipViews, KeepTheSizeOfTheEvalViews) {
   DatasetInfo several = info();
   several.height = several.width = 0;
   EXPECT_EQ(crop_flip_views(options("{eval: {resize: {size: 12}, center_crop: {size: 8}}}"), several).output_size(6, 9), Size(8, 8));
-  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { crop_flip_views(Config(), several); }).find("give the recipe views.eval"), std::string::npos);
 }
 
 TEST(CropFlipViews, KeepTheColourSpaceOfTheTrainingViews) {

@@ -8,6 +8,7 @@
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/evaluate/eval_views.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace features_test {
@@ -81,7 +82,7 @@ TEST(ExtractFeatures, RestoreTheModesAfterAFailureToo) {
   data->break_image(9);
   ToyEncoder encoder;
   encoder.train();
-  EXPECT_NE(error_of(ErrorKind::kData, [&] { extract(encoder, data, batches_of(4)); }).find("toy/9.png: truncated"), std::string::npos);
+  EXPECT_NE(data_error_of([&] { extract(encoder, data, batches_of(4)); }).find("toy/9.png: truncated"), std::string::npos);
   EXPECT_TRUE(encoder.is_training());
 }
 
@@ -109,7 +110,7 @@ TEST(RequireFinite, NamesTheFirstBadRowByItsPlaceInTheDataSet) {
 
 TEST(ExtractFeatures, OfAnEmptySetAreRefused) {
   ToyEncoder encoder;
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { extract(encoder, std::make_shared<ToyDataset>(0, 3), batches_of(4)); }),
+  EXPECT_EQ(data_error_of([&] { extract(encoder, std::make_shared<ToyDataset>(0, 3), batches_of(4)); }),
             "features of toy train: the data set is empty");
 }
 

@@ -6,6 +6,7 @@
 
 #include "debias/core/registry.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 
@@ -64,13 +65,13 @@ TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
   const auto train = std::make_shared<ToyDataset>(60, 3);
   for (int i = 0; i < 60; ++i) train->set_label(i, 2);
   input.train = train;
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { judged(input, GetParam()); }),
+  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }),
             GetParam() + ": all labels of split 'train' of toy are of class 2 ('class2'); it needs at least two classes");
   input = toy_input();
   const auto test = std::make_shared<ToyDataset>(4, 3, "test");
   for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
   input.test = test;
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to judge by");
+  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to judge by");
 }
 
 TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
@@ -82,7 +83,7 @@ TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
 TEST_P(EveryProtocol, ChecksItsOptionsBeforeAnythingRuns) {
   const auto& entry = find_entry(protocol_registry(), GetParam(), "protocol");
   EXPECT_NO_THROW(entry.check(Config()));
-  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { entry.check(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { entry.check(options("{kk: 3, epoch: 3}")); }).find("unknown option 'kk'"), std::string::npos);
   EXPECT_FALSE(entry.options.empty());
 }
 
@@ -106,7 +107,7 @@ TEST(KnnProtocol, CountsOnlyLabelledImagesInItsGallery) {
   for (int i = 0; i < 50; ++i) train->set_label(i, kUnknown);
   input.train = train;
   EXPECT_EQ(details(judged(input, "knn"))["options"]["k"], 10);
-  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { judged(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { judged(input, "knn", "{k: 11}"); }).find("gallery of 10 labelled images"), std::string::npos);
 }
 
 TEST(KnnProtocol, ReportsAlignedAndConflictingAccuracyWhereThereIsABias) {
@@ -225,7 +226,7 @@ TEST(EvaluationCache, ExtractsEachSetOnce) {
   features.test();
   EXPECT_EQ(&features.train(), &features.split("train"));
   EXPECT_EQ(encoder->batches, 2);
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { features.valid(); }), "evaluate: there is no valid set; give data.valid");
+  EXPECT_EQ(usage_error_of([&] { features.valid(); }), "evaluate: there is no valid set; give data.valid");
 }
 
 }  // namespace

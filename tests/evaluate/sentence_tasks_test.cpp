@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace sentence_tasks_test {
@@ -104,12 +104,10 @@ TEST(SentenceTasks, F1OfBlindVectorsIsThatOfTheMajority) {
 }
 
 TEST(SentenceTasks, RefuseTooFewTexts) {
-  try {
-    judge_task({"cr", {"0", "1"}, numbers(0, 19, 2), {}}, embedding(1, 2), TaskMode::kFull, 1);
-    FAIL() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "eval: sentence set 'cr' has 19 texts to train on, ten folds need at least 20");
-  }
+  EXPECT_EQ(data_error_of([] {
+              judge_task({"cr", {"0", "1"}, numbers(0, 19, 2), {}}, embedding(1, 2), TaskMode::kFull, 1);
+            }),
+            "eval: sentence set 'cr' has 19 texts to train on, ten folds need at least 20");
 }
 
 }  // namespace sentence_tasks_test

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 
 #include <memory>
@@ -93,16 +92,5 @@ inline Config options(const std::string& yaml) { return parse_yaml(yaml, ""); }
 // Runs a registered protocol on `input`.
 inline nlohmann::ordered_json details(const EvaluationResult& result) { return to_json(result.record); }
 EvaluationResult judged(const EvaluationInput& input, const std::string& protocol, const std::string& yaml = "{}");
-
-template <class Call>
-std::string error_of(ErrorKind kind, const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
 
 }  // namespace debias

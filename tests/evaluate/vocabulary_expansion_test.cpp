@@ -11,6 +11,7 @@
 #include "debias/core/philox.h"
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/encoders/state.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -111,15 +112,9 @@ class VocabularyExpansion : public testing::Test {
   }
   std::string refused(const std::string& text) const {
     const auto pair = pair_of("bag_of_words", std::ssize(kWords));
-    try {
-      expand_vocabulary(*pair, Vocabulary(kWords), file(text), {"zebra"});
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData);
-      EXPECT_EQ(table_of(*pair, "f.embedding").size(0), std::ssize(kWords));
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    const std::string message = data_error_of([&] { expand_vocabulary(*pair, Vocabulary(kWords), file(text), {"zebra"}); });
+    EXPECT_EQ(table_of(*pair, "f.embedding").size(0), std::ssize(kWords));
+    return message;
   }
 
   TemporaryFolder folder_;

@@ -10,6 +10,7 @@
 
 #include "debias/image/png_encode.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace image_decode_test {
@@ -58,7 +59,7 @@ Bytes png(const PngParts& parts) {
 Image decode(const Bytes& bytes) { return decode_image(bytes, "folder/a.img"); }
 
 std::string refusal(const Bytes& bytes) {
-  const std::string message = data_message([&] { decode(bytes); });
+  const std::string message = data_error_of([&] { decode(bytes); });
   EXPECT_THAT(message, testing::StartsWith("folder/a.img: "));
   return message;
 }
@@ -223,8 +224,8 @@ TEST(DecodeImage, SurvivesRandomDamage) {
 
 TEST(ReadImage, NamesTheFile) {
   const TemporaryFolder folder;
-  EXPECT_THAT(data_message([&] { read_image(folder / "none.png"); }), AllOf(HasSubstr(folder / "none.png"), HasSubstr("No such file")));
-  EXPECT_THAT(data_message([&] { read_image(folder.path()); }), HasSubstr("not a regular file"));
+  EXPECT_THAT(data_error_of([&] { read_image(folder / "none.png"); }), AllOf(HasSubstr(folder / "none.png"), HasSubstr("No such file")));
+  EXPECT_THAT(data_error_of([&] { read_image(folder.path()); }), HasSubstr("not a regular file"));
 }
 
 TEST(EncodePng, RefusesWhatIsNoImage) {

@@ -11,6 +11,7 @@
 #include "debias/image/image_decode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace image_format_test {
@@ -25,7 +26,7 @@ Bytes golden(const std::string& name) { return read_file_bytes(golden_folder("im
 Bytes text(const std::string& words) { return Bytes(words.begin(), words.end()); }
 
 std::string refusal(const Bytes& bytes) {
-  return data_message([&] { decode_image(bytes, "a.img"); });
+  return data_error_of([&] { decode_image(bytes, "a.img"); });
 }
 
 // Names and bytes of the golden files of the formats tested here.

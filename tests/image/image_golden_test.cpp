@@ -14,6 +14,7 @@
 #include "debias/image/image_decode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace image_golden_test {
@@ -179,7 +180,7 @@ TEST_F(HostileFolder, AnImageWithADamagedChecksumIsRefusedWhereverItIs) {
   int chunks = 0;
   for (size_t at = 8; at + 12 <= whole.size(); ++chunks) {
     const size_t checksum = at + 8 + word(at);
-    const std::string message = data_message([&] { decode_image(with_word(whole, checksum, word(checksum) ^ 1), "a.png"); });
+    const std::string message = data_error_of([&] { decode_image(with_word(whole, checksum, word(checksum) ^ 1), "a.png"); });
     EXPECT_THAT(message, HasSubstr("CRC")) << "chunk " << chunks;
     at = checksum + 4;
   }
@@ -189,7 +190,7 @@ TEST_F(HostileFolder, AnImageWithADamagedChecksumIsRefusedWhereverItIs) {
 TEST_F(HostileFolder, NamesOfFilesDoNotSteerTheTerminal) {
   write(folder_ / "a/\x1b[31mred\n.png", "text");
   const auto data = make("{name: image_folder, root: " + folder_.path() + "}");
-  EXPECT_THAT(data_message([&] { data->get(0); }), testing::Not(testing::AnyOf(HasSubstr("\x1b"), HasSubstr("\n"))));
+  EXPECT_THAT(data_error_of([&] { data->get(0); }), testing::Not(testing::AnyOf(HasSubstr("\x1b"), HasSubstr("\n"))));
 }
 
 }  // namespace image_golden_test

@@ -14,6 +14,7 @@
 #include "debias/image/png_encode.h"
 #include "tests/data/fixture_files.h"
 #include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace jpeg_region_test {
@@ -163,10 +164,10 @@ TEST(JpegRegions, OfATruncatedFileAreRefusedLikeTheWholeImage) {
   const Bytes whole = encoded(picture(200, 200, 5), TJSAMP_420);
   for (const size_t kept : {whole.size() / 2, whole.size() - 2}) {
     const Bytes bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(kept));
-    const std::string expected = data_message([&] { decode_image(bytes, "a.jpg"); });
+    const std::string expected = data_error_of([&] { decode_image(bytes, "a.jpg"); });
     EXPECT_THAT(expected, AllOf(HasSubstr("a.jpg: truncated JPEG image")));
     for (const Box& box : {Box{0, 0, 5, 5}, Box{10, 10, 10, 15}, Box{20, 0, 5, 25}}) {
-      for (const int denominator : {1, 2, 4, 8}) EXPECT_EQ(data_message([&] { decode(bytes, box, denominator); }), expected);
+      for (const int denominator : {1, 2, 4, 8}) EXPECT_EQ(data_error_of([&] { decode(bytes, box, denominator); }), expected);
     }
   }
 }
@@ -174,7 +175,7 @@ TEST(JpegRegions, OfATruncatedFileAreRefusedLikeTheWholeImage) {
 TEST(JpegRegions, AreRefusedWhereDamageAboveThemCostsThePlace) {
   Bytes bytes = encoded(picture(200, 200, 6), TJSAMP_420);
   for (size_t i = bytes.size() / 4; i < bytes.size() / 4 + 40; ++i) bytes[i] = 0xff;  // markers that do not belong there
-  EXPECT_THAT(data_message([&] { decode(bytes, {150, 10, 20, 20}); }), HasSubstr("corrupt JPEG image"));
+  EXPECT_THAT(data_error_of([&] { decode(bytes, {150, 10, 20, 20}); }), HasSubstr("corrupt JPEG image"));
   EXPECT_NO_THROW(decode(bytes, {0, 0, 20, 200}));
 }
 
@@ -198,7 +199,7 @@ TEST(JpegRegions, OfADataSetAreThoseOfItsImages) {
   info.width = 61;
   const ImageFiles other(info, folder.path(), {{"a.jpg", 0}});
   const auto corner = [](int, int) { return ImageRegion{{0, 0, 1, 1}, 2}; };
-  EXPECT_THAT(data_message([&] { other.region(0, corner); }), HasSubstr("is 40x60 pixels, expected 40x61"));
+  EXPECT_THAT(data_error_of([&] { other.region(0, corner); }), HasSubstr("is 40x60 pixels, expected 40x61"));
 }
 
 TEST(JpegRegionsRealData, AreThoseOfTheWholeImage) {

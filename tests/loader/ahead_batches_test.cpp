@@ -7,8 +7,8 @@
 
 #include <stdexcept>
 
-#include "debias/core/error.h"
 #include "tests/loader/fake_dataset.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace ahead_batches_test {
@@ -78,12 +78,7 @@ TEST(AheadBatches, FailWhereTheSourceDoes) {
   ahead.start(0);
   EXPECT_EQ(ahead.next()->number, 0);
   EXPECT_EQ(ahead.next()->number, 1);  // not here, though the next one is under way
-  try {
-    ahead.next();
-    FAIL() << "batch 2 holds the broken image";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("fake/9.png"));
-  }
+  EXPECT_THAT(data_error_of([&] { ahead.next(); }), HasSubstr("fake/9.png"));
   EXPECT_EQ(ahead.next()->number, 3);
   EXPECT_EQ(ahead.next()->number, 4);
   EXPECT_EQ(ahead.next(), nullptr);

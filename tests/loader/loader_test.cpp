@@ -9,6 +9,7 @@
 
 #include "debias/core/error.h"
 #include "tests/loader/fake_dataset.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace loader_test {
@@ -237,27 +238,21 @@ TEST(Loader, TimeWaitedGrows) {
 }
 
 TEST(Loader, OptionsOutOfRangeAreRefused) {
-  const auto refused = [](const LoaderOptions& options) {
-    const auto data = std::make_shared<FakeDataset>(4);
-    try {
-      const Loader loader(data, views("none"), std::make_shared<SequentialSampler>(4), options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
-      return true;
-    }
-    return false;
+  const auto make = [](const LoaderOptions& options) {
+    const Loader loader(std::make_shared<FakeDataset>(4), views("none"), std::make_shared<SequentialSampler>(4), options);
   };
-  EXPECT_FALSE(refused(LoaderOptions()));
-  EXPECT_TRUE(refused(LoaderOptions().batch_size(0)));
-  EXPECT_TRUE(refused(LoaderOptions().views(0)));
-  EXPECT_TRUE(refused(LoaderOptions().views(70000)));
-  EXPECT_TRUE(refused(LoaderOptions().workers(-1)));
-  EXPECT_TRUE(refused(LoaderOptions().prefetch(0)));
-  EXPECT_TRUE(refused(LoaderOptions().prefetch(1025)));
-  EXPECT_TRUE(refused(LoaderOptions().workers(1025)));
-  EXPECT_TRUE(refused(LoaderOptions().cache_megabytes(-1)));
-  EXPECT_TRUE(refused(LoaderOptions().noise(0.1)));  // one view
-  EXPECT_TRUE(refused(LoaderOptions().views(2).noise(1.1)));
+  const auto expect_refused = [&](const LoaderOptions& options) { usage_error_of([&] { make(options); }); };
+  EXPECT_NO_THROW(make(LoaderOptions()));
+  expect_refused(LoaderOptions().batch_size(0));
+  expect_refused(LoaderOptions().views(0));
+  expect_refused(LoaderOptions().views(70000));
+  expect_refused(LoaderOptions().workers(-1));
+  expect_refused(LoaderOptions().prefetch(0));
+  expect_refused(LoaderOptions().prefetch(1025));
+  expect_refused(LoaderOptions().workers(1025));
+  expect_refused(LoaderOptions().cache_megabytes(-1));
+  expect_refused(LoaderOptions().noise(0.1));  // one view
+  expect_refused(LoaderOptions().views(2).noise(1.1));
 }
 
 }  // namespace loader_test

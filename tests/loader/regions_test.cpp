@@ -10,6 +10,7 @@
 #include "debias/data/readers/image_files.h"
 #include "tests/data/fixture_files.h"
 #include "tests/loader/fake_dataset.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace regions_test {
@@ -204,7 +205,7 @@ TEST_F(Regions, OfATruncatedFileEndInTheSameErrorExactAndScaled) {
       Loader loader(data(), views(kCrops), std::make_shared<SequentialSampler>(kImages), options(1, cache).batch_size(1).decode(decode));
       loader.start(0);
       for (int i = 0; i < 5; ++i) loader.next();
-      messages.insert(fixture::data_message([&] { loader.next(); }));
+      messages.insert(data_error_of([&] { loader.next(); }));
     }
   }
   ASSERT_EQ(messages.size(), 1u);

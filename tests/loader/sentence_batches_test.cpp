@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/error.h"
+#include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
 
@@ -92,14 +92,8 @@ TEST(SentenceBatches, NameTheBooksThatAreTooShortForOne) {
 
 TEST(SentenceBatches, RefuseBatchesWithoutNeighbours) {
   const Made made;
-  const auto refusal = [&](int64_t batch) -> std::string {
-    try {
-      SentenceBatches batches(made.sentences, SentenceBatchOptions().batch_size(batch));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
+  const auto refusal = [&](int64_t batch) {
+    return usage_error_of([&] { SentenceBatches(made.sentences, SentenceBatchOptions().batch_size(batch)); });
   };
   EXPECT_THAT(refusal(2), testing::HasSubstr("batch_size 2: a sentence needs its neighbours"));
   EXPECT_THAT(refusal(41), testing::HasSubstr("batch_size 41: no book has as many sentences, the longest has 40"));

@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
 #include "tests/loader/fake_dataset.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace stand_in_test {
@@ -36,14 +37,10 @@ std::vector<int64_t> every_third(int64_t size) {
 }
 
 std::string failure_of(Loader& loader) {
-  try {
+  return data_error_of([&] {
     while (loader.next() != nullptr) {
     }
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  return "no error";
+  });
 }
 
 int64_t shown_in(const Batch& batch, int64_t view, int64_t row) {  // of flat images
@@ -180,13 +177,7 @@ TEST(StandIn, OnlyDataThatCannotBeReadIsReplaced) {
   broke->break_image(3, ErrorKind::kResource);
   Loader loader(broke, views("sim32"), std::make_shared<SequentialSampler>(8), substituting());
   loader.start(0);
-  try {
-    loader.next();
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kResource);
-    EXPECT_THAT(error.what(), HasSubstr("fake/3.png"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { loader.next(); }), HasSubstr("fake/3.png"));
   const auto odd = std::make_shared<FakeDataset>(8);  // can be read, but not made into a view
   odd->resize_image(6);
   Loader uneven(odd, views("none"), std::make_shared<SequentialSampler>(8), substituting());

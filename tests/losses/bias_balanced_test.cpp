@@ -8,6 +8,7 @@
 #include "debias/core/error.h"
 #include "debias/losses/cross_entropy.h"
 #include "tests/support/embeddings.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace bias_balanced_test {
@@ -88,14 +89,9 @@ TEST(BiasBalancedEdges, NoRowLeftIsZero) {
 }
 
 ErrorKind refusal(const ObjectiveInput& input) {
-  try {
-    bias_balanced(input, {});
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("bias_balanced: ", 0), 0u) << error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return ErrorKind::kFailure;
+  const Error error = thrown_by([&] { bias_balanced(input, {}); });
+  EXPECT_EQ(std::string(error.what()).rfind("bias_balanced: ", 0), 0u) << error.what();
+  return error.kind();
 }
 
 TEST(BiasBalancedErrors, AreNamed) {

@@ -4,10 +4,10 @@
 
 #include <cmath>
 
-#include "debias/core/error.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace combined_debiased_test {
@@ -169,15 +169,10 @@ TEST(CombinedDebiased, OneSampleCostsNothing) {
 }
 
 TEST(CombinedDebiased, RefusesWhatItCannotDo) {
-  const auto message = [&](const CombinedDebiasedOptions& options) -> std::string {
-    try {
-      combined_debiased(kTwo, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      EXPECT_TRUE(std::string(error.what()).starts_with("combined_debiased: "));
-      return error.what();
-    }
-    return "";
+  const auto message = [](const CombinedDebiasedOptions& options) {
+    const std::string text = usage_error_of([&] { combined_debiased(kTwo, options); });
+    EXPECT_TRUE(text.starts_with("combined_debiased: "));
+    return text;
   };
   EXPECT_NE(message(CombinedDebiasedOptions().mix(1.01)).find("[0, 1]"), std::string::npos);
   EXPECT_NE(message(CombinedDebiasedOptions().mix(-0.01)).find("[0, 1]"), std::string::npos);

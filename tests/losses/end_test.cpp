@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace end_test {
@@ -190,14 +191,9 @@ TEST(EndEdges, EverythingIsFinite) {
 }
 
 ErrorKind refusal(const ObjectiveInput& input, const EndOptions& options = {}) {
-  try {
-    end(input, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("end: ", 0), 0u) << error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return ErrorKind::kFailure;
+  const Error error = thrown_by([&] { end(input, options); });
+  EXPECT_EQ(std::string(error.what()).rfind("end: ", 0), 0u) << error.what();
+  return error.kind();
 }
 
 TEST(EndErrors, AreNamed) {

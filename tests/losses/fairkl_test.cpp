@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace fairkl_test {
@@ -389,14 +390,9 @@ TEST(FairKlEdges, OneRow) {
 }
 
 ErrorKind refusal(const ObjectiveInput& input, const FairKlOptions& options = {}) {
-  try {
-    fairkl(input, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).rfind("fairkl", 0), 0u) << error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return ErrorKind::kFailure;
+  const Error error = thrown_by([&] { fairkl(input, options); });
+  EXPECT_EQ(std::string(error.what()).rfind("fairkl", 0), 0u) << error.what();
+  return error.kind();
 }
 
 TEST(FairKlErrors, AreNamed) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/core/error.h"
 #include "debias/losses/debiased_negatives.h"
 #include "debias/losses/infonce.h"
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/naive_negatives.h"
 #include "tests/support/objective_checks.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace hard_negatives_test {
@@ -197,14 +197,8 @@ TEST(HardNegatives, WithoutAPriorRoundingIsNoClamp) {
 
 TEST(HardNegatives, RefusesWhatItCannotDo) {
   const at::Tensor z = random_embeddings(4, 2, 3, 5);
-  const auto message = [&](const HardNegativesOptions& options, const at::Tensor& rows) -> std::string {
-    try {
-      hard_negatives(rows, options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
+  const auto message = [](const HardNegativesOptions& options, const at::Tensor& rows) {
+    return usage_error_of([&] { hard_negatives(rows, options); });
   };
   EXPECT_NE(message(HardNegativesOptions().beta(-0.1), z).find(">= 0"), std::string::npos);
   EXPECT_NE(message(HardNegativesOptions().tau_plus(1), z).find("[0, 1)"), std::string::npos);

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "debias/core/error.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace neighbours_test {
@@ -131,12 +131,7 @@ TEST(Neighbours, CountHitsAsPublished) {
 
 TEST(Neighbours, RefuseABatchWithoutNegatives) {
   for (const int64_t B : {1, 2}) {
-    try {
-      neighbour_loss(at::zeros({B, B}), options(0, NeighbourNegatives::kNegatives));
-      FAIL() << "nothing was thrown";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    }
+    usage_error_of([&] { neighbour_loss(at::zeros({B, B}), options(0, NeighbourNegatives::kNegatives)); });
   }
 }
 

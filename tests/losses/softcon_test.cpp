@@ -12,6 +12,7 @@
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace softcon_test {
@@ -121,14 +122,9 @@ TEST(SoftCon, EdgesAreFiniteAndRight) {
 }
 
 ErrorKind refusal(const at::Tensor& labels, const at::Tensor& g) {
-  try {
-    softcon(two_views(), labels, g);
-  } catch (const Error& error) {
-    EXPECT_TRUE(std::string(error.what()).starts_with("softcon: ")) << error.what();
-    return error.kind();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return ErrorKind::kFailure;
+  const Error error = thrown_by([&] { softcon(two_views(), labels, g); });
+  EXPECT_TRUE(std::string(error.what()).starts_with("softcon: ")) << error.what();
+  return error.kind();
 }
 
 TEST(SoftCon, BadInputIsRefused) {

@@ -12,6 +12,7 @@
 #include "tests/support/embeddings.h"
 #include "tests/support/finite_differences.h"
 #include "tests/support/objective_checks.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace supcon_test {
@@ -120,13 +121,7 @@ TEST(SupCon, EdgesAreFiniteAndRight) {
 }
 
 TEST(SupCon, OneViewWithoutLabelsIsRefused) {
-  try {
-    supcon(random_embeddings(3, 1, 4, 1), {});
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_TRUE(std::string(error.what()).starts_with("supcon: "));
-  }
+  EXPECT_TRUE(usage_error_of([] { supcon(random_embeddings(3, 1, 4, 1), {}); }).starts_with("supcon: "));
   EXPECT_THROW(supcon(random_embeddings(3, 1, 4, 1).select(1, 0), integers({0, 0, 1})), Error);
   EXPECT_THROW(supcon(two_views(), classes(), SupConOptions().temperature(0)), Error);
 }

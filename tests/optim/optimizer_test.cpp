@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "debias/core/error.h"
 #include "tests/optim/given_parameters.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace optimizer_test {
@@ -76,13 +76,7 @@ TEST(Optimizer, LearningRateIsReadAndSet) {
 }
 
 std::string message(const std::string& yaml) {
-  try {
-    make_optimizer(section(yaml), given_parameters({at::ones({1}).set_requires_grad(true)}));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return usage_error_of([&] { make_optimizer(section(yaml), given_parameters({at::ones({1}).set_requires_grad(true)})); });
 }
 
 TEST(Optimizer, MistakesAreNamed) {

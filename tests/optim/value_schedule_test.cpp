@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "debias/core/error.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace value_schedule_test {
@@ -78,13 +78,7 @@ TEST(ValueSchedule, ConfigRoundTrips) {
 }
 
 std::string message(const std::string& yaml) {
-  try {
-    schedule(yaml, 10);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    return error.what();
-  }
-  return "no error";
+  return usage_error_of([&] { schedule(yaml, 10); });
 }
 
 TEST(ValueSchedule, MistakesAreNamed) {

@@ -8,6 +8,7 @@
 
 #include "tests/ranks/device_doubles.h"
 #include "tests/ranks/threads.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace device_groups_test {
@@ -172,13 +173,9 @@ TEST(DeviceGroups, OfNcclAreRefusedWithoutTheirLibrary) {
   const auto nccl = nccl_groups();
   EXPECT_TRUE(nccl->are_of(at::kCUDA));
   EXPECT_FALSE(nccl->are_of(at::kCPU));
-  try {
-    nccl->open();
-    FAIL() << "there is a library beside the test";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
-    EXPECT_THAT(error.what(), EndsWith("); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)"));
-  }
+  const std::string message = error_of(ErrorKind::kResource, [&] { nccl->open(); });  // there is no library beside the test
+  EXPECT_THAT(message, StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
+  EXPECT_THAT(message, EndsWith("); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)"));
 }
 
 TEST(DeviceGroups, AreTriedByNumbersThatMustArrive) {

@@ -4,9 +4,8 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 
-#include <atomic>
-
 #include "tests/ranks/threads.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace ranks_test {
@@ -126,13 +125,8 @@ TEST(Ranks, OnesThatDoNotComeAreNamed) {
   const auto meeting = meeting_of_threads();
   Rendezvous rendezvous = thread_rendezvous(meeting);
   rendezvous.setup = std::chrono::milliseconds(300);
-  try {
-    const Ranks ranks({.rank = 0, .size = 3}, rendezvous);
-    FAIL() << "nobody was missed";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kResource);
-    EXPECT_THAT(error.what(), HasSubstr("ranks 1, 2 of 3 did not come within"));
-  }
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { Ranks({.rank = 0, .size = 3}, rendezvous); }),
+              HasSubstr("ranks 1, 2 of 3 did not come within"));
 }
 
 TEST(Ranks, TwoOfOneRankAreRefused) {
@@ -140,28 +134,16 @@ TEST(Ranks, TwoOfOneRankAreRefused) {
   Rendezvous rendezvous = thread_rendezvous(meeting);
   rendezvous.setup = std::chrono::milliseconds(100);
   EXPECT_THROW(Ranks({.rank = 0, .size = 2}, rendezvous), Error);
-  try {
-    const Ranks ranks({.rank = 0, .size = 2}, rendezvous);
-    FAIL() << "came twice";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_THAT(error.what(), HasSubstr("rank 0 has come already"));
-  }
+  EXPECT_THAT(usage_error_of([&] { Ranks({.rank = 0, .size = 2}, rendezvous); }), HasSubstr("rank 0 has come already"));
 }
 
 TEST(Ranks, OnesThatCountDifferentlyAreRefused) {
   const auto meeting = meeting_of_threads();
-  std::atomic<int> refused{0};
   on_threads(2, [&](int64_t rank) {
-    try {
-      const Ranks ranks({.rank = rank, .size = rank == 0 ? 2 : 3}, thread_rendezvous(meeting));
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      EXPECT_THAT(error.what(), HasSubstr("rendezvous: this is one of 3 processes, rank 0 one of 2")) << rank;
-      ++refused;
-    }
+    EXPECT_THAT(usage_error_of([&] { Ranks({.rank = rank, .size = rank == 0 ? 2 : 3}, thread_rendezvous(meeting)); }),
+                HasSubstr("rendezvous: this is one of 3 processes, rank 0 one of 2"))
+        << rank;
   });
-  EXPECT_EQ(refused, 2);
 }
 
 TEST(Ranks, ThoseOfOneMachineAreCountedWhenTheyMeet) {

@@ -7,6 +7,7 @@
 
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace run_record_test {
@@ -17,14 +18,8 @@ using testing::IsEmpty;
 
 const ReadingProgram kProgram = reading_program();
 
-std::string data_error_of(const std::string& path) {
-  try {
-    read_run(path, kProgram);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  return "no error";
+std::string fault(const std::string& path) {
+  return data_error_of([&] { read_run(path, kProgram); });
 }
 
 TEST(RunRecord, ReadsWhatTrainingAndEvaluationLeft) {
@@ -107,11 +102,11 @@ TEST(RunRecord, SaysNothingOfTheEpochOfAnUntrainedEncoder) {
 
 TEST(RunRecord, RefusesWhatIsNoRunFolder) {
   const TemporaryFolder folder;
-  EXPECT_EQ(data_error_of(folder / "nowhere"),
+  EXPECT_EQ(fault(folder / "nowhere"),
             "report: '" + (folder / "nowhere") + "': no such run folder; give one that debias train has written");
   write_text(folder / "file", "x");
-  EXPECT_THAT(data_error_of(folder / "file"), HasSubstr("not a run folder (no config.yaml)"));
-  EXPECT_THAT(data_error_of(folder.path()), HasSubstr("not a run folder (no config.yaml)"));
+  EXPECT_THAT(fault(folder / "file"), HasSubstr("not a run folder (no config.yaml)"));
+  EXPECT_THAT(fault(folder.path()), HasSubstr("not a run folder (no config.yaml)"));
 }
 
 TEST(RunRecord, DamageNamesTheFile) {
@@ -120,7 +115,7 @@ TEST(RunRecord, DamageNamesTheFile) {
   const auto damaged = [&](const std::string& name, const std::string& text) {
     write_whole_run(run);
     write_text(run + "/" + name, text);
-    const std::string message = data_error_of(run);
+    const std::string message = fault(run);
     std::filesystem::remove_all(run);
     EXPECT_THAT(message, HasSubstr(run + "/" + name));
     EXPECT_EQ(message.find('\n'), std::string::npos);
@@ -160,13 +155,7 @@ TEST(RunRecord, LabelsAreAsShortAsTheyCanBe) {
 TEST(RunRecord, OneFolderTwiceIsRefused) {
   const TemporaryFolder folder;
   write_run(folder / "run");
-  try {
-    read_runs({folder / "run", folder / "run/."}, kProgram);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_THAT(error.what(), HasSubstr("is given twice"));
-  }
+  EXPECT_THAT(usage_error_of([&] { read_runs({folder / "run", folder / "run/."}, kProgram); }), HasSubstr("is given twice"));
 }
 
 TEST(RunRecord, RecipesAreFlattenedToTheirLeaves) {

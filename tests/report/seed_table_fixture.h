@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "debias/core/error.h"
 #include "debias/report/seed_table.h"
 #include "debias/sweep/sweep_record.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 
@@ -84,13 +84,7 @@ class SeedTables : public testing::Test {
   }
   SeedTable table(const SeedTableOptions& options = {}) { return seed_table(compared(), options); }
   std::string refusal(const SeedTableOptions& options = {}) {
-    try {
-      table(options);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
+    return usage_error_of([&] { table(options); });
   }
   // Two settings of three seeds, b above a by 0.02, 0.03 and 0.04, published the other way round.
   void two_settings() {

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <string>
 
 #include "debias/core/error.h"
 #include "debias/runtime/autocast.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 #include "debias/runtime/unit_rows.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace runtime_test {
@@ -52,13 +52,7 @@ TEST(UnitRows, AreDividedByTheirNormsAndZeroRowsStay) {
 
 TEST(UnitRows, ThatAreNotFiniteAreRefusedByWhoAsks) {
   const at::Tensor rows = at::full({2, 2}, std::numeric_limits<double>::infinity());
-  try {
-    unit_rows(rows, "tsne");
-    FAIL() << "no error";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kNumeric);
-    EXPECT_EQ(std::string(error.what()).find("tsne: "), 0u);
-  }
+  EXPECT_EQ(error_of(ErrorKind::kNumeric, [&] { unit_rows(rows, "tsne"); }).find("tsne: "), 0u);
 }
 
 TEST(Threads, AreThoseThatAreAskedForElseNoMoreThanBefore) {
@@ -71,14 +65,8 @@ TEST(Threads, AreThoseThatAreAskedForElseNoMoreThanBefore) {
 TEST(Device, OfAProcessIsTheOneOfItsNumber) {
   EXPECT_EQ(own_device(c10::kCUDA, 0, 2), c10::Device(c10::kCUDA, 0));
   EXPECT_EQ(own_device(c10::kCUDA, 1, 2), c10::Device(c10::kCUDA, 1));
-  try {
-    own_device(c10::kCUDA, 2, 2);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kResource);
-    EXPECT_STREQ(error.what(),
-                 "device cuda: process 2 of this machine has none of its own, there are 2; start at most 2, or use device cpu");
-  }
+  EXPECT_EQ(error_of(ErrorKind::kResource, [] { own_device(c10::kCUDA, 2, 2); }),
+            "device cuda: process 2 of this machine has none of its own, there are 2; start at most 2, or use device cpu");
 }
 
 }  // namespace runtime_test

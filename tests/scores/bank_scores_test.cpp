@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "tests/support/finite_differences.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace bank_scores_test {
@@ -82,13 +83,7 @@ TEST(BankScores, ABankChangedBeforeBackwardIsRefused) {
 }
 
 std::string refusal(const Problem& given) {
-  try {
-    bank_scores(given.bank, given.ids, given.f, 1);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData);
-    return error.what();
-  }
-  return "nothing";
+  return data_error_of([&] { bank_scores(given.bank, given.ids, given.f, 1); });
 }
 
 TEST(BankScores, WhatDoesNotFitIsRefused) {

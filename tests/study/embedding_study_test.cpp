@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace embedding_study_test {
@@ -72,13 +73,8 @@ TEST(EmbeddingStudy, UnknownLabelsAreLeftOut) {
 }
 
 void expect_refused(const LabelledEmbeddings& embeddings, const EmbeddingStudyOptions& options, ErrorKind kind, const std::string& words) {
-  try {
-    study_embeddings(embeddings, options, {.repetitions = 1});
-    ADD_FAILURE() << words;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-  }
+  const std::string message = error_of(kind, [&] { study_embeddings(embeddings, options, {.repetitions = 1}); });
+  EXPECT_NE(message.find(words), std::string::npos) << message << " without " << words;
 }
 
 TEST(EmbeddingStudy, BadInputIsRefused) {

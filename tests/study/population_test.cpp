@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "debias/core/error.h"
 #include "debias/study/bcl_study.h"
 #include "debias/study/sample_statistics.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace population_test {
@@ -89,13 +89,8 @@ TEST(Population, ImpossibleParametersAreRefused) {
   const auto refused = [](auto change, const std::string& word) {
     BclSetting setting;
     change(setting);
-    try {
-      verify(setting);
-      ADD_FAILURE() << word;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-    }
+    const std::string message = usage_error_of([&] { verify(setting); });
+    EXPECT_NE(message.find(word), std::string::npos) << message << " without " << word;
   };
   refused([](BclSetting& s) { s.population.alpha = 0.4; }, "alpha");
   refused([](BclSetting& s) { s.population.alpha = NAN; }, "alpha");

@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "debias/core/error.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -33,13 +34,7 @@ class SweepFile : public testing::Test {
     return read_sweep(path, words, [](const std::string& name) -> std::string { throw usage_error("no recipe '{}'", name); });
   }
   std::string refusal(const std::string& more, const std::vector<std::string>& words = {}) {
-    try {
-      read(more, words);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-      return error.what();
-    }
-    return "";
+    return usage_error_of([&] { read(more, words); });
   }
   TemporaryFolder folder_;
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/text_files.h"
 

@@ -10,6 +10,7 @@
 #include "debias/text/sentence_store.h"
 #include "debias/text/text_lines.h"
 #include "debias/text/vocabulary.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/text/text_files.h"
 

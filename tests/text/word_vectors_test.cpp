@@ -6,7 +6,7 @@
 #include <fstream>
 #include <utility>
 
-#include "debias/core/error.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -31,14 +31,7 @@ class WordVectors : public testing::Test {
     return found;
   }
   std::string refused(const std::string& text, const WantsWord& is_wanted = any_word) {
-    try {
-      read(text, is_wanted);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData);
-      return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
+    return data_error_of([&] { read(text, is_wanted); });
   }
 
   TemporaryFolder folder_;

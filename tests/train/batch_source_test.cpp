@@ -10,6 +10,7 @@
 #include "debias/train/named_tensor.h"
 #include "debias/train/run_parts.h"
 #include "tests/ranks/threads.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/sample_list.h"
 #include "tests/train/small_recipe.h"
@@ -135,14 +136,8 @@ TEST(BatchSource, LabelsOutOfRangeAreRefusedBeforeTheFirstStep) {
     TrainInput input = points_input(folder / "run");
     input.recipe.classifier = ClassifierOptions();
     input.dataset = std::make_shared<SampleList>(sample_list({{{0, 0}, 5}, {{label, 0}, 5}}));
-    try {
-      train(input);
-      ADD_FAILURE() << label;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(fmt::format("label {} of sample 5 of data set 'listed' is outside 0..2", label)),
-                std::string::npos)
-          << error.what();
-    }
+    const std::string message = data_error_of([&] { train(input); });
+    EXPECT_NE(message.find(fmt::format("label {} of sample 5 of data set 'listed' is outside 0..2", label)), std::string::npos) << message;
     EXPECT_FALSE(std::filesystem::exists(folder / "run"));
   }
 }
@@ -173,35 +168,24 @@ TEST(BatchSource, APlanIsMadeOfItsBatches) {
 
 TEST(BatchSource, ThatMakesAllRowsIsRefusedWhereThereAreSeveralRanks) {
   const TemporaryFolder folder;
-  try {
-    on_ranks(2, [&](const Ranks& ranks) {
-      TrainInput input = points_input(folder / "run");
-      input.ranks = &ranks;
-      tell_failures(ranks, [&] {
-        train(input);
-        return 0;
-      });
+  const auto train_on = [&](const Ranks& ranks) {
+    TrainInput input = points_input(folder / "run");
+    input.ranks = &ranks;
+    tell_failures(ranks, [&] {
+      train(input);
+      return 0;
     });
-    FAIL() << "was not refused";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find("cannot make a rank's rows alone; train in one process"), std::string::npos) << error.what();
-  }
+  };
+  const std::string message = usage_error_of([&] { on_ranks(2, train_on); });
+  EXPECT_NE(message.find("cannot make a rank's rows alone; train in one process"), std::string::npos) << message;
 }
 
 TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {
   TrainInput input = points_input("x");
   input.recipe.own_method = nullptr;
   input.recipe.method = Config();
-  try {
-    make_run_parts(input.recipe, input.dataset);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find("method 'simclr' is trained on images, the samples of data set 'listed' are none"),
-              std::string::npos)
-        << error.what();
-  }
+  const std::string message = usage_error_of([&] { make_run_parts(input.recipe, input.dataset); });
+  EXPECT_NE(message.find("method 'simclr' is trained on images, the samples of data set 'listed' are none"), std::string::npos) << message;
 }
 
 }  // namespace batch_source_test

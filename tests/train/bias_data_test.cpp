@@ -9,6 +9,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -52,14 +53,9 @@ class BiasFeatures : public ::testing::Test {
     return path;
   }
   std::string refusal(const std::string& path) {
-    try {
-      read_bias_features(path, data_);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData);
-      EXPECT_EQ(std::string(error.what()).find(path), 0u) << error.what();
-      return error.what();
-    }
-    return "no error";
+    const std::string message = data_error_of([&] { read_bias_features(path, data_); });
+    EXPECT_EQ(message.find(path), 0u) << message;
+    return message;
   }
   TemporaryFolder folder_;
   Listed data_{{{0, 0}, {1, 1}}};  // ids 10 and 11

@@ -8,6 +8,7 @@
 
 #include "debias/core/disk_full.h"
 #include "debias/train/metric_files.h"
+#include "tests/support/refusals.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
@@ -51,16 +52,6 @@ TrainInput input_on(const SmallDisk& disk, Filling& filling, const std::string& 
   return input;
 }
 
-std::string end_of(const TrainInput& input, ErrorKind kind) {
-  try {
-    train(input);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(FullDisk, EndsTheRunWithNeedAndRoomAndResumingGivesTheSameBytes) {
   const SmallDisk disk(kDisk);
   if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
@@ -68,7 +59,7 @@ TEST(FullDisk, EndsTheRunWithNeedAndRoomAndResumingGivesTheSameBytes) {
   train(input_for(small_config(whole / "run")));
   Filling filling(disk, 9, [] {});  // in the second of three epochs
   TrainInput input = input_on(disk, filling, "stop");
-  EXPECT_THAT(end_of(input, ErrorKind::kResource), HasSubstr("bytes are needed"));
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { train(input); }), HasSubstr("bytes are needed"));
   disk.make_room();
   input.existing = ExistingFolder::kResume;
   train(input);
@@ -95,7 +86,8 @@ TEST(FullDisk, AStopSignalEndsTheWaiting) {
   Filling filling(disk, 9, [&] { signal = SIGTERM; });
   TrainInput input = input_on(disk, filling, "wait");
   input.stop_signal = &signal;
-  EXPECT_THAT(end_of(input, ErrorKind::kInterrupted), HasSubstr("stopped by SIGTERM after step 12 while waiting for room"));
+  EXPECT_THAT(error_of(ErrorKind::kInterrupted, [&] { train(input); }),
+              HasSubstr("stopped by SIGTERM after step 12 while waiting for room"));
   EXPECT_EQ(open_checkpoint(disk / "run/checkpoints/last.safetensors").state.step, 6);
 }
 

@@ -5,25 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 
-#include "debias/core/error.h"
 #include "debias/encoders/state.h"
 #include "debias/train/bank_loss.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
 namespace memory_bank_test {
-
-std::string message(const std::function<void()>& call, ErrorKind kind) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind);
-    return error.what();
-  }
-  return "nothing";
-}
 
 at::Tensor ids(std::initializer_list<int64_t> values) { return at::tensor(at::ArrayRef<int64_t>(values), at::kLong); }
 
@@ -76,13 +65,11 @@ TEST(MemoryBank, LastFeatureOfASampleCounts) {
 
 TEST(MemoryBank, SamplesItDoesNotHaveAreRefused) {
   MemoryBank bank(5, 3, 1);
-  EXPECT_EQ(message(
-                [&] {
-                  bank.update(ids({1, 5}), at::zeros({2, 3}));
-                },
-                ErrorKind::kData),
+  EXPECT_EQ(data_error_of([&] {
+              bank.update(ids({1, 5}), at::zeros({2, 3}));
+            }),
             "memory bank: samples 1 to 5 in the batch, and the bank has rows 0 to 4");
-  EXPECT_EQ(message([] { draw_bank_ids(ids({-1}), 2, 5, 1, 1); }, ErrorKind::kData),
+  EXPECT_EQ(data_error_of([] { draw_bank_ids(ids({-1}), 2, 5, 1, 1); }),
             "memory bank: samples -1 to -1 in the batch, and the bank has rows 0 to 4");
 }
 
@@ -105,15 +92,14 @@ TEST(MemoryBank, ThatOfOtherDataIsRefused) {
     MemoryBank bank(samples, dim, 2);
     const at::Tensor before = bank.rows().clone();
     EXPECT_EQ(
-        message([&] { bank.load(file, "bank.l"); }, ErrorKind::kData),
+        data_error_of([&] { bank.load(file, "bank.l"); }),
         fmt::format("{}: memory bank 'bank.l' is [6, 4], and the data and the head ask for [{}, {}]; resume with the data and the head "
                     "it began with",
                     path, samples, dim));
     EXPECT_TRUE(at::equal(bank.rows(), before));
   }
   MemoryBank bank(6, 4, 2);
-  EXPECT_EQ(message([&] { bank.load(file, "bank.ab"); }, ErrorKind::kData),
-            path + ": no memory bank 'bank.ab' in it; resume a run of this method");
+  EXPECT_EQ(data_error_of([&] { bank.load(file, "bank.ab"); }), path + ": no memory bank 'bank.ab' in it; resume a run of this method");
 }
 
 TEST(MemoryBank, RowsThatAreNotFiniteAreRefused) {
@@ -123,7 +109,7 @@ TEST(MemoryBank, RowsThatAreNotFiniteAreRefused) {
   rows[2][1] = NAN;
   write_safetensors(path, {bytes_of("bank.l", rows)}, {});
   MemoryBank bank(6, 4, 2);
-  EXPECT_EQ(message([&] { bank.load(SafetensorsFile::open(path), "bank.l"); }, ErrorKind::kData),
+  EXPECT_EQ(data_error_of([&] { bank.load(SafetensorsFile::open(path), "bank.l"); }),
             path + ": memory bank 'bank.l' has numbers that are not finite");
 }
 
@@ -182,14 +168,14 @@ TEST(BankLoss, NormaliserSurvivesAFile) {
   EXPECT_EQ(again.normaliser(), loss.normaliser());
   again.load(file, "fresh");
   EXPECT_FALSE(again.normaliser().has_value());
-  EXPECT_EQ(message([&] { again.load(file, "z"); }, ErrorKind::kData),
+  EXPECT_EQ(data_error_of([&] { again.load(file, "z"); }),
             path + ": no normaliser 'z' of a memory bank in it; resume a run of this method");
-  EXPECT_EQ(message([&] { again.load(file, "wrong"); }, ErrorKind::kData),
+  EXPECT_EQ(data_error_of([&] { again.load(file, "wrong"); }),
             path + ": normaliser 'wrong' of a memory bank is -1, where 0 or more was expected");
 }
 
 TEST(BankLoss, DebiasedNceIsRefused) {
-  EXPECT_EQ(message([] { BankLoss(BankLossOptions().loss(BankLossKind::kNce).tau_plus(0.01), 100); }, ErrorKind::kUsage),
+  EXPECT_EQ(usage_error_of([] { BankLoss(BankLossOptions().loss(BankLossKind::kNce).tau_plus(0.01), 100); }),
             "bank loss: tau_plus: 0.01 with loss: nce, for which no debiased form is known; give loss: softmax or tau_plus: 0");
 }
 

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "debias/core/error.h"
 #include "debias/loader/batch_source.h"
 #include "debias/train/run_parts.h"
+#include "tests/support/refusals.h"
 #include "tests/train/training.h"
 
 namespace debias {
@@ -33,15 +33,11 @@ struct MethodWithBatch {
 
 // Before a run has a folder: a usage error with this part in its line.
 inline void expect_refused(const Config& root, const std::string& part) {
-  try {
+  const std::string message = usage_error_of([&] {
     const TrainInput input = input_for(root);
     make_run_parts(input.recipe, input.dataset);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    return;
-  }
-  ADD_FAILURE() << "nothing was refused where '" << part << "' was expected";
+  });
+  EXPECT_NE(message.find(part), std::string::npos) << message << " without " << part;
 }
 
 }  // namespace debias

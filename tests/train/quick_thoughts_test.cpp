@@ -12,6 +12,7 @@
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/losses/neighbours.h"
 #include "debias/train/run_parts.h"
+#include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/rank_training.h"
@@ -191,15 +192,10 @@ TEST(QuickThoughts, DoesNotDivideScoresWhereARecipeSaysNothing) {
 std::string refusal_of(const std::vector<std::string>& words, const char* objective = kBiased) {
   SmallRun small("{name: bag_of_words, features: 6}", objective);
   for (const auto& word : words) small.root.assign(word);
-  try {
+  return usage_error_of([&] {
     const TrainInput input = input_for(small.root);
     make_run_parts(input.recipe, input.dataset);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "not refused: " << words.front();
-  return "";
+  });
 }
 
 TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {

@@ -7,6 +7,7 @@
 #include "debias/core/error.h"
 #include "debias/train/checkpoint.h"
 #include "debias/train/trainer.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
@@ -47,28 +48,24 @@ TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
   Config root = small_config(path);
   root.assign("train.epochs=1");
   train(input_for(root));
-  const auto expect_refusal = [](const Config& config, const std::string& part) {
+  const auto expect_refusal = [](ErrorKind kind, const Config& config, const std::string& part) {
     TrainInput input = input_for(config);
     input.existing = ExistingFolder::kResume;
-    try {
-      train(input);
-      ADD_FAILURE() << part;
-    } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-    }
+    const std::string message = error_of(kind, [&] { train(input); });
+    EXPECT_NE(message.find(part), std::string::npos) << message << " without " << part;
   };
   std::ofstream(path + "/metrics.jsonl", std::ios::app) << "{\"step\": 7}\n";  // a line behind what is known is no matter
   TrainInput input = input_for(root);
   input.existing = ExistingFolder::kResume;
   EXPECT_TRUE(train(input).already_finished);
   std::ofstream(path + "/metrics.jsonl") << "{}\n";
-  expect_refusal(root, "is shorter than");
+  expect_refusal(ErrorKind::kData, root, "is shorter than");
   std::string config = content(path + "/config.yaml");
   const std::string rate = "learning_rate: 0.01";
   ASSERT_NE(config.find(rate), std::string::npos);
   std::ofstream(path + "/config.yaml") << config.replace(config.find(rate), rate.size(), "learning_rate: 0.5");
   root.assign("optimizer.learning_rate=0.5");
-  expect_refusal(root, "config.yaml was edited at 'optimizer.learning_rate'");
+  expect_refusal(ErrorKind::kUsage, root, "config.yaml was edited at 'optimizer.learning_rate'");
 }
 
 TEST(Resume, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
@@ -104,12 +101,7 @@ TEST(Resume, ADamagedLastCheckpointFallsBackToThePreviousOne) {
   EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
   fs::remove(path + "/checkpoints/previous.safetensors");
   std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
-  try {
-    train(input);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
-  }
+  data_error_of([&] { train(input); });
 }
 
 TEST(Resume, ResumingAnEditedRecipeIsRefusedWithTheKey) {
@@ -122,13 +114,8 @@ TEST(Resume, ResumingAnEditedRecipeIsRefusedWithTheKey) {
   std::ofstream(path + "/config.yaml") << edited.to_yaml();
   TrainInput input = input_for(edited);
   input.existing = ExistingFolder::kResume;
-  try {
-    train(input);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
-    EXPECT_NE(std::string(error.what()).find("config.yaml was edited at 'optimizer.learning_rate'"), std::string::npos) << error.what();
-  }
+  const std::string message = usage_error_of([&] { train(input); });
+  EXPECT_NE(message.find("config.yaml was edited at 'optimizer.learning_rate'"), std::string::npos) << message;
 }
 
 // The same tensors under another training state, and a checksum that holds.
@@ -154,13 +141,9 @@ TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
   TrainInput input = input_for(small_config(path));
   input.existing = ExistingFolder::kResume;
   const auto expect_refusal = [&](const std::string& key, const nlohmann::ordered_json& value) {
+    SCOPED_TRACE(key + " " + value.dump());
     alter_state(last, key, value);
-    try {
-      train(input);
-      ADD_FAILURE() << key << " " << value;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::kData) << error.what();
-    }
+    data_error_of([&] { train(input); });
   };
   expect_refusal("epoch", 7);
   expect_refusal("epoch", -1);

@@ -17,6 +17,7 @@
 #include "debias/core/error.h"
 #include "debias/train/run_folder.h"
 #include "debias/train/run_lock.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -91,15 +92,6 @@ RunLock::Flock failing(int reason) {
   };
 }
 
-std::string refusal_of(const std::string& folder, const RunLock::Flock& lock = ::flock) {
-  try {
-    RunLock::take(folder, Log::silent(), lock);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(RunLock, GoesOnWhereTheFileSystemHasNoLocksAndSaysSoOnce) {
   const TemporaryFolder folder;
   for (const int reason : {ENOLCK, ENOSYS, EOPNOTSUPP}) {
@@ -108,7 +100,7 @@ TEST(RunLock, GoesOnWhereTheFileSystemHasNoLocksAndSaysSoOnce) {
     ASSERT_EQ(log.lines.size(), 1u);
     EXPECT_THAT(log.lines[0], HasSubstr("has no locks"));
   }
-  EXPECT_THAT(refusal_of(folder.path(), failing(EIO)), HasSubstr("locking"));
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { RunLock::take(folder.path(), Log::silent(), failing(EIO)); }), HasSubstr("locking"));
 }
 
 TEST(RunLock, IsHeldFromAnEndOfTheRunToTheOtherOnOneAndTheSameFile) {
@@ -126,7 +118,7 @@ TEST(RunLock, IsHeldFromAnEndOfTheRunToTheOtherOnOneAndTheSameFile) {
   run.put_in_force(parse_yaml("{seed: 1, train: {epochs: 2, workers: 3}}", "x"));
   EXPECT_EQ(file_number(), first);
   const RunFolder moved = std::move(run);
-  EXPECT_THAT(refusal_of(path), HasSubstr("in use"));
+  EXPECT_THAT(usage_error_of([&] { RunLock::take(path, Log::silent()); }), HasSubstr("in use"));
 }
 
 TEST(RunLock, OfAFileThatWasRemovedMeanwhileIsTakenAgain) {
@@ -137,7 +129,7 @@ TEST(RunLock, OfAFileThatWasRemovedMeanwhileIsTakenAgain) {
     return flock(descriptor, operation);
   });
   EXPECT_EQ(calls, 2);
-  EXPECT_THAT(refusal_of(folder.path()), HasSubstr("in use"));
+  EXPECT_THAT(usage_error_of([&] { RunLock::take(folder.path(), Log::silent()); }), HasSubstr("in use"));
 }
 
 TEST(RunLock, AStartThatWasKilledBeforeItHadARecipeLeavesAFolderToStartIn) {

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
-#include "debias/core/error.h"
 #include "debias/train/run_parts.h"
+#include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/sample_list.h"
 #include "tests/train/small_recipe.h"
@@ -31,16 +30,6 @@ std::map<std::string, DrawnGroup> groups_of(const std::string& sampler, const Sa
   std::map<std::string, DrawnGroup> groups;
   for (const auto& group : drawn_groups(recipe_with(sampler), samples)) groups[group.name] = group;
   return groups;
-}
-
-std::string refusal(const std::function<void()>& act, ErrorKind kind) {
-  try {
-    act();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Sampling, WeightedDrawsTheBiasValuesOfAClassAlike) {
@@ -94,25 +83,21 @@ TEST(Sampling, WhatCannotBeDrawnByIsRefused) {
     return [&samples, sampler] { make_sampler(recipe_with(sampler), samples); };
   };
   for (const std::string name : {"weighted", "balanced"}) {
-    EXPECT_NE(refusal(with(name, unlabelled), ErrorKind::kUsage).find("needs labels, data set 'listed' (split train) has none"),
-              std::string::npos);
-    EXPECT_NE(refusal(with(name, unbiased), ErrorKind::kUsage)
-                  .find("needs bias values, data set 'listed' (split train) has none; write by: class"),
+    EXPECT_NE(usage_error_of(with(name, unlabelled)).find("needs labels, data set 'listed' (split train) has none"), std::string::npos);
+    EXPECT_NE(usage_error_of(with(name, unbiased)).find("needs bias values, data set 'listed' (split train) has none; write by: class"),
               std::string::npos);
     EXPECT_NO_THROW(with("{name: " + name + ", by: class}", unbiased)());
-    const std::string some = refusal(with(name, partly), ErrorKind::kData);
+    const std::string some = data_error_of(with(name, partly));
     EXPECT_NE(some.find("3 of 7 samples of data set 'listed' (split train) have no label or no bias value, the first is 'row 4'"),
               std::string::npos)
         << some;
-    EXPECT_NE(refusal(with("{name: " + name + ", by: class}", partly), ErrorKind::kData).find("1 of 7 samples"), std::string::npos);
+    EXPECT_NE(data_error_of(with("{name: " + name + ", by: class}", partly)).find("1 of 7 samples"), std::string::npos);
   }
-  EXPECT_NE(refusal(with("wieghted", biased()), ErrorKind::kUsage).find("did you mean 'weighted'"), std::string::npos);
-  EXPECT_NE(refusal(with("{name: shuffled, oversample_conflicting: 3}", biased()), ErrorKind::kUsage).find("unknown option"),
+  EXPECT_NE(usage_error_of(with("wieghted", biased())).find("did you mean 'weighted'"), std::string::npos);
+  EXPECT_NE(usage_error_of(with("{name: shuffled, oversample_conflicting: 3}", biased())).find("unknown option"), std::string::npos);
+  EXPECT_NE(usage_error_of(with("{name: weighted, oversample_conflicting: 0.5}", biased())).find(">= 1"), std::string::npos);
+  EXPECT_NE(usage_error_of(with("{name: weighted, by: class, oversample_conflicting: 3}", biased())).find("by: class; leave one out"),
             std::string::npos);
-  EXPECT_NE(refusal(with("{name: weighted, oversample_conflicting: 0.5}", biased()), ErrorKind::kUsage).find(">= 1"), std::string::npos);
-  EXPECT_NE(
-      refusal(with("{name: weighted, by: class, oversample_conflicting: 3}", biased()), ErrorKind::kUsage).find("by: class; leave one out"),
-      std::string::npos);
 }
 
 TEST(Sampling, GroupsWithoutASampleAreNamed) {

@@ -13,6 +13,7 @@
 #include "debias/core/safetensors.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/train/trainer.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 
@@ -58,13 +59,8 @@ inline void train_in_two(Config root, const std::string& path, int64_t steps,
   input.stop_signal = &flag;
   input.progress = &stop;
   input.observers = observers;
-  try {
-    train(input);
-    FAIL() << "not stopped after " << steps;
-  } catch (const Error& error) {
-    ASSERT_EQ(error.kind(), ErrorKind::kInterrupted) << error.what();
-    EXPECT_NE(std::string(error.what()).find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << error.what();
-  }
+  const std::string message = error_of(ErrorKind::kInterrupted, [&] { train(input); });
+  ASSERT_NE(message.find(fmt::format("SIGTERM after step {}", steps)), std::string::npos) << message;
   TrainInput rest = input_for(root);
   rest.recipe.train.workers(2);
   rest.existing = ExistingFolder::kResume;

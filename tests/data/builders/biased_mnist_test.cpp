@@ -9,6 +9,7 @@
 
 #include "debias/data/readers/mnist.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace biased_mnist_test {
@@ -92,14 +93,14 @@ TEST_F(BiasedMnistTest, SaysItsConstants) {
 TEST_F(BiasedMnistTest, RefusesWhatItCannotDo) {
   const std::string root = ", root: " + folder_.path() + "}";
   for (const std::string value : {"-0.1", "1.01", ".inf"}) {
-    EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { make("{name: biased_mnist, correlation: " + value + root); }), HasSubstr("[0, 1]"));
+    EXPECT_THAT(usage_error_of([&] { make("{name: biased_mnist, correlation: " + value + root); }), HasSubstr("[0, 1]"));
   }
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { make("{name: biased_mnist, palette: usd" + root); }), HasSubstr("did you mean 'usc'"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { make("{name: biased_mnist, split: valid" + root); }), HasSubstr("held_out"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { make("{name: biased_mnist, split: heldout" + root); }), HasSubstr("held_out"));
+  EXPECT_THAT(usage_error_of([&] { make("{name: biased_mnist, palette: usd" + root); }), HasSubstr("did you mean 'usc'"));
+  EXPECT_THAT(usage_error_of([&] { make("{name: biased_mnist, split: valid" + root); }), HasSubstr("held_out"));
+  EXPECT_THAT(usage_error_of([&] { make("{name: biased_mnist, split: heldout" + root); }), HasSubstr("held_out"));
   const TemporaryFolder wrong;
   write(wrong / "cat/1.png", encode_png(solid(2, 2, 1, 2, 3)));
-  EXPECT_THAT(data_message([&] { make("{name: biased_mnist, root: " + wrong.path() + "}"); }),
+  EXPECT_THAT(data_error_of([&] { make("{name: biased_mnist, root: " + wrong.path() + "}"); }),
               AllOf(HasSubstr(wrong.path()), HasSubstr("train-images-idx3-ubyte"), HasSubstr("align")));
 }
 

@@ -7,6 +7,7 @@
 
 #include "debias/data/builders/data_make.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace corrupted_cifar10_test {
@@ -108,7 +109,7 @@ TEST_F(CorruptedCifar10, SeveralSharesAreOneFolderWithOneTest) {
       EXPECT_EQ(read->info().bias_names[9], "original");  // of the corruptions that were asked for
     }
   }
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open(""); }), HasSubstr("write ratio: 0.5pct"));
+  EXPECT_THAT(usage_error_of([&] { open(""); }), HasSubstr("write ratio: 0.5pct"));
 }
 
 TEST_F(CorruptedCifar10, OptionsShapeWhatIsMade) {
@@ -131,7 +132,7 @@ TEST_F(CorruptedCifar10, OptionsShapeWhatIsMade) {
 }
 
 TEST_F(CorruptedCifar10, RefusesWhatItCannotMake) {
-  const auto message = [&](const std::string& more) { return message_of(ErrorKind::kUsage, [&] { build(more); }); };
+  const auto message = [&](const std::string& more) { return usage_error_of([&] { build(more); }); };
   EXPECT_THAT(message(", corruptions: tyep0"), HasSubstr("did you mean 'type0'"));
   EXPECT_THAT(message(", corruptions: [snow]"), HasSubstr("a list of ten"));
   EXPECT_THAT(message(", corruptions: [snow, fog]"), HasSubstr("expected ten, one a class, found 2"));
@@ -143,7 +144,7 @@ TEST_F(CorruptedCifar10, RefusesWhatItCannotMake) {
   EXPECT_THAT(message(", severity: 6"), HasSubstr("[1, 5]"));
   EXPECT_THAT(message(", valid_fraction: 1"), HasSubstr("[0, 1)"));
   EXPECT_THAT(message(", correlation: 1.5"), HasSubstr("[0, 1]"));
-  EXPECT_THAT(data_message([&] { build(", frost: " + (folder_ / "nowhere")); }), HasSubstr("nowhere"));
+  EXPECT_THAT(data_error_of([&] { build(", frost: " + (folder_ / "nowhere")); }), HasSubstr("nowhere"));
   EXPECT_FALSE(std::filesystem::exists(folder_ / "made"));
 }
 
@@ -161,9 +162,9 @@ TEST_F(CorruptedCifar10, ReadsThePublishedArchive) {
   EXPECT_EQ(open(", ratio: 0.5pct, split: valid", "cifar10c")->size(), 1);
   EXPECT_EQ(open(", ratio: 0.5pct, split: test", "cifar10c")->bias(0), 4);
   EXPECT_EQ(open(", split: train", "cifar10c/5pct")->size(), 2);  // one share's folder is like a made one
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open("", "cifar10c"); }), HasSubstr("write ratio: 0.5pct"));
-  EXPECT_THAT(data_message([&] { open(", ratio: 1pct", "cifar10c"); }), HasSubstr("cifar10c/1pct/align"));
-  EXPECT_THAT(data_message([&] { open("", "cifar"); }), AllOf(HasSubstr("cifar/align"), HasSubstr("no such folder")));
+  EXPECT_THAT(usage_error_of([&] { open("", "cifar10c"); }), HasSubstr("write ratio: 0.5pct"));
+  EXPECT_THAT(data_error_of([&] { open(", ratio: 1pct", "cifar10c"); }), HasSubstr("cifar10c/1pct/align"));
+  EXPECT_THAT(data_error_of([&] { open("", "cifar"); }), AllOf(HasSubstr("cifar/align"), HasSubstr("no such folder")));
 }
 
 }  // namespace corrupted_cifar10_test

@@ -8,6 +8,7 @@
 
 #include "debias/data/builders/atomic_folder.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace data_make_test {
@@ -89,28 +90,27 @@ TEST_F(DataMake, SortsTrainingImagesByWhetherTheyAgree) {
 
 TEST_F(DataMake, RefusesAnOutputThatExistsOrLiesInTheData) {
   const std::string source = "{" + section("biased_mnist") + "}";
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build(source, folder_.path()); }), HasSubstr("exists already"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build(source, folder_ / "mnist/made"); }), HasSubstr("inside the data folder"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build(source, folder_ / "x/../mnist/made"); }), HasSubstr("inside the data folder"));
+  EXPECT_THAT(usage_error_of([&] { build(source, folder_.path()); }), HasSubstr("exists already"));
+  EXPECT_THAT(usage_error_of([&] { build(source, folder_ / "mnist/made"); }), HasSubstr("inside the data folder"));
+  EXPECT_THAT(usage_error_of([&] { build(source, folder_ / "x/../mnist/made"); }), HasSubstr("inside the data folder"));
   fs::create_symlink("nowhere", folder_ / "link");
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build(source, folder_ / "link"); }), HasSubstr("exists already"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build(source, ""); }), HasSubstr("no output folder"));
+  EXPECT_THAT(usage_error_of([&] { build(source, folder_ / "link"); }), HasSubstr("exists already"));
+  EXPECT_THAT(usage_error_of([&] { build(source, ""); }), HasSubstr("no output folder"));
 }
 
 TEST_F(DataMake, RefusesWhatCannotBeMade) {
   const std::string out = folder_ / "made";
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build("{name: biased_minst}", out); }), HasSubstr("did you mean 'biased_mnist'"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build("{" + section("glyphs") + ", split: test}", out); }), HasSubstr("leave out split"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build("{" + section("glyphs") + ", root: x}", out); }), HasSubstr("leave out root"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build("{" + section("glyphs") + ", corelation: 1}", out); }), HasSubstr("correlation"));
+  EXPECT_THAT(usage_error_of([&] { build("{name: biased_minst}", out); }), HasSubstr("did you mean 'biased_mnist'"));
+  EXPECT_THAT(usage_error_of([&] { build("{" + section("glyphs") + ", split: test}", out); }), HasSubstr("leave out split"));
+  EXPECT_THAT(usage_error_of([&] { build("{" + section("glyphs") + ", root: x}", out); }), HasSubstr("leave out root"));
+  EXPECT_THAT(usage_error_of([&] { build("{" + section("glyphs") + ", corelation: 1}", out); }), HasSubstr("correlation"));
   build("{" + section("glyphs") + "}", out);
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { build("{name: biased_mnist, root: " + out + "}", folder_ / "b"); }),
-              HasSubstr("made folder"));
+  EXPECT_THAT(usage_error_of([&] { build("{name: biased_mnist, root: " + out + "}", folder_ / "b"); }), HasSubstr("made folder"));
 }
 
 TEST_F(DataMake, AFailureLeavesNothing) {
   write(folder_ / "mnist/t10k-labels-idx1-ubyte", idx({100}, Bytes(100, 11)));  // found before anything is written
-  EXPECT_THAT(data_message([&] { build("{" + section("biased_mnist") + "}", folder_ / "made"); }), HasSubstr("t10k-labels"));
+  EXPECT_THAT(data_error_of([&] { build("{" + section("biased_mnist") + "}", folder_ / "made"); }), HasSubstr("t10k-labels"));
   EXPECT_THAT(left(), testing::UnorderedElementsAre("mnist"));
 }
 
@@ -133,14 +133,14 @@ class Unreadable : public Dataset {  // fails half way
 
 TEST_F(DataMake, AnImageThatCannotBeReadLeavesNothing) {
   const auto images = std::make_shared<Unreadable>();
-  EXPECT_THAT(data_message([&] { write_made_folder(folder_ / "made", {images, images, nullptr}, {}); }), HasSubstr("image 300"));
+  EXPECT_THAT(data_error_of([&] { write_made_folder(folder_ / "made", {images, images, nullptr}, {}); }), HasSubstr("image 300"));
   EXPECT_THAT(left(), testing::UnorderedElementsAre("mnist"));
 }
 
 TEST_F(DataMake, AFolderThatAppearsMeanwhileIsNotReplaced) {
   AtomicFolder folder(folder_ / "made");
   fs::create_directory(folder_ / "made");
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { folder.commit(); }), HasSubstr("exists already"));
+  EXPECT_THAT(usage_error_of([&] { folder.commit(); }), HasSubstr("exists already"));
 }
 
 TEST_F(DataMake, AFolderIsReplacedAsAWholeWhereThatIsAskedFor) {
@@ -161,8 +161,7 @@ TEST_F(DataMake, AFolderIsReplacedAsAWholeWhereThatIsAskedFor) {
   EXPECT_FALSE(fs::exists(out + "/old.txt"));
   EXPECT_THAT(left(), testing::UnorderedElementsAre("mnist", "made"));
   write(folder_ / "file", "a file");
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { AtomicFolder(folder_ / "file", AtomicFolder::Present::kReplace); }),
-              HasSubstr("is no folder"));
+  EXPECT_THAT(usage_error_of([&] { AtomicFolder(folder_ / "file", AtomicFolder::Present::kReplace); }), HasSubstr("is no folder"));
 }
 
 TEST_F(DataMake, WhatAKilledProcessLeftIsRemovedByTheNextOfTheSameTarget) {
@@ -197,13 +196,13 @@ TEST_F(DataMake, TellsADamagedFolder) {
   const std::string out = folder_ / "made";
   build("{" + section("glyphs") + "}", out);
   const std::string made = "{name: glyphs, root: " + out + "}";
-  EXPECT_THAT(data_message([&] { make("{name: biased_mnist, root: " + out + "}"); }),
+  EXPECT_THAT(data_error_of([&] { make("{name: biased_mnist, root: " + out + "}"); }),
               HasSubstr("holds data set 'glyphs', not 'biased_mnist'"));
   for (const std::string text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"glyphs\"}", "{\"name\": \"glyphs\", \"shape\": [1]}",
                                  "{\"name\": \"glyphs\", \"shape\": [4294967312, 16, 3], \"classes\": [], \"biases\": []}",
                                  "{\"name\": \"glyphs\", \"shape\": [1e300, 16, 3], \"classes\": [], \"biases\": []}"}) {
     write(out + "/about.json", text);
-    EXPECT_THAT(data_message([&] { make(made); }), HasSubstr("about.json")) << text;
+    EXPECT_THAT(data_error_of([&] { make(made); }), HasSubstr("about.json")) << text;
   }
   fs::remove(out + "/about.json");
   EXPECT_EQ(make(made)->size(), 80);  // the names then are those of the ten glyphs

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace bffhq_test {
@@ -40,11 +41,11 @@ TEST_F(Bffhq, ReadsThePublishedLayout) {
 }
 
 TEST_F(Bffhq, SaysWhatIsMissing) {
-  EXPECT_THAT(data_message([&] { open(FolderSplit::kTrain); }), AllOf(HasSubstr(folder_ / "0.5pct/align"), HasSubstr("0.5pct/conflict")));
+  EXPECT_THAT(data_error_of([&] { open(FolderSplit::kTrain); }), AllOf(HasSubstr(folder_ / "0.5pct/align"), HasSubstr("0.5pct/conflict")));
   add("test/1_0_0.png");
-  EXPECT_THAT(data_message([&] { open(FolderSplit::kTest); }), HasSubstr("no image whose target and bias differ"));
+  EXPECT_THAT(data_error_of([&] { open(FolderSplit::kTest); }), HasSubstr("no image whose target and bias differ"));
   add("test/1_2_0.png");
-  EXPECT_THAT(data_message([&] { open(FolderSplit::kTest); }), HasSubstr("target 2"));
+  EXPECT_THAT(data_error_of([&] { open(FolderSplit::kTest); }), HasSubstr("target 2"));
 }
 
 }  // namespace bffhq_test

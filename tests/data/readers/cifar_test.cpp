@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace cifar_test {
@@ -21,7 +22,7 @@ class Cifar10 : public testing::Test {
   }
   std::unique_ptr<Dataset> open(Split split = Split::kTrain) { return make_cifar10(CifarOptions().root(folder_.path()).split(split)); }
   std::string message() {
-    return data_message([&] { open(); });
+    return data_error_of([&] { open(); });
   }
 
   TemporaryFolder folder_;
@@ -107,7 +108,7 @@ TEST_F(Cifar10, RefusesWrongFoldersAndSizes) {
   EXPECT_THAT(message(), HasSubstr("holds no class folder"));
   write(folder_ / "train/cat/0.png", encode_png(solid(31, 32, 1, 2, 3)));
   const auto train = open();
-  EXPECT_THAT(data_message([&] { train->get(0); }), AllOf(HasSubstr("train/cat/0.png"), HasSubstr("31x32 pixels, expected 32x32")));
+  EXPECT_THAT(data_error_of([&] { train->get(0); }), AllOf(HasSubstr("train/cat/0.png"), HasSubstr("31x32 pixels, expected 32x32")));
 }
 
 TEST(Cifar100, TakesTheFineLabel) {
@@ -127,7 +128,8 @@ TEST(Cifar100, TakesTheFineLabel) {
 
   bytes[3074 + 1] = 100;
   write(folder / "cifar-100-binary/train.bin", bytes);
-  EXPECT_THAT(data_message([&] { make_cifar100(CifarOptions().root(folder.path())); }), HasSubstr("record 1: label 100, expected 0 to 99"));
+  EXPECT_THAT(data_error_of([&] { make_cifar100(CifarOptions().root(folder.path())); }),
+              HasSubstr("record 1: label 100, expected 0 to 99"));
 }
 
 }  // namespace cifar_test

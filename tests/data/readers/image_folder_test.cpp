@@ -7,6 +7,7 @@
 
 #include "debias/data/readers/class_selection.h"
 #include "tests/data/readers/image_tree.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace image_folder_test {
@@ -23,7 +24,7 @@ class ImageFolder : public ImageTree {
  protected:
   std::unique_ptr<Dataset> open(ImageFolderOptions options = {}) { return make_image_folder(options.root(folder_.path())); }
   std::string message(ImageFolderOptions options = {}) {
-    return data_message([&] { open(options); });
+    return data_error_of([&] { open(options); });
   }
 };
 
@@ -51,7 +52,7 @@ TEST_F(ImageFolder, TakesTheFolderOfTheSplit) {
   EXPECT_THAT(sources(*open()), ElementsAre("train/cat/1.png"));
   EXPECT_THAT(sources(*open(ImageFolderOptions().split("test"))), ElementsAre("test/cat/2.png", "test/dog/3.png"));
   EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid; the root holds test, train"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
+  EXPECT_THAT(usage_error_of([&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
 }
 
 TEST_F(ImageFolder, WithoutClassFoldersItIsUnlabelled) {
@@ -99,7 +100,7 @@ TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
     for (std::string name; names >> name;) add(splits + "/" + name + "/cat/1.png");
   }
   const auto message_of_root = [&](const std::string& root) {
-    return data_message([&] { make_image_folder(ImageFolderOptions().root(folder_ / root)); });
+    return data_error_of([&] { make_image_folder(ImageFolderOptions().root(folder_ / root)); });
   };
   EXPECT_THAT(message_of_root("Train Test"),
               AllOf(HasSubstr("holds no folder train"), HasSubstr("(Test, Train); set split=Train, or rename")));
@@ -127,9 +128,9 @@ TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
   const auto data = open();
   ASSERT_EQ(data->size(), 3);
   EXPECT_NO_THROW(data->get(0));
-  EXPECT_THAT(data_message([&] { data->get(1); }),
+  EXPECT_THAT(data_error_of([&] { data->get(1); }),
               AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("is no image of a format that is read")));
-  EXPECT_THAT(data_message([&] { data->get(2); }), HasSubstr(folder_ / "a/3.png"));
+  EXPECT_THAT(data_error_of([&] { data->get(2); }), HasSubstr(folder_ / "a/3.png"));
 }
 
 TEST_F(ImageFolder, NamesOnceWhatLooksLikeAnImageButIsNotRead) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace label_file_test {
@@ -21,7 +22,7 @@ class LabelCsv : public testing::Test {
     return read_label_file(columns.file(folder_ / "l.csv"));
   }
   std::string message(const std::string& text, const LabelColumns& columns = {}) {
-    return data_message([&] { read(text, columns); });
+    return data_error_of([&] { read(text, columns); });
   }
   // A file of one column of labels.
   static std::string column(const std::vector<std::string>& labels) {
@@ -131,9 +132,9 @@ TEST(LabelColumns, AreAFileOrAMap) {
     EXPECT_EQ(read(read(text).config().to_yaml()).config().to_yaml(), read(text).config().to_yaml()) << text;
   }
   EXPECT_EQ(read("{file: l.csv}").config().to_yaml(), read("l.csv").config().to_yaml());
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("{file: l.csv, labl: x}"); }), HasSubstr("did you mean 'label'?"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("{label: x}"); }), HasSubstr("no file is given"));
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { read("[l.csv]"); }), HasSubstr("expected a file or a map"));
+  EXPECT_THAT(usage_error_of([&] { read("{file: l.csv, labl: x}"); }), HasSubstr("did you mean 'label'?"));
+  EXPECT_THAT(usage_error_of([&] { read("{label: x}"); }), HasSubstr("no file is given"));
+  EXPECT_THAT(usage_error_of([&] { read("[l.csv]"); }), HasSubstr("expected a file or a map"));
 }
 
 }  // namespace label_file_test

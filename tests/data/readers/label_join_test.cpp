@@ -6,6 +6,7 @@
 #include "debias/data/name_table.h"
 #include "debias/data/readers/image_folder.h"
 #include "tests/data/readers/image_tree.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace label_join_test {
@@ -29,7 +30,7 @@ class LabelJoin : public ImageTree {
     return open("l.csv", split);
   }
   std::string message(const std::string& text, const std::string& split = "train") {
-    return data_message([&] { open_with(text, split); });
+    return data_error_of([&] { open_with(text, split); });
   }
 };
 
@@ -132,18 +133,18 @@ TEST_F(SharedTable, NumbersNamesAsTrainingDidInWhateverOrderTheySort) {
 
 TEST_F(SharedTable, RefusesNamesAndNumbersOfTheTestImagesAloneThoughTheCsvIsShared) {
   const std::string names = "train/1.png,cat\ntrain/2.png,dog\ntrain/3.png,dog\ntest/4.png,cat\ntest/5.png,dgo\n";
-  EXPECT_THAT(data_message([&] { test_labels(names, names); }),
+  EXPECT_THAT(data_error_of([&] { test_labels(names, names); }),
               AllOf(HasSubstr("class 'dgo' is not one that training knew (1 unknown in all); rename it"),
                     testing::EndsWith("; did you mean 'dog'?")));
   const std::string numbers = "train/1.png,0\ntrain/2.png,1\ntrain/3.png,1\ntest/4.png,0\ntest/5.png,7\n";
-  EXPECT_THAT(data_message([&] { test_labels(numbers, numbers); }), HasSubstr("class '7' is not one that training knew"));
+  EXPECT_THAT(data_error_of([&] { test_labels(numbers, numbers); }), HasSubstr("class '7' is not one that training knew"));
 }
 
 TEST_F(SharedTable, RefusesNumbersInOneAndNamesInTheOther) {
   const std::string numbers = "1.png,0\n2.png,1\n3.png,1\n", names = "4.png,cat\n5.png,dog\n";
-  EXPECT_THAT(data_message([&] { test_labels(numbers, names); }),
+  EXPECT_THAT(data_error_of([&] { test_labels(numbers, names); }),
               AllOf(HasSubstr("class 'cat' is not one that training knew"), testing::EndsWith("known: 0, 1")));
-  EXPECT_THAT(data_message([&] { test_labels("1.png,cat\n2.png,dog\n3.png,dog\n", "4.png,0\n5.png,1\n"); }),
+  EXPECT_THAT(data_error_of([&] { test_labels("1.png,cat\n2.png,dog\n3.png,dog\n", "4.png,0\n5.png,1\n"); }),
               AllOf(HasSubstr("class '0' is not one that training knew"), testing::EndsWith("known: cat, dog")));
 }
 

@@ -7,6 +7,7 @@
 
 #include "debias/data/readers/idx_file.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace mnist_test {
@@ -24,7 +25,7 @@ class Mnist : public testing::Test {
   std::unique_ptr<Dataset> open() { return make_mnist(MnistOptions().root(folder_.path())); }
   void replace(const std::string& name, const Bytes& bytes) { write(folder_ / name, bytes); }
   std::string message() {
-    return data_message([&] { open(); });
+    return data_error_of([&] { open(); });
   }
 
   TemporaryFolder folder_;

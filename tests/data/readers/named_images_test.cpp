@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace named_images_test {
@@ -24,7 +25,7 @@ class NamedImages : public testing::Test {
     return read_named_images(info, folder_.path(), SplitFolders(), split, hold_out);
   }
   std::string message(FolderSplit split = FolderSplit::kTrain) {
-    return data_message([&] { open(split); });
+    return data_error_of([&] { open(split); });
   }
   static std::vector<std::string> sources(const Dataset& data) {
     std::vector<std::string> result;

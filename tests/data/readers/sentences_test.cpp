@@ -5,12 +5,11 @@
 
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <set>
 
-#include "debias/core/error.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/data/fingerprint.h"
+#include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
 
@@ -31,17 +30,6 @@ struct Corpus {
   }
   TemporaryFolder folder;
 };
-
-std::string refused(ErrorKind kind, const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), kind) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return "";
-}
 
 TEST(Sentences, AreThoseOfTheBooksInOrder) {
   const Corpus corpus;
@@ -71,21 +59,20 @@ TEST(Sentences, HoldWholeBooksOut) {
 TEST(Sentences, RefuseWhatCannotBeRead) {
   const Corpus corpus;
   const auto open = [&](const std::string& words) { return [&corpus, words] { corpus.open(words); }; };
-  EXPECT_THAT(refused(ErrorKind::kUsage, open(", hold_out: 3")), HasSubstr("hold_out: 3 of 3 books"));
-  EXPECT_THAT(refused(ErrorKind::kUsage, open(", split: held_out")), HasSubstr("give hold_out"));
-  EXPECT_THAT(refused(ErrorKind::kUsage, open(", max_tokenz: 3")), HasSubstr("did you mean 'max_tokens'"));
-  EXPECT_THAT(refused(ErrorKind::kUsage, open(", cache: " + corpus.folder.path() + "/books/numbers")),
+  EXPECT_THAT(usage_error_of(open(", hold_out: 3")), HasSubstr("hold_out: 3 of 3 books"));
+  EXPECT_THAT(usage_error_of(open(", split: held_out")), HasSubstr("give hold_out"));
+  EXPECT_THAT(usage_error_of(open(", max_tokenz: 3")), HasSubstr("did you mean 'max_tokens'"));
+  EXPECT_THAT(usage_error_of(open(", cache: " + corpus.folder.path() + "/books/numbers")),
               HasSubstr("books'; nothing is written there: choose another cache"));
   const std::string shelf = corpus.folder / "shelf";
   std::filesystem::create_directories(shelf);
   std::filesystem::create_directory_symlink(shelf, corpus.folder / "books/more");
-  EXPECT_THAT(refused(ErrorKind::kUsage, open(", cache: " + shelf + "/numbers")),
+  EXPECT_THAT(usage_error_of(open(", cache: " + shelf + "/numbers")),
               HasSubstr("books/more'; nothing is written there: choose another cache"));
-  EXPECT_THAT(refused(ErrorKind::kUsage, [] { make_samples(parse_yaml("{name: sentences, root: x}", "r")); }),
-              HasSubstr("no vocabulary is given"));
-  EXPECT_THAT(refused(ErrorKind::kUsage, [&] { make_dataset(corpus.section()); }), HasSubstr("data set 'sentences' has no images"));
+  EXPECT_THAT(usage_error_of([] { make_samples(parse_yaml("{name: sentences, root: x}", "r")); }), HasSubstr("no vocabulary is given"));
+  EXPECT_THAT(usage_error_of([&] { make_dataset(corpus.section()); }), HasSubstr("data set 'sentences' has no images"));
   std::ofstream(corpus.folder / "vocab.txt") << "w1\n";
-  EXPECT_THAT(refused(ErrorKind::kData, open("")), HasSubstr("vocab.txt: line 1: the first word of a vocabulary is <unk>"));
+  EXPECT_THAT(data_error_of(open("")), HasSubstr("vocab.txt: line 1: the first word of a vocabulary is <unk>"));
 }
 
 std::vector<std::string> changes(const Corpus& corpus, const DataFingerprint& then) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace stl10_test {
@@ -41,7 +42,7 @@ class Stl10Test : public testing::Test {
     return make_stl10(options);
   }
   std::string message() {
-    return data_message([&] { open(); });
+    return data_error_of([&] { open(); });
   }
   TemporaryFolder folder_;
 };
@@ -114,7 +115,7 @@ TEST_F(Stl10Test, AFileThatShrinksIsADataError) {
   const auto data = open();
   std::filesystem::resize_file(folder_ / "train_X.bin", kRecord * 2 + 5);
   EXPECT_NO_THROW(data->get(1));
-  EXPECT_THAT(data_message([&] { data->get(2); }), HasSubstr("ends within record 2"));
+  EXPECT_THAT(data_error_of([&] { data->get(2); }), HasSubstr("ends within record 2"));
 }
 
 }  // namespace stl10_test

@@ -10,6 +10,7 @@
 #include "debias/evaluate/protocols/bias_probe.h"
 #include "debias/evaluate/protocols/geometry_metrics.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace geometry_test {
@@ -25,7 +26,7 @@ TEST(Geometry, AlignmentIsTheMeanSquaredDistanceOfUnitViews) {
   const at::Tensor first = at::tensor({2.f, 0.f, 0.f, 1.f}).view({2, 2}), second = at::tensor({0.f, 3.f, 0.f, 5.f}).view({2, 2});
   EXPECT_NEAR(alignment(first, second), 1, 1e-7);  // (2 + 0) / 2
   EXPECT_EQ(alignment(first, first), 0);
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { alignment(first, second.narrow(0, 0, 1)); }),
+  EXPECT_EQ(data_error_of([&] { alignment(first, second.narrow(0, 0, 1)); }),
             "alignment: 2 first and 1 second views; give two of each image");
 }
 
@@ -98,17 +99,12 @@ TEST(Geometry, WithoutBiasValuesThereAreTwoSets) {
 }
 
 TEST(Geometry, RefusesTooFewRowsLengthsThatDifferAndRowsThatAreNotFinite) {
-  EXPECT_EQ(error_of(ErrorKind::kData, [] { pair_geometry(at::ones({1, 2}), {0}, {0}, 4); }), "geometry: 1 rows; it needs at least two");
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       pair_geometry(at::ones({2, 2}), {0}, {0, 1}, 4);
-                     }),
+  EXPECT_EQ(data_error_of([] { pair_geometry(at::ones({1, 2}), {0}, {0}, 4); }), "geometry: 1 rows; it needs at least two");
+  EXPECT_EQ(data_error_of([] {
+              pair_geometry(at::ones({2, 2}), {0}, {0, 1}, 4);
+            }),
             "geometry: 2 rows and 1 labels; give one label per row");
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       pair_geometry(at::ones({2, 2}), {0, 1}, {0}, 4);
-                     }),
-            "geometry: 2 rows and 1 bias values; give one per row");
+  EXPECT_EQ(data_error_of([] { pair_geometry(at::ones({2, 2}), {0, 1}, {0}, 4); }), "geometry: 2 rows and 1 bias values; give one per row");
   EXPECT_EQ(error_of(ErrorKind::kNumeric,
                      [] {
                        rankme(at::full({2, 2}, NAN));

@@ -9,6 +9,7 @@
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace group_metrics_test {
@@ -118,16 +119,14 @@ INSTANTIATE_TEST_SUITE_P(Drawn, AgainstFairlearn,
 TEST(GroupMetrics, RefusesListsThatDoNotFitAndValuesOutOfRange) {
   GroupSamples samples = four_cells();
   samples.predictions.pop_back();
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_groups(samples); }),
+  EXPECT_EQ(data_error_of([&] { count_groups(samples); }),
             "groups: 10 labels, 10 bias values and 9 predictions; give one of each per sample");
   samples = four_cells();
   samples.predictions[3] = 2;
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_groups(samples); }),
-            "groups: prediction 2 of sample 3 is not in [0, 2); check the labels");
+  EXPECT_EQ(data_error_of([&] { count_groups(samples); }), "groups: prediction 2 of sample 3 is not in [0, 2); check the labels");
   samples = four_cells();
   samples.biases[4] = -2;
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { count_groups(samples); }),
-            "groups: bias value -2 of sample 4 is not in [-1, 2); check the labels");
+  EXPECT_EQ(data_error_of([&] { count_groups(samples); }), "groups: bias value -2 of sample 4 is not in [-1, 2); check the labels");
 }
 
 // acc1 of n samples is binomial: its interval is 2 * 1.96 * sqrt(p (1 - p) / n) wide, give or take the replicates' noise.

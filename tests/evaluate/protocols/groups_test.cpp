@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace groups_test {
@@ -69,7 +70,7 @@ TEST(Groups, AnUndefinedMetricIsNullAndNamed) {
 
 TEST(Groups, TakesTheClassifierWhereTheRunHasOneOrWhatIsAskedFor) {
   EvaluationInput input = biased_input();
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { judged(input, "groups", "{predictions: classifier}"); }),
+  EXPECT_EQ(usage_error_of([&] { judged(input, "groups", "{predictions: classifier}"); }),
             "groups: predictions: the run has no classifier; give knn or linear, or train with a `classifier`");
   input.classifier = [](const at::Tensor& features) {  // always class 1
     const at::Tensor logits = at::zeros({features.size(0), 3});
@@ -220,7 +221,7 @@ TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
 }
 
 TEST(Groups, RefusesDataWithoutABias) {
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [] { judged(toy_input(), "groups"); }),
+  EXPECT_EQ(usage_error_of([] { judged(toy_input(), "groups"); }),
             "groups: split 'test' of toy has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
             "labels=FILE.csv (path,label,bias)");
 }

@@ -14,6 +14,7 @@
 #include "debias/data/dataset.h"
 #include "debias/evaluate/accuracy.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace knn_test {
@@ -118,7 +119,7 @@ TEST(Knn, LargeSearchesAgreeWithTheExactOne) {
 TEST(Knn, RefusesLengthsAndWidthsThatDoNotFitAndTooManyNeighbours) {
   const KnnGallery gallery{random_rows(10, 3, 1), random_labels(10, 2, 2), 2};
   const auto refusal = [&](const KnnGallery& rows, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k) {
-    return error_of(ErrorKind::kData, [&] { knn(rows, queries, labels, k, 0.5); });
+    return data_error_of([&] { knn(rows, queries, labels, k, 0.5); });
   };
   EXPECT_EQ(refusal(gallery, random_rows(2, 3, 5), {0}, 3), "knn: 2 rows and 1 labels of the queries; give one label per row");
   EXPECT_EQ(refusal({gallery.values, random_labels(9, 2, 2), 2}, random_rows(1, 3, 5), {0}, 3),
@@ -197,7 +198,7 @@ TEST(Knn, KIsClampedOnlyWhenNobodyAskedForIt) {
   EXPECT_EQ(resolve_k(KnnOptions(), 1000), 200);
   EXPECT_EQ(resolve_k(KnnOptions(), 150), 150);
   EXPECT_EQ(resolve_k(KnnOptions().k(150), 150), 150);
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [] { resolve_k(KnnOptions().k(151), 150); }),
+  EXPECT_EQ(usage_error_of([] { resolve_k(KnnOptions().k(151), 150); }),
             "knn: k: 151 neighbours of a gallery of 150 labelled images; give k of at most 150");
 }
 

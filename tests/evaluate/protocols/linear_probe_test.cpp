@@ -8,6 +8,7 @@
 
 #include "debias/evaluate/eval_views.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace linear_probe_test {

@@ -7,6 +7,7 @@
 
 #include "debias/evaluate/accuracy.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace logistic_regression_test {
@@ -97,10 +98,9 @@ TEST(LogisticRegression, ADimensionThatDoesNotVaryChangesNothing) {
 }
 
 TEST(LogisticRegression, RefusesLengthsThatDifferAndFeaturesThatAreNotFinite) {
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       fit_logistic_regression(at::ones({3, 2}), {0, 1}, 2, {}, Progress::silent());
-                     }),
+  EXPECT_EQ(data_error_of([] {
+              fit_logistic_regression(at::ones({3, 2}), {0, 1}, 2, {}, Progress::silent());
+            }),
             "logistic regression: 3 rows and 2 classes of rows; give one a row");
   EXPECT_EQ(error_of(ErrorKind::kNumeric,
                      [] {

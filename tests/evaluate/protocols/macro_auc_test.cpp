@@ -8,6 +8,7 @@
 
 #include "debias/core/philox.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace macro_auc_test {
@@ -63,16 +64,11 @@ TEST(MacroAuc, EqualsCountingPairs) {
 }
 
 TEST(MacroAuc, RefusesWhatDoesNotFit) {
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       macro_auc(gallery(), {0, 1}, anchor(1));
-                     }),
-            "macro_auc: 5 rows and 2 labels; give one label per row");
+  EXPECT_EQ(data_error_of([] { macro_auc(gallery(), {0, 1}, anchor(1)); }), "macro_auc: 5 rows and 2 labels; give one label per row");
   const AucAnchors wide{at::ones({1, 3}), {1}, {kUnknown}};
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [&] {
-                       macro_auc(gallery(), {0, 1, 0, 1, 0}, wide);
-                     }),
+  EXPECT_EQ(data_error_of([&] {
+              macro_auc(gallery(), {0, 1, 0, 1, 0}, wide);
+            }),
             "macro_auc: anchors of width 3 and 1 places, a gallery of width 2; use one encoder for both");
   at::Tensor bad = gallery();
   bad[1][1] = NAN;

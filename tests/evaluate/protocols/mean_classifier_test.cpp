@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace mean_classifier_test {
@@ -17,10 +18,9 @@ TEST(ClassMeans, AreOfNormalisedLabelledRows) {
 }
 
 TEST(ClassMeans, RefuseLengthsThatDifferAndRowsThatAreNotFinite) {
-  EXPECT_EQ(error_of(ErrorKind::kData,
-                     [] {
-                       class_means(at::ones({3, 2}), {0, 1}, 2);
-                     }),
+  EXPECT_EQ(data_error_of([] {
+              class_means(at::ones({3, 2}), {0, 1}, 2);
+            }),
             "mean_classifier: 3 rows and 2 labels; give one label per row");
   EXPECT_EQ(error_of(ErrorKind::kNumeric,
                      [] {

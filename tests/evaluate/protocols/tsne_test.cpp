@@ -14,6 +14,7 @@
 #include "debias/core/philox.h"
 #include "debias/evaluate/maps/neighbour_map.h"
 #include "tests/evaluate/toy.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace tsne_test {
@@ -382,15 +383,15 @@ TEST(TsneProtocol, GivesTheSameAgainOnTwoThreadsAndWorkers) {
 
 TEST(TsneProtocol, NeedsFourImagesAndAPerplexityBelowTheirNumber) {
   EvaluationInput input = toy_input();
-  EXPECT_EQ(error_of(ErrorKind::kUsage, [&] { judged(input, "tsne", "{perplexity: 30}"); }),
+  EXPECT_EQ(usage_error_of([&] { judged(input, "tsne", "{perplexity: 30}"); }),
             "tsne: perplexity: 30 for 31 images of split 'test'; give less than 30");
   EXPECT_NO_THROW(judged(input, "tsne", "{perplexity: 29.9, iterations: 3}"));
   EXPECT_NO_THROW(judged(input, "tsne", "{perplexity: 1.01, iterations: 3}"));
-  EXPECT_NE(error_of(ErrorKind::kUsage, [&] { judged(input, "tsne", "{perplexity: 1}"); }).find("perplexity"), std::string::npos);
+  EXPECT_NE(usage_error_of([&] { judged(input, "tsne", "{perplexity: 1}"); }).find("perplexity"), std::string::npos);
   input.test = std::make_shared<ToyDataset>(4, 3, "test");
   EXPECT_NO_THROW(judged(input, "tsne"));
   input.test = std::make_shared<ToyDataset>(3, 3, "test");
-  EXPECT_EQ(error_of(ErrorKind::kData, [&] { judged(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a map needs at least 4");
+  EXPECT_EQ(data_error_of([&] { judged(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a map needs at least 4");
 }
 
 TEST(TsneProtocol, RefusesFeaturesThatAreNotFinite) {

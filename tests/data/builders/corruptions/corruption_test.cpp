@@ -9,6 +9,7 @@
 
 #include "debias/core/registry.h"
 #include "tests/data/fixture_files.h"
+#include "tests/support/refusals.h"
 
 namespace debias {
 namespace corruption_test {
@@ -89,9 +90,9 @@ INSTANTIATE_TEST_SUITE_P(Registry, EveryCorruption, testing::ValuesIn(corruption
 TEST(Corruption, AreNineteenAndTheOriginal) { EXPECT_EQ(corruption_registry().size(), 20u); }
 
 TEST(Corruption, RefusesOtherSizesAndSeverities) {
-  EXPECT_THAT(message_of(ErrorKind::kUsage, [] { damaged(solid(28, 32, 1, 2, 3), "fog", 1); }), HasSubstr("32x32"));
+  EXPECT_THAT(usage_error_of([] { damaged(solid(28, 32, 1, 2, 3), "fog", 1); }), HasSubstr("32x32"));
   for (const int severity : {0, 6}) {
-    EXPECT_THAT(message_of(ErrorKind::kUsage, [&] { damaged(grey(1), "fog", severity); }), HasSubstr("is not 1 to 5"));
+    EXPECT_THAT(usage_error_of([&] { damaged(grey(1), "fog", severity); }), HasSubstr("is not 1 to 5"));
   }
 }
 
@@ -262,10 +263,10 @@ TEST(FrostTextures, AreReadAtAFifth) {
   EXPECT_DOUBLE_EQ(frost.textures[2][0].at(1, 2), 150 / 255.0);
   EXPECT_DOUBLE_EQ(frost.textures[2][2].at(0, 0), 3 / 255.0);
   write(folder / "frost3.png", encode_png(solid(100, 300, 1, 2, 3)));
-  EXPECT_THAT(data_message([&] { read_frost_textures(folder.path()); }), HasSubstr("frost3.png"));
+  EXPECT_THAT(data_error_of([&] { read_frost_textures(folder.path()); }), HasSubstr("frost3.png"));
   std::filesystem::remove(folder / "frost3.png");
-  EXPECT_THAT(data_message([&] { read_frost_textures(folder.path()); }), HasSubstr("found no frost3"));
-  EXPECT_THAT(data_message([&] { read_frost_textures("/nowhere"); }), HasSubstr("/nowhere"));
+  EXPECT_THAT(data_error_of([&] { read_frost_textures(folder.path()); }), HasSubstr("found no frost3"));
+  EXPECT_THAT(data_error_of([&] { read_frost_textures("/nowhere"); }), HasSubstr("/nowhere"));
   EXPECT_TRUE(procedural_frost_textures().procedural);
 }
 
