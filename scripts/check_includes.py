@@ -29,7 +29,7 @@ EDGES = {
     "scores": {"kernels"},
     "encoders": {"kernels"},
     "optim": set(),
-    "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks"},
+    "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks", "results"},
     "evaluate": {"runtime", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
     "control": set(),
     "agent": {"runtime", "control", "encoders", "losses", "pairs", "optim", "train", "results", "image"},

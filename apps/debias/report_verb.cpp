@@ -57,13 +57,22 @@ std::string page_path(const ReportArguments& arguments) {
   return in_folder ? (fs::path(arguments.runs[0]) / "report.html").string() : "report.html";
 }
 
-// Of the sweeps among the paths; none where their runs tell no metric to compare.
+// Of the sweeps among the paths; none where their runs tell no metric to compare. One that is refused, for a metric that no run has or for
+// runs that do not compare, leaves the rest of the page as it is.
 std::vector<SeedTable> tables_of(const std::vector<std::string>& paths) {
   std::vector<SeedTable> tables;
   for (const auto& path : paths) {
     if (run_folders({path}) == std::vector<std::string>{path}) continue;
     const ComparedRuns compared = read_compared_runs({path}, {DEBIAS_VERSION, metric_titles()});
-    if (!compared.metric.empty()) tables.push_back(seed_table(compared, {}));
+    if (compared.metric.empty()) continue;
+    try {
+      tables.push_back(seed_table(compared, {}));
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kUsage) throw;
+      const std::string note = fmt::format("the table of '{}' is left out: {}", path, error.what());
+      terminal_log()->warn("report: " + note);
+      tables.push_back({.metric = compared.metric, .epoch = "", .rows = {}, .differences = {}, .ordering = {}, .notes = {note}});
+    }
   }
   return tables;
 }

@@ -6,6 +6,7 @@
 #include "apps/debias/metric_text.h"
 #include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
+#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/config.h"
 #include "debias/core/error.h"
@@ -86,6 +87,13 @@ void check_table(const SeedTable& table, const std::vector<Condition>& condition
   }
 }
 
+// What a CSV file has no place for.
+void say_notes(const SeedTable& table) {
+  const auto log = terminal_log();
+  log->info(fmt::format("table: {}, {}", table.metric, table.epoch));
+  for (const auto& note : table.notes) log->warn("table: " + note);
+}
+
 int run_table(const TableArguments& arguments) {
   const TableFormat format = parse_format(arguments.format);
   if (arguments.json && format != TableFormat::kText) throw usage_error("table: --json and --format exclude each other; give one");
@@ -97,6 +105,7 @@ int run_table(const TableArguments& arguments) {
     print_json(to_json(table));
   } else {
     print_lines(seed_table_text(table, format));
+    if (format == TableFormat::kCsv) say_notes(table);
   }
   check_table(table, conditions);
   return 0;
@@ -116,7 +125,8 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");
-  verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'")
+  verb->add_option("--fail-if", arguments->fail_if,
+                   "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias table runs/small/cifar10 --format markdown");

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <optional>
+#include <set>
 
 #include "debias/core/error.h"
-#include "debias/report/recipe_text.h"
 #include "debias/report/run_column.h"
+#include "debias/sweep/sweep_parts.h"
 #include "debias/sweep/sweep_record.h"
 
 namespace debias {
@@ -15,17 +15,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The output that a path stands for, where it is a sweep.
-std::optional<std::string> output_of_sweep(const std::string& path) {
-  if (has_sweep_record(path)) return path;
+struct NamedSweep {
+  std::string output;
+  std::optional<SweepParts> file;  // where it was named by its file
+};
+
+// What a path stands for, where it is a sweep.
+std::optional<NamedSweep> named_sweep(const std::string& path) {
+  if (has_sweep_record(path)) return NamedSweep{path, {}};
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored) || !path.ends_with(".yaml")) return std::nullopt;
-  const Config root = read_yaml_file(path);
+  Config root = read_yaml_file(path);
   const Config* output = root.find("output");
   if (!is_sweep(root) || output == nullptr || !output->is_scalar()) {
     throw usage_error("table: '{}' is a file and no sweep; give a sweep, its output or run folders", path);
   }
-  return output->text();
+  const std::string folder = output->text();
+  if (root.find("metric") == nullptr && has_sweep_record(folder)) root.set("metric", Config::string(read_sweep_record(folder).metric));
+  return NamedSweep{folder, read_sweep_parts(root)};
+}
+
+// What the file says of a setting; an empty list where it says nothing.
+Config expected_of(const SweepParts& file, const SweepPoint& point) {
+  Config expected = Config::sequence();
+  for (const auto& [selector, entry] : file.expected) {
+    if (selector.selects(point)) expected.items().push_back(entry);
+  }
+  return expected;
 }
 
 std::string folder_of(const std::string& output, const RecordedRun& run) { return output + "/" + run.name(); }
@@ -33,9 +49,10 @@ std::string folder_of(const std::string& output, const RecordedRun& run) { retur
 bool has_begun(const std::string& folder) { return fs::exists(folder + "/config.yaml"); }
 
 // Of one sweep, into `compared`; the runs themselves are read later.
-void add_sweep(const std::string& output, bool named, std::vector<std::string>& folders, ComparedRuns& compared) {
-  const SweepRecord record = read_sweep_record(output);
-  if (named) compared.metric = compared.metric.empty() || compared.metric == record.metric ? record.metric : "";
+void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& folders, ComparedRuns& compared) {
+  const SweepRecord record = read_sweep_record(sweep.output);
+  const std::string& metric = sweep.file && !sweep.file->metric.empty() ? sweep.file->metric : record.metric;
+  if (named) compared.metric = compared.metric.empty() || compared.metric == metric ? metric : "";
   const size_t first = compared.rows.size();
   for (const auto& run : record.runs) {
     auto row = std::find_if(compared.rows.begin() + static_cast<std::ptrdiff_t>(first), compared.rows.end(),
@@ -43,9 +60,10 @@ void add_sweep(const std::string& output, bool named, std::vector<std::string>& 
     if (row == compared.rows.end()) {
       compared.rows.push_back({run.point.label(), run.point.variant, run.point.grid, {}, 0});
       row = std::prev(compared.rows.end());
+      if (sweep.file && !sweep.file->expected.empty()) row->expected = expected_of(*sweep.file, run.point);
     }
     ++row->planned;
-    const std::string folder = folder_of(output, run);
+    const std::string folder = folder_of(sweep.output, run);
     if (!has_begun(folder)) continue;
     row->runs.push_back(folders.size());
     folders.push_back(folder);
@@ -62,13 +80,18 @@ void add_columns(size_t first, ComparedRuns& compared) {
   }
 }
 
-// Rows of several sweeps that are called alike get their sweep's name before them.
+// Rows of several sweeps that are called alike get their sweep's name before them: the last parts of its path, as many as tell them apart.
 void tell_sweeps_apart(const std::vector<std::string>& output_of_row, ComparedRuns& compared) {
   std::vector<std::string> labels;
+  std::set<std::string> outputs;
   for (const auto& row : compared.rows) labels.push_back(row.label);
   for (size_t i = 0; i < output_of_row.size(); ++i) {
+    if (std::ranges::count(labels, labels[i]) > 1) outputs.insert(output_of_row[i]);
+  }
+  const std::vector<std::string> paths(outputs.begin(), outputs.end()), short_names = told_apart(paths);
+  for (size_t i = 0; i < output_of_row.size(); ++i) {
     if (std::ranges::count(labels, labels[i]) < 2) continue;
-    const std::string sweep = fs::path(output_of_row[i] + "/").parent_path().filename().string();
+    const auto& sweep = short_names[static_cast<size_t>(std::ranges::find(paths, output_of_row[i]) - paths.begin())];
     compared.rows[i].label = labels[i].empty() ? sweep : fmt::format("{}: {}", sweep, labels[i]);
   }
 }
@@ -83,47 +106,6 @@ void leave_out_unfinished(ComparedRuns& compared) {
   if (missing > 0) compared.notes.push_back(fmt::format("{} of {} runs have not come to their end and are left out", missing, all));
 }
 
-std::map<std::string, std::string> data_options(const RunRecord& run, const std::string& split) {
-  std::map<std::string, std::string> options;
-  const Config* data = run.config.find("data");
-  const Config* section = data == nullptr ? nullptr : data->find(split);
-  if (section == nullptr || !section->is_map()) return options;
-  const bool files = text_at_path(*section, {"name"}) == "image_folder";  // other folders may hold other images
-  for (const auto& [key, value] : flattened(*section)) {
-    if (files || key != "root") options[key] = value;
-  }
-  return options;
-}
-
-// The first key at which two maps differ, "" where they do not.
-std::string first_difference(const std::map<std::string, std::string>& a, const std::map<std::string, std::string>& b) {
-  for (const auto* one : {&a, &b}) {
-    const auto& other = one == &a ? b : a;
-    for (const auto& [key, value] : *one) {
-      const auto found = other.find(key);
-      if (found == other.end() || found->second != value) return key;
-    }
-  }
-  return "";
-}
-
-void require_alike(const RunRecord& first, const RunRecord& run, const std::string& split, const std::string& key) {
-  auto a = data_options(first, split), b = data_options(run, split);
-  const std::string differing = key.empty() ? first_difference(a, b) : a[key] == b[key] ? "" : key;
-  if (differing.empty()) return;
-  throw usage_error("table: runs of different data: data.{}.{} is {} in '{}' and {} in '{}'; make a table of each", split, differing,
-                    a[differing].empty() ? "not there" : a[differing], first.path, b[differing].empty() ? "not there" : b[differing],
-                    run.path);
-}
-
-void require_one_batch(const RunRecord& first, const RunRecord& run, const std::string& metric) {
-  const std::string a = judged_batch(first, metric), b = judged_batch(run, metric);
-  if (a == b) return;
-  throw usage_error(
-      "table: {} is sought in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; make a table of each", metric,
-      a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path);
-}
-
 }  // namespace
 
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program) {
@@ -132,9 +114,9 @@ ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const Rea
   std::vector<std::string> folders, plain, output_of_row;
   bool first = true;
   for (const auto& path : paths) {
-    if (const auto output = output_of_sweep(path)) {
-      add_sweep(*output, first || !compared.metric.empty(), folders, compared);
-      output_of_row.resize(compared.rows.size(), *output);
+    if (const auto sweep = named_sweep(path)) {
+      add_sweep(*sweep, first || !compared.metric.empty(), folders, compared);
+      output_of_row.resize(compared.rows.size(), sweep->output);
       first = false;
     } else {
       plain.push_back(path);
@@ -152,34 +134,16 @@ ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const Rea
 std::vector<std::string> run_folders(const std::vector<std::string>& paths) {
   std::vector<std::string> folders;
   for (const auto& path : paths) {
-    const auto output = output_of_sweep(path);
-    if (!output) {
+    const auto sweep = named_sweep(path);
+    if (!sweep) {
       folders.push_back(path);
       continue;
     }
-    for (const auto& run : read_sweep_record(*output).runs) {
-      if (has_begun(folder_of(*output, run))) folders.push_back(folder_of(*output, run));
+    for (const auto& run : read_sweep_record(sweep->output).runs) {
+      if (has_begun(folder_of(sweep->output, run))) folders.push_back(folder_of(sweep->output, run));
     }
   }
   return folders;
-}
-
-std::string judged_batch(const RunRecord& run, const std::string& metric) {
-  return split_of(metric).name == "neighbour_acc" ? text_at_path(run.config, {"train", "batch_size"}) : "";
-}
-
-void require_same_data(const ComparedRuns& compared, const std::string& metric) {
-  const std::string split = split_of(metric).split;
-  const RunRecord* first = nullptr;
-  for (const auto& row : compared.rows) {
-    for (const size_t number : row.runs) {
-      const RunRecord& run = compared.runs[number];
-      if (first == nullptr) first = &run;
-      require_alike(*first, run, "train", "name");
-      if (!split.empty()) require_alike(*first, run, split, "");
-      require_one_batch(*first, run, metric);
-    }
-  }
 }
 
 }  // namespace debias

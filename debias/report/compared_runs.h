@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@ struct ComparedRow {
   std::vector<std::pair<std::string, std::string>> grid;  // of a sweep: key and value
   std::vector<size_t> runs;                               // those that are finished, by seed
   size_t planned = 0;                                     // with those that are not
+  std::optional<Config> expected = {};                    // that a sweep's file has for it; none: what its runs' recipes have
 };
 
 struct ComparedRuns {
@@ -26,19 +28,12 @@ struct ComparedRuns {
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 };
 
-// `paths`: outputs of sweeps, sweep files (whose `output` is meant), or run folders. Runs that have not come to their end are left out,
+// `paths`: outputs of sweeps, sweep files, whose `output` is meant, and whose `metric` and `expected` count as they are now, or run folders.
+// Runs that have not come to their end are left out,
 // which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // The run folders that these stand for, those of sweeps that have begun.
 std::vector<std::string> run_folders(const std::vector<std::string>& paths);
-
-// A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
-// So are numbers that depend on the batch (judged_batch) and have another.
-void require_same_data(const ComparedRuns& compared, const std::string& metric);
-
-// `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
-// one has more to mistake for them. "" of other metrics.
-std::string judged_batch(const RunRecord& run, const std::string& metric);
 
 }  // namespace debias

@@ -77,7 +77,7 @@ Chart empty_grid_chart(const SeedTable& table, const std::string& title) {
   Chart chart;
   chart.title = title;
   chart.y.label = table.metric;
-  chart.y.percent = table.unit == Unit::kShare;
+  chart.y.percent = !table.rows.empty() && table.rows.front().unit == Unit::kShare;
   return chart;
 }
 
@@ -132,6 +132,8 @@ Chart minutes_chart(const SeedTable& table) {
 Figures grid_figures(const SeedTable& table) {
   constexpr size_t kFewestPoints = 3, kMostPoints = 12;
   Figures figures;
+  const auto of_first_unit = [&](const TableRow& row) { return row.unit == table.rows.front().unit; };
+  if (!std::ranges::all_of(table.rows, of_first_unit)) return figures;  // shares and other numbers have no axis in common
   for (const auto& key : numeric_keys(table)) figures.emplace_back(key_chart(table, key), Html{});
   Chart minutes = minutes_chart(table);
   if (minutes.series.size() >= kFewestPoints && minutes.series.size() <= kMostPoints) figures.emplace_back(std::move(minutes), Html{});

@@ -10,8 +10,9 @@
 #include <tuple>
 
 #include "debias/report/column_difference.h"
-#include "debias/report/compared_runs.h"
 #include "debias/report/prediction_source.h"
+#include "debias/report/table_likeness.h"
+#include "debias/results/data_sets.h"
 
 namespace debias {
 namespace {
@@ -34,6 +35,7 @@ void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
     const Key key{record.data, metric, prediction_source(record, split_of(metric).name)};
     if (numbers.contains(key) && record.protocol != "groups") continue;
     KeyNumber number{value, IntervalKind::kNone, {}, std::filesystem::path(record.path).filename().string(), {value}};
+    number.judged_by = record.options;
     if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) {
       number.kind = IntervalKind::kImages;
       number.interval = interval->second;
@@ -94,9 +96,12 @@ std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const
   for (const auto& numbers : by_run) {
     const auto found = numbers.find(key);
     values.push_back(found == numbers.end() ? kMissing : found->second.value);
-    if (found != numbers.end() && !number) number = found->second;
+    if (found == numbers.end()) continue;
+    if (!number) number = found->second;
+    number->judged_otherwise = number->judged_otherwise || !differing_option(number->judged_by, found->second.judged_by).empty();
   }
   if (!number || by_run.size() == 1) return number;
+  if (number->judged_otherwise) values.assign(values.size(), kMissing);
   const SeedInterval interval = seed_interval(values);
   number->value = interval.mean;
   number->kind = interval.n > 1 ? IntervalKind::kSeeds : IntervalKind::kNone;
@@ -174,6 +179,10 @@ int64_t KeyNumber::seeds() const {
 bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split) {
   std::vector<const RunRecord*> runs;
   for (const auto& column : columns) runs.insert(runs.end(), column.runs.begin(), column.runs.end());
+  const auto has_other_images = [&](const RunRecord* run) {
+    return compare_data_sets(runs.front()->data_sets, run->data_sets, split) == DataLikeness::kDifferent;
+  };
+  if (data.empty() && std::ranges::any_of(runs, has_other_images)) return false;
   const auto alike = [&](const auto& section_of) {
     const Json first = section_of(*runs.front());
     return !first.is_null() && std::ranges::all_of(runs, [&](const RunRecord* run) { return section_of(*run) == first; });

@@ -10,6 +10,7 @@
 
 #include "debias/report/metric_title.h"
 #include "debias/report/run_column.h"
+#include "debias/results/json_file.h"
 
 namespace debias {
 
@@ -25,6 +26,8 @@ struct KeyNumber {
   std::pair<double, double> interval = {};  // unless kNone
   std::string source = {};                  // "groups.json", "epoch 6"
   std::vector<double> by_seed = {};         // by run of the column; NaN where one lacks it
+  Json judged_by = Json::object();          // the protocol's options; empty of what training said
+  bool judged_otherwise = false;            // by other options in another run of the column: there is no mean, and value is NaN
 
   int64_t seeds() const;  // how many have it
   // True of a percentile interval that does not hold its own estimate.
@@ -62,7 +65,7 @@ double bias_chance(const std::vector<NumberRow>& rows, const std::string& data, 
 // "95 %" of the bootstrap intervals, where all runs that have some agree; "" otherwise.
 std::string interval_level(const std::vector<RunColumn>& columns);
 
-// True where all columns were judged on the same data, as far as the files say.
+// True where all columns were judged on the same data, as far as the files say, and no run saw other images there than another.
 bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "debias/report/axis.h"
+#include "debias/report/recipe_text.h"
 
 namespace debias {
 namespace {
@@ -46,6 +47,16 @@ std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row
   const auto runs = std::ssize(number.by_seed);
   if (number.seeds() < runs) add(fmt::format("{} of {} seeds", number.seeds(), runs));
   return remark.empty() ? "" : "(" + remark + ")";
+}
+
+// Of the first run that has one.
+std::string select_of(const std::vector<RunColumn>& columns) {
+  for (const auto& column : columns) {
+    for (const RunRecord* run : column.runs) {
+      if (auto select = text_at_path(run->config, {"evaluate", "select"}); !select.empty()) return select;
+    }
+  }
+  return "";
 }
 
 template <class Predicate>
@@ -89,6 +100,15 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
         fmt::format("{} The number lies outside of its interval: redrawn images shift the least of several small groups "
                     "downwards. Take neither end for where the truth is.",
                     kOutside));
+  }
+  if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
+    notes.push_back("Undefined: runs of one column were judged by other options; judge them alike with debias eval.");
+  }
+  if (const std::string select = select_of(columns); !select.empty()) {
+    notes.push_back(
+        fmt::format("Numbers are of the last epoch that was judged, not of the one that evaluate.select ({}) chose; debias eval "
+                    "RUN --checkpoint best judges that one.",
+                    select));
   }
   if (any_number(rows, compares_a_view_with_itself)) {
     notes.push_back(

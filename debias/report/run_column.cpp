@@ -1,15 +1,24 @@
 #include "debias/report/run_column.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <tuple>
+
+#include "debias/results/data_sets.h"
 
 namespace debias {
 namespace {
 
 using Recipe = std::pair<int64_t, std::vector<std::pair<std::string, std::string>>>;
 
-// What two runs of a column share: epochs done, and the recipe but for where and with which seed it was run.
+bool have_data_alike(const RunRecord& a, const RunRecord& b) {
+  return std::ranges::none_of(std::initializer_list<const char*>{"train", "valid", "test"}, [&](const char* split) {
+    return compare_data_sets(a.data_sets, b.data_sets, split) == DataLikeness::kDifferent;
+  });
+}
+
+// What two runs of a column share, beside their data: epochs done, and the recipe but for where and with which seed it was run.
 Recipe recipe_without_seed(const RunRecord& run) {
   Recipe recipe{run.epochs_done, flattened(run.config)};
   std::erase_if(recipe.second, [](const auto& entry) {
@@ -70,7 +79,10 @@ std::vector<RunColumn> run_columns(const std::vector<RunRecord>& runs) {
   for (const auto& run : runs) {
     const Recipe recipe = recipe_without_seed(run);
     size_t place = 0;
-    while (place < columns.size() && (recipes[place] != recipe || has_seed(columns[place], run.seed()))) ++place;
+    const auto takes = [&](size_t at) {
+      return recipes[at] == recipe && !has_seed(columns[at], run.seed()) && have_data_alike(columns[at].shown(), run);
+    };
+    while (place < columns.size() && !takes(place)) ++place;
     if (place == columns.size()) {
       columns.emplace_back();
       recipes.push_back(recipe);

@@ -19,8 +19,8 @@ struct RunColumn {
   std::string title() const;  // "infonce (3 seeds)"
 };
 
-// In the order of the runs. One column: the recipes are the same but for `seed`, `output`, `name` and `expected`, and as many epochs are
-// done. A seed that is there twice, a repetition and no further seed, begins another column.
+// In the order of the runs. One column: the recipes are the same but for `seed`, `output`, `name` and `expected`, as many epochs are done,
+// and the data sets are alike as far as data/sets.json says. A seed that is there twice, a repetition and no further seed, begins another column.
 std::vector<RunColumn> run_columns(const std::vector<RunRecord>& runs);
 
 // A column for each run.

@@ -9,6 +9,7 @@
 
 #include "debias/core/real_path.h"
 #include "debias/report/recipe_text.h"
+#include "debias/results/data_sets.h"
 
 namespace debias {
 namespace {
@@ -154,22 +155,13 @@ void flatten(const Config& node, const std::string& path, std::vector<std::pair<
   if (!list.empty() || node.items().empty()) out.emplace_back(path, "[" + list + "]");
 }
 
-// The last parts of a path: "b", or "a/b".
+// "b", or "a/b".
 std::string last_parts(const std::string& path, size_t count) {
   std::vector<std::string> parts;
   for (const auto& part : fs::path(real_path(path))) parts.push_back(part.string());
   std::string out;
   for (size_t i = parts.size() - std::min(count, parts.size()); i < parts.size(); ++i) out += (out.empty() ? "" : "/") + parts[i];
   return out;
-}
-
-void give_labels(std::vector<RunRecord>& runs) {
-  constexpr size_t kMostParts = 64;
-  for (size_t count = 1; count <= kMostParts; ++count) {
-    std::set<std::string> labels;
-    for (auto& run : runs) labels.insert(run.label = last_parts(run.path, count));
-    if (labels.size() == runs.size()) return;
-  }
 }
 
 }  // namespace
@@ -212,6 +204,7 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   if (const Config* name = run.config.find("name"); name != nullptr && name->is_scalar()) run.name = name->text();
   if (fs::exists(path + "/environment.json")) run.environment = read_json_object(path + "/environment.json", kLargestConfig);
   note_versions(run, program.version);
+  run.data_sets = read_data_sets(path);
   read_names(path + "/classes.json", run);
   if (fs::exists(path + "/train.log")) run.speed = training_speed(read_text_file(path + "/train.log", kLargestHistory));
   run.epochs = planned_epochs(run.config);
@@ -232,8 +225,19 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
     runs.push_back(read_run(path, program));
     if (!seen.insert(real_path(path)).second) throw usage_error("report: run '{}' is given twice; give it once", path);
   }
-  give_labels(runs);
+  const std::vector<std::string> labels = told_apart(paths);
+  for (size_t i = 0; i < runs.size(); ++i) runs[i].label = labels[i];
   return runs;
+}
+
+std::vector<std::string> told_apart(const std::vector<std::string>& paths) {
+  constexpr size_t kMostParts = 64;
+  std::vector<std::string> names(paths.size());
+  for (size_t count = 1; count <= kMostParts; ++count) {
+    for (size_t i = 0; i < paths.size(); ++i) names[i] = last_parts(paths[i], count);
+    if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) break;
+  }
+  return names;
 }
 
 std::vector<std::pair<std::string, std::string>> flattened(const Config& config) {

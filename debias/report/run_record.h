@@ -38,6 +38,7 @@ struct RunRecord {
   std::string config_text;
   Config config;
   Json environment = Json::object();         // empty where there is no environment.json
+  Json data_sets = Json::object();           // of data/sets.json, likewise
   std::vector<std::string> classes, biases;  // of classes.json; empty where there is none
   TrainingSpeed speed;
   int64_t epochs = 0;  // that the recipe asks for; 0: it does not say
@@ -72,6 +73,9 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program);
 
 // The same for several, with labels. Usage error: one folder twice.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
+
+// The last parts of each path, as many as tell all of them apart.
+std::vector<std::string> told_apart(const std::vector<std::string>& paths);
 
 // A recipe's leaves: "objective.0.temperature" -> "0.5".
 std::vector<std::pair<std::string, std::string>> flattened(const Config& config);

@@ -13,6 +13,7 @@
 #include "debias/report/metric_title.h"
 #include "debias/report/recipe_text.h"
 #include "debias/report/table_differences.h"
+#include "debias/report/table_likeness.h"
 
 namespace debias {
 namespace {
@@ -32,17 +33,38 @@ std::vector<Config> expectations(const RunRecord& run) {
   return expected == nullptr || !expected->is_sequence() ? std::vector<Config>() : expected->items();
 }
 
+// Of its sweep's file as it is now, else of its first run, whose recipe has what the file said then.
+std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row) {
+  if (row.expected) return row.expected->items();
+  return row.runs.empty() ? std::vector<Config>() : expectations(compared.runs[row.runs.front()]);
+}
+
+// New seeds of a sweep whose file has been corrected have other recipes than the first.
+void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes) {
+  for (const auto& row : compared.rows) {
+    const auto expected = expectations(compared, row);
+    const bool alike =
+        row.expected || std::ranges::all_of(row.runs, [&](size_t run) { return expectations(compared.runs[run]) == expected; });
+    if (alike) continue;
+    notes.push_back(
+        fmt::format("runs of '{}' have different published numbers in their recipes, of which the first run's are shown; the "
+                    "sweep's file, given in place of its output, has those that hold now",
+                    row.label));
+    return;
+  }
+}
+
 std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const SeedTableOptions& options) {
   if (!options.metrics.empty()) return options.metrics;
   if (auto named = split_at_commas(compared.metric); !named.empty()) return named;
-  for (const RunRecord* run : runs_of_rows(compared)) {
-    for (const auto& item : expectations(*run)) return {text_at_path(item, {"metric"})};
+  for (const auto& row : compared.rows) {
+    for (const auto& item : expectations(compared, row)) return {text_at_path(item, {"metric"})};
   }
   throw usage_error("table: no metric is told; give --metric, such as test.knn_acc1");
 }
 
-std::optional<Published> published_of(const RunRecord& run, const std::string& metric) {
-  for (const auto& item : expectations(run)) {
+std::optional<Published> published_of(const std::vector<Config>& expected, const std::string& metric) {
+  for (const auto& item : expected) {
     Published published;
     double spread = 0;
     if (text_at_path(item, {"metric"}) != metric || !parse_number(text_at_path(item, {"value"}), &published.value)) continue;
@@ -62,7 +84,7 @@ double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
 // With the values of the first metric that a run of the row has.
 TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const std::vector<std::string>& metrics,
                    const TableReading& reading) {
-  TableRow found{row.label, row.variant, row.grid, "", {}, {}, seed_interval({}), mean_minutes(compared, row), std::nullopt};
+  TableRow found{row.label, row.variant, row.grid, "", Unit::kNumber, {}, {}, seed_interval({}), mean_minutes(compared, row), std::nullopt};
   for (const auto& metric : metrics) {
     for (const size_t number : row.runs) {
       const RunRecord& run = compared.runs[number];
@@ -75,12 +97,10 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
     if (!found.values.empty()) break;
   }
   found.interval = seed_interval(found.values);
-  if (!row.runs.empty()) {
-    const auto& metric = found.metric.empty() ? metrics.front() : found.metric;
-    const RunRecord& first = compared.runs[row.runs.front()];
-    found.published = published_of(first, metric);
-    found.task = text_at_path(first.config, {"environment", "task"});
-  }
+  const auto& metric = found.metric.empty() ? metrics.front() : found.metric;
+  found.unit = compared.titles->unit(metric);
+  found.published = published_of(expectations(compared, row), metric);
+  if (!row.runs.empty()) found.task = text_at_path(compared.runs[row.runs.front()].config, {"environment", "task"});
   return found;
 }
 
@@ -101,6 +121,7 @@ void require_texts_alike(const ComparedRuns& compared, const std::vector<TableRo
 std::vector<TableRow> table_rows(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& reading) {
   std::vector<TableRow> rows;
   for (const auto& row : compared.rows) rows.push_back(table_row(compared, row, metrics, reading));
+  for (const auto& metric : metrics) require_rows_alike(compared, metric, reading);
   require_texts_alike(compared, rows, reading);
   return rows;
 }
@@ -166,7 +187,6 @@ bool is_measured(const RunRecord& run, const std::vector<std::string>& metrics, 
   });
 }
 
-// Runs of the epoch that was asked for by its number which were not measured then.
 void note_missing_values(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& reading,
                          SeedTable& table) {
   size_t missing = 0;
@@ -176,8 +196,19 @@ void note_missing_values(const ComparedRuns& compared, const std::vector<std::st
     missing +=
         std::ranges::count_if(compared.rows[i].runs, [&](size_t run) { return !is_measured(compared.runs[run], own, reading.epoch); });
   }
-  const size_t runs = runs_of_rows(compared).size();
-  if (missing > 0) table.notes.push_back(fmt::format("{} of {} runs have no number at {} and are left out", missing, runs, table.epoch));
+  if (missing == 0) return;
+  const char* article = reading.epoch.which == TableEpoch::kNumber ? "" : "the ";
+  table.notes.push_back(
+      fmt::format("{} of {} runs have no number at {}{} and are left out", missing, runs_of_rows(compared).size(), article, table.epoch));
+}
+
+// A recipe that has percents there.
+void note_shares_above_one(SeedTable& table) {
+  for (const auto& row : table.rows) {
+    if (row.unit != Unit::kShare || !row.published || std::fabs(row.published->value) <= 1) continue;
+    table.notes.push_back(fmt::format("published for '{}' is {}, but {} is a share, from 0 to 1: write {} in `expected`", row.label,
+                                      row.published->value, row.metric, row.published->value / 100));
+  }
 }
 
 nlohmann::ordered_json json_number(double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
@@ -222,7 +253,6 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
     table.metric += (table.metric.empty() ? "" : ", ") + metric;
     require_same_data(compared, metric);
   }
-  table.unit = compared.titles->unit(metrics.front());
   const TableReading reading = {chosen_epoch(compared, options.epoch)};
   table.epoch = epoch_words(compared, reading);
   table.notes = compared.notes;
@@ -230,7 +260,10 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   if (!has_values(table.rows) && !measured_metrics(compared).empty()) {
     refuse_empty_table(compared, table, metrics, reading.epoch);
   }
-  if (reading.epoch.which == TableEpoch::kNumber) note_missing_values(compared, metrics, reading, table);
+  note_missing_values(compared, metrics, reading, table);
+  note_other_expectations(compared, table.notes);
+  note_shares_above_one(table);
+  for (auto& note : training_data_notes(compared)) table.notes.push_back(std::move(note));
   table.differences = differences_of(table.rows, options.against, *compared.titles);
   table.ordering = ordering_of(table.rows, *compared.titles);
   for (size_t i = 0; i < table.rows.size(); ++i) {

@@ -36,7 +36,8 @@ struct Published {
 struct TableRow {
   std::string label, variant;
   std::vector<std::pair<std::string, std::string>> grid;
-  std::string metric;  // that the row has; "" where it has no value
+  std::string metric;         // that the row has; "" where it has no value
+  Unit unit = Unit::kNumber;  // of that metric; without one, of the first that was asked for
   std::vector<std::string> seeds;
   std::vector<double> values;  // by seed
   SeedInterval interval;
@@ -62,17 +63,16 @@ struct TableOrdering {
 };
 
 struct SeedTable {
-  std::string metric;         // as asked for
-  Unit unit = Unit::kNumber;  // of the first that was asked for
-  std::string epoch;          // in words: "last epoch", "epoch chosen by valid.knn_acc1", "epoch 10"
+  std::string metric;  // as asked for
+  std::string epoch;   // in words: "last epoch", "epoch chosen by valid.knn_acc1", "epoch 10"
   std::vector<TableRow> rows;
   std::vector<TableDifference> differences;
   std::vector<TableOrdering> ordering;
   std::vector<std::string> notes;
 };
 
-// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data or judged on
-// different texts, `against` is no row.
+// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data, runs of a
+// row that differ in more than their seed or were judged otherwise (table_likeness.h) or on different texts, `against` is no row.
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
 
 // interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",

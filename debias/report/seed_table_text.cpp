@@ -32,61 +32,86 @@ struct NumberStyle {
     const std::string value = shown(mean, sign);
     return value.empty() || std::isnan(half_width) ? value : value + " ± " + shown(half_width);
   }
-  std::string of(const TableRow& row) const {
-    return row.published ? with_width(row.published->value, row.published->spread.value_or(NAN)) : "";
-  }
 };
 
-NumberStyle style_of(const SeedTable& table) {
-  if (table.unit == Unit::kShare) return {true, 2};
+// Of a table's numbers in one unit; a table of several metrics may have two.
+NumberStyle style_of(const SeedTable& table, Unit unit) {
+  if (unit == Unit::kShare) return {true, 2};
   double largest = 0;
-  for (const auto& row : table.rows) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
+  for (const auto& row : table.rows) {
+    if (row.unit == unit) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
+  }
   return {false, largest < 100 ? 4 : 1};
 }
 
+// How numbers of a table are written, and whether heads can say that all of them are percents.
+class Styles {
+ public:
+  explicit Styles(const SeedTable& table) : table_(table) {
+    const auto is_share = [](const TableRow& row) { return row.unit == Unit::kShare; };
+    all_percent_ = std::ranges::all_of(table.rows, is_share) && !table.rows.empty();
+    mixed_ = !all_percent_ && std::ranges::any_of(table.rows, is_share);
+  }
+
+  std::string head(const char* percent, const char* other) const { return all_percent_ ? percent : other; }
+  // With the unit where heads do not tell it.
+  std::string cell(const TableRow& row, double value, double half_width, bool sign = false) const {
+    const NumberStyle style = style_of(table_, row.unit);
+    const std::string text = style.with_width(value, half_width, sign);
+    return text.empty() || !mixed_ || !style.percent ? text : text + (sign ? " points" : " %");
+  }
+
+ private:
+  const SeedTable& table_;
+  bool all_percent_ = false, mixed_ = false;
+};
+
 Grid settings_grid(const SeedTable& table) {
-  const NumberStyle style = style_of(table);
+  const Styles styles(table);
   const bool published = std::ranges::any_of(table.rows, [](const TableRow& row) { return row.published.has_value(); });
   const bool several = table.metric.find(',') != std::string::npos;
   Grid grid;
-  grid.head = {"setting", "seeds", (several ? "mean" : table.metric) + (style.percent ? " %" : "")};
-  if (published) grid.head.insert(grid.head.end(), {style.percent ? "published %" : "published", "source"});
+  grid.head = {"setting", "seeds", (several ? "mean" : table.metric) + styles.head(" %", "")};
+  if (published) grid.head.insert(grid.head.end(), {styles.head("published %", "published"), "source"});
   grid.ends_in_words = published;
   for (const auto& row : table.rows) {
     std::string label = row.label.empty() ? "(all)" : row.label;
     if (several && !row.metric.empty()) label += " (" + row.metric + ")";
     std::vector<std::string> cells = {label, fmt::format("{}", row.values.size()),
-                                      style.with_width(row.interval.mean, row.interval.half_width)};
+                                      styles.cell(row, row.interval.mean, row.interval.half_width)};
     if (cells[2].empty()) cells[2] = "–";
-    if (published) cells.insert(cells.end(), {style.of(row), row.published ? row.published->source : ""});
+    if (published) {
+      const std::string theirs = row.published ? styles.cell(row, row.published->value, row.published->spread.value_or(NAN)) : "";
+      cells.insert(cells.end(), {theirs, row.published ? row.published->source : ""});
+    }
     grid.rows.push_back(std::move(cells));
   }
   return grid;
 }
 
 Grid differences_grid(const SeedTable& table) {
-  const NumberStyle style = style_of(table);
+  const Styles styles(table);
   Grid grid;
-  grid.head = {"difference", "seeds", style.percent ? "points" : "difference"};
+  grid.head = {"difference", "seeds", styles.head("points", "difference")};
   for (const auto& difference : table.differences) {
-    grid.rows.push_back({fmt::format("{} – {}", table.rows[difference.a].label, table.rows[difference.b].label),
-                         difference.paired ? fmt::format("{}", difference.interval.n) : "other",
-                         style.with_width(difference.interval.mean, difference.interval.half_width, true)});
+    const TableRow &a = table.rows[difference.a], &b = table.rows[difference.b];
+    grid.rows.push_back({fmt::format("{} – {}", a.label, b.label), difference.paired ? fmt::format("{}", difference.interval.n) : "other",
+                         styles.cell(a, difference.interval.mean, difference.interval.half_width, true)});
   }
   return grid;
 }
 
 Grid ordering_grid(const SeedTable& table) {
-  const NumberStyle style = style_of(table);
+  const Styles styles(table);
   Grid grid;
-  grid.head = {"published as better", "than", style.percent ? "points" : "difference", "published", ""};
+  grid.head = {"published as better", "than", styles.head("points", "difference"), "published", ""};
   grid.words = 2;
   grid.ends_in_words = true;
   for (const auto& ordering : table.ordering) {
     const TableDifference& ours = ordering.difference;
-    grid.rows.push_back({table.rows[ours.a].label, table.rows[ours.b].label,
-                         style.with_width(ours.interval.mean, ours.interval.half_width, true), style.shown(ordering.published, true),
-                         to_text(ordering.verdict)});
+    const TableRow& better = table.rows[ours.a];
+    grid.rows.push_back({better.label, table.rows[ours.b].label, styles.cell(better, ours.interval.mean, ours.interval.half_width, true),
+                         styles.cell(better, ordering.published, NAN, true), to_text(ordering.verdict)});
   }
   return grid;
 }

@@ -43,6 +43,17 @@ double read_epoch(const RunRecord& run, const TableReading& reading) {
   return reading.epoch.which == TableEpoch::kSelected ? selected_epoch(run) : static_cast<double>(run.epochs);
 }
 
+// Of an epoch line; NaN where there is none.
+double line_value(const RunRecord& run, const std::string& metric, const TableReading& reading) {
+  const auto curve = run.history.by_epoch.find(metric);
+  if (curve == run.history.by_epoch.end()) return kNotKnown;
+  const double epoch = read_epoch(run, reading);
+  for (size_t i = curve->second.x.size(); i-- > 0;) {
+    if (curve->second.x[i] == epoch && !std::isnan(curve->second.y[i])) return curve->second.y[i];
+  }
+  return kNotKnown;
+}
+
 // By either protocol.
 bool is_own(const EvaluationRecord& record) { return is_own(record, {.cheap = false}) || is_own(record, {.cheap = true}); }
 
@@ -101,14 +112,13 @@ const EvaluationRecord* record_at(const RunRecord& run, const std::string& metri
 }
 
 double value_at(const RunRecord& run, const std::string& metric, const TableReading& reading) {
-  const double epoch = read_epoch(run, reading);
-  if (const auto curve = run.history.by_epoch.find(metric); curve != run.history.by_epoch.end()) {
-    for (size_t i = curve->second.x.size(); i-- > 0;) {
-      if (curve->second.x[i] == epoch && !std::isnan(curve->second.y[i])) return curve->second.y[i];
-    }
-  }
+  if (const double value = line_value(run, metric, reading); !std::isnan(value)) return value;
   const EvaluationRecord* record = record_at(run, metric, reading);
-  return record == nullptr ? std::numeric_limits<double>::quiet_NaN() : *record->metric(metric);
+  return record == nullptr ? kNotKnown : *record->metric(metric);
+}
+
+const EvaluationRecord* judgement_behind(const RunRecord& run, const std::string& metric, const TableReading& reading) {
+  return std::isnan(line_value(run, metric, reading)) ? record_at(run, metric, reading) : nullptr;
 }
 
 std::vector<std::string> measured_metrics(const ComparedRuns& compared) {

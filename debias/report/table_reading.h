@@ -39,6 +39,9 @@ const EvaluationRecord* record_at(const RunRecord& run, const std::string& metri
 // Of an epoch line, else of a record; NaN where neither has it.
 double value_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
 
+// The record that value_at() reads; null where it reads an epoch line or nothing.
+const EvaluationRecord* judgement_behind(const RunRecord& run, const std::string& metric, const TableReading& reading);
+
 // Of all metrics that a run has at some epoch, in order.
 std::vector<std::string> measured_metrics(const ComparedRuns& compared);
 

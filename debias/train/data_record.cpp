@@ -4,7 +4,10 @@
 
 #include <filesystem>
 
+#include "debias/core/atomic_file.h"
 #include "debias/core/error.h"
+#include "debias/results/data_sets.h"
+#include "debias/train/training_state.h"
 
 namespace debias {
 namespace {
@@ -32,7 +35,13 @@ void write_listings(const DataRecord& record, const std::string& run_folder) {
   std::error_code failure;
   std::filesystem::create_directories(run_folder + "/data", failure);
   if (failure) throw resource_error("creating '{}/data': {}; check the run folder and the disk", run_folder, failure.message());
-  for (const auto& [split, fingerprint] : record.sets) write_listing(fingerprint, listing_path(run_folder, split));
+  nlohmann::ordered_json sets = nlohmann::ordered_json::object();
+  for (const auto& [split, fingerprint] : record.sets) {
+    write_listing(fingerprint, listing_path(run_folder, split));
+    sets[split] = to_json(fingerprint);
+    sets[split].erase("listing");  // has the files' times: a copy of the folder is the same data
+  }
+  write_file_atomically(fmt::format("{}/{}", run_folder, kDataSetsFile), json_text(sets, 2) + "\n");
 }
 
 std::vector<std::string> compare_data(const DataRecord& then, const DataRecord& now, const std::string& run_folder,

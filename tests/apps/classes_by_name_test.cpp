@@ -86,6 +86,28 @@ TEST_F(ClassesByName, TheRunFolderHoldsTheTable) {
   EXPECT_EQ(table["biases"].size(), 5u);
 }
 
+TEST_F(ClassesByName, ATableTakesACopyOfThePicturesForTheSameAndRefusesOthers) {
+  const auto sets = nlohmann::json::parse(file_text(*pictures_ / "run/data/sets.json"));
+  EXPECT_EQ(sets["train"]["classes"], nlohmann::json({"ant", "bee", "moth", "wasp"}));
+  const auto table_beside = [&](const std::string& seed) {
+    const ProcessResult trained =
+        train("copy-" + seed, {"seed=" + seed, "train.epochs=6", "data={train: " + section("train") + ", test: " + section("copy") + "}"});
+    EXPECT_EQ(trained.exit, 0) << trained.err;
+    return run_debias({"table", *pictures_ / "run", *pictures_ / ("copy-" + seed), "--metric", "test.acc1", "--format", "csv"});
+  };
+  fs::copy(*pictures_ / "test", *pictures_ / "copy", fs::copy_options::recursive);
+  fs::copy_file(*pictures_ / "test.csv", *pictures_ / "copy.csv");
+  const ProcessResult alike = table_beside("4");
+  EXPECT_EQ(alike.exit, 0) << alike.err;
+  EXPECT_THAT(alike.err, HasSubstr("test.acc1, last epoch"));  // what a CSV file does not say
+  std::string rows = file_text(*pictures_ / "copy.csv");
+  for (size_t at = rows.find(",red\n"); at != std::string::npos; at = rows.find(",red\n")) rows.replace(at, 4, ",white");
+  std::ofstream(*pictures_ / "copy.csv") << rows;
+  const ProcessResult other = table_beside("5");
+  EXPECT_EQ(other.exit, 2);
+  EXPECT_THAT(other.err, HasSubstr("runs of different data: data.test."));
+}
+
 TEST_F(ClassesByName, ATestFolderWithTwoOfFourClassesScoresAsTheSameImagesAmongAll) {
   json_of(eval("knn,groups", {"--predictions"}));
   const double knn = accuracy_on("knn", kTwo), classifier = accuracy_on("groups", kTwo);

@@ -50,6 +50,34 @@ TEST_F(KeyNumbers, EvaluationFilesCountBeforeTrainingAndGroupsBeforeOthers) {
   EXPECT_TRUE(std::isnan(row_of(found, "test.equalized_odds_difference").by_column[0]->value));
 }
 
+TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
+  for (const int64_t seed : {1, 2}) {
+    const std::string run = run_path(fmt::format("a-{}", seed));
+    write_run(run, {.seed = seed});
+    auto json = described("knn", {}, {{"test.knn_acc1", 0.5}});
+    json["options"] = {{"k", seed == 1 ? 13 : 1}, {"seed", seed}};
+    write_evaluation(run, "knn", json);
+    json["options"] = {{"seed", seed}};
+    json["metrics"] = {{"test.rankme", 7}};
+    write_evaluation(run, "geometry", json);
+  }
+  const std::vector<RunRecord> runs = read({"a-1", "a-2"});
+  const auto found = key_numbers(run_columns(runs));
+  const KeyNumber number = *row_of(found, "test.knn_acc1").by_column[0];
+  EXPECT_TRUE(number.judged_otherwise);
+  EXPECT_TRUE(std::isnan(number.value));
+  EXPECT_EQ(number.seeds(), 0);
+  EXPECT_EQ(row_of(found, "test.rankme").by_column[0]->value, 7);
+  EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were judged by other options"));
+}
+
+TEST_F(KeyNumbers, SayOfWhichEpochTheyAreWhereAnotherWasChosen) {
+  write_run(run_path("run"));
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("evaluate.select")));
+  write_text(run_path("run") + "/config.yaml", fixture_recipe({}, "run") + "evaluate: {select: valid.knn_acc1}\n");
+  EXPECT_THAT(run_report_text(read({"run"})), HasSubstr("not of the one that evaluate.select (valid.knn_acc1) chose"));
+}
+
 TEST_F(KeyNumbers, ARunIsBestOnlyWhereNoOtherIntervalReachesIt) {
   write_run(run_path("low"));
   write_groups(run_path("low"), {.accuracy = 0.5});

@@ -48,6 +48,14 @@ TEST_F(RunColumns, ASeedThatIsRepeatedAndARunThatStandsElsewhereAreNoFurtherSeed
   EXPECT_THAT(titles({"a-1", "a-2", "again", "unfinished"}), ElementsAre("a (2 seeds)", "again", "unfinished"));
 }
 
+TEST_F(RunColumns, RunsThatSawOtherImagesAreNoSeedsOfEachOther) {
+  for (const int64_t seed : {1, 2, 3}) {
+    write_run(path(fmt::format("a-{}", seed)), {.seed = seed});
+    write_text(path(fmt::format("a-{}/data/sets.json", seed)), fmt::format(R"({{"test": {{"count": {}}}}})", seed < 3 ? 75 : 36));
+  }
+  EXPECT_THAT(titles({"a-1", "a-2", "a-3"}), ElementsAre("a (2 seeds)", "a-3"));
+}
+
 TEST_F(RunColumns, OfASweepHaveTheNamesOfItsVariants) {
   for (const char* variant : {"ce", "fairkl"}) {
     for (const int64_t seed : {1, 2, 3}) {

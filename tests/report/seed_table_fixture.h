@@ -25,6 +25,7 @@ struct FixtureRun {
   std::string more = {};   // lines of the recipe
   std::string batch = {};  // train.batch_size
   int64_t epochs_done = 2;
+  std::string train_images = {}, test_images = {};  // their digests in data/sets.json; no file without
 };
 
 inline SeedTableOptions against(const std::string& setting) {
@@ -62,6 +63,11 @@ class SeedTables : public testing::Test {
                fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2{}}}\n{}{}",
                            run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant,
                            run.batch.empty() ? "" : ", batch_size: " + run.batch, run.more, expected));
+    if (!run.train_images.empty()) {
+      write_text(folder + "/data/sets.json",
+                 fmt::format(R"({{"train": {{"count": 9, "images": "{}"}}, "test": {{"count": 5, "images": "{}"}}}})", run.train_images,
+                             run.test_images));
+    }
     std::string lines;
     for (int64_t epoch = 1; epoch <= run.epochs_done; ++epoch) {
       const double accuracy = run.accuracy + (epoch == 1 ? 0.1 : 0);
@@ -93,6 +99,12 @@ class SeedTables : public testing::Test {
     for (int seed = 1; seed <= 3; ++seed) {
       add({.variant = "b", .size = "", .seed = std::to_string(seed), .accuracy = 0.51 + 0.11 * seed, .published = 0.8});
     }
+  }
+  // After the last epoch, by debias eval.
+  void judge(size_t run, const std::string& protocol, const std::string& options, const std::string& metric, double value) {
+    write_text(
+        fmt::format("{}/{}/evaluation/{}.json", output(), plan_.runs.at(run).name(), protocol),
+        fmt::format(R"({{"protocol": "{}", "metrics": {{"{}": {}}}, "options": {}, "epoch": 2}})", protocol, metric, value, options));
   }
   // After the last epoch; `kind` is of the file's name.
   void judge_sentences(const SweepRun& run, const std::string& kind, const std::string& options, double accuracy) {

@@ -19,7 +19,9 @@ namespace seed_table_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST_F(SeedTables, HaveTheMeanAndStudentsIntervalOfEachSetting) {
   two_settings();
@@ -101,6 +103,66 @@ TEST_F(SeedTables, TellSettingsOfSeveralSweepsApart) {
   for (const auto& row : read_compared_runs({output(), folder_ / "other"}, reading_program()).rows) labels.push_back(row.label);
   const std::string first = std::filesystem::path(output()).filename();
   EXPECT_THAT(labels, ElementsAre(first + ": a", first + ": b", "other: a", "other: b"));
+}
+
+TEST_F(SeedTables, TellSweepsOfOneNameInTwoFoldersApart) {
+  two_settings();
+  compared();
+  const std::string other = folder_ / "moved/sweep";
+  open_sweep_record({"", other, "test.acc1", {}, {"1"}, plan_.points, plan_.runs});
+  std::vector<std::string> labels;
+  for (const auto& row : read_compared_runs({output(), other}, reading_program()).rows) labels.push_back(row.label);
+  ASSERT_EQ(labels.size(), 4u);
+  EXPECT_EQ(labels[2], "moved/sweep: a");
+  EXPECT_THAT(labels[0], AllOf(EndsWith("/sweep: a"), Not(labels[2])));
+}
+
+TEST_F(SeedTables, TakeMetricAndPublishedNumbersFromTheSweepsFileWhereItIsGiven) {
+  two_settings();
+  compared();
+  const std::string file = folder_ / "sweep.yaml";
+  const auto write_sweep = [&](const std::string& more) {
+    write_text(file, "base: {}\nvariants: {a: {}, b: {}}\noutput: " + output() + "\n" + more);
+  };
+  const auto of_file = [&] { return seed_table(read_compared_runs({file}, reading_program()), {}); };
+  write_sweep("metric: valid.acc1\nexpected: [{variant: b, value: 0.25, source: corrected}]\n");
+  const SeedTable found = of_file();
+  EXPECT_EQ(found.metric, "valid.acc1");
+  EXPECT_FALSE(found.rows[0].published);
+  EXPECT_EQ(found.rows[1].published->source, "corrected");
+  write_sweep("");
+  EXPECT_EQ(of_file().metric, "test.acc1");  // as of sweep.json
+  EXPECT_EQ(of_file().rows[0].published->source, "Table 3");
+}
+
+TEST_F(SeedTables, SayThatSeedsHaveOtherPublishedNumbers) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .published = 0.9});
+  add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .published = 0.8});
+  EXPECT_THAT(table().notes, ElementsAre(HasSubstr("runs of 'a' have different published numbers in their recipes")));
+}
+
+TEST_F(SeedTables, SayThatAPublishedShareIsAboveOne) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .published = 94.2});
+  EXPECT_THAT(table().notes, ElementsAre("published for 'a' is 94.2, but test.acc1 is a share, from 0 to 1: write 0.942 in `expected`"));
+}
+
+TEST_F(SeedTables, SayThatRunsHaveNoNumber) {
+  two_settings();
+  judge(0, "mean_classifier", "{}", "test.mean_classifier_acc1", 0.5);
+  const SeedTable found = table(of_metrics({"test.mean_classifier_acc1"}));
+  EXPECT_EQ(found.rows[0].values.size(), 1u);
+  EXPECT_THAT(found.notes, ElementsAre("5 of 6 runs have no number at the last epoch and are left out"));
+}
+
+TEST_F(SeedTables, WriteEachNumberInTheUnitOfItsMetric) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5});
+  write_text(output() + "/" + plan_.runs[1].name() + "/metrics.jsonl", "{\"epoch\":2,\"test.rankme\":24.25}\n");
+  for (const auto& metrics : {std::vector<std::string>{"test.acc1", "test.rankme"}, {"test.rankme", "test.acc1"}}) {
+    EXPECT_THAT(seed_table_text(table(of_metrics(metrics)), TableFormat::kText),
+                AllOf(HasSubstr("setting          seeds     mean\na (test.acc1)        1  50.00 %\nb (test.rankme)      1  24.2500\n"),
+                      Not(HasSubstr("mean %"))));
+  }
 }
 
 TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {

@@ -1,0 +1,22 @@
+// RUN/data/sets.json: the fingerprints of a run's data sets by split, as a checkpoint has them but for the files' times, so that two runs can
+// be asked whether they saw the same images. Runs of older versions have none.
+#pragma once
+
+#include <string>
+
+#include "debias/results/json_file.h"
+
+namespace debias {
+
+inline constexpr const char* kDataSetsFile = "data/sets.json";
+
+// An empty object where there is no file; a data error where it is no JSON object.
+Json read_data_sets(const std::string& run_folder);
+
+enum class DataLikeness { kAlike, kDifferent, kNotTold };
+
+// Of one split in two such files: classes and bias values by name, the options that change the images (those that both know), and each
+// image's id, label, bias, size or pixels, and path below the root.
+DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split);
+
+}  // namespace debias

@@ -1,0 +1,91 @@
+// What may not be averaged or compared: other data, other settings, other judgements.
+#include "debias/report/table_likeness.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/report/seed_table_fixture.h"
+
+namespace debias {
+namespace table_likeness_test {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class TableLikeness : public SeedTables {
+ protected:
+  // A second seed of what is there.
+  void add_seed(const std::string& more, const std::string& seed = "2") {
+    add({.variant = "a", .size = "", .seed = seed, .accuracy = 0.6, .more = more});
+  }
+  void two_seeds(const std::string& first, const std::string& second) {
+    add_seed(first, "1");
+    add_seed(second);
+  }
+};
+
+TEST_F(TableLikeness, SeedsOfARowHaveOneSetting) {
+  two_seeds("optimizer: {learning_rate: 0.1}\n", "optimizer: {learning_rate: 0.2}\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("table: the runs of 'a' are not alike but for their seed: optimizer.learning_rate is 0.1 in '"),
+                               HasSubstr("a/seed-1' and 0.2 in '"), HasSubstr("make a table of each")));
+}
+
+TEST_F(TableLikeness, OptionsThatLeaveNumbersAloneMayDiffer) {
+  two_seeds("evaluate: {every: 1, protocols: [knn]}\n", "evaluate: {every: 2, protocols: [knn, groups]}\noutput: elsewhere\n");
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, RecipesOfAnOlderVersionMayLackAnOption) {
+  two_seeds("", "optimizer: {gained: 0}\n");
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, SeedsOfARowWereJudgedByTheSameOptionsOfTheProtocol) {
+  two_seeds("", "evaluate: {knn: {k: 3}}\n");
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k is not there in '"));
+  for (const size_t run : {0, 1}) judge(run, "groups", "{}", "test.acc1", 0.5);  // the number is of another protocol
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, WhatWasJudgedAfterwardsHasTheSameOptionsToo) {
+  two_seeds("", "");
+  judge(0, "knn", R"({"k": 13, "seed": 1})", "test.knn_acc1", 0.5);
+  judge(1, "knn", R"({"k": 1, "seed": 2})", "test.knn_acc1", 0.6);
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), AllOf(HasSubstr("knn k is 13 in '"), HasSubstr("and 1 in '")));
+  judge(1, "knn", R"({"k": 13, "seed": 2, "gained": true})", "test.knn_acc1", 0.6);
+  EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.55);
+}
+
+TEST_F(TableLikeness, SeedsOfARowWereTrainedOnTheSameImages) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .train_images = "x", .test_images = "t"});
+  add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .train_images = "y", .test_images = "t"});
+  EXPECT_THAT(refusal(),
+              AllOf(HasSubstr("the images, labels or bias values of data.train are not the same in '"), HasSubstr("(9 images)")));
+}
+
+TEST_F(TableLikeness, AllRowsWereJudgedOnTheSameImagesWhereverTheyLie) {
+  const std::string here = "{name: image_folder, root: here}", there = "{name: image_folder, root: /there}";
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .test = here, .train_images = "x", .test_images = "t"});
+  add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = there, .train_images = "y", .test_images = "t"});
+  EXPECT_EQ(table().rows.size(), 2u);
+  add({.variant = "c", .size = "", .seed = "1", .accuracy = 0.5, .test = here, .train_images = "x", .test_images = "u"});
+  std::filesystem::remove(output() + "/sweep.json");
+  EXPECT_THAT(refusal(), HasSubstr("of data.test are not the same in '"));
+}
+
+TEST_F(TableLikeness, RunFoldersThatWereTrainedOnOtherDataAreCompared) {
+  write_run(folder_ / "one", {.objective = "infonce"});
+  write_run(folder_ / "two");
+  const auto notes = [&] {
+    return seed_table(read_compared_runs({folder_ / "one", folder_ / "two"}, reading_program()), of_metrics({"test.knn_acc1"})).notes;
+  };
+  EXPECT_THAT(notes(), IsEmpty());
+  write_text(folder_ / "one/data/sets.json", R"({"train": {"images": "x"}})");
+  write_text(folder_ / "two/data/sets.json", R"({"train": {"images": "y"}})");
+  EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the images, labels or bias values of data.train are not the same")));
+}
+
+}  // namespace table_likeness_test
+}  // namespace debias
