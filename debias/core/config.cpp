@@ -104,22 +104,6 @@ void emit(YAML::Emitter& out, const Config& node, bool flow) {
   }
 }
 
-bool is_index(std::string_view text) {
-  return !text.empty() && text.size() < 6 && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-std::vector<std::string> split_path(std::string_view path) {
-  std::vector<std::string> parts(1);
-  for (char c : path) {
-    if (c == '.' || c == '[') {
-      parts.emplace_back();
-    } else if (c != ']') {
-      parts.back().push_back(c);
-    }
-  }
-  return parts;
-}
-
 }  // namespace
 
 Config Config::scalar(std::string text, bool quoted) {
@@ -208,11 +192,11 @@ void Config::assign(std::string_view word) {
   Config value = parse(word.substr(equals + 1), where, false);
   value.set_where("command line");
   Config* node = this;
-  const auto parts = split_path(path);
+  const auto parts = parts_of_key(path);
   for (size_t i = 0; i < parts.size(); ++i) {
     const std::string& part = parts[i];
     if (part.empty()) throw usage_error("command line: '{}' has an empty key", path);
-    if (is_index(part) && node->is_sequence()) {
+    if (is_list_index(part) && node->is_sequence()) {
       const size_t index = std::stoul(part);
       if (index >= node->items().size()) {
         throw usage_error("command line: {}: index {} is beyond the {} entries there", path, index, node->items().size());
@@ -276,6 +260,22 @@ std::string Config::to_yaml() const {
 
 bool Config::operator==(const Config& other) const {
   return kind_ == other.kind_ && text_ == other.text_ && quoted_ == other.quoted_ && items_ == other.items_ && entries_ == other.entries_;
+}
+
+std::vector<std::string> parts_of_key(std::string_view key) {
+  std::vector<std::string> parts(1);
+  for (char c : key) {
+    if (c == '.' || c == '[') {
+      parts.emplace_back();
+    } else if (c != ']') {
+      parts.back().push_back(c);
+    }
+  }
+  return parts;
+}
+
+bool is_list_index(std::string_view part) {
+  return !part.empty() && part.size() < 6 && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
 Config parse_yaml(std::string_view text, const std::string& file_name) { return parse(text, file_name, true); }

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -172,6 +173,13 @@ TEST_F(SweepFile, BadInputIsRefusedInOneLineThatNamesIt) {
   EXPECT_THAT(refusal("", {"nonsense"}), HasSubstr("'nonsense' is not of the form key.sub=value"));
   for (const auto& text : {refusal("seeds: [1, 1]\n"), refusal("grid: {objective.3.tau_plus: [0]}\n")})
     EXPECT_THAT(text, Not(HasSubstr("\n")));
+}
+
+TEST_F(SweepFile, AWordInAnotherSpellingStillWouldUndoTheGrid) {
+  const std::string grid = "grid: {objective.0.tau_plus: [0, 0.1]}\n";
+  EXPECT_THAT(refusal(grid, {"objective[0].tau_plus=0.3"}), HasSubstr("would undo grid: objective.0.tau_plus"));
+  EXPECT_THAT(refusal(grid, {"objective.tau_plus=0.3"}), HasSubstr("would undo grid: objective.0.tau_plus"));
+  EXPECT_THAT(refusal("grid: {objective.0.tau_plus: [0, 0.1], \"objective[0].tau_plus\": [0.2]}\n"), HasSubstr("set the same"));
 }
 
 TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
