@@ -233,6 +233,7 @@ SweepParts read_sweep_parts(const Config& root) {
   parts.seeds = read_seeds(root.find("seeds"));
   read_overrides(root.find("overrides"), parts);
   read_expected(root.find("expected"), parts);
+  parts.has_expected = root.find("expected") != nullptr;
   return parts;
 }
 

@@ -35,6 +35,7 @@ struct SweepParts {
   std::vector<SweepAxis> grid;
   std::vector<std::pair<SweepSelector, Config>> overrides;  // keys of a recipe
   std::vector<std::pair<SweepSelector, Config>> expected;   // an entry of a recipe's `expected`
+  bool has_expected = false;                                // also where it is null or an empty list
 };
 
 // Usage errors as of read_sweep().

@@ -182,6 +182,36 @@ TEST_F(SweepFile, AWordInAnotherSpellingStillWouldUndoTheGrid) {
   EXPECT_THAT(refusal("grid: {objective.0.tau_plus: [0, 0.1], \"objective[0].tau_plus\": [0.2]}\n"), HasSubstr("set the same"));
 }
 
+class SweepOfAPublishedBase : public testing::Test {
+ protected:
+  // What the runs' recipes expect of the metric, run by run; none: "".
+  std::vector<std::string> published(const std::string& more, const std::vector<std::string>& words = {}) const {
+    std::ofstream(folder_ / "base.yaml") << "train: {epochs: 3}\nexpected: [{metric: test.acc1, value: 0.5}]\n";
+    std::ofstream(folder_ / "sweep.yaml") << "base: base.yaml\noutput: runs/x\nmetric: test.acc1\n" << more;
+    std::vector<std::string> values;
+    for (const auto& run : read_sweep(folder_ / "sweep.yaml", words, [](const std::string& name) { return name; }).runs) {
+      const Config* expected = run.recipe.find("expected");
+      values.push_back(expected == nullptr ? "" : expected->items().at(0).find("value")->text());
+    }
+    return values;
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(SweepOfAPublishedBase, HasItsNumbersOnlyWhereAPointChangesNothing) {
+  EXPECT_THAT(published(""), ElementsAre("0.5"));
+  EXPECT_THAT(published("variants: {a: {}, b: {train.epochs: 4}}\n"), ElementsAre("0.5", ""));
+  EXPECT_THAT(published("variants: {a: {}, b: {}}\noverrides: [{variant: b, set: {train.epochs: 4}}]\n"), ElementsAre("0.5", ""));
+  EXPECT_THAT(published("grid: {train.epochs: [3, 4]}\n"), ElementsAre("", ""));
+  EXPECT_THAT(published("", {"train.epochs=4"}), ElementsAre(""));
+}
+
+TEST_F(SweepOfAPublishedBase, HasNoneOfThemWhereTheSweepHasItsOwn) {
+  EXPECT_THAT(published("variants: {a: {}, b: {}}\nexpected: [{variant: b, value: 0.7}]\n"), ElementsAre("", "0.7"));
+  EXPECT_THAT(published("expected: null\n"), ElementsAre(""));
+  EXPECT_THAT(published("grid: {train.epochs: [3, 4]}\nexpected: [{over: train.epochs, values: [null, 0.7]}]\n"), ElementsAre("", "0.7"));
+}
+
 TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
   std::string grid = "grid:\n";
   for (int key = 0; key < 20; ++key) grid += fmt::format("  train.key{}: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", key);
