@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdint>
 #include <string_view>
@@ -33,6 +34,15 @@ bool is_plain(const std::string& name) {
   return !name.empty() && name.front() != '.' && std::ranges::all_of(name, plain);
 }
 
+// Of every run: what a variant, the grid or an override said would be replaced.
+void refuse_own_keys(const std::string& key, const Config& value, const char* section) {
+  constexpr std::array<std::pair<const char*, const char*>, 3> kOwn = {{{"seed", "seeds"}, {"output", "output"}, {"expected", "expected"}}};
+  for (const auto& [own, written] : kOwn) {
+    if (!keys_overlap(key, own)) continue;
+    throw usage_error("{}{}: '{}' is set by the sweep; write `{}` beside the {}", value.prefix(), section, key, written, section);
+  }
+}
+
 std::vector<SweepVariant> read_variants(const Config* node) {
   if (node == nullptr || node->is_null()) return {{"", Config::map()}};
   if (!node->is_map() || node->entries().empty()) {
@@ -44,6 +54,7 @@ std::vector<SweepVariant> read_variants(const Config* node) {
       throw usage_error("{}variants: '{}' names a folder, so it may have letters, digits and ._+- only", keys.prefix(), name);
     }
     if (!keys.is_map() && !keys.is_null()) throw usage_error("{}variants: {}: expected keys of a recipe", keys.prefix(), name);
+    for (const auto& [key, value] : keys.entries()) refuse_own_keys(key, value, "variants");
     variants.push_back({name, keys});
   }
   return variants;
@@ -69,17 +80,24 @@ std::vector<SweepAxis> read_grid(const Config* node) {
   if (node == nullptr || node->is_null()) return grid;
   if (!node->is_map()) throw usage_error("{}grid: expected keys with lists such as {{objective.0.tau_plus: [0, 0.1]}}", node->prefix());
   for (const auto& [key, values] : node->entries()) {
-    for (const char* own : {"seed", "output"}) {
-      if (keys_overlap(key, own))
-        throw usage_error("{}grid: '{}' is set by the sweep; write `{}` beside the grid", values.prefix(), key,
-                          key == "seed" ? "seeds" : own);
-    }
+    refuse_own_keys(key, values, "grid");
     for (const auto& other : grid) {
       if (keys_overlap(key, other.key)) throw usage_error("{}grid: '{}' and '{}' set the same; keep one", values.prefix(), other.key, key);
     }
     grid.push_back(read_axis(key, values));
   }
   return grid;
+}
+
+// The grid comes after the variants, whose keys above its own it leaves in place.
+void require_kept_by_grid(const SweepVariant& variant, const std::vector<SweepAxis>& grid) {
+  for (const auto& [key, value] : variant.keys.entries()) {
+    for (const auto& axis : grid) {
+      if (!key_lies_in(key, axis.key)) continue;
+      throw usage_error("{}variants: {}: '{}' would be undone by grid: {}; take it out of the one or the other", value.prefix(),
+                        variant.name, key, axis.key);
+    }
+  }
 }
 
 std::vector<std::string> read_seeds(const Config* node) {
@@ -156,7 +174,10 @@ void read_overrides(const Config* node, SweepParts& parts) {
     require_known_keys(entry, {"variant", "at", "set"}, "overrides");
     const Config* keys = entry.find("set");
     if (keys == nullptr || !keys->is_map()) throw usage_error("{}overrides: expected `set` with keys of a recipe", entry.prefix());
-    for (const auto& [key, value] : keys->entries()) require_apart_from_grid(key, value, parts.grid);
+    for (const auto& [key, value] : keys->entries()) {
+      refuse_own_keys(key, value, "overrides");
+      require_apart_from_grid(key, value, parts.grid);
+    }
     parts.overrides.emplace_back(read_selector(entry, parts, "overrides"), *keys);
   }
 }
@@ -230,6 +251,7 @@ SweepParts read_sweep_parts(const Config& root) {
   if (const Config* output = root.find("output")) parts.output = sweep_word(*output, "output");
   parts.variants = read_variants(root.find("variants"));
   parts.grid = read_grid(root.find("grid"));
+  for (const auto& variant : parts.variants) require_kept_by_grid(variant, parts.grid);
   parts.seeds = read_seeds(root.find("seeds"));
   read_overrides(root.find("overrides"), parts);
   read_expected(root.find("expected"), parts);

@@ -54,6 +54,7 @@ Words sorted_words(const std::vector<std::string>& words, const Config& root) {
       continue;
     }
     if (keys_overlap(key, "seed")) throw usage_error("sweep: '{}': the sweep sets the seed; write seeds=[1, 2]", word);
+    if (keys_overlap(key, "output")) throw usage_error("sweep: '{}': the sweep sets the output; write output=DIR", word);
     if (grid != nullptr && grid->is_map()) {
       for (const auto& [axis, values] : grid->entries()) {
         if (keys_overlap(key, axis)) throw usage_error("sweep: '{}' would undo grid: {}; change it in '{}'", word, axis, values.where());

@@ -56,8 +56,10 @@ struct SweepPlan {
 using FindBase = std::function<std::string(const std::string&)>;
 
 // `words`: key=value of the command line, over all else; `output`, `seeds` and `metric` are the sweep's own. Usage errors name the file:
-// unknown keys, a seed or value given twice, a variant or grid value that an override or expectation names and the sweep lacks, a word that
-// would undo the grid. Whether the recipes can run is not looked at.
+// unknown keys; a seed, value or expectation given twice; a variant or grid value that an override or expectation names and the sweep
+// lacks; a word or override that would undo the grid, and a variant's key that the grid would undo; keys that the sweep sets itself.
+// Whether the recipes can run is not looked at. What the base recipe expects stays only where a point changes nothing of it, in a sweep
+// that expects nothing itself.
 SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base);
 
 // Whether a YAML file is a sweep and no recipe.

@@ -212,6 +212,26 @@ TEST_F(SweepOfAPublishedBase, HasNoneOfThemWhereTheSweepHasItsOwn) {
   EXPECT_THAT(published("grid: {train.epochs: [3, 4]}\nexpected: [{over: train.epochs, values: [null, 0.7]}]\n"), ElementsAre("", "0.7"));
 }
 
+TEST_F(SweepFile, AVariantThatTheGridWouldUndoIsRefused) {
+  EXPECT_THAT(refusal("variants: {a: {train.epochs: 5}, b: {}}\ngrid: {train.epochs: [1, 2]}\n"),
+              HasSubstr("variants: a: 'train.epochs' would be undone by grid: train.epochs"));
+  EXPECT_THAT(refusal("variants: {a: {\"objective[0].tau_plus\": 0.2}}\ngrid: {objective.tau_plus: [0, 0.1]}\n"),
+              HasSubstr("'objective[0].tau_plus' would be undone by grid: objective.tau_plus"));
+  EXPECT_THAT(refusal("variants: {a: {objective.tau_plus: 0.2}}\ngrid: {objective: [infonce, unbiased]}\n"),
+              HasSubstr("'objective.tau_plus' would be undone by grid: objective"));
+  const SweepPlan above = read("variants: {a: {objective: {name: hard_negatives}}}\ngrid: {objective.0.tau_plus: [0, 0.1]}\n");
+  EXPECT_EQ(recipe(above, 1)["objective"].dump(), R"([{"name":"hard_negatives","tau_plus":0.1}])");
+}
+
+TEST_F(SweepFile, WhatItSetsItselfIsRefusedInVariantsAndOverrides) {
+  EXPECT_THAT(refusal("variants: {a: {seed: 5}}\n"), HasSubstr("variants: 'seed' is set by the sweep; write `seeds` beside the variants"));
+  EXPECT_THAT(refusal("variants: {a: {output: x}}\n"), HasSubstr("write `output` beside the variants"));
+  EXPECT_THAT(refusal("variants: {a: {expected: []}}\n"), HasSubstr("write `expected` beside the variants"));
+  EXPECT_THAT(refusal("overrides: [{set: {seed: 5}}]\n"), HasSubstr("overrides: 'seed' is set by the sweep"));
+  EXPECT_THAT(refusal("overrides: [{set: {\"output[0]\": x}}]\n"), HasSubstr("write `output` beside the overrides"));
+  EXPECT_THAT(refusal("", {"output.folder=x"}), HasSubstr("write output=DIR"));
+}
+
 TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
   std::string grid = "grid:\n";
   for (int key = 0; key < 20; ++key) grid += fmt::format("  train.key{}: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", key);
