@@ -10,6 +10,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/core/printable.h"
 #include "debias/sweep/sweep_keys.h"
 
 namespace debias {
@@ -121,6 +122,8 @@ std::vector<std::string> selected_variants(const Config& node, const std::vector
   std::vector<std::string> names, known;
   for (const auto& variant : variants) known.push_back(variant.name);
   for (const auto& item : items) {
+    if (known == std::vector<std::string>{""})
+      throw usage_error("{}{}: variant: the sweep has no variants; leave it out", item.prefix(), what);
     names.push_back(sweep_word(item, what));
     if (std::ranges::find(known, names.back()) == known.end()) {
       throw usage_error("{}{}: no variant '{}'{}", item.prefix(), what, names.back(), suggestion(names.back(), known));
@@ -136,6 +139,7 @@ std::string selected_value(const std::string& key, const Config& value, const st
     if (axis.key != key) continue;
     for (const auto& item : axis.values) texts.push_back(item.text());
   }
+  if (keys.empty()) throw usage_error("{}{}: '{}' is not in the grid: there is none; leave `at` out", value.prefix(), what, key);
   if (texts.empty()) throw usage_error("{}{}: '{}' is not in the grid{}", value.prefix(), what, key, suggestion(key, keys));
   const std::string text = sweep_word(value, what);
   if (std::ranges::find(texts, text) == texts.end()) {
@@ -189,6 +193,8 @@ std::vector<Config> spelt_out(const Config& entry, const std::vector<SweepAxis>&
   const std::string key = sweep_word(*over, "expected: over");
   const auto axis = std::ranges::find(grid, key, &SweepAxis::key);
   if (axis == grid.end()) throw usage_error("{}expected: over: '{}' is not in the grid", over->prefix(), key);
+  if (const Config* at = entry.find("at"); at != nullptr && at->find(key) != nullptr)
+    throw usage_error("{}expected: '{}' is in `at` and in `over`; keep one", at->find(key)->prefix(), key);
   for (const Config* list : {values, spreads}) {
     if (list == nullptr && list != values) continue;
     if (list != nullptr && list->is_sequence() && list->items().size() == axis->values.size()) continue;
@@ -208,6 +214,38 @@ std::vector<Config> spelt_out(const Config& entry, const std::vector<SweepAxis>&
   return entries;
 }
 
+void require_number_from_0(const Config& entry, const char* key) {
+  double number = 0;
+  const Config* value = entry.find(key);
+  if (value == nullptr || value->is_null()) return;
+  if (!value->is_scalar() || !parse_number(value->text(), &number) || number < 0)
+    throw usage_error("{}expected: {}: expected a number from 0 on", value->prefix(), key);
+}
+
+// Its words: a folded text of YAML ends in a new line, which would end a table's.
+Config in_one_line(const Config& node) {
+  if (!node.is_scalar()) return node;
+  std::string words;
+  bool apart = false;
+  for (const char c : node.text()) {
+    const bool is_space = std::isspace(static_cast<unsigned char>(c)) != 0;
+    if (!is_space && apart && !words.empty()) words += ' ';
+    if (!is_space) words += c;
+    apart = is_space;
+  }
+  words = without_control_characters(words);
+  if (words == node.text()) return node;
+  Config line = Config::string(std::move(words));
+  line.set_where(node.where());
+  return line;
+}
+
+void require_one_metric(const Config& entry, const Config& metric) {
+  const std::string name = sweep_word(metric, "expected: metric");
+  if (name.find(',') == std::string::npos) return;
+  throw usage_error("{}expected: metric: '{}' are several; say here which one is published", entry.prefix(), name);
+}
+
 void add_expected(const Config& entry, SweepParts& parts) {
   require_known_keys(entry, {"variant", "at", "metric", "value", "spread", "tolerance", "source", "cost"}, "expected");
   double number = 0;
@@ -215,13 +253,17 @@ void add_expected(const Config& entry, SweepParts& parts) {
   if (value == nullptr || !value->is_scalar() || !parse_number(value->text(), &number)) {
     throw usage_error("{}expected: value: expected the number that is published", entry.prefix());
   }
-  Config expected = Config::map({{"metric", Config::string(parts.metric)}});
+  require_number_from_0(entry, "spread");
+  require_number_from_0(entry, "tolerance");
+  Config expected = Config::map({{"metric", Config::string(parts.published)}});
   for (const auto& [key, given] : entry.entries()) {
-    if (key != "variant" && key != "at") expected.set(key, given);
+    if (key != "variant" && key != "at") expected.set(key, key == "source" ? in_one_line(given) : given);
   }
+  expected.set_where(entry.where());
   if (expected.find("metric")->text().empty()) {
     throw usage_error("{}expected: no metric is given; write it here or beside the grid", entry.prefix());
   }
+  require_one_metric(entry, *expected.find("metric"));
   parts.expected.emplace_back(read_selector(entry, parts, "expected"), std::move(expected));
 }
 
@@ -244,10 +286,11 @@ bool SweepSelector::selects(const SweepPoint& point) const {
   return std::ranges::all_of(at, [&](const auto& entry) { return std::ranges::find(point.grid, entry) != point.grid.end(); });
 }
 
-SweepParts read_sweep_parts(const Config& root) {
+SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   require_known_keys(root, kSweepKeys, "sweep");
   SweepParts parts;
   if (const Config* metric = root.find("metric")) parts.metric = sweep_word(*metric, "metric");
+  parts.published = published.empty() ? parts.metric : published;
   if (const Config* output = root.find("output")) parts.output = sweep_word(*output, "output");
   parts.variants = read_variants(root.find("variants"));
   parts.grid = read_grid(root.find("grid"));

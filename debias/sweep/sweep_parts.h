@@ -30,6 +30,7 @@ struct SweepSelector {
 
 struct SweepParts {
   std::string metric, output;
+  std::string published;  // the metric of an expectation that names none
   std::vector<std::string> seeds;
   std::vector<SweepVariant> variants;
   std::vector<SweepAxis> grid;
@@ -38,8 +39,8 @@ struct SweepParts {
   bool has_expected = false;                                // also where it is null or an empty list
 };
 
-// Usage errors as of read_sweep().
-SweepParts read_sweep_parts(const Config& root);
+// Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.
+SweepParts read_sweep_parts(const Config& root, const std::string& published = "");
 
 // The text of a scalar; a usage error that begins with `what` for anything else.
 std::string sweep_word(const Config& node, const std::string& what);

@@ -65,6 +65,22 @@ Words sorted_words(const std::vector<std::string>& words, const Config& root) {
   return sorted;
 }
 
+// What the sweep says is published of a point.
+Config expectations_of(const SweepPoint& point, const SweepParts& parts) {
+  Config expected = Config::sequence();
+  for (const auto& [selector, entry] : parts.expected) {
+    if (!selector.selects(point)) continue;
+    for (const auto& other : expected.items()) {
+      if (other.find("metric")->text() != entry.find("metric")->text()) continue;
+      const std::string label = point.label();
+      throw usage_error("{}expected: {}{} is given twice ({} and {}); keep one", entry.prefix(), label.empty() ? "" : label + ": ",
+                        entry.find("metric")->text(), other.find("value")->text(), entry.find("value")->text());
+    }
+    expected.items().push_back(entry);
+  }
+  return expected;
+}
+
 Config point_recipe(const Config& base, const SweepVariant& variant, const std::vector<SweepAxis>& grid, const std::vector<Config>& values,
                     const SweepParts& parts, const SweepPoint& point, const std::vector<std::string>& words) {
   Config recipe = base;
@@ -78,13 +94,12 @@ Config point_recipe(const Config& base, const SweepVariant& variant, const std::
   }
   for (const auto& word : words) {
     const size_t equals = word.find('=');
-    if (equals == std::string::npos) recipe.assign(word);  // which says how a word looks
-    assign_key(recipe, word.substr(0, equals), parse_yaml(word.substr(equals + 1), "command line"));
+    if (equals == std::string::npos || equals == 0) recipe.assign(word);  // which says how a word looks
+    Config value = parse_yaml(word.substr(equals + 1), "command line");
+    value.set_where("command line");
+    assign_key(recipe, word.substr(0, equals), value);
   }
-  Config expected = Config::sequence();
-  for (const auto& [selector, entry] : parts.expected) {
-    if (selector.selects(point)) expected.items().push_back(entry);
-  }
+  Config expected = expectations_of(point, parts);
   if (!expected.items().empty()) recipe.set("expected", std::move(expected));
   if (!variant.name.empty()) recipe.set("name", Config::string(variant.name));
   return recipe;
@@ -155,8 +170,10 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
   Config root = read_yaml_file(path);
   if (!is_sweep(root)) throw usage_error("sweep '{}': no `base` is given; name the recipe that the runs start from", path);
   const Words sorted = sorted_words(words, root);
+  const Config* published = root.find("metric");
+  const std::string of_file = published == nullptr ? "" : published->text();
   for (const auto& word : sorted.own) root.assign(word);
-  const SweepParts parts = read_sweep_parts(root);
+  const SweepParts parts = read_sweep_parts(root, of_file);
   SweepPlan plan{path, parts.output, parts.metric, {}, parts.seeds, {}, {}};
   if (plan.output.empty()) throw usage_error("sweep '{}': no output folder is given; write `output: runs/sweeps/NAME`", path);
   for (const auto& axis : parts.grid) plan.grid.push_back(axis.key);

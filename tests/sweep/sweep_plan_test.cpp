@@ -212,6 +212,19 @@ TEST_F(SweepOfAPublishedBase, HasNoneOfThemWhereTheSweepHasItsOwn) {
   EXPECT_THAT(published("grid: {train.epochs: [3, 4]}\nexpected: [{over: train.epochs, values: [null, 0.7]}]\n"), ElementsAre("", "0.7"));
 }
 
+TEST_F(SweepFile, OfSeveralMetricsSaysWhichOneIsPublished) {
+  const std::string metrics = "metric: test.conflicting_acc, test.acc1\n";
+  EXPECT_THAT(refusal(metrics + "expected: [{value: 0.5}]\n"),
+              HasSubstr("'test.conflicting_acc, test.acc1' are several; say here which one is published"));
+  EXPECT_EQ(recipe(read(metrics + "expected: [{metric: test.acc1, value: 0.5}]\n"), 0)["expected"][0]["metric"], "test.acc1");
+}
+
+TEST_F(SweepFile, ItsPublishedNumbersStayThoseOfItsOwnMetric) {
+  const SweepPlan plan = read("metric: test.acc1\nexpected: [{value: 0.5}]\n", {"metric=valid.acc1,test.acc1"});
+  EXPECT_EQ(plan.metric, "valid.acc1,test.acc1");
+  EXPECT_EQ(recipe(plan, 0)["expected"][0]["metric"], "test.acc1");
+}
+
 TEST_F(SweepFile, AVariantThatTheGridWouldUndoIsRefused) {
   EXPECT_THAT(refusal("variants: {a: {train.epochs: 5}, b: {}}\ngrid: {train.epochs: [1, 2]}\n"),
               HasSubstr("variants: a: 'train.epochs' would be undone by grid: train.epochs"));
@@ -230,6 +243,27 @@ TEST_F(SweepFile, WhatItSetsItselfIsRefusedInVariantsAndOverrides) {
   EXPECT_THAT(refusal("overrides: [{set: {seed: 5}}]\n"), HasSubstr("overrides: 'seed' is set by the sweep"));
   EXPECT_THAT(refusal("overrides: [{set: {\"output[0]\": x}}]\n"), HasSubstr("write `output` beside the overrides"));
   EXPECT_THAT(refusal("", {"output.folder=x"}), HasSubstr("write output=DIR"));
+}
+
+TEST_F(SweepFile, AnExpectationThatCannotBeMeantIsRefused) {
+  const std::string two = "variants: {a: {}, b: {}}\nmetric: m\n";
+  EXPECT_THAT(refusal(two + "expected: [{value: 1}, {variant: a, value: 2}]\n"), HasSubstr("expected: a: m is given twice (1 and 2)"));
+  EXPECT_THAT(refusal(two + "expected: [{value: 1, spread: abc}]\n"), HasSubstr("expected: spread: expected a number from 0 on"));
+  EXPECT_THAT(refusal(two + "expected: [{value: 1, spread: -1}]\n"), HasSubstr("expected: spread: expected a number from 0 on"));
+  EXPECT_THAT(refusal("metric: m\ngrid: {train.epochs: [1, 2]}\nexpected: [{at: {train.epochs: 1}, over: train.epochs, values: [3, 4]}]\n"),
+              HasSubstr("'train.epochs' is in `at` and in `over`"));
+  EXPECT_THAT(refusal("metric: m\nexpected: [{variant: q, value: 1}]\n"), HasSubstr("the sweep has no variants; leave it out"));
+  EXPECT_EQ(read(two + "expected: [{value: 1}, {metric: n, value: 2}]\n").runs.size(), 2u);
+}
+
+TEST_F(SweepFile, ASourceIsOneLine) {
+  const SweepPlan plan = read("metric: m\nexpected:\n  - value: 1\n    source: |\n      USC,\n      Table 3\n");
+  EXPECT_EQ(recipe(plan, 0)["expected"][0]["source"], "USC, Table 3");
+}
+
+TEST_F(SweepFile, AWordWithoutAKeyIsRefusedInOneLine) {
+  EXPECT_THAT(refusal("", {"=3"}), HasSubstr("'=3' is not of the form key.sub=value"));
+  EXPECT_THAT(refusal("variants: {a: {\"\": 3}}\n"), HasSubstr("'' is no key of a recipe"));
 }
 
 TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
