@@ -61,17 +61,25 @@ std::vector<SweepVariant> read_variants(const Config* node) {
   return variants;
 }
 
+bool are_one_number(const Config& a, const Config& b) {
+  double one = 0, other = 0;
+  return !a.quoted() && !b.quoted() && parse_number(a.text(), &one) && parse_number(b.text(), &other) && one == other;
+}
+
 SweepAxis read_axis(const std::string& key, const Config& values) {
   if (!values.is_sequence() || values.items().empty()) {
     throw usage_error("{}grid: {}: expected a list of values such as [0, 0.1]", values.prefix(), key);
   }
-  std::vector<std::string> seen;
+  std::vector<Config> seen;
   for (const auto& value : values.items()) {
     const std::string text = sweep_word(value, fmt::format("grid: {} (what is no single value can be a variant)", key));
     if (!is_plain(text)) throw usage_error("{}grid: {}: '{}' cannot name a folder; make it a variant", value.prefix(), key, text);
-    if (std::ranges::find(seen, text) != seen.end())
-      throw usage_error("{}grid: {}: {} is given twice; keep one", value.prefix(), key, text);
-    seen.push_back(text);
+    for (const auto& other : seen) {
+      if (other.text() == text) throw usage_error("{}grid: {}: {} is given twice; keep one", value.prefix(), key, text);
+      if (are_one_number(other, value))
+        throw usage_error("{}grid: {}: {} is given twice, first as {}; keep one", value.prefix(), key, text, other.text());
+    }
+    seen.push_back(value);
   }
   return {key, values.items()};
 }

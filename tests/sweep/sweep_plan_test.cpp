@@ -245,6 +245,12 @@ TEST_F(SweepFile, WhatItSetsItselfIsRefusedInVariantsAndOverrides) {
   EXPECT_THAT(refusal("", {"output.folder=x"}), HasSubstr("write output=DIR"));
 }
 
+TEST_F(SweepFile, ANumberInTwoSpellingsIsGivenTwice) {
+  EXPECT_THAT(refusal("grid: {optimizer.learning_rate: [0.001, 1e-3]}\n"), HasSubstr("1e-3 is given twice, first as 0.001; keep one"));
+  EXPECT_THAT(refusal("grid: {optimizer.learning_rate: [1e-3, 2e-3, 1.0e-3]}\n"), HasSubstr("1.0e-3 is given twice, first as 1e-3"));
+  EXPECT_EQ(read("grid: {optimizer.learning_rate: [1e-3, 1e-2]}\n").runs.size(), 2u);
+}
+
 TEST_F(SweepFile, AnExpectationThatCannotBeMeantIsRefused) {
   const std::string two = "variants: {a: {}, b: {}}\nmetric: m\n";
   EXPECT_THAT(refusal(two + "expected: [{value: 1}, {variant: a, value: 2}]\n"), HasSubstr("expected: a: m is given twice (1 and 2)"));
