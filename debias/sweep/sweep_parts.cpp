@@ -12,6 +12,7 @@
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
 #include "debias/sweep/sweep_keys.h"
+#include "debias/sweep/sweep_record.h"
 
 namespace debias {
 namespace {
@@ -44,6 +45,9 @@ void refuse_own_keys(const std::string& key, const Config& value, const char* se
   }
 }
 
+// Files that a sweep writes into its output, where the folders of variants lie; TensorBoard's go on with a time and a number.
+bool is_file_of_sweeps(const std::string& name) { return name.starts_with(kSweepFile) || name.starts_with("events.out.tfevents."); }
+
 std::vector<SweepVariant> read_variants(const Config* node) {
   if (node == nullptr || node->is_null()) return {{"", Config::map()}};
   if (!node->is_map() || node->entries().empty()) {
@@ -54,6 +58,8 @@ std::vector<SweepVariant> read_variants(const Config* node) {
     if (!is_plain(name)) {
       throw usage_error("{}variants: '{}' names a folder, so it may have letters, digits and ._+- only", keys.prefix(), name);
     }
+    if (is_file_of_sweeps(name))
+      throw usage_error("{}variants: '{}' names a file of the sweep's; choose another name", keys.prefix(), name);
     if (!keys.is_map() && !keys.is_null()) throw usage_error("{}variants: {}: expected keys of a recipe", keys.prefix(), name);
     for (const auto& [key, value] : keys.entries()) refuse_own_keys(key, value, "variants");
     variants.push_back({name, keys});

@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMostRuns = 10000;
+constexpr size_t kLongestName = 255;  // bytes of a folder's, on every file system in use
 
 void assign_keys(Config& recipe, const Config& keys) {
   if (!keys.is_map()) return;
@@ -105,7 +106,18 @@ Config point_recipe(const Config& base, const SweepVariant& variant, const std::
   return recipe;
 }
 
+void require_short_names(const SweepPlan& plan, const SweepPoint& point) {
+  constexpr size_t kShown = 60;
+  for (const auto& folder : fs::path(point.folder())) {
+    const std::string name = folder.string();
+    if (name.size() <= kLongestName) continue;
+    throw usage_error("sweep '{}': a run's folder '{}...' has a name of {} bytes, and {} are the most; set some keys in variants instead",
+                      plan.file, name.substr(0, kShown), name.size(), kLongestName);
+  }
+}
+
 void add_point(SweepPlan& plan, const SweepPoint& point, const Config& recipe) {
+  require_short_names(plan, point);
   plan.points.push_back(point);
   for (const auto& seed : plan.seeds) {
     SweepRun run{point, seed, recipe};

@@ -267,6 +267,14 @@ TEST_F(SweepFile, ASourceIsOneLine) {
   EXPECT_EQ(recipe(plan, 0)["expected"][0]["source"], "USC, Table 3");
 }
 
+TEST_F(SweepFile, NamesThatItsOutputCannotHoldAreRefused) {
+  EXPECT_THAT(refusal("variants: {sweep.json: {}}\n"), HasSubstr("'sweep.json' names a file of the sweep's; choose another name"));
+  EXPECT_THAT(refusal("variants: {events.out.tfevents.1: {}}\n"), HasSubstr("choose another name"));
+  EXPECT_THAT(refusal("variants: {" + std::string(256, 'a') + ": {}}\n"), HasSubstr("has a name of 256 bytes, and 255 are the most"));
+  EXPECT_EQ(read("variants: {" + std::string(255, 'a') + ": {}}\n").runs.size(), 1u);
+  EXPECT_THAT(refusal("grid: {train.epochs: [" + std::string(243, '1') + "]}\n"), HasSubstr("has a name of 256 bytes"));
+}
+
 TEST_F(SweepFile, AWordWithoutAKeyIsRefusedInOneLine) {
   EXPECT_THAT(refusal("", {"=3"}), HasSubstr("'=3' is not of the form key.sub=value"));
   EXPECT_THAT(refusal("variants: {a: {\"\": 3}}\n"), HasSubstr("'' is no key of a recipe"));
