@@ -172,8 +172,8 @@ Config sweep_base(const Config& root, const std::string& file, const FindBase& f
   if (node.is_map()) return node;
   const std::string name = sweep_word(node, "base");
   std::error_code ignored;
-  const bool is_here = fs::exists(name, ignored), is_beside = fs::exists(beside(file, name), ignored);
-  Config base = read_yaml_file(is_here ? name : is_beside ? beside(file, name) : find_base(name));
+  const bool is_beside = fs::exists(beside(file, name), ignored), is_here = fs::exists(name, ignored);
+  Config base = read_yaml_file(is_beside ? beside(file, name) : is_here ? name : find_base(name));
   if (is_sweep(base)) throw usage_error("{}base: '{}' is a sweep; give a recipe", node.prefix(), name);
   return base;
 }

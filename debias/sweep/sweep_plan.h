@@ -65,8 +65,8 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
 // Whether a YAML file is a sweep and no recipe.
 bool is_sweep(const Config& root);
 
-// The recipe that the runs of a sweep in `file` start from: written in it, or a file by its path from here, from the sweep's folder, or by
-// its name.
+// The recipe that the runs of a sweep in `file` start from: written in it, or a file by its path from the sweep's folder, from here, or by
+// its name, the first of these that there is.
 Config sweep_base(const Config& root, const std::string& file, const FindBase& find_base);
 
 }  // namespace debias

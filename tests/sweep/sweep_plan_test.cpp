@@ -280,6 +280,23 @@ TEST_F(SweepFile, AWordWithoutAKeyIsRefusedInOneLine) {
   EXPECT_THAT(refusal("variants: {a: {\"\": 3}}\n"), HasSubstr("'' is no key of a recipe"));
 }
 
+// In a folder with a recipe of the same name.
+TEST_F(SweepFile, TakesTheBaseThatLiesBesideIt) {
+  const auto here = std::filesystem::current_path();
+  std::filesystem::create_directories(folder_ / "sweeps");
+  std::ofstream(folder_ / "base.yaml") << "name: here\n";
+  std::ofstream(folder_ / "other.yaml") << "name: other\n";
+  std::ofstream(folder_ / "sweeps/base.yaml") << "name: beside\n";
+  std::filesystem::current_path(folder_.path());
+  const auto name_of_base = [](const std::string& base) {
+    std::ofstream("sweeps/sweep.yaml") << "base: " << base << "\noutput: x\n";
+    return recipe(read_sweep("sweeps/sweep.yaml", {}, [](const std::string& name) { return name; }), 0)["name"];
+  };
+  EXPECT_EQ(name_of_base("base.yaml"), "beside");
+  EXPECT_EQ(name_of_base("other.yaml"), "other");
+  std::filesystem::current_path(here);
+}
+
 TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
   std::string grid = "grid:\n";
   for (int key = 0; key < 20; ++key) grid += fmt::format("  train.key{}: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n", key);
