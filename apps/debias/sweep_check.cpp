@@ -141,6 +141,12 @@ class SweepCheck {
 
 }  // namespace
 
+Config recipe_of(const CheckedPoint& point, const SweepRun& run) {
+  Config recipe = point.recipe;
+  for (const char* own : {"seed", "output"}) recipe.set(own, *run.recipe.find(own));
+  return recipe;
+}
+
 std::vector<CheckedPoint> check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kSilence{5};

@@ -11,7 +11,7 @@
 namespace debias {
 
 struct CheckedPoint {
-  Config recipe;  // of its first run, every default written out
+  Config recipe;  // of its first run, every default written out; recipe_of() has that of the others
   int64_t epochs = 0, steps_per_epoch = 0;
   double seconds_per_epoch = 0;  // 0 unless timed
   double seconds() const { return seconds_per_epoch * static_cast<double>(epochs); }

@@ -95,8 +95,8 @@ int print_sweep_plan(const SweepArguments& arguments, const SweepPlan& plan, con
     nlohmann::ordered_json out = json_of(plan, record);
     out["to_do"] = to_do.size();
     for (size_t i = 0; i < out["runs"].size(); ++i) {
-      const CheckedPoint& point = points[i / plan.seeds.size()];  // its recipe has the first seed and its output
-      out["runs"][i]["recipe"] = point.recipe.to_json();
+      const CheckedPoint& point = points[i / plan.seeds.size()];
+      out["runs"][i]["recipe"] = recipe_of(point, plan.runs[i]).to_json();
       out["runs"][i]["epochs"] = point.epochs;
       out["runs"][i]["steps_per_epoch"] = point.steps_per_epoch;
       if (!arguments.check) out["runs"][i]["seconds"] = point.seconds();

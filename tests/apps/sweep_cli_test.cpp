@@ -203,6 +203,19 @@ TEST_F(SweepCommand, BadInputIsOneLineBeforeAnythingRuns) {
   expect_refused("base: small.yaml\n", "none of this sweep's");
 }
 
+TEST_F(SweepCommand, APlanGivesEveryRunItsOwnRecipe) {
+  for (const char* way : {"--check", "--dry-run"}) {
+    const ProcessResult result = run_debias(words(file("base: small.yaml\nvariants: {a: {}, b: {}}\nseeds: [7, 8]\n"), {way, "--json"}));
+    ASSERT_EQ(result.exit, 0) << result.err;
+    const json plan = json::parse(result.out);
+    ASSERT_EQ(plan["runs"].size(), 4u);
+    for (const auto& run : plan["runs"]) {
+      EXPECT_EQ(run["recipe"]["seed"].dump(), run["seed"].get<std::string>()) << run["name"];
+      EXPECT_EQ(run["recipe"]["output"], folder_ / "out/" + run["name"].get<std::string>());
+    }
+  }
+}
+
 TEST_F(SweepCommand, RunsThatAreThereMustTrainAsTheyDid) {
   ASSERT_EQ(run_debias(words(file("base: small.yaml\n"))).exit, 0);
   expect_refused("base: small.yaml\nvariants: {\"seed-1\": {}}\n", "that of another sweep");
