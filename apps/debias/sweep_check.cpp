@@ -16,6 +16,7 @@
 #include "apps/debias/neighbour_evaluation.h"
 #include "apps/debias/option_estimates.h"
 #include "apps/debias/training_evaluation.h"
+#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/evaluate/eval_views.h"
@@ -70,6 +71,7 @@ class SweepCheck {
     TrainInput input;
     input.recipe = read_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
+    require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
     const auto images = std::dynamic_pointer_cast<const Dataset>(train);
@@ -86,6 +88,17 @@ class SweepCheck {
     CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
     checked.recipe = resolved;
     return checked;
+  }
+
+  // The sweep's own files, and every seed's run.
+  void require_outside_data(size_t number, const Recipe& recipe) {
+    const JudgedData data = data_of(recipe);
+    const std::string sections = data.train.to_yaml() + data.valid.to_yaml() + data.test.to_yaml();
+    const auto [known, is_new] = data_roots_.try_emplace(sections);
+    if (is_new) known->second = roots_of(data);
+    refuse_inside_data(plan_.output, known->second);
+    const size_t seeds = plan_.seeds.size();
+    for (size_t i = 0; i < seeds; ++i) refuse_inside_data(plan_.runs[number * seeds + i].recipe.find("output")->text(), known->second);
   }
 
   // Of every seed.
@@ -135,6 +148,7 @@ class SweepCheck {
   Progress& progress_;
   Log& log_;
   std::map<std::string, std::shared_ptr<const SampleTable>> samples_;
+  std::map<std::string, std::vector<std::string>> data_roots_;  // by the sections of the data
   std::set<std::string> evaluations_, environments_;
   std::map<std::string, CheckedPoint> built_;
 };

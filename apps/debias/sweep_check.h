@@ -22,9 +22,12 @@ struct SweepCheckOptions {
   int64_t threads = 0;  // of those steps, where a recipe leaves it to the program; 0: all that there are
 };
 
-// By point. Every point's data are opened and its network is built (once for all points that share it), as training does at its start, or an
-// agent's environment; a run whose folder is there must train as it did. Throws what training would, with the sweep's file and the point in
-// front.
+// The recipe of a run of the point, every default written out, with the run's own seed and output.
+Config recipe_of(const CheckedPoint& point, const SweepRun& run);
+
+// By point. Every point's data are opened and its network is built (once for all points that share it), as training does at its start, or
+// an agent's environment; a run whose folder is there must train as it did. Throws what training would, with the sweep's file and the point
+// in front, and usage errors for an output inside a data folder, and for a metric that no evaluation of such data measures. Writes nothing.
 std::vector<CheckedPoint> check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -216,6 +216,26 @@ TEST_F(SweepCommand, APlanGivesEveryRunItsOwnRecipe) {
   }
 }
 
+TEST_F(SweepCommand, WritesNothingIntoAFolderOfItsData) {
+  for (const char* picture : {"a/1.ppm", "a/2.ppm", "b/1.ppm", "b/2.ppm"}) {
+    const fs::path file = folder_ / "pictures/" + picture;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << "P6\n8 8\n255\n" << std::string(3 * 8 * 8, 'x');
+  }
+  const std::string out = folder_ / "pictures/runs", data = "={name: image_folder, root: " + folder_ / "pictures" + "}";
+  for (const char* split : {"train", "test", "valid"}) {
+    for (const char* way : {"--check", "--dry-run", "--print-commands", "--json"}) {
+      expect_refused("base: small.yaml\n", "output '" + out + "' lies inside the data folder",
+                     {"data." + std::string(split) + data, "output=" + out, way});
+    }
+  }
+  EXPECT_FALSE(fs::exists(out));
+  ASSERT_EQ(run_debias(words(file("base: small.yaml\nvariants: {a: {}}\n"))).exit, 0);
+  expect_refused("base: small.yaml\nvariants: {a: {}, b: {}}\n", "output '" + folder_ / "out/b/seed-1" + "' lies inside the data folder",
+                 {"data.test={name: image_folder, root: " + folder_ / "out/b" + "}"});
+  EXPECT_FALSE(fs::exists(folder_ / "out/b"));
+}
+
 TEST_F(SweepCommand, RunsThatAreThereMustTrainAsTheyDid) {
   ASSERT_EQ(run_debias(words(file("base: small.yaml\n"))).exit, 0);
   expect_refused("base: small.yaml\nvariants: {\"seed-1\": {}}\n", "that of another sweep");
