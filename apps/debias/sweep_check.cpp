@@ -18,8 +18,11 @@
 #include "apps/debias/training_evaluation.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/report/metric_title.h"
 #include "debias/train/method.h"
 #include "debias/train/run_folder.h"
 #include "debias/train/run_parts.h"
@@ -38,6 +41,50 @@ void require_same_training(const SweepRun& run, Config resolved) {
     throw usage_error("run '{}' exists and trains otherwise: {} was {}, now {}; choose another output, or remove that run", run.name(),
                       change.key, change.then, change.now);
   }
+}
+
+// The names, without their split, of what judged sets are measured by, in training or by `debias eval`.
+std::vector<std::string> judged_names(bool are_images) {
+  if (!are_images) return {"neighbour_acc"};
+  std::vector<std::string> names;
+  for (const auto& metric : protocol_metrics()) names.push_back(metric.name);
+  return names;
+}
+
+// A slip in it would show in the table only, after the last run. Of names without a split only those are told that a judged set has:
+// training has others, which are its terms' own.
+void require_judged_name(const std::string& metric, bool are_images) {
+  const std::vector<std::string> names = judged_names(are_images);
+  const auto is_judged = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const auto [split, name] = split_of(metric);
+  if (split == "test" || split == "valid") {
+    if (is_judged(name)) return;
+    const std::string near = nearest_name(name, names);
+    throw usage_error("metric '{}' is measured by no evaluation{}", metric,
+                      near.empty() ? suggestion(name, names) : fmt::format("; did you mean '{}.{}'?", split, near));
+  }
+  const size_t dot = name.find('.');
+  if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
+  const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});
+  throw usage_error("metric '{}' is of no data set that is judged; write {}.{}", metric, near.empty() ? "test" : near,
+                    name.substr(dot + 1));
+}
+
+// Of a table, and of what is published of it.
+std::vector<std::string> named_metrics(const SweepPlan& plan, const Config& recipe) {
+  std::vector<std::string> names(1);
+  for (const char c : plan.metric) {
+    if (c == ',') names.emplace_back();
+    if (c != ',' && c != ' ') names.back().push_back(c);
+  }
+  std::erase(names, "");
+  const Config* expected = recipe.find("expected");
+  if (expected == nullptr || !expected->is_sequence()) return names;
+  for (const auto& item : expected->items()) {
+    const Config* metric = item.find("metric");
+    if (metric != nullptr && metric->is_scalar()) names.push_back(metric->text());
+  }
+  return names;
 }
 
 std::string text_of(const Config& recipe, std::initializer_list<const char*> sections) {
@@ -75,6 +122,7 @@ class SweepCheck {
     DataWatch watch(input.recipe.verify, progress_, log_);
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
     const auto images = std::dynamic_pointer_cast<const Dataset>(train);
+    for (const auto& metric : named_metrics(plan_, config)) require_judged_name(metric, images != nullptr);
     input.dataset = train;
     if (images != nullptr && input.recipe.eval_views.is_null()) {
       input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());

@@ -236,6 +236,21 @@ TEST_F(SweepCommand, WritesNothingIntoAFolderOfItsData) {
   EXPECT_FALSE(fs::exists(folder_ / "out/b"));
 }
 
+TEST_F(SweepCommand, AMetricThatNoRunCanHaveIsToldBeforeAnythingRuns) {
+  const std::string judged =
+      "base: small.yaml\nvariants: {a: {data.test: {name: glyphs, size: 16, split: test}, evaluate.protocols: [knn]}}\n";
+  expect_refused(judged + "metric: test.knn_ac1\n", "metric 'test.knn_ac1' is measured by no evaluation; did you mean 'test.knn_acc1'?");
+  expect_refused(judged + "metric: test.knn_acc1, valid.knn_ac1\n", "did you mean 'valid.knn_acc1'?");
+  expect_refused(judged + "metric: tets.knn_acc1\n", "write test.knn_acc1");
+  expect_refused(judged + "metric: test.knn_acc1\nexpected: [{metric: test.conflicting_ac, value: 0.5}]\n",
+                 "did you mean 'test.conflicting_acc'?");
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  for (const char* metric : {"test.knn_acc1", "test.linear_acc1", "train_loss", "fairkl.loss"}) {  // the second by debias eval
+    const ProcessResult result = run_debias(words(file(judged), {"--check", std::string("metric=") + metric}));
+    EXPECT_EQ(result.exit, 0) << result.err;
+  }
+}
+
 TEST_F(SweepCommand, RunsThatAreThereMustTrainAsTheyDid) {
   ASSERT_EQ(run_debias(words(file("base: small.yaml\n"))).exit, 0);
   expect_refused("base: small.yaml\nvariants: {\"seed-1\": {}}\n", "that of another sweep");
