@@ -35,15 +35,6 @@ std::optional<NamedSweep> named_sweep(const std::string& path) {
   return NamedSweep{folder, read_sweep_parts(root)};
 }
 
-// What the file says of a setting; an empty list where it says nothing.
-Config expected_of(const SweepParts& file, const SweepPoint& point) {
-  Config expected = Config::sequence();
-  for (const auto& [selector, entry] : file.expected) {
-    if (selector.selects(point)) expected.items().push_back(entry);
-  }
-  return expected;
-}
-
 std::string folder_of(const std::string& output, const RecordedRun& run) { return output + "/" + run.name(); }
 
 bool has_begun(const std::string& folder) { return fs::exists(folder + "/config.yaml"); }
@@ -60,7 +51,7 @@ void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& fo
     if (row == compared.rows.end()) {
       compared.rows.push_back({run.point.label(), run.point.variant, run.point.grid, {}, 0});
       row = std::prev(compared.rows.end());
-      if (sweep.file && !sweep.file->expected.empty()) row->expected = expected_of(*sweep.file, run.point);
+      if (sweep.file && sweep.file->has_expected) row->expected = sweep.file->expected_of(run.point);
     }
     ++row->planned;
     const std::string folder = folder_of(sweep.output, run);

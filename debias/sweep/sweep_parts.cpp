@@ -300,6 +300,21 @@ bool SweepSelector::selects(const SweepPoint& point) const {
   return std::ranges::all_of(at, [&](const auto& entry) { return std::ranges::find(point.grid, entry) != point.grid.end(); });
 }
 
+Config SweepParts::expected_of(const SweepPoint& point) const {
+  Config entries = Config::sequence();
+  for (const auto& [selector, entry] : expected) {
+    if (!selector.selects(point)) continue;
+    for (const auto& other : entries.items()) {
+      if (other.find("metric")->text() != entry.find("metric")->text()) continue;
+      const std::string label = point.label();
+      throw usage_error("{}expected: {}{} is given twice ({} and {}); keep one", entry.prefix(), label.empty() ? "" : label + ": ",
+                        entry.find("metric")->text(), other.find("value")->text(), entry.find("value")->text());
+    }
+    entries.items().push_back(entry);
+  }
+  return entries;
+}
+
 SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   require_known_keys(root, kSweepKeys, "sweep");
   SweepParts parts;

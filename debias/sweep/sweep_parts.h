@@ -37,6 +37,9 @@ struct SweepParts {
   std::vector<std::pair<SweepSelector, Config>> overrides;  // keys of a recipe
   std::vector<std::pair<SweepSelector, Config>> expected;   // an entry of a recipe's `expected`
   bool has_expected = false;                                // also where it is null or an empty list
+
+  // What is published of a point, a list; a usage error where two entries are of one metric.
+  Config expected_of(const SweepPoint& point) const;
 };
 
 // Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.

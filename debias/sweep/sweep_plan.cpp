@@ -66,22 +66,6 @@ Words sorted_words(const std::vector<std::string>& words, const Config& root) {
   return sorted;
 }
 
-// What the sweep says is published of a point.
-Config expectations_of(const SweepPoint& point, const SweepParts& parts) {
-  Config expected = Config::sequence();
-  for (const auto& [selector, entry] : parts.expected) {
-    if (!selector.selects(point)) continue;
-    for (const auto& other : expected.items()) {
-      if (other.find("metric")->text() != entry.find("metric")->text()) continue;
-      const std::string label = point.label();
-      throw usage_error("{}expected: {}{} is given twice ({} and {}); keep one", entry.prefix(), label.empty() ? "" : label + ": ",
-                        entry.find("metric")->text(), other.find("value")->text(), entry.find("value")->text());
-    }
-    expected.items().push_back(entry);
-  }
-  return expected;
-}
-
 Config point_recipe(const Config& base, const SweepVariant& variant, const std::vector<SweepAxis>& grid, const std::vector<Config>& values,
                     const SweepParts& parts, const SweepPoint& point, const std::vector<std::string>& words) {
   Config recipe = base;
@@ -100,7 +84,7 @@ Config point_recipe(const Config& base, const SweepVariant& variant, const std::
     value.set_where("command line");
     assign_key(recipe, word.substr(0, equals), value);
   }
-  Config expected = expectations_of(point, parts);
+  Config expected = parts.expected_of(point);
   if (!expected.items().empty()) recipe.set("expected", std::move(expected));
   if (!variant.name.empty()) recipe.set("name", Config::string(variant.name));
   return recipe;
