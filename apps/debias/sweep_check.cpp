@@ -20,6 +20,7 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/recipe_kind.h"
+#include "debias/core/training_keys.h"
 #include "debias/evaluate/eval_views.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/report/metric_title.h"
@@ -63,6 +64,7 @@ void require_judged_name(const std::string& metric, bool are_images) {
     throw usage_error("metric '{}' is measured by no evaluation{}", metric,
                       near.empty() ? suggestion(name, names) : fmt::format("; did you mean '{}.{}'?", split, near));
   }
+  if (is_judged(name) && split.empty()) throw usage_error("metric '{}' is measured of a data set; write test.{}", metric, name);
   const size_t dot = name.find('.');
   if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
   const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});
@@ -72,12 +74,7 @@ void require_judged_name(const std::string& metric, bool are_images) {
 
 // Of a table, and of what is published of it.
 std::vector<std::string> named_metrics(const SweepPlan& plan, const Config& recipe) {
-  std::vector<std::string> names(1);
-  for (const char c : plan.metric) {
-    if (c == ',') names.emplace_back();
-    if (c != ',' && c != ' ') names.back().push_back(c);
-  }
-  std::erase(names, "");
+  std::vector<std::string> names = metric_names(plan.metric);
   const Config* expected = recipe.find("expected");
   if (expected == nullptr || !expected->is_sequence()) return names;
   for (const auto& item : expected->items()) {
@@ -122,7 +119,10 @@ class SweepCheck {
     DataWatch watch(input.recipe.verify, progress_, log_);
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
     const auto images = std::dynamic_pointer_cast<const Dataset>(train);
-    for (const auto& metric : named_metrics(plan_, config)) require_judged_name(metric, images != nullptr);
+    for (const auto& metric : named_metrics(plan_, config)) {
+      require_judged_name(metric, images != nullptr);
+      warn_of_missing_set(metric, input.recipe);
+    }
     input.dataset = train;
     if (images != nullptr && input.recipe.eval_views.is_null()) {
       input.recipe.eval_views = default_eval_views(input.recipe.views_section, train->info());
@@ -136,6 +136,14 @@ class SweepCheck {
     CheckedPoint checked = options_.timed ? timed(input) : built(input, resolved);
     checked.recipe = resolved;
     return checked;
+  }
+
+  // `debias eval` may be given one later.
+  void warn_of_missing_set(const std::string& metric, const Recipe& recipe) {
+    const std::string split = split_of(metric).split;
+    const bool is_missing = (split == "test" && recipe.test_data.is_null()) || (split == "valid" && recipe.valid_data.is_null());
+    if (!is_missing || !warned_.insert(metric).second) return;
+    log_.warn(fmt::format("sweep: no run measures '{}' while it trains: the recipes have no data.{}", metric, split));
   }
 
   // The sweep's own files, and every seed's run.
@@ -197,7 +205,7 @@ class SweepCheck {
   Log& log_;
   std::map<std::string, std::shared_ptr<const SampleTable>> samples_;
   std::map<std::string, std::vector<std::string>> data_roots_;  // by the sections of the data
-  std::set<std::string> evaluations_, environments_;
+  std::set<std::string> evaluations_, environments_, warned_;
   std::map<std::string, CheckedPoint> built_;
 };
 

@@ -18,6 +18,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/cpu_share.h"
 #include "debias/core/error.h"
+#include "debias/report/metric_title.h"
 #include "debias/report/missing_parts.h"
 #include "debias/sweep/folder_lock.h"
 #include "debias/sweep/sweep_plan.h"
@@ -167,7 +168,9 @@ void write_experiment(const SweepPlan& plan, const std::vector<CheckedPoint>& po
   for (const auto& entry : std::filesystem::directory_iterator(plan.output, ignored)) {
     if (entry.path().filename().string().starts_with("events.out.tfevents.")) std::filesystem::remove(entry.path(), ignored);
   }
-  TensorBoardWriter(plan.output).plugin(kExperimentTag, kHyperPlugin, experiment(order, {plan.metric.substr(0, plan.metric.find(','))}));
+  const auto metrics = metric_names(plan.metric);
+  const std::string first_metric = metrics.empty() ? "" : metrics.front();
+  TensorBoardWriter(plan.output).plugin(kExperimentTag, kHyperPlugin, experiment(order, {first_metric}));
 }
 
 int run_all(const SweepArguments& arguments, const SweepPlan& plan, const std::vector<CheckedPoint>& points, const Shard& shard, Log& log) {

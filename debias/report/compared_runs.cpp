@@ -51,7 +51,8 @@ void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& fo
     if (row == compared.rows.end()) {
       compared.rows.push_back({run.point.label(), run.point.variant, run.point.grid, {}, 0});
       row = std::prev(compared.rows.end());
-      if (sweep.file && sweep.file->has_expected) row->expected = sweep.file->expected_of(run.point);
+      const bool is_told = sweep.file && (sweep.file->has_expected || sweep.file->changes_base(run.point));
+      if (is_told) row->expected = sweep.file->expected_of(run.point);
     }
     ++row->planned;
     const std::string folder = folder_of(sweep.output, run);

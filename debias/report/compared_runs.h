@@ -28,9 +28,8 @@ struct ComparedRuns {
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 };
 
-// `paths`: outputs of sweeps, sweep files, whose `output` is meant, and whose `metric` and `expected` count as they are now, or run folders.
-// Runs that have not come to their end are left out,
-// which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
+// `paths`: outputs of sweeps, sweep files, whose `output` is meant and whose `metric` and `expected` count as they are now, or run folders.
+// Runs that have not come to their end are left out, which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // The run folders that these stand for, those of sweeps that have begun.

@@ -73,15 +73,15 @@ void add_row(GridLine& line, const TableRow& row, double x) {
   }
 }
 
-Chart empty_grid_chart(const SeedTable& table, const std::string& title) {
+Chart empty_grid_chart(const SeedTable& table, const std::string& title, bool percent) {
   Chart chart;
   chart.title = title;
   chart.y.label = table.metric;
-  chart.y.percent = !table.rows.empty() && table.rows.front().unit == Unit::kShare;
+  chart.y.percent = percent;
   return chart;
 }
 
-Chart key_chart(const SeedTable& table, const std::string& key) {
+Chart key_chart(const SeedTable& table, const std::string& key, bool percent) {
   std::vector<std::string> names;
   std::map<std::string, GridLine> lines;
   std::vector<const TableRow*> rows;
@@ -93,7 +93,7 @@ Chart key_chart(const SeedTable& table, const std::string& key) {
     lines[name];
   }
   for (const TableRow* row : rows) add_row(lines[line_name(*row, key)], *row, grid_number(*row, key));
-  Chart chart = empty_grid_chart(table, fmt::format("{} over {}", table.metric, key));
+  Chart chart = empty_grid_chart(table, fmt::format("{} over {}", table.metric, key), percent);
   chart.x = grid_axis(key, table.rows);
   for (size_t i = 0; i < names.size(); ++i) {
     GridLine& line = lines[names[i]];
@@ -109,8 +109,8 @@ Chart key_chart(const SeedTable& table, const std::string& key) {
   return chart;
 }
 
-Chart minutes_chart(const SeedTable& table) {
-  Chart chart = empty_grid_chart(table, table.metric + " against minutes of training");
+Chart minutes_chart(const SeedTable& table, bool percent) {
+  Chart chart = empty_grid_chart(table, table.metric + " against minutes of training", percent);
   chart.draw = Draw::kPoints;
   chart.x.label = "minutes";
   for (size_t i = 0; i < table.rows.size(); ++i) {
@@ -132,10 +132,14 @@ Chart minutes_chart(const SeedTable& table) {
 Figures grid_figures(const SeedTable& table) {
   constexpr size_t kFewestPoints = 3, kMostPoints = 12;
   Figures figures;
-  const auto of_first_unit = [&](const TableRow& row) { return row.unit == table.rows.front().unit; };
-  if (!std::ranges::all_of(table.rows, of_first_unit)) return figures;  // shares and other numbers have no axis in common
-  for (const auto& key : numeric_keys(table)) figures.emplace_back(key_chart(table, key), Html{});
-  Chart minutes = minutes_chart(table);
+  std::set<Unit> units;
+  for (const auto& row : table.rows) {
+    if (!row.values.empty() || row.published) units.insert(row.unit);
+  }
+  if (units.size() != 1) return figures;  // shares and other numbers have no axis in common
+  const bool percent = *units.begin() == Unit::kShare;
+  for (const auto& key : numeric_keys(table)) figures.emplace_back(key_chart(table, key, percent), Html{});
+  Chart minutes = minutes_chart(table, percent);
   if (minutes.series.size() >= kFewestPoints && minutes.series.size() <= kMostPoints) figures.emplace_back(std::move(minutes), Html{});
   return figures;
 }

@@ -35,7 +35,7 @@ void add_evaluation(const EvaluationRecord& record, Numbers& numbers) {
     const Key key{record.data, metric, prediction_source(record, split_of(metric).name)};
     if (numbers.contains(key) && record.protocol != "groups") continue;
     KeyNumber number{value, IntervalKind::kNone, {}, std::filesystem::path(record.path).filename().string(), {value}};
-    number.judged_by = record.options;
+    number.judged = &record;
     if (const auto interval = record.intervals.find(metric); interval != record.intervals.end()) {
       number.kind = IntervalKind::kImages;
       number.interval = interval->second;
@@ -89,6 +89,11 @@ MetricTitle title_of(const Key& key, const MetricTitles& titles) {
   return title;
 }
 
+bool are_judged_otherwise(const KeyNumber& a, const KeyNumber& b) {
+  if (a.judged == nullptr || b.judged == nullptr || a.judged->protocol != b.judged->protocol) return false;
+  return !differing_option(*a.judged, *b.judged).empty();
+}
+
 // The number of a column; none where no run has it.
 std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const Key& key) {
   std::optional<KeyNumber> number;
@@ -98,7 +103,7 @@ std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const
     values.push_back(found == numbers.end() ? kMissing : found->second.value);
     if (found == numbers.end()) continue;
     if (!number) number = found->second;
-    number->judged_otherwise = number->judged_otherwise || !differing_option(number->judged_by, found->second.judged_by).empty();
+    number->judged_otherwise = number->judged_otherwise || are_judged_otherwise(*number, found->second);
   }
   if (!number || by_run.size() == 1) return number;
   if (number->judged_otherwise) values.assign(values.size(), kMissing);
@@ -161,6 +166,7 @@ int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
   if (!judged_alike(columns, row.data, split_of(row.metric).split) || !judged_in_one_batch_size(columns, row.metric)) return -1;
   for (const auto& number : row.by_column) {
     if (!number || number->kind == IntervalKind::kNone || number->kind != row.by_column[0]->kind) return -1;
+    if (are_judged_otherwise(*row.by_column[0], *number)) return -1;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
     bool best = true;

@@ -10,7 +10,6 @@
 
 #include "debias/report/metric_title.h"
 #include "debias/report/run_column.h"
-#include "debias/results/json_file.h"
 
 namespace debias {
 
@@ -23,11 +22,11 @@ enum class IntervalKind {
 struct KeyNumber {
   double value = 0;  // the mean over the seeds that have it; NaN: undefined, as the file says
   IntervalKind kind = IntervalKind::kNone;
-  std::pair<double, double> interval = {};  // unless kNone
-  std::string source = {};                  // "groups.json", "epoch 6"
-  std::vector<double> by_seed = {};         // by run of the column; NaN where one lacks it
-  Json judged_by = Json::object();          // the protocol's options; empty of what training said
-  bool judged_otherwise = false;            // by other options in another run of the column: there is no mean, and value is NaN
+  std::pair<double, double> interval = {};   // unless kNone
+  std::string source = {};                   // "groups.json", "epoch 6"
+  std::vector<double> by_seed = {};          // by run of the column; NaN where one lacks it
+  const EvaluationRecord* judged = nullptr;  // the file that it is from, of the first run that has it; null of what training said
+  bool judged_otherwise = false;             // by other options in another run of the column: there is no mean, and value is NaN
 
   int64_t seeds() const;  // how many have it
   // True of a percentile interval that does not hold its own estimate.

@@ -65,6 +65,16 @@ SplitName split_of(const std::string& metric) {
   return {head, metric.substr(dot + 1)};
 }
 
+std::vector<std::string> metric_names(const std::string& list) {
+  std::vector<std::string> names(1);
+  for (const char c : list) {
+    if (c == ',') names.emplace_back();
+    if (c != ',' && c != ' ') names.back().push_back(c);
+  }
+  std::erase(names, "");
+  return names;
+}
+
 MetricTitles::MetricTitles(const std::vector<Metric>& of_protocols) {
   std::vector<Metric> all = of_protocols;
   for (auto& metric : sentence_metrics()) all.push_back(std::move(metric));

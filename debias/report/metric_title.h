@@ -21,6 +21,9 @@ struct SplitName {
 };
 SplitName split_of(const std::string& metric);
 
+// The names of a list such as "test.acc1, test.knn_acc1".
+std::vector<std::string> metric_names(const std::string& list);
+
 class MetricTitles {
  public:
   // Of the metrics that protocols describe (of equal names the first counts), and of those that training says of itself.

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "debias/report/axis.h"
-#include "debias/report/recipe_text.h"
+#include "debias/report/table_reading.h"
 
 namespace debias {
 namespace {
@@ -49,14 +49,22 @@ std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row
   return remark.empty() ? "" : "(" + remark + ")";
 }
 
-// Of the first run that has one.
-std::string select_of(const std::vector<RunColumn>& columns) {
+// The first run of which another epoch was judged than the one that its held-out images chose; null where there is none.
+const RunRecord* judged_elsewhere(const std::vector<RunColumn>& columns) {
+  const auto is_elsewhere = [](const RunRecord& run) {
+    const double selected = select_of(run).empty() ? 0 : selected_epoch(run);
+    if (selected == 0) return false;
+    const auto is_other = [&](const EvaluationRecord& record) {
+      return record.data.empty() && record.epoch > 0 && static_cast<double>(record.epoch) != selected;
+    };
+    return std::ranges::any_of(run.evaluations, is_other) || (run.evaluations.empty() && static_cast<double>(run.epochs_done) != selected);
+  };
   for (const auto& column : columns) {
     for (const RunRecord* run : column.runs) {
-      if (auto select = text_at_path(run->config, {"evaluate", "select"}); !select.empty()) return select;
+      if (is_elsewhere(*run)) return run;
     }
   }
-  return "";
+  return nullptr;
 }
 
 template <class Predicate>
@@ -104,11 +112,9 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
     notes.push_back("Undefined: runs of one column were judged by other options; judge them alike with debias eval.");
   }
-  if (const std::string select = select_of(columns); !select.empty()) {
-    notes.push_back(
-        fmt::format("Numbers are of the last epoch that was judged, not of the one that evaluate.select ({}) chose; debias eval "
-                    "RUN --checkpoint best judges that one.",
-                    select));
+  if (const RunRecord* run = judged_elsewhere(columns)) {
+    notes.push_back(fmt::format("Numbers are of the last epoch that was judged, not of the one that evaluate.select ({}) chose{}.",
+                                select_of(*run), run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best judges that one" : ""));
   }
   if (any_number(rows, compares_a_view_with_itself)) {
     notes.push_back(

@@ -18,16 +18,6 @@
 namespace debias {
 namespace {
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == ',') parts.emplace_back();
-    if (c != ',' && c != ' ') parts.back().push_back(c);
-  }
-  std::erase(parts, "");
-  return parts;
-}
-
 std::vector<Config> expectations(const RunRecord& run) {
   const Config* expected = run.config.find("expected");
   return expected == nullptr || !expected->is_sequence() ? std::vector<Config>() : expected->items();
@@ -56,7 +46,7 @@ void note_other_expectations(const ComparedRuns& compared, std::vector<std::stri
 
 std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const SeedTableOptions& options) {
   if (!options.metrics.empty()) return options.metrics;
-  if (auto named = split_at_commas(compared.metric); !named.empty()) return named;
+  if (auto named = metric_names(compared.metric); !named.empty()) return named;
   for (const auto& row : compared.rows) {
     for (const auto& item : expectations(compared, row)) return {text_at_path(item, {"metric"})};
   }
@@ -121,7 +111,7 @@ void require_texts_alike(const ComparedRuns& compared, const std::vector<TableRo
 std::vector<TableRow> table_rows(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& reading) {
   std::vector<TableRow> rows;
   for (const auto& row : compared.rows) rows.push_back(table_row(compared, row, metrics, reading));
-  for (const auto& metric : metrics) require_rows_alike(compared, metric, reading);
+  for (size_t i = 0; i < rows.size(); ++i) require_row_alike(compared, compared.rows[i], rows[i].metric, reading);
   require_texts_alike(compared, rows, reading);
   return rows;
 }
@@ -206,7 +196,7 @@ void note_missing_values(const ComparedRuns& compared, const std::vector<std::st
 void note_shares_above_one(SeedTable& table) {
   for (const auto& row : table.rows) {
     if (row.unit != Unit::kShare || !row.published || std::fabs(row.published->value) <= 1) continue;
-    table.notes.push_back(fmt::format("published for '{}' is {}, but {} is a share, from 0 to 1: write {} in `expected`", row.label,
+    table.notes.push_back(fmt::format("published for '{}' is {:g}, but {} is a share, from 0 to 1: write {:g} in `expected`", row.label,
                                       row.published->value, row.metric, row.published->value / 100));
   }
 }
@@ -263,9 +253,9 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   note_missing_values(compared, metrics, reading, table);
   note_other_expectations(compared, table.notes);
   note_shares_above_one(table);
-  for (auto& note : training_data_notes(compared)) table.notes.push_back(std::move(note));
-  table.differences = differences_of(table.rows, options.against, *compared.titles);
-  table.ordering = ordering_of(table.rows, *compared.titles);
+  for (auto& note : data_notes(compared)) table.notes.push_back(std::move(note));
+  table.differences = differences_of(table.rows, options.against);
+  table.ordering = ordering_of(table.rows);
   for (size_t i = 0; i < table.rows.size(); ++i) {
     const std::string& metric = table.rows[i].metric;
     if (!is_chosen_by_judged(compared, compared.rows[i], metric)) continue;

@@ -48,9 +48,13 @@ NumberStyle style_of(const SeedTable& table, Unit unit) {
 class Styles {
  public:
   explicit Styles(const SeedTable& table) : table_(table) {
-    const auto is_share = [](const TableRow& row) { return row.unit == Unit::kShare; };
-    all_percent_ = std::ranges::all_of(table.rows, is_share) && !table.rows.empty();
-    mixed_ = !all_percent_ && std::ranges::any_of(table.rows, is_share);
+    bool any_other = false, any_share = false;
+    for (const auto& row : table.rows) {
+      if (row.values.empty() && !row.published) continue;  // nothing is written of it
+      (row.unit == Unit::kShare ? any_share : any_other) = true;
+    }
+    all_percent_ = any_share && !any_other;
+    mixed_ = any_share && any_other;
   }
 
   std::string head(const char* percent, const char* other) const { return all_percent_ ? percent : other; }

@@ -5,7 +5,6 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/report/metric_title.h"
 
 namespace debias {
 namespace {
@@ -36,11 +35,6 @@ bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
   return share_a_task(rows[a], rows[b]) && (!has_variants(rows) || rows[a].grid == rows[b].grid);
 }
 
-// A paper's table may have a classifier's accuracy beside those of probes; a share is not compared with a loss.
-bool have_one_unit(const TableRow& a, const TableRow& b, const MetricTitles& titles) {
-  return a.metric == b.metric || titles.unit(a.metric) == titles.unit(b.metric);
-}
-
 OrderingVerdict verdict_of(const SeedInterval& interval) {
   if (!(interval.half_width > 0)) return OrderingVerdict::kOpen;  // one seed, or seeds without any spread
   if (interval.low() > 0) return OrderingVerdict::kHolds;
@@ -49,7 +43,7 @@ OrderingVerdict verdict_of(const SeedInterval& interval) {
 
 }  // namespace
 
-std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles) {
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against) {
   std::vector<TableDifference> differences;
   size_t chosen = rows.size();
   if (!against.empty()) {
@@ -64,17 +58,17 @@ std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, c
       if (are_compared(rows, other, i)) reference = other;
     }
     if (reference == i || rows[i].values.empty() || rows[reference].values.empty() || !share_a_task(rows[i], rows[reference])) continue;
-    if (!have_one_unit(rows[i], rows[reference], titles)) continue;
+    if (rows[i].unit != rows[reference].unit) continue;  // a share is not compared with a loss
     differences.push_back(difference_of(rows, i, reference));
   }
   return differences;
 }
 
-std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const MetricTitles& titles) {
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows) {
   std::vector<TableOrdering> ordering;
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = i + 1; j < rows.size(); ++j) {
-      if (!rows[i].published || !rows[j].published || !have_one_unit(rows[i], rows[j], titles) || !are_compared(rows, i, j)) continue;
+      if (!rows[i].published || !rows[j].published || rows[i].unit != rows[j].unit || !are_compared(rows, i, j)) continue;
       const double difference = rows[i].published->value - rows[j].published->value;
       if (difference == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
       const TableDifference ours = difference > 0 ? difference_of(rows, i, j) : difference_of(rows, j, i);

@@ -10,9 +10,9 @@ namespace debias {
 
 // Of each row to `against`, or where that is "" to the first row that it is compared with: variants at one point of the grid; without
 // variants all of a task. A usage error where no row has that label.
-std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against, const MetricTitles& titles);
+std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against);
 
 // Of all pairs of rows that are compared and whose published numbers differ.
-std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows, const MetricTitles& titles);
+std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows);
 
 }  // namespace debias

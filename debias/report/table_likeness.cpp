@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
 #include <string_view>
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/core/training_keys.h"
 #include "debias/report/recipe_text.h"
 #include "debias/results/data_sets.h"
 
@@ -49,17 +49,17 @@ OptionTexts data_options(const RunRecord& run, const std::string& split) {
 }
 
 std::string count_text(const RunRecord& run, const std::string& split) {
-  return read_fields(run.path, [&] { return fmt::format("{}", value_or(run.data_sets.at(split), "count", int64_t{0})); });
+  return fmt::format("{}", value_or(run.data_sets.at(split), "count", int64_t{0}));
 }
 
 [[noreturn]] void refuse_images(const RunRecord& first, const RunRecord& run, const std::string& split) {
   throw usage_error(
-      "table: runs of different data: the images, labels or bias values of data.{} are not the same in '{}' ({} images) and '{}' ({}); "
+      "table: runs of different data: the samples, labels or bias values of data.{} are not the same in '{}' ({} of them) and '{}' ({}); "
       "make a table of each",
       split, first.path, count_text(first, split), run.path, count_text(run, split));
 }
 
-void require_options_alike(const RunRecord& first, const RunRecord& run, const std::string& split, const std::string& key) {
+void require_data_options_alike(const RunRecord& first, const RunRecord& run, const std::string& split, const std::string& key) {
   const OptionTexts a = data_options(first, split), b = data_options(run, split);
   const std::string differing = key.empty() ? first_difference(a, b) : option_text(a, key) == option_text(b, key) ? "" : key;
   if (differing.empty()) return;
@@ -70,7 +70,7 @@ void require_options_alike(const RunRecord& first, const RunRecord& run, const s
 void require_judged_data_alike(const RunRecord& first, const RunRecord& run, const std::string& split) {
   const DataLikeness likeness = compare_data_sets(first.data_sets, run.data_sets, split);
   if (likeness == DataLikeness::kAlike) return;
-  require_options_alike(first, run, split, "");  // which has more to say than that the images differ
+  require_data_options_alike(first, run, split, "");  // which has more to say than that the images differ
   if (likeness == DataLikeness::kDifferent) refuse_images(first, run, split);
 }
 
@@ -82,69 +82,42 @@ void require_one_batch(const RunRecord& first, const RunRecord& run, const std::
       a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path);
 }
 
-bool begins_with_one_of(const std::string& key, const auto& keys) {
-  return std::ranges::any_of(
-      keys, [&](std::string_view start) { return key.starts_with(start) && (key.size() == start.size() || key[start.size()] == '.'); });
-}
+// The epoch that `select` chose depends on it, and on when it was measured.
+bool decides_epoch(const std::string& key) { return key == "evaluate.select" || key == "evaluate.every"; }
 
-// Names and places, how the work was shared out, and what decides when and where is judged: none is in a number.
-bool leaves_numbers_alone(const std::string& key) {
-  constexpr std::array<std::string_view, 19> kKeys = {"seed",
-                                                      "output",
-                                                      "name",
-                                                      "expected",
-                                                      "train.workers",
-                                                      "train.prefetch",
-                                                      "train.threads",
-                                                      "train.log_every",
-                                                      "train.checkpoint_every",
-                                                      "train.on_full_disk",
-                                                      "train.rank_timeout",
-                                                      "data.verify",
-                                                      "evaluate.every",
-                                                      "evaluate.protocols",
-                                                      "evaluate.select",
-                                                      "evaluate.on_error",
-                                                      "data.valid",
-                                                      "data.test",
-                                                      "environment.seed"};
-  constexpr std::array<std::string_view, 4> kPlaces = {"root", "labels", "vocabulary", "cache"};  // data_sets.h says what lies there
-  const bool is_place = std::ranges::any_of(kPlaces, [&](std::string_view place) { return key == fmt::format("data.train.{}", place); });
-  return is_place || begins_with_one_of(key, kKeys);
-}
-
-// The protocols that measured it; empty where no file says.
-std::set<std::string> protocols_with(const RunRecord& run, const std::string& metric) {
-  std::set<std::string> protocols;
-  for (const auto& record : run.evaluations) {
-    if (record.data.empty() && record.metric(metric) != nullptr) protocols.insert(record.protocol);
-  }
-  return protocols;
-}
-
-OptionTexts options_behind(const RunRecord& run, const std::string& metric) {
-  const std::set<std::string> protocols = protocols_with(run, metric);
-  constexpr std::string_view kEvaluate = "evaluate.";
+// The setting that a number is of, beside the data and how it was judged.
+OptionTexts setting_of(const RunRecord& run, const TableReading& reading) {
   OptionTexts options;
   for (const auto& [key, value] : flattened(run.config)) {
-    if (leaves_numbers_alone(key)) continue;
-    if (key.starts_with(kEvaluate) && !protocols.empty()) {
-      const std::string protocol = key.substr(kEvaluate.size(), key.find('.', kEvaluate.size()) - kEvaluate.size());
-      if (protocol != "unknown_classes" && !protocols.contains(protocol)) continue;
-    }
-    options[key] = value;
+    const bool counts = changes_training(key) || is_of_section(key, "views.eval");
+    const bool chooses = reading.epoch.which == TableEpoch::kSelected && decides_epoch(key);
+    if ((counts && key != "seed") || chooses) options[key] = value;
   }
   return options;
 }
 
-// Recipes of older versions lack the options that were gained since; the defaults are what they did. Those of protocols are no more than
-// what was asked for.
-void keep_common(OptionTexts& a, OptionTexts& b) {
-  const auto is_gained = [](const OptionTexts& other) {
-    return [&other](const auto& entry) { return !entry.first.starts_with("evaluate.") && !other.contains(entry.first); };
+// What the recipe asks of the protocols.
+OptionTexts judging_of(const RunRecord& run) {
+  OptionTexts options;
+  for (const auto& [key, value] : flattened(run.config)) {
+    const bool is_schedule = decides_epoch(key) || key == "evaluate.on_error" || is_of_section(key, "evaluate.protocols");
+    if (is_of_section(key, "evaluate") && !is_schedule) options[key] = value;
+  }
+  return options;
+}
+
+std::string parent_of(const std::string& key) { return key.substr(0, std::min(key.size(), key.rfind('.'))); }
+
+// Recipes of older versions lack the options that a section has gained since; the defaults are what they did. A section or an entry of a
+// list that one of the two lacks is no such option.
+void leave_out_gained(OptionTexts& options, const OptionTexts& other) {
+  const auto has_section = [&](const std::string& section) {
+    const auto next = other.lower_bound(section + ".");
+    return next != other.end() && is_of_section(next->first, section);
   };
-  std::erase_if(a, is_gained(b));
-  std::erase_if(b, is_gained(a));
+  std::erase_if(options, [&](const auto& entry) {
+    return !other.contains(entry.first) && entry.first.find('.') != std::string::npos && has_section(parent_of(entry.first));
+  });
 }
 
 [[noreturn]] void refuse_row(const ComparedRow& row, const std::string& key, const RunRecord& first, const std::string& was,
@@ -153,30 +126,104 @@ void keep_common(OptionTexts& a, OptionTexts& b) {
                     row.label.empty() ? "(all)" : row.label, key, was, first.path, is, run.path);
 }
 
-void require_settings_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric) {
-  if (compare_data_sets(first.data_sets, run.data_sets, "train") == DataLikeness::kDifferent) refuse_images(first, run, "train");
-  OptionTexts a = options_behind(first, metric), b = options_behind(run, metric);
-  keep_common(a, b);
-  if (const std::string key = first_difference(a, b); !key.empty())
-    refuse_row(row, key, first, option_text(a, key), run, option_text(b, key));
+void require_options_alike(const ComparedRow& row, const RunRecord& first, OptionTexts a, const RunRecord& run, OptionTexts b) {
+  const OptionTexts as_it_was = a;
+  leave_out_gained(a, b);
+  leave_out_gained(b, as_it_was);
+  const std::string key = first_difference(a, b);
+  if (!key.empty()) refuse_row(row, key, first, option_text(a, key), run, option_text(b, key));
 }
 
-// Of numbers that debias eval has left, not training.
-void require_judged_by_one(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
-                           const TableReading& reading) {
-  const EvaluationRecord *a = judgement_behind(first, metric, reading), *b = judgement_behind(run, metric, reading);
-  if (a == nullptr || b == nullptr || a->protocol != b->protocol) return;
-  const std::string key = differing_option(a->options, b->options);
+// The judgement that a number is of, also where training has noted it, too: a later `debias eval` by other options is of another number.
+const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
+  const EvaluationRecord* record = record_at(run, metric, reading);
+  return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
+}
+
+// A folder that `debias eval` was given in place of the run's own; empty where it judged the run's.
+std::string other_folder(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
+  const auto section = record.judged.find(split);
+  const OptionTexts own = data_options(run, split);
+  if (section == record.judged.end() || !section->is_object() || !own.contains("root")) return "";
+  const std::string root = value_or(*section, "root", std::string());
+  return root == own.at("root") ? "" : root;
+}
+
+void require_judged_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
+                          const TableReading& reading) {
+  const EvaluationRecord *a = judgement_of(first, metric, reading), *b = judgement_of(run, metric, reading);
+  if (a == nullptr || b == nullptr || a->protocol != b->protocol) {
+    require_options_alike(row, first, judging_of(first), run, judging_of(run));
+    return;
+  }
+  const std::string key = differing_option(*a, *b), split = split_of(metric).split;
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
+  const bool of_alignment = split_of(metric).name == "aligned_acc" || split_of(metric).name == "conflicting_acc";
+  if (of_alignment && a->aligned && b->aligned && a->aligned->biases_of_class != b->aligned->biases_of_class) {
+    refuse_row(row, "which bias values go with which class", first, "by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
+  }
+  const std::string was = other_folder(first, *a, split), is = other_folder(run, *b, split);
+  if (was == is) return;
+  refuse_row(row, "what " + a->protocol + " judged", first, was.empty() ? "its own data" : was, run, is.empty() ? "its own data" : is);
+}
+
+// Runs of a row, each compared with the first, and its data with the first that tells them.
+class RowOfRuns {
+ public:
+  RowOfRuns(const ComparedRow& row, const std::string& metric, const TableReading& reading)
+      : row_(row), metric_(metric), reading_(reading) {}
+
+  void add(const RunRecord& run) {
+    require_data_alike("train", run);
+    if (reading_.epoch.which == TableEpoch::kSelected) require_data_alike("valid", run);
+    if (first_ == nullptr) first_ = &run;
+    require_options_alike(row_, *first_, setting_of(*first_, reading_), run, setting_of(run, reading_));
+    require_judged_alike(row_, *first_, run, metric_, reading_);
+  }
+
+ private:
+  void require_data_alike(const std::string& split, const RunRecord& run) {
+    if (!run.data_sets.contains(split)) return;
+    const RunRecord& known = *telling_.try_emplace(split, &run).first->second;
+    if (compare_data_sets(known.data_sets, run.data_sets, split) == DataLikeness::kDifferent) refuse_images(known, run, split);
+  }
+
+  const ComparedRow& row_;
+  const std::string& metric_;
+  const TableReading& reading_;
+  const RunRecord* first_ = nullptr;
+  std::map<std::string, const RunRecord*> telling_;  // by split
+};
+
+std::string other_training_data(const ComparedRuns& compared) {
+  const RunRecord* first = nullptr;
+  for (const auto& row : compared.rows) {
+    if (!row.variant.empty() || !row.grid.empty() || row.runs.empty()) continue;
+    const RunRecord& run = compared.runs[row.runs.front()];
+    if (first == nullptr) first = &run;
+    const DataLikeness likeness = compare_data_sets(first->data_sets, run.data_sets, "train");
+    if (likeness == DataLikeness::kAlike) continue;
+    const OptionTexts a = data_options(*first, "train"), b = data_options(run, "train");
+    if (const std::string key = first_difference(a, b); !key.empty())
+      return fmt::format("trained on other data: data.train.{} is {} in '{}' and {} in '{}'", key, option_text(a, key), first->path,
+                         option_text(b, key), run.path);
+    if (likeness == DataLikeness::kDifferent)
+      return fmt::format("trained on other data: the samples, labels or bias values of data.train are not the same in '{}' and '{}'",
+                         first->path, run.path);
+  }
+  return "";
 }
 
 }  // namespace
 
-std::string differing_option(const Json& a, const Json& b) {
-  for (const auto& [key, value] : a.items()) {
-    if (key == "digest") continue;  // judged_texts.h compares that of the one task
-    const auto other = b.find(key);
-    if (key != "seed" && other != b.end() && *other != value) return key;
+std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b) {
+  // What is drawn or shown, or how wide an interval is.
+  constexpr std::array<std::string_view, 5> kInNoNumber = {"seed", "examples", "bootstrap", "level", "bins"};
+  if (a.protocol == "sentences") return "";  // table_reading.h keeps its kinds apart, judged_texts.h its texts; the others are findings
+  for (const auto& [key, value] : a.options.items()) {
+    if (std::ranges::find(kInNoNumber, key) != kInNoNumber.end()) continue;
+    const auto other = b.options.find(key);
+    if (other != b.options.end() && *other != value) return key;
   }
   return "";
 }
@@ -190,43 +237,27 @@ void require_same_data(const ComparedRuns& compared, const std::string& metric) 
   const RunRecord* first = nullptr;
   for (const RunRecord* run : runs_of_rows(compared)) {
     if (first == nullptr) first = run;
-    require_options_alike(*first, *run, "train", "name");
+    require_data_options_alike(*first, *run, "train", "name");
     if (!split.empty()) require_judged_data_alike(*first, *run, split);
     require_one_batch(*first, *run, metric);
   }
 }
 
-void require_rows_alike(const ComparedRuns& compared, const std::string& metric, const TableReading& reading) {
-  for (const auto& row : compared.rows) {
-    const RunRecord* first = nullptr;
-    for (const size_t number : row.runs) {
-      const RunRecord& run = compared.runs[number];
-      if (std::isnan(value_at(run, metric, reading))) continue;
-      if (first == nullptr) first = &run;
-      require_settings_alike(row, *first, run, metric);
-      require_judged_by_one(row, *first, run, metric, reading);
-    }
+void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric, const TableReading& reading) {
+  RowOfRuns runs(row, metric, reading);
+  for (const size_t number : row.runs) {
+    if (const RunRecord& run = compared.runs[number]; !std::isnan(value_at(run, metric, reading))) runs.add(run);
   }
 }
 
-std::vector<std::string> training_data_notes(const ComparedRuns& compared) {
-  const RunRecord* first = nullptr;
-  for (const auto& row : compared.rows) {
-    if (!row.variant.empty() || !row.grid.empty() || row.runs.empty()) continue;
-    const RunRecord& run = compared.runs[row.runs.front()];
-    if (first == nullptr) first = &run;
-    const DataLikeness likeness = compare_data_sets(first->data_sets, run.data_sets, "train");
-    if (likeness == DataLikeness::kAlike) continue;
-    const OptionTexts a = data_options(*first, "train"), b = data_options(run, "train");
-    const std::string key = first_difference(a, b);
-    if (!key.empty())
-      return {fmt::format("trained on other data: data.train.{} is {} in '{}' and {} in '{}'", key, option_text(a, key), first->path,
-                          option_text(b, key), run.path)};
-    if (likeness == DataLikeness::kDifferent)
-      return {fmt::format("trained on other data: the images, labels or bias values of data.train are not the same in '{}' and '{}'",
-                          first->path, run.path)};
-  }
-  return {};
+std::vector<std::string> data_notes(const ComparedRuns& compared) {
+  std::vector<std::string> notes;
+  if (auto other = other_training_data(compared); !other.empty()) notes.push_back(std::move(other));
+  const auto runs = runs_of_rows(compared);
+  const auto changed = std::ranges::count_if(runs, [](const RunRecord* run) { return run->data_sets.contains(kAcceptedChanges); });
+  if (changed > 0)
+    notes.push_back(fmt::format("{} of {} runs went on on data that had changed (--accept-data-change)", changed, runs.size()));
+  return notes;
 }
 
 }  // namespace debias

@@ -17,14 +17,15 @@ void require_same_data(const ComparedRuns& compared, const std::string& metric);
 
 // A usage error where two runs of a row, which have the metric, saw other images in training, differ in an option that the numbers depend
 // on, or were judged by other options.
-void require_rows_alike(const ComparedRuns& compared, const std::string& metric, const TableReading& reading);
+void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric, const TableReading& reading);
 
-// Where run folders of different settings were trained on other data, which may be what is compared: a line that says so. The rows of a
-// sweep say it themselves.
-std::vector<std::string> training_data_notes(const ComparedRuns& compared);
+// What the table does not tell: run folders of different settings that were trained on other data, which may be what is compared (the rows
+// of a sweep say it themselves), and runs that went on on changed data.
+std::vector<std::string> data_notes(const ComparedRuns& compared);
 
-// The first option of a protocol that two judgements, which both know it, were made with otherwise, but for its seed; "" where there is none.
-std::string differing_option(const Json& a, const Json& b);
+// The first option of their protocol that two judgements, which both know it, were made with otherwise, and on which numbers depend; ""
+// where there is none.
+std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b);
 
 // `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
 // one has more to mistake for them. "" of other metrics.

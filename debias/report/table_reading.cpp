@@ -14,22 +14,6 @@
 namespace debias {
 namespace {
 
-std::string select_of(const RunRecord& run) { return text_at_path(run.config, {"evaluate", "select"}); }
-
-// The epoch at which `select` is highest; 0 where it was never measured.
-double selected_epoch(const RunRecord& run) {
-  const auto found = run.history.by_epoch.find(select_of(run));
-  if (found == run.history.by_epoch.end()) return 0;
-  double best = -std::numeric_limits<double>::infinity(), epoch = 0;
-  for (size_t i = 0; i < found->second.x.size(); ++i) {
-    if (found->second.y[i] > best) {
-      best = found->second.y[i];
-      epoch = found->second.x[i];
-    }
-  }
-  return epoch;
-}
-
 // Whether a file speaks of the run alone, and of nothing but what it was trained on: not of another data set, the untrained encoder,
 // several runs' vectors together or words from a file.
 bool is_own(const EvaluationRecord& record, const TableReading& reading) {
@@ -70,6 +54,21 @@ void add_epochs(const RunRecord& run, const std::string& metric, std::set<double
 }
 
 }  // namespace
+
+std::string select_of(const RunRecord& run) { return text_at_path(run.config, {"evaluate", "select"}); }
+
+double selected_epoch(const RunRecord& run) {
+  const auto found = run.history.by_epoch.find(select_of(run));
+  if (found == run.history.by_epoch.end()) return 0;
+  double best = -std::numeric_limits<double>::infinity(), epoch = 0;
+  for (size_t i = 0; i < found->second.x.size(); ++i) {
+    if (found->second.y[i] > best) {
+      best = found->second.y[i];
+      epoch = found->second.x[i];
+    }
+  }
+  return epoch;
+}
 
 std::vector<const RunRecord*> runs_of_rows(const ComparedRuns& compared) {
   std::vector<const RunRecord*> runs;
@@ -115,10 +114,6 @@ double value_at(const RunRecord& run, const std::string& metric, const TableRead
   if (const double value = line_value(run, metric, reading); !std::isnan(value)) return value;
   const EvaluationRecord* record = record_at(run, metric, reading);
   return record == nullptr ? kNotKnown : *record->metric(metric);
-}
-
-const EvaluationRecord* judgement_behind(const RunRecord& run, const std::string& metric, const TableReading& reading) {
-  return std::isnan(line_value(run, metric, reading)) ? record_at(run, metric, reading) : nullptr;
 }
 
 std::vector<std::string> measured_metrics(const ComparedRuns& compared) {

@@ -30,6 +30,11 @@ struct TableReading {
 EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked);
 std::string epoch_words(const ComparedRuns& compared, const TableReading& reading);
 
+// The metric of held-out images that chooses a run's epoch; "" where none does.
+std::string select_of(const RunRecord& run);
+// The epoch at which it is highest; 0 where it was never measured.
+double selected_epoch(const RunRecord& run);
+
 // All runs of all rows.
 std::vector<const RunRecord*> runs_of_rows(const ComparedRuns& compared);
 
@@ -38,9 +43,6 @@ const EvaluationRecord* record_at(const RunRecord& run, const std::string& metri
 
 // Of an epoch line, else of a record; NaN where neither has it.
 double value_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
-
-// The record that value_at() reads; null where it reads an epoch line or nothing.
-const EvaluationRecord* judgement_behind(const RunRecord& run, const std::string& metric, const TableReading& reading);
 
 // Of all metrics that a run has at some epoch, in order.
 std::vector<std::string> measured_metrics(const ComparedRuns& compared);

@@ -15,21 +15,43 @@ bool have_options_alike(const Json& a, const Json& b) {
   return true;
 }
 
+bool has_text(const Json& set, const char* key) {
+  const auto found = set.find(key);
+  return found != set.end() && found->is_string() && !found->get_ref<const std::string&>().empty();
+}
+
 }  // namespace
 
 Json read_data_sets(const std::string& run_folder) {
   const std::string path = run_folder + "/" + kDataSetsFile;
-  return std::filesystem::exists(path) ? read_json_object(path, kLargestFile) : Json::object();
+  if (!std::filesystem::exists(path)) return Json::object();
+  Json sets = read_json_object(path, kLargestFile);
+  for (const auto& [split, set] : sets.items()) {
+    const bool is_expected = split == kAcceptedChanges ? set.is_array()
+                                                       : set.is_object() && set.value("name", Json("")).is_string() &&
+                                                             set.value("count", Json(0)).is_number_integer();
+    if (!is_expected)
+      throw data_error("reading '{}': '{}' is not of the expected form; resume the run, which writes it again", path, split);
+  }
+  return sets;
 }
 
 DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split) {
   const auto one = a.find(split), other = b.find(split);
-  if (one == a.end() || other == b.end() || !one->is_object() || !other->is_object()) return DataLikeness::kNotTold;
+  if (one == a.end() || other == b.end()) return DataLikeness::kNotTold;
+  const auto alike = [&](const char* key) {
+    const auto is = one->find(key), was = other->find(key);
+    return is == one->end() || was == other->end() ? (is == one->end()) == (was == other->end()) : *is == *was;
+  };
   for (const char* key : {"count", "classes", "biases", "images"}) {
-    if (one->value(key, Json()) != other->value(key, Json())) return DataLikeness::kDifferent;
+    if (!alike(key)) return DataLikeness::kDifferent;
   }
-  const bool alike = have_options_alike(one->value("options", Json::object()), other->value("options", Json::object()));
-  return alike ? DataLikeness::kAlike : DataLikeness::kDifferent;
+  const bool has_vocabulary = value_or(*one, "name", std::string()) == "sentences";  // whose hash stands for that of labels
+  if (has_vocabulary && !alike("labels")) return DataLikeness::kDifferent;
+  if (has_text(*one, "contents") && has_text(*other, "contents") && !alike("contents")) return DataLikeness::kDifferent;
+  const auto is = one->find("options"), was = other->find("options");
+  const bool have_options = is != one->end() && was != other->end();
+  return have_options && !have_options_alike(*is, *was) ? DataLikeness::kDifferent : DataLikeness::kAlike;
 }
 
 }  // namespace debias

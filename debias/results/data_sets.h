@@ -1,5 +1,5 @@
-// RUN/data/sets.json: the fingerprints of a run's data sets by split, as a checkpoint has them but for the files' times, so that two runs can
-// be asked whether they saw the same images. Runs of older versions have none.
+// RUN/data/sets.json: the fingerprints of a run's data sets by split, as a checkpoint has them but for the files' times, so that two runs
+// can be asked whether they saw the same images. Runs of older versions have none.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 namespace debias {
 
 inline constexpr const char* kDataSetsFile = "data/sets.json";
+inline constexpr const char* kAcceptedChanges = "accepted";  // beside the splits: lines on changes that a user took (--accept-data-change)
 
-// An empty object where there is no file; a data error where it is no JSON object.
+// An empty object where there is no file; a data error where it is damaged.
 Json read_data_sets(const std::string& run_folder);
 
 enum class DataLikeness { kAlike, kDifferent, kNotTold };
 
 // Of one split in two such files: classes and bias values by name, the options that change the images (those that both know), and each
-// image's id, label, bias, size or pixels, and path below the root.
+// image's id, label, bias, size or pixels, and path below the root; bytes where both know them (data.verify: contents), and of sentences
+// the vocabulary.
 DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split);
 
 }  // namespace debias

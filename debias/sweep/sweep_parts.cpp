@@ -315,6 +315,12 @@ Config SweepParts::expected_of(const SweepPoint& point) const {
   return entries;
 }
 
+bool SweepParts::changes_base(const SweepPoint& point) const {
+  const auto variant = std::ranges::find(variants, point.variant, &SweepVariant::name);
+  const bool has_keys = variant == variants.end() || !variant->keys.entries().empty();
+  return has_keys || !grid.empty() || std::ranges::any_of(overrides, [&](const auto& entry) { return entry.first.selects(point); });
+}
+
 SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   require_known_keys(root, kSweepKeys, "sweep");
   SweepParts parts;

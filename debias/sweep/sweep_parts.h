@@ -40,6 +40,8 @@ struct SweepParts {
 
   // What is published of a point, a list; a usage error where two entries are of one metric.
   Config expected_of(const SweepPoint& point) const;
+  // Whether a point is another setting than the base's own, of which what the base expects is published.
+  bool changes_base(const SweepPoint& point) const;
 };
 
 // Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.

@@ -69,9 +69,8 @@ Words sorted_words(const std::vector<std::string>& words, const Config& root) {
 Config point_recipe(const Config& base, const SweepVariant& variant, const std::vector<SweepAxis>& grid, const std::vector<Config>& values,
                     const SweepParts& parts, const SweepPoint& point, const std::vector<std::string>& words) {
   Config recipe = base;
-  const bool is_changed = !variant.keys.entries().empty() || !grid.empty() || !words.empty() ||
-                          std::ranges::any_of(parts.overrides, [&](const auto& entry) { return entry.first.selects(point); });
-  if (is_changed || parts.has_expected) recipe.erase("expected");  // which is published of the base's own setting
+  if (parts.has_expected || parts.changes_base(point) || !words.empty())
+    recipe.erase("expected");  // which is published of the base's own setting
   assign_keys(recipe, variant.keys);
   for (size_t i = 0; i < grid.size(); ++i) assign_key(recipe, grid[i].key, values[i]);
   for (const auto& [selector, keys] : parts.overrides) {

@@ -41,6 +41,7 @@ void write_listings(const DataRecord& record, const std::string& run_folder) {
     sets[split] = to_json(fingerprint);
     sets[split].erase("listing");  // has the files' times: a copy of the folder is the same data
   }
+  if (!record.accepted.empty()) sets[kAcceptedChanges] = record.accepted;
   write_file_atomically(fmt::format("{}/{}", run_folder, kDataSetsFile), json_text(sets, 2) + "\n");
 }
 

@@ -10,6 +10,7 @@
 #include "debias/core/descriptor.h"
 #include "debias/core/error.h"
 #include "debias/core/sha256.h"
+#include "debias/core/training_keys.h"
 #include "debias/ranks/agreement.h"
 #include "debias/train/run_folder.h"
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "debias/core/error.h"
+#include "debias/core/training_keys.h"
 #include "debias/train/run_folder.h"
 
 namespace debias {

@@ -27,24 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 15> kFreeKeys = {"train.workers",
-                                                        "train.prefetch",
-                                                        "train.threads",
-                                                        "train.checkpoint_every",
-                                                        "train.log_every",
-                                                        "train.on_full_disk",
-                                                        "train.rank_timeout",
-                                                        "data.verify",
-                                                        "output",
-                                                        "expected",
-                                                        "name",
-                                                        "data.train.root",
-                                                        "data.train.labels",
-                                                        "data.train.vocabulary",
-                                                        "data.train.cache"};  // where the data lie; what they
-                                                                              // are, fingerprints say
-constexpr std::array<std::string_view, 4> kFreeSections = {"evaluate", "views.eval", "data.valid", "data.test"};
-
 void collect_changes(const Config& then, const Config& now, const std::string& path, std::vector<ConfigChange>& changes) {
   const bool has_keys = (then.is_map() || then.is_null()) && (now.is_map() || now.is_null());
   if (!has_keys) {
@@ -178,13 +160,6 @@ std::vector<ConfigChange> config_changes(const Config& then, const Config& now) 
   std::vector<ConfigChange> changes;
   collect_changes(in_full(then), in_full(now), "", changes);
   return changes;
-}
-
-bool changes_training(const std::string& key) {
-  if (std::find(kFreeKeys.begin(), kFreeKeys.end(), key) != kFreeKeys.end()) return false;
-  return std::none_of(kFreeSections.begin(), kFreeSections.end(), [&](std::string_view section) {
-    return key.starts_with(section) && (key.size() == section.size() || key[section.size()] == '.');
-  });
 }
 
 RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, const Config& resolved,

@@ -44,9 +44,4 @@ struct ConfigChange {
 // Where two resolved recipes differ, key by key. Options that the optimizer of one lacks have their defaults there.
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 
-// Whether a run with another value there trains otherwise. Free to change at --resume are `evaluate`, `views.eval`, `data.valid`,
-// `data.test`, where data.train lies, `data.verify`, and of `train` workers, prefetch, threads, checkpoint_every, log_every,
-// on_full_disk and rank_timeout.
-bool changes_training(const std::string& key);
-
 }  // namespace debias

@@ -242,6 +242,7 @@ TEST_F(SweepCommand, AMetricThatNoRunCanHaveIsToldBeforeAnythingRuns) {
   expect_refused(judged + "metric: test.knn_ac1\n", "metric 'test.knn_ac1' is measured by no evaluation; did you mean 'test.knn_acc1'?");
   expect_refused(judged + "metric: test.knn_acc1, valid.knn_ac1\n", "did you mean 'valid.knn_acc1'?");
   expect_refused(judged + "metric: tets.knn_acc1\n", "write test.knn_acc1");
+  expect_refused(judged + "metric: knn_acc1\n", "metric 'knn_acc1' is measured of a data set; write test.knn_acc1");
   expect_refused(judged + "metric: test.knn_acc1\nexpected: [{metric: test.conflicting_ac, value: 0.5}]\n",
                  "did you mean 'test.conflicting_acc'?");
   EXPECT_FALSE(fs::exists(folder_ / "out"));
@@ -249,6 +250,9 @@ TEST_F(SweepCommand, AMetricThatNoRunCanHaveIsToldBeforeAnythingRuns) {
     const ProcessResult result = run_debias(words(file(judged), {"--check", std::string("metric=") + metric}));
     EXPECT_EQ(result.exit, 0) << result.err;
   }
+  const ProcessResult other = run_debias(words(file(judged), {"--check", "metric=valid.knn_acc1"}));
+  EXPECT_EQ(other.exit, 0) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("no run measures 'valid.knn_acc1' while it trains: the recipes have no data.valid"));
 }
 
 TEST_F(SweepCommand, RunsThatAreThereMustTrainAsTheyDid) {

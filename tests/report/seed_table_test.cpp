@@ -131,8 +131,10 @@ TEST_F(SeedTables, TakeMetricAndPublishedNumbersFromTheSweepsFileWhereItIsGiven)
   EXPECT_FALSE(found.rows[0].published);
   EXPECT_EQ(found.rows[1].published->source, "corrected");
   write_sweep("");
-  EXPECT_EQ(of_file().metric, "test.acc1");  // as of sweep.json
-  EXPECT_EQ(of_file().rows[0].published->source, "Table 3");
+  EXPECT_EQ(of_file().metric, "test.acc1");                   // as of sweep.json
+  EXPECT_EQ(of_file().rows[0].published->source, "Table 3");  // of the base's own setting
+  write_text(file, "base: {}\nvariants: {a: {seed2: 1}, b: {seed2: 2}}\noutput: " + output() + "\n");
+  EXPECT_FALSE(of_file().rows[0].published);
 }
 
 TEST_F(SeedTables, SayThatSeedsHaveOtherPublishedNumbers) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/report/seed_table_fixture.h"
 
 namespace debias {
@@ -32,21 +34,33 @@ TEST_F(TableLikeness, SeedsOfARowHaveOneSetting) {
                                HasSubstr("a/seed-1' and 0.2 in '"), HasSubstr("make a table of each")));
 }
 
-TEST_F(TableLikeness, OptionsThatLeaveNumbersAloneMayDiffer) {
-  two_seeds("evaluate: {every: 1, protocols: [knn]}\n", "evaluate: {every: 2, protocols: [knn, groups]}\noutput: elsewhere\n");
+class TableLikenessOf : public TableLikeness, public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(TableLikenessOf, OptionsThatAreInNoNumberMayDiffer) {
+  two_seeds(GetParam().first, GetParam().second);
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);
 }
+INSTANTIATE_TEST_SUITE_P(, TableLikenessOf,
+                         testing::Values(std::pair{"output: here\n", "output: there\n"},
+                                         std::pair{"evaluate: {every: 1, protocols: [knn], on_error: stop}\n",
+                                                   "evaluate: {every: 2, protocols: [knn, groups], on_error: continue}\n"},
+                                         // Those of an older version lack what a section has gained since.
+                                         std::pair{"optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n"}));
 
-TEST_F(TableLikeness, RecipesOfAnOlderVersionMayLackAnOption) {
-  two_seeds("", "optimizer: {gained: 0}\n");
-  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+TEST_F(TableLikeness, ASectionOrATermMoreIsAnotherSetting) {
+  two_seeds("", "method: {name: moco}\n");
+  EXPECT_THAT(refusal(), HasSubstr("method.name is not there in '"));
 }
 
 TEST_F(TableLikeness, SeedsOfARowWereJudgedByTheSameOptionsOfTheProtocol) {
   two_seeds("", "evaluate: {knn: {k: 3}}\n");
   EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k is not there in '"));
-  for (const size_t run : {0, 1}) judge(run, "groups", "{}", "test.acc1", 0.5);  // the number is of another protocol
-  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+  judge(0, "groups", R"({"bootstrap": 0, "seed": 1})", "test.acc1", 0.6);
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // of the other nothing tells by what it was judged
+  judge(1, "groups", R"({"bootstrap": 100, "seed": 2})", "test.acc1", 0.6);
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);  // by a protocol that does not read that option
+  judge(1, "groups", R"({"bootstrap": 100})", "test.acc1", 0.7);
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.knn.k"));  // another judgement than that of training, whose number is shown
 }
 
 TEST_F(TableLikeness, WhatWasJudgedAfterwardsHasTheSameOptionsToo) {
@@ -54,15 +68,39 @@ TEST_F(TableLikeness, WhatWasJudgedAfterwardsHasTheSameOptionsToo) {
   judge(0, "knn", R"({"k": 13, "seed": 1})", "test.knn_acc1", 0.5);
   judge(1, "knn", R"({"k": 1, "seed": 2})", "test.knn_acc1", 0.6);
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), AllOf(HasSubstr("knn k is 13 in '"), HasSubstr("and 1 in '")));
-  judge(1, "knn", R"({"k": 13, "seed": 2, "gained": true})", "test.knn_acc1", 0.6);
+  EXPECT_EQ(table(of_metrics({"test.acc1", "test.knn_acc1"})).rows.at(0).metric, "test.acc1");  // the others are not shown
+  judge(1, "knn", R"({"k": 13, "examples": 40, "gained": true})", "test.knn_acc1", 0.6);
   EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.55);
+}
+
+TEST_F(TableLikeness, FindingsOfSentenceTasksAreNoOptions) {
+  two_seeds("", "");
+  for (const size_t run : {0, 1}) {
+    judge(run, "sentences", fmt::format(R"({{"mode": "full", "untrained": false, "C": {{"mr": [{}]}}}})", run), "mr_acc", 0.7);
+  }
+  EXPECT_EQ(table(of_metrics({"mr_acc"})).rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, WhatChoseTheEpochIsOfTheSetting) {
+  two_seeds("evaluate: {select: valid.acc1, every: 1}\n", "evaluate: {select: valid.acc1, every: 2}\n");
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.every is 1 in '"));
+  EXPECT_EQ(table(at_epoch({TableEpoch::kLast})).rows.at(0).values.size(), 2u);
 }
 
 TEST_F(TableLikeness, SeedsOfARowWereTrainedOnTheSameImages) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .train_images = "x", .test_images = "t"});
   add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .train_images = "y", .test_images = "t"});
   EXPECT_THAT(refusal(),
-              AllOf(HasSubstr("the images, labels or bias values of data.train are not the same in '"), HasSubstr("(9 images)")));
+              AllOf(HasSubstr("the samples, labels or bias values of data.train are not the same in '"), HasSubstr("(9 of them)")));
+}
+
+TEST_F(TableLikeness, DataAreComparedWithTheFirstRunThatTellsThem) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});  // of an older version
+  add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .train_images = "x", .test_images = "t"});
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+  add({.variant = "a", .size = "", .seed = "3", .accuracy = 0.5, .train_images = "y", .test_images = "t"});
+  std::filesystem::remove(output() + "/sweep.json");
+  EXPECT_THAT(refusal(), HasSubstr("of data.train are not the same in '"));
 }
 
 TEST_F(TableLikeness, AllRowsWereJudgedOnTheSameImagesWhereverTheyLie) {
@@ -84,7 +122,14 @@ TEST_F(TableLikeness, RunFoldersThatWereTrainedOnOtherDataAreCompared) {
   EXPECT_THAT(notes(), IsEmpty());
   write_text(folder_ / "one/data/sets.json", R"({"train": {"images": "x"}})");
   write_text(folder_ / "two/data/sets.json", R"({"train": {"images": "y"}})");
-  EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the images, labels or bias values of data.train are not the same")));
+  EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the samples, labels or bias values of data.train are not the same")));
+}
+
+TEST_F(TableLikeness, RunsThatWentOnOnChangedDataAreCounted) {
+  write_run(folder_ / "one");
+  write_text(folder_ / "one/data/sets.json", R"({"accepted": ["data.train: a.png is new"]})");
+  EXPECT_THAT(seed_table(read_compared_runs({folder_ / "one"}, reading_program()), of_metrics({"test.knn_acc1"})).notes,
+              ElementsAre("1 of 1 runs went on on data that had changed (--accept-data-change)"));
 }
 
 }  // namespace table_likeness_test

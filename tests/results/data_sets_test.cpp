@@ -13,8 +13,13 @@ namespace debias {
 namespace data_sets_test {
 
 Json sets(const Json& changes = Json::object()) {
-  Json train = {{"count", 2},      {"classes", {"cat", "dog"}}, {"biases", Json::array()}, {"options", {{"hold_out", 0}, {"seed", 0}}},
-                {"labels", "abc"}, {"images", "0123"}};
+  Json train = {{"name", "image_folder"},
+                {"count", 2},
+                {"classes", {"cat", "dog"}},
+                {"biases", Json::array()},
+                {"options", {{"hold_out", 0}, {"seed", 0}}},
+                {"labels", "abc"},
+                {"images", "0123"}};
   train.update(changes);
   return {{"train", train}};
 }
@@ -32,13 +37,30 @@ TEST(DataSets, DifferByNamesCountImagesAndOptions) {
   }
 }
 
+TEST(DataSets, DifferByBytesWhereBothKnowThem) {
+  EXPECT_EQ(compare_data_sets(sets({{"contents", "a"}}), sets({{"contents", "b"}}), "train"), DataLikeness::kDifferent);
+  EXPECT_EQ(compare_data_sets(sets({{"contents", "a"}}), sets({{"contents", ""}}), "train"), DataLikeness::kAlike);
+}
+
+TEST(DataSets, OfSentencesDifferByTheirVocabulary) {
+  EXPECT_EQ(compare_data_sets(sets({{"name", "sentences"}}), sets({{"name", "sentences"}, {"labels", "def"}}), "train"),
+            DataLikeness::kDifferent);
+}
+
 TEST(DataSets, AreNotToldOfASplitOrARunWithoutAFile) {
   const TemporaryFolder folder;
   EXPECT_EQ(compare_data_sets(sets(), sets(), "test"), DataLikeness::kNotTold);
   EXPECT_EQ(compare_data_sets(sets(), read_data_sets(folder / "run"), "train"), DataLikeness::kNotTold);
+}
+
+TEST(DataSets, OfADamagedFileAreADataErrorThatNamesIt) {
+  const TemporaryFolder folder;
   std::filesystem::create_directories(folder / "run/data");
-  std::ofstream(folder / "run/data/sets.json") << "[]";
-  EXPECT_NE(data_error_of([&] { read_data_sets(folder / "run"); }).find("sets.json"), std::string::npos);
+  for (const char* text :
+       {"[]", "{", R"({"train": 3})", R"({"train": {"count": "many"}})", R"({"train": {"name": 1}})", R"({"accepted": 1})"}) {
+    std::ofstream(folder / "run/data/sets.json") << text;
+    EXPECT_NE(data_error_of([&] { read_data_sets(folder / "run"); }).find("data/sets.json"), std::string::npos) << text;
+  }
 }
 
 }  // namespace data_sets_test

@@ -1,0 +1,15 @@
+// Which keys of a recipe training depends on: those that a run may not go on with when they have changed.
+#pragma once
+
+#include <string_view>
+
+namespace debias {
+
+// False of names, places (what the data are, fingerprints say), how the work is shared out, and of what is judged. `key` is a leaf's:
+// "train.workers", "data.test.root".
+bool changes_training(std::string_view key);
+
+// `key` is `section` or lies in it: "data.test" and "data.test.root".
+bool is_of_section(std::string_view key, std::string_view section);
+
+}  // namespace debias
