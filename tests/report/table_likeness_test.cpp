@@ -34,18 +34,19 @@ TEST_F(TableLikeness, SeedsOfARowHaveOneSetting) {
                                HasSubstr("a/seed-1' and 0.2 in '"), HasSubstr("make a table of each")));
 }
 
-class TableLikenessOf : public TableLikeness, public testing::WithParamInterface<std::pair<const char*, const char*>> {};
+using RecipePair = std::pair<std::string, std::string>;  // lines of two recipes
+class TableLikenessOf : public TableLikeness, public testing::WithParamInterface<RecipePair> {};
 
 TEST_P(TableLikenessOf, OptionsThatAreInNoNumberMayDiffer) {
   two_seeds(GetParam().first, GetParam().second);
   EXPECT_EQ(table().rows.at(0).values.size(), 2u);
 }
 INSTANTIATE_TEST_SUITE_P(, TableLikenessOf,
-                         testing::Values(std::pair{"output: here\n", "output: there\n"},
-                                         std::pair{"evaluate: {every: 1, protocols: [knn], on_error: stop}\n",
-                                                   "evaluate: {every: 2, protocols: [knn, groups], on_error: continue}\n"},
+                         testing::Values(RecipePair{"output: here\n", "output: there\n"},
+                                         RecipePair{"evaluate: {every: 1, protocols: [knn], on_error: stop}\n",
+                                                    "evaluate: {every: 2, protocols: [knn, groups], on_error: continue}\n"},
                                          // Those of an older version lack what a section has gained since.
-                                         std::pair{"optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n"}));
+                                         RecipePair{"optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n"}));
 
 TEST_F(TableLikeness, ASectionOrATermMoreIsAnotherSetting) {
   two_seeds("", "method: {name: moco}\n");
