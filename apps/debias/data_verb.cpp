@@ -12,6 +12,7 @@
 #include "debias/core/checked_math.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
+#include "debias/core/home_path.h"
 #include "debias/core/npy.h"
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"

@@ -9,12 +9,12 @@
 
 #include "apps/debias/complaint.h"
 #include "apps/debias/large_blocks.h"
-#include "apps/debias/output_path.h"
 #include "apps/debias/stack_room.h"
 #include "apps/debias/standard_streams.h"
 #include "apps/debias/verbs.h"
 #include "apps/debias/wait_policy.h"
 #include "debias/core/error.h"
+#include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
 #include "debias/runtime/threads.h"

@@ -1,6 +1,5 @@
 #include "apps/debias/output_path.h"
 
-#include <cstdlib>
 #include <filesystem>
 
 #include "debias/core/error.h"
@@ -24,17 +23,6 @@ void collect_files(const Config& node, std::vector<std::string>& files) {
 }
 
 }  // namespace
-
-std::string with_home(const std::string& path) {
-  if (!path.starts_with('~')) return path;
-  if (path.size() > 1 && path[1] != '/') {
-    throw usage_error("'{}': the home folder of another user is not looked up; write the folder out, or ./{} for a file of that name", path,
-                      path);
-  }
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') throw usage_error("'{}': HOME is not set, so there is no home folder; write the folder out", path);
-  return home + path.substr(1);
-}
 
 void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -8,10 +8,6 @@
 
 namespace debias {
 
-// A path that begins with ~ where no shell has seen it (`output: ~/runs/a`, `--out=~/a.npy`): ~ and ~/ are the home folder. A usage error
-// for ~USER, and where there is no $HOME.
-std::string with_home(const std::string& path);
-
 // Usage errors, `what` in front: an output that is one of the inputs, by its path or as the same file under another, and one path for two
 // outputs. Empty paths are absent.
 void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <map>
 
-#include "apps/debias/output_path.h"
 #include "debias/core/error.h"
+#include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/core/registry.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "debias/core/error.h"
+#include "debias/core/home_path.h"
 #include "debias/report/run_column.h"
 #include "debias/sweep/sweep_parts.h"
 #include "debias/sweep/sweep_record.h"
@@ -30,7 +31,7 @@ std::optional<NamedSweep> named_sweep(const std::string& path) {
   if (!is_sweep(root) || output == nullptr || !output->is_scalar()) {
     throw usage_error("table: '{}' is a file and no sweep; give a sweep, its output or run folders", path);
   }
-  const std::string folder = output->text();
+  const std::string folder = with_home(output->text());
   if (root.find("metric") == nullptr && has_sweep_record(folder)) root.set("metric", Config::string(read_sweep_record(folder).metric));
   return NamedSweep{folder, read_sweep_parts(root)};
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "debias/core/error.h"
+#include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/printable.h"
 #include "debias/sweep/sweep_keys.h"
@@ -326,7 +327,7 @@ SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   SweepParts parts;
   if (const Config* metric = root.find("metric")) parts.metric = sweep_word(*metric, "metric");
   parts.published = published.empty() ? parts.metric : published;
-  if (const Config* output = root.find("output")) parts.output = sweep_word(*output, "output");
+  if (const Config* output = root.find("output")) parts.output = with_home(sweep_word(*output, "output"));
   parts.variants = read_variants(root.find("variants"));
   parts.grid = read_grid(root.find("grid"));
   for (const auto& variant : parts.variants) require_kept_by_grid(variant, parts.grid);

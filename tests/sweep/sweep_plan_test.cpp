@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -47,6 +48,15 @@ std::vector<std::string> names(const SweepPlan& plan) {
 }
 
 nlohmann::ordered_json recipe(const SweepPlan& plan, size_t run) { return plan.runs.at(run).recipe.to_json(); }
+
+TEST_F(SweepFile, MayHaveItsOutputInTheHomeFolder) {
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') GTEST_SKIP() << "HOME is not set";
+  const SweepPlan plan = read("", {"output=~/sweeps"});
+  EXPECT_EQ(plan.output, std::string(home) + "/sweeps");
+  EXPECT_EQ(recipe(plan, 0)["output"], plan.output + "/seed-1");
+  EXPECT_THAT(refusal("", {"output=~other/sweeps"}), HasSubstr("the home folder of another user is not looked up"));
+}
 
 TEST_F(SweepFile, MakesARunOfEachVariantGridValueAndSeed) {
   const SweepPlan plan =

@@ -25,6 +25,7 @@
 #include "debias/agent/agent_training.h"
 #include "debias/control/mujoco_version.h"
 #include "debias/core/error.h"
+#include "debias/core/home_path.h"
 #include "debias/core/printable.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/runtime/threads.h"
