@@ -157,7 +157,8 @@ inline void write_map(const std::string& folder, int64_t points, const RunShape&
   nlohmann::ordered_json map = {{"kl", 0.75}, {"perplexity", 30}};
   for (int64_t i = 0; i < points; ++i) {
     map["ids"].push_back(i);
-    map["points"].push_back({0.01 * static_cast<double>(i % 100), 0.01 * static_cast<double>(i / 100)});
+    const int64_t row = i / 100, column = i % 100;
+    map["points"].push_back({0.01 * static_cast<double>(column), 0.01 * static_cast<double>(row)});
     map["labels"].push_back(i % 2);
     map["bias"].push_back(i % 3 == 0 ? 1 : 0);
   }
