@@ -10,25 +10,14 @@ bool is_of_section(std::string_view key, std::string_view section) {
 }
 
 bool changes_training(std::string_view key) {
-  constexpr std::array<std::string_view, 19> kFree = {"output",
-                                                      "expected",
-                                                      "name",
-                                                      "data.verify",
-                                                      "data.train.root",
-                                                      "data.train.labels",
-                                                      "data.train.vocabulary",
-                                                      "train.workers",
-                                                      "data.train.cache",
-                                                      "train.prefetch",
-                                                      "train.threads",
-                                                      "train.log_every",
-                                                      "train.on_full_disk",
-                                                      "train.checkpoint_every",
-                                                      "evaluate",
-                                                      "train.rank_timeout",
-                                                      "views.eval",
-                                                      "data.valid",
-                                                      "data.test"};
+  constexpr std::array<std::string_view, 19> kFree = {
+      // Names and places; what the data are, fingerprints say.
+      "name", "output", "expected", "data.verify", "data.train.root", "data.train.labels", "data.train.vocabulary", "data.train.cache",
+      // How the work is shared out and written.
+      "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every", "train.on_full_disk",
+      "train.rank_timeout",
+      // What is judged.
+      "evaluate", "views.eval", "data.valid", "data.test"};
   return std::ranges::none_of(kFree, [&](std::string_view section) { return is_of_section(key, section); });
 }
 
