@@ -104,6 +104,7 @@ std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const
     if (found == numbers.end()) continue;
     if (!number) number = found->second;
     number->judged_otherwise = number->judged_otherwise || are_judged_otherwise(*number, found->second);
+    if (number->judged == nullptr) number->judged = found->second.judged;
   }
   if (!number || by_run.size() == 1) return number;
   if (number->judged_otherwise) values.assign(values.size(), kMissing);
@@ -166,7 +167,8 @@ int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
   if (!judged_alike(columns, row.data, split_of(row.metric).split) || !judged_in_one_batch_size(columns, row.metric)) return -1;
   for (const auto& number : row.by_column) {
     if (!number || number->kind == IntervalKind::kNone || number->kind != row.by_column[0]->kind) return -1;
-    if (are_judged_otherwise(*row.by_column[0], *number)) return -1;
+    const auto is_otherwise = [&](const auto& other) { return other && are_judged_otherwise(*other, *number); };
+    if (std::ranges::any_of(row.by_column, is_otherwise)) return -1;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
     bool best = true;

@@ -54,10 +54,10 @@ const RunRecord* judged_elsewhere(const std::vector<RunColumn>& columns) {
   const auto is_elsewhere = [](const RunRecord& run) {
     const double selected = select_of(run).empty() ? 0 : selected_epoch(run);
     if (selected == 0) return false;
-    const auto is_other = [&](const EvaluationRecord& record) {
-      return record.data.empty() && record.epoch > 0 && static_cast<double>(record.epoch) != selected;
-    };
-    return std::ranges::any_of(run.evaluations, is_other) || (run.evaluations.empty() && static_cast<double>(run.epochs_done) != selected);
+    const auto is_own = [](const EvaluationRecord& record) { return record.data.empty() && record.epoch > 0; };
+    const auto is_other = [&](const EvaluationRecord& record) { return is_own(record) && static_cast<double>(record.epoch) != selected; };
+    return std::ranges::any_of(run.evaluations, is_other) ||
+           (std::ranges::none_of(run.evaluations, is_own) && static_cast<double>(run.epochs_done) != selected);
   };
   for (const auto& column : columns) {
     for (const RunRecord* run : column.runs) {

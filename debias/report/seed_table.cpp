@@ -108,9 +108,20 @@ void require_texts_alike(const ComparedRuns& compared, const std::vector<TableRo
   }
 }
 
+std::vector<ShownNumber> shown_numbers(const ComparedRuns& compared, const std::vector<TableRow>& rows, const TableReading& reading) {
+  std::vector<ShownNumber> numbers;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (const size_t run : compared.rows[i].runs) {
+      if (!std::isnan(value_at(compared.runs[run], rows[i].metric, reading))) numbers.push_back({&compared.runs[run], rows[i].metric});
+    }
+  }
+  return numbers;
+}
+
 std::vector<TableRow> table_rows(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& reading) {
   std::vector<TableRow> rows;
   for (const auto& row : compared.rows) rows.push_back(table_row(compared, row, metrics, reading));
+  require_same_data(shown_numbers(compared, rows, reading), reading);
   for (size_t i = 0; i < rows.size(); ++i) require_row_alike(compared, compared.rows[i], rows[i].metric, reading);
   require_texts_alike(compared, rows, reading);
   return rows;
@@ -239,10 +250,7 @@ const char* to_text(OrderingVerdict verdict) {
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options) {
   const std::vector<std::string> metrics = metrics_of_table(compared, options);
   SeedTable table;
-  for (const auto& metric : metrics) {
-    table.metric += (table.metric.empty() ? "" : ", ") + metric;
-    require_same_data(compared, metric);
-  }
+  for (const auto& metric : metrics) table.metric += (table.metric.empty() ? "" : ", ") + metric;
   const TableReading reading = {chosen_epoch(compared, options.epoch)};
   table.epoch = epoch_words(compared, reading);
   table.notes = compared.notes;

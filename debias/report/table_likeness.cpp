@@ -19,13 +19,19 @@ namespace {
 
 using OptionTexts = std::map<std::string, std::string>;  // by key
 
+// As sweeps and --resume compare them: 0.990 is 0.99.
+bool are_alike(const std::string& a, const std::string& b) {
+  double one = 0, other = 0;
+  return a == b || (parse_number(a, &one) && parse_number(b, &other) && one == other);
+}
+
 // The first key at which two maps differ, "" where they do not.
 std::string first_difference(const OptionTexts& a, const OptionTexts& b) {
   for (const auto* one : {&a, &b}) {
     const auto& other = one == &a ? b : a;
     for (const auto& [key, value] : *one) {
       const auto found = other.find(key);
-      if (found == other.end() || found->second != value) return key;
+      if (found == other.end() || !are_alike(found->second, value)) return key;
     }
   }
   return "";
@@ -96,12 +102,30 @@ OptionTexts setting_of(const RunRecord& run, const TableReading& reading) {
   return options;
 }
 
-// What the recipe asks of the protocols.
-OptionTexts judging_of(const RunRecord& run) {
+// Whether the options of a protocol may be behind a metric: those of kNN and of a probe may be, whose predictions others judge; those of a
+// protocol that has left a file without the metric are not.
+bool may_measure(const std::string& protocol, const RunRecord& run, const std::string& metric) {
+  if (protocol == "knn" || protocol.starts_with("linear")) return true;
+  return std::ranges::none_of(run.evaluations, [&](const EvaluationRecord& record) {
+    return record.protocol == protocol && record.data.empty() && record.metric(metric) == nullptr;
+  });
+}
+
+// What is drawn or shown, or how wide an interval is.
+bool is_in_no_number(std::string_view option) {
+  constexpr std::array<std::string_view, 5> kNames = {"seed", "examples", "bootstrap", "level", "bins"};
+  return std::ranges::find(kNames, option) != kNames.end();
+}
+
+// What the recipe asks of the protocols that may be behind a metric.
+OptionTexts judging_of(const RunRecord& run, const std::string& metric) {
+  constexpr std::string_view kEvaluate = "evaluate.";
   OptionTexts options;
   for (const auto& [key, value] : flattened(run.config)) {
-    const bool is_schedule = decides_epoch(key) || key == "evaluate.on_error" || is_of_section(key, "evaluate.protocols");
-    if (is_of_section(key, "evaluate") && !is_schedule) options[key] = value;
+    if (!key.starts_with(kEvaluate) || decides_epoch(key) || key == "evaluate.on_error" || is_of_section(key, "evaluate.protocols"))
+      continue;
+    const std::string protocol = key.substr(kEvaluate.size(), key.find('.', kEvaluate.size()) - kEvaluate.size());
+    if (may_measure(protocol, run, metric) && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
   }
   return options;
 }
@@ -127,9 +151,11 @@ void leave_out_gained(OptionTexts& options, const OptionTexts& other) {
 }
 
 void require_options_alike(const ComparedRow& row, const RunRecord& first, OptionTexts a, const RunRecord& run, OptionTexts b) {
-  const OptionTexts as_it_was = a;
-  leave_out_gained(a, b);
-  leave_out_gained(b, as_it_was);
+  if (first.of_environment("debias") != run.of_environment("debias")) {
+    const OptionTexts as_it_was = a;
+    leave_out_gained(a, b);
+    leave_out_gained(b, as_it_was);
+  }
   const std::string key = first_difference(a, b);
   if (!key.empty()) refuse_row(row, key, first, option_text(a, key), run, option_text(b, key));
 }
@@ -140,31 +166,47 @@ const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& me
   return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
 }
 
-// A folder that `debias eval` was given in place of the run's own; empty where it judged the run's.
-std::string other_folder(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
-  const auto section = record.judged.find(split);
-  const OptionTexts own = data_options(run, split);
-  if (section == record.judged.end() || !section->is_object() || !own.contains("root")) return "";
-  const std::string root = value_or(*section, "root", std::string());
-  return root == own.at("root") ? "" : root;
-}
-
 void require_judged_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
                           const TableReading& reading) {
   const EvaluationRecord *a = judgement_of(first, metric, reading), *b = judgement_of(run, metric, reading);
-  if (a == nullptr || b == nullptr || a->protocol != b->protocol) {
-    require_options_alike(row, first, judging_of(first), run, judging_of(run));
-    return;
-  }
-  const std::string key = differing_option(*a, *b), split = split_of(metric).split;
+  const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
+  // A protocol that judges the predictions of another does not write that one's options.
+  const bool tell_all = are_known && (a->predictions.empty() || a->predictions == a->protocol || a->predictions == "classifier");
+  if (!tell_all) require_options_alike(row, first, judging_of(first, metric), run, judging_of(run, metric));
+  if (!are_known) return;
+  const std::string key = differing_option(*a, *b);
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
   const bool of_alignment = split_of(metric).name == "aligned_acc" || split_of(metric).name == "conflicting_acc";
   if (of_alignment && a->aligned && b->aligned && a->aligned->biases_of_class != b->aligned->biases_of_class) {
-    refuse_row(row, "which bias values go with which class", first, "by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
+    refuse_row(row, "which bias values go with which class", first, "told by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
   }
-  const std::string was = other_folder(first, *a, split), is = other_folder(run, *b, split);
+}
+
+// The data that `debias eval` was given in place of the run's own, as JSON; empty where it judged the run's, or where training did.
+std::string other_data(const ShownNumber& shown, const TableReading& reading) {
+  const EvaluationRecord* record = judgement_of(*shown.run, shown.metric, reading);
+  const std::string split = split_of(shown.metric).split;
+  if (record == nullptr || split.empty()) return "";
+  const auto judged = record->judged.find(split);
+  if (judged == record->judged.end() || !judged->is_object()) return "";
+  const Config* data = shown.run->config.find("data");
+  const Config* section = data == nullptr ? nullptr : data->find(split);
+  const Json own = section == nullptr ? Json::object() : section->to_json();
+  const auto is_other = [&](const auto& entry) {
+    const auto found = own.find(entry.key());
+    return found != own.end() && *found != entry.value();
+  };
+  for (const auto& entry : judged->items()) {
+    if (own.empty() || !own.is_object() || is_other(entry)) return judged->dump();
+  }
+  return "";
+}
+
+void require_one_judged_set(const ShownNumber& first, const ShownNumber& shown, const TableReading& reading) {
+  const std::string was = other_data(first, reading), is = other_data(shown, reading);
   if (was == is) return;
-  refuse_row(row, "what " + a->protocol + " judged", first, was.empty() ? "its own data" : was, run, is.empty() ? "its own data" : is);
+  throw usage_error("table: runs of different data: debias eval has judged {} in '{}' and {} in '{}'; make a table of each",
+                    was.empty() ? "the run's own" : was, first.run->path, is.empty() ? "the run's own" : is, shown.run->path);
 }
 
 // Runs of a row, each compared with the first, and its data with the first that tells them.
@@ -217,13 +259,10 @@ std::string other_training_data(const ComparedRuns& compared) {
 }  // namespace
 
 std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b) {
-  // What is drawn or shown, or how wide an interval is.
-  constexpr std::array<std::string_view, 5> kInNoNumber = {"seed", "examples", "bootstrap", "level", "bins"};
   if (a.protocol == "sentences") return "";  // table_reading.h keeps its kinds apart, judged_texts.h its texts; the others are findings
   for (const auto& [key, value] : a.options.items()) {
-    if (std::ranges::find(kInNoNumber, key) != kInNoNumber.end()) continue;
     const auto other = b.options.find(key);
-    if (other != b.options.end() && *other != value) return key;
+    if (!is_in_no_number(key) && other != b.options.end() && *other != value) return key;
   }
   return "";
 }
@@ -232,14 +271,18 @@ std::string judged_batch(const RunRecord& run, const std::string& metric) {
   return split_of(metric).name == "neighbour_acc" ? text_at_path(run.config, {"train", "batch_size"}) : "";
 }
 
-void require_same_data(const ComparedRuns& compared, const std::string& metric) {
-  const std::string split = split_of(metric).split;
-  const RunRecord* first = nullptr;
-  for (const RunRecord* run : runs_of_rows(compared)) {
-    if (first == nullptr) first = run;
-    require_data_options_alike(*first, *run, "train", "name");
-    if (!split.empty()) require_judged_data_alike(*first, *run, split);
-    require_one_batch(*first, *run, metric);
+void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading) {
+  std::map<std::string, const ShownNumber*> of_split, telling;  // the first of each split, and the first that tells its data
+  for (const auto& shown : numbers) {
+    const RunRecord& run = *shown.run;
+    require_data_options_alike(*numbers.front().run, run, "train", "name");
+    require_one_batch(*numbers.front().run, run, shown.metric);
+    const std::string split = split_of(shown.metric).split;
+    if (split.empty()) continue;
+    const ShownNumber& first = *of_split.try_emplace(split, &shown).first->second;
+    require_judged_data_alike(*first.run, run, split);
+    require_one_judged_set(first, shown, reading);
+    if (run.data_sets.contains(split)) require_judged_data_alike(*telling.try_emplace(split, &shown).first->second->run, run, split);
   }
 }
 

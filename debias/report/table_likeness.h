@@ -10,10 +10,15 @@
 
 namespace debias {
 
+struct ShownNumber {
+  const RunRecord* run = nullptr;
+  std::string metric;
+};
+
 // A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
 // So are numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h), without
 // these by the recipe.
-void require_same_data(const ComparedRuns& compared, const std::string& metric);
+void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
 
 // A usage error where two runs of a row, which have the metric, saw other images in training, differ in an option that the numbers depend
 // on, or were judged by other options.

@@ -190,6 +190,7 @@ TEST_F(SeedTables, RefuseRunsOfDifferentData) {
 TEST_F(SeedTables, RefuseNeighboursThatWereSoughtInBatchesOfDifferentSizes) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .batch = "50"});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .batch = "400"});
+  for (const size_t run : {0, 1}) judge(run, "neighbours", "{}", "test.neighbour_acc", 0.5);
   EXPECT_THAT(refusal(of_metrics({"test.neighbour_acc"})),
               AllOf(HasSubstr("test.neighbour_acc is sought in batches of different sizes: train.batch_size is 50 in"),
                     HasSubstr("and 400 in"), Not(HasSubstr("\n"))));

@@ -45,12 +45,53 @@ INSTANTIATE_TEST_SUITE_P(, TableLikenessOf,
                          testing::Values(RecipePair{"output: here\n", "output: there\n"},
                                          RecipePair{"evaluate: {every: 1, protocols: [knn], on_error: stop}\n",
                                                     "evaluate: {every: 2, protocols: [knn, groups], on_error: continue}\n"},
-                                         // Those of an older version lack what a section has gained since.
-                                         RecipePair{"optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n"}));
+                                         RecipePair{"optimizer: {name: adam, eps: 1e-3}\n", "optimizer: {name: adam, eps: 0.001}\n"}));
 
-TEST_F(TableLikeness, ASectionOrATermMoreIsAnotherSetting) {
+TEST_F(TableLikeness, RecipesOfAnOlderVersionMayLackWhatASectionHasGained) {
+  two_seeds("optimizer: {name: adam}\n", "optimizer: {name: adam, gained: 0}\n");
+  EXPECT_THAT(refusal(), HasSubstr("optimizer.gained is not there in '"));  // of one version it is an option that one of them was given
+  write_text(output() + "/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, ASectionMoreIsAnotherSettingInAnyVersion) {
   two_seeds("", "method: {name: moco}\n");
+  write_text(output() + "/" + plan_.runs[0].name() + "/environment.json", R"({"debias": "0.0.9"})");
   EXPECT_THAT(refusal(), HasSubstr("method.name is not there in '"));
+}
+
+TEST_F(TableLikeness, WhatOtherProtocolsWereAskedForMayDiffer) {
+  two_seeds("", "evaluate: {geometry: {samples: 7}, knn: {examples: 3}}\n");
+  EXPECT_THAT(refusal(), HasSubstr("evaluate.geometry.samples"));  // nothing tells that it does not measure that metric
+  for (const size_t run : {0, 1}) judge(run, "geometry", "{}", "test.rankme", 3);
+  EXPECT_EQ(table().rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, RunsWereJudgedOnTheDataOfTheirOwnOrOnTheSameOthers) {
+  two_seeds("", "");
+  const auto judge_on = [&](size_t run, const std::string& correlation) {
+    write_text(fmt::format("{}/{}/evaluation/knn.json", output(), plan_.runs[run].name()),
+               R"({"protocol": "knn", "metrics": {"test.knn_acc1": 0.5}, "epoch": 2, "data": {"test": {"name": "glyphs", "correlation": )" +
+                   correlation + "}}}");
+  };
+  judge_on(0, "0.1");
+  judge_on(1, "0.9");
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has judged the run's own in '"));
+  judge_on(0, "0.9");
+  EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
+}
+
+TEST_F(TableLikeness, WhichBiasValuesAreAlignedIsOfTheJudgement) {
+  two_seeds("", "");
+  const auto judge_with = [&](size_t run, const std::string& bias) {
+    write_text(fmt::format("{}/{}/evaluation/groups.json", output(), plan_.runs[run].name()),
+               R"({"protocol": "groups", "metrics": {"test.conflicting_acc": 0.5}, "epoch": 2, "aligned": {"cat": [")" + bias + "\"]}}");
+  };
+  judge_with(0, "red");
+  judge_with(1, "blue");
+  EXPECT_THAT(refusal(of_metrics({"test.conflicting_acc"})), HasSubstr("which bias values go with which class is told by"));
+  judge_with(1, "red");
+  EXPECT_EQ(table(of_metrics({"test.conflicting_acc"})).rows.at(0).values.size(), 2u);
 }
 
 TEST_F(TableLikeness, SeedsOfARowWereJudgedByTheSameOptionsOfTheProtocol) {
