@@ -64,7 +64,9 @@ void require_judged_name(const std::string& metric, bool are_images) {
     throw usage_error("metric '{}' is measured by no evaluation{}", metric,
                       near.empty() ? suggestion(name, names) : fmt::format("; did you mean '{}.{}'?", split, near));
   }
-  if (is_judged(name) && split.empty()) throw usage_error("metric '{}' is measured of a data set; write test.{}", metric, name);
+  const bool is_of_training = name == "acc1";  // of the classifier, on the batches that it learns from
+  if (is_judged(name) && split.empty() && !is_of_training)
+    throw usage_error("metric '{}' is measured of a data set; write test.{}", metric, name);
   const size_t dot = name.find('.');
   if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
   const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});

@@ -246,7 +246,7 @@ TEST_F(SweepCommand, AMetricThatNoRunCanHaveIsToldBeforeAnythingRuns) {
   expect_refused(judged + "metric: test.knn_acc1\nexpected: [{metric: test.conflicting_ac, value: 0.5}]\n",
                  "did you mean 'test.conflicting_acc'?");
   EXPECT_FALSE(fs::exists(folder_ / "out"));
-  for (const char* metric : {"test.knn_acc1", "test.linear_acc1", "train_loss", "fairkl.loss"}) {  // the second by debias eval
+  for (const char* metric : {"test.knn_acc1", "test.linear_acc1", "train_loss", "fairkl.loss", "acc1"}) {  // the second by debias eval
     const ProcessResult result = run_debias(words(file(judged), {"--check", std::string("metric=") + metric}));
     EXPECT_EQ(result.exit, 0) << result.err;
   }
