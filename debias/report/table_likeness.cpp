@@ -19,6 +19,8 @@ namespace {
 
 using OptionTexts = std::map<std::string, std::string>;  // by key
 
+constexpr const char* kApart = "make a table of each, by the folders of its runs";
+
 // As sweeps and --resume compare them: 0.990 is 0.99.
 bool are_alike(const std::string& a, const std::string& b) {
   double one = 0, other = 0;
@@ -54,6 +56,8 @@ OptionTexts data_options(const RunRecord& run, const std::string& split) {
   return options;
 }
 
+OptionTexts data_name(const RunRecord& run) { return {{"name", text_at_path(run.config, {"data", "train", "name"})}}; }
+
 std::string count_text(const RunRecord& run, const std::string& split) {
   return fmt::format("{}", value_or(run.data_sets.at(split), "count", int64_t{0}));
 }
@@ -61,31 +65,31 @@ std::string count_text(const RunRecord& run, const std::string& split) {
 [[noreturn]] void refuse_images(const RunRecord& first, const RunRecord& run, const std::string& split) {
   throw usage_error(
       "table: runs of different data: the samples, labels or bias values of data.{} are not the same in '{}' ({} of them) and '{}' ({}); "
-      "make a table of each",
-      split, first.path, count_text(first, split), run.path, count_text(run, split));
+      "{}",
+      split, first.path, count_text(first, split), run.path, count_text(run, split), kApart);
 }
 
-void require_data_options_alike(const RunRecord& first, const RunRecord& run, const std::string& split, const std::string& key) {
-  const OptionTexts a = data_options(first, split), b = data_options(run, split);
-  const std::string differing = key.empty() ? first_difference(a, b) : option_text(a, key) == option_text(b, key) ? "" : key;
-  if (differing.empty()) return;
-  throw usage_error("table: runs of different data: data.{}.{} is {} in '{}' and {} in '{}'; make a table of each", split, differing,
-                    option_text(a, differing), first.path, option_text(b, differing), run.path);
+void require_data_options_alike(const RunRecord& first, const RunRecord& run, const std::string& split, const OptionTexts& a,
+                                const OptionTexts& b) {
+  const std::string key = first_difference(a, b);
+  if (key.empty()) return;
+  throw usage_error("table: runs of different data: data.{}.{} is {} in '{}' and {} in '{}'; {}", split, key, option_text(a, key),
+                    first.path, option_text(b, key), run.path, kApart);
 }
 
 void require_judged_data_alike(const RunRecord& first, const RunRecord& run, const std::string& split) {
   const DataLikeness likeness = compare_data_sets(first.data_sets, run.data_sets, split);
   if (likeness == DataLikeness::kAlike) return;
-  require_data_options_alike(first, run, split, "");  // which has more to say than that the images differ
+  require_data_options_alike(first, run, split, data_options(first, split),
+                             data_options(run, split));  // which has more to say than that the images differ
   if (likeness == DataLikeness::kDifferent) refuse_images(first, run, split);
 }
 
 void require_one_batch(const RunRecord& first, const RunRecord& run, const std::string& metric) {
   const std::string a = judged_batch(first, metric), b = judged_batch(run, metric);
   if (a == b) return;
-  throw usage_error(
-      "table: {} is sought in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; make a table of each", metric,
-      a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path);
+  throw usage_error("table: {} is sought in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; {}", metric,
+                    a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path, kApart);
 }
 
 // The epoch that `select` chose depends on it, and on when it was measured.
@@ -146,8 +150,8 @@ void leave_out_gained(OptionTexts& options, const OptionTexts& other) {
 
 [[noreturn]] void refuse_row(const ComparedRow& row, const std::string& key, const RunRecord& first, const std::string& was,
                              const RunRecord& run, const std::string& is) {
-  throw usage_error("table: the runs of '{}' are not alike but for their seed: {} is {} in '{}' and {} in '{}'; make a table of each",
-                    row.label.empty() ? "(all)" : row.label, key, was, first.path, is, run.path);
+  throw usage_error("table: the runs of '{}' are not alike but for their seed: {} is {} in '{}' and {} in '{}'; {}",
+                    row.label.empty() ? "(all)" : row.label, key, was, first.path, is, run.path, kApart);
 }
 
 void require_options_alike(const ComparedRow& row, const RunRecord& first, OptionTexts a, const RunRecord& run, OptionTexts b) {
@@ -205,8 +209,8 @@ std::string other_data(const ShownNumber& shown, const TableReading& reading) {
 void require_one_judged_set(const ShownNumber& first, const ShownNumber& shown, const TableReading& reading) {
   const std::string was = other_data(first, reading), is = other_data(shown, reading);
   if (was == is) return;
-  throw usage_error("table: runs of different data: debias eval has judged {} in '{}' and {} in '{}'; make a table of each",
-                    was.empty() ? "the run's own" : was, first.run->path, is.empty() ? "the run's own" : is, shown.run->path);
+  throw usage_error("table: runs of different data: debias eval has judged {} in '{}' and {} in '{}'; {}",
+                    was.empty() ? "the run's own" : was, first.run->path, is.empty() ? "the run's own" : is, shown.run->path, kApart);
 }
 
 // Runs of a row, each compared with the first, and its data with the first that tells them.
@@ -275,7 +279,7 @@ void require_same_data(const std::vector<ShownNumber>& numbers, const TableReadi
   std::map<std::string, const ShownNumber*> of_split, telling;  // the first of each split, and the first that tells its data
   for (const auto& shown : numbers) {
     const RunRecord& run = *shown.run;
-    require_data_options_alike(*numbers.front().run, run, "train", "name");
+    require_data_options_alike(*numbers.front().run, run, "train", data_name(*numbers.front().run), data_name(run));
     require_one_batch(*numbers.front().run, run, shown.metric);
     const std::string split = split_of(shown.metric).split;
     if (split.empty()) continue;
