@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "apps/debias/evaluation_files.h"
 #include "apps/debias/fail_condition.h"
@@ -15,6 +16,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
+#include "debias/core/flattened.h"
 #include "debias/core/registry.h"
 #include "debias/evaluate/prediction_file.h"
 #include "debias/evaluate/protocol_registry.h"
@@ -64,7 +66,12 @@ std::vector<AskedProtocol> asked_protocols(const std::string& list) {
 // only protocol's, or with --data, if that has no such option, the data set's.
 struct SortedWords {
   std::vector<std::string> recipe, data;
+  std::vector<std::string> judging;  // all but those of the data, as words of a recipe
 };
+
+std::string recipe_word(const AskedProtocol& protocol, const std::string& word) {
+  return fmt::format("evaluate.{}.{}", protocol.entry->name, word);
+}
 
 SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol>& asked) {
   SortedWords sorted;
@@ -76,13 +83,17 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
     const auto owner = std::find_if(asked.begin(), asked.end(), [&](const auto& protocol) { return protocol.is_called(head); });
     if (dot != std::string::npos && owner != asked.end()) {
       owner->options.assign(word.substr(dot + 1));
+      sorted.judging.push_back(recipe_word(*owner, word.substr(dot + 1)));
     } else if (dot != std::string::npos && head == "groups") {
       sorted.recipe.push_back("evaluate." + word);  // which bias values are aligned is decided once, for every protocol
+      sorted.judging.push_back("evaluate." + word);
     } else if (dot != std::string::npos && (head == "data" || head == "views" || head == "evaluate")) {
       if (head == "data" && named) throw usage_error("eval: '{}' and --data exclude each other; give one", word);
       sorted.recipe.push_back(word);
+      if (head != "data") sorted.judging.push_back(word);
     } else if (dot == std::string::npos && asked.size() == 1 && (asked[0].has_option(key) || !named)) {
       asked[0].options.assign(word);
+      sorted.judging.push_back(recipe_word(asked[0], word));
     } else if (named) {
       sorted.data.push_back(word);
     } else {
@@ -92,6 +103,38 @@ SortedWords sort_words(const EvalArguments& arguments, std::vector<AskedProtocol
   }
   for (const auto& protocol : asked) protocol.entry->check(protocol.options);
   return sorted;
+}
+
+using RecipeChanges = decltype(EvaluationRecord::recipe_changes);
+
+// What the words make of the recipe that is otherwise than it was.
+RecipeChanges recipe_changes(const Config& recipe, const std::vector<std::string>& words) {
+  Config judged = recipe;
+  for (const auto& word : words) judged.assign(word);
+  RecipeChanges changes;
+  for (const auto& [key, value] : flattened(judged)) changes[key] = value;
+  for (const auto& [key, value] : flattened(recipe)) {
+    const auto found = changes.find(key);
+    if (found == changes.end()) {
+      changes[key] = std::nullopt;
+    } else if (found->second == value) {
+      changes.erase(found);
+    }
+  }
+  return changes;
+}
+
+// Without the options of protocols that had no part in the record.
+RecipeChanges changes_of(const EvaluationRecord& record, RecipeChanges changes) {
+  constexpr std::string_view kEvaluate = "evaluate.";
+  std::erase_if(changes, [&](const auto& change) {
+    const size_t dot = change.first.find('.', kEvaluate.size());
+    if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
+    const std::string protocol = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
+    const bool predicts = !record.predictions.empty() && protocol.starts_with(record.predictions);
+    return protocol != "groups" && protocol != record.protocol && !predicts;
+  });
+  return changes;
 }
 
 // The recipe's options with those asked for laid over them, by the protocols' registered names; `asked` then has them all.
@@ -140,6 +183,7 @@ int run_eval(const EvalArguments& arguments) {
   const c10::Device device = resolve_device(arguments.device);
   LoadedRun run = load_run(arguments.run, arguments.which);
   require_image_run(run);
+  const RecipeChanges changes = recipe_changes(run.recipe, words.judging);
   for (const auto& word : words.recipe) run.recipe.assign(word);
   DataWords named = arguments.data;
   named.words = words.data;
@@ -169,6 +213,7 @@ int run_eval(const EvalArguments& arguments) {
     const EvaluationResult& result = cache.judge(name, protocol.options);
     EvaluationRecord record = with_judged(result.record, run.checkpoint, run.epoch, data);
     record.accepted_changes = accepted;
+    record.recipe_changes = changes_of(record, changes);
     out["protocols"][name] = to_json(record);
     append_metrics(name, result, metrics);
     table += table_lines(name, result);

@@ -91,7 +91,7 @@ MetricTitle title_of(const Key& key, const MetricTitles& titles) {
 
 bool are_judged_otherwise(const KeyNumber& a, const KeyNumber& b) {
   if (a.judged == nullptr || b.judged == nullptr || a.judged->protocol != b.judged->protocol) return false;
-  return !differing_option(*a.judged, *b.judged).empty();
+  return !are_judged_alike(*a.judged, *b.judged);
 }
 
 // The number of a column; none where no run has it.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 
+#include "debias/core/flattened.h"
 #include "debias/report/recipe_text.h"
 #include "debias/report/report_sections.h"
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "debias/core/flattened.h"
 #include "debias/results/data_sets.h"
 
 namespace debias {

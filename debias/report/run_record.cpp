@@ -133,28 +133,6 @@ void read_names(const std::string& path, RunRecord& run) {
   });
 }
 
-void flatten(const Config& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& out) {
-  const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
-  if (node.is_map()) {
-    for (const auto& [key, value] : node.entries()) flatten(value, below(key), out);
-    return;
-  }
-  if (!node.is_sequence()) {
-    out.emplace_back(path, node.is_null() ? "null" : node.text());
-    return;
-  }
-  std::string list;
-  for (size_t i = 0; i < node.items().size(); ++i) {
-    const Config& item = node.items()[i];
-    if (item.is_map() || item.is_sequence()) {
-      flatten(item, below(fmt::format("{}", i)), out);
-    } else {
-      list += (list.empty() ? "" : ", ") + (item.is_null() ? "null" : item.text());
-    }
-  }
-  if (!list.empty() || node.items().empty()) out.emplace_back(path, "[" + list + "]");
-}
-
 // "b", or "a/b".
 std::string last_parts(const std::string& path, size_t count) {
   std::vector<std::string> parts;
@@ -238,12 +216,6 @@ std::vector<std::string> told_apart(const std::vector<std::string>& paths) {
     if (std::set<std::string>(names.begin(), names.end()).size() == names.size()) break;
   }
   return names;
-}
-
-std::vector<std::pair<std::string, std::string>> flattened(const Config& config) {
-  std::vector<std::pair<std::string, std::string>> out;
-  flatten(config, "", out);
-  return out;
 }
 
 }  // namespace debias

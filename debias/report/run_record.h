@@ -77,7 +77,4 @@ std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const Re
 // The last parts of each path, as many as tell all of them apart.
 std::vector<std::string> told_apart(const std::vector<std::string>& paths);
 
-// A recipe's leaves: "objective.0.temperature" -> "0.5".
-std::vector<std::pair<std::string, std::string>> flattened(const Config& config);
-
 }  // namespace debias

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/core/flattened.h"
 #include "debias/core/training_keys.h"
 #include "debias/report/recipe_text.h"
 #include "debias/results/data_sets.h"
@@ -95,10 +96,28 @@ void require_one_batch(const RunRecord& first, const RunRecord& run, const std::
 // The epoch that `select` chose depends on it, and on when it was measured.
 bool decides_epoch(const std::string& key) { return key == "evaluate.select" || key == "evaluate.every"; }
 
+// The judgement that a number is of, also where training has noted it, too: a later `debias eval` by other options is of another number.
+const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
+  const EvaluationRecord* record = record_at(run, metric, reading);
+  return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
+}
+
+// The recipe, as the number's judgement had it.
+OptionTexts recipe_of(const RunRecord& run, const EvaluationRecord* judgement) {
+  OptionTexts recipe;
+  for (const auto& [key, value] : flattened(run.config)) recipe[key] = value;
+  if (judgement == nullptr) return recipe;
+  for (const auto& [key, value] : judgement->recipe_changes) {
+    recipe.erase(key);
+    if (value) recipe[key] = *value;
+  }
+  return recipe;
+}
+
 // The setting that a number is of, beside the data and how it was judged.
-OptionTexts setting_of(const RunRecord& run, const TableReading& reading) {
+OptionTexts setting_of(const OptionTexts& recipe, const TableReading& reading) {
   OptionTexts options;
-  for (const auto& [key, value] : flattened(run.config)) {
+  for (const auto& [key, value] : recipe) {
     const bool counts = changes_training(key) || is_of_section(key, "views.eval");
     const bool chooses = reading.epoch.which == TableEpoch::kSelected && decides_epoch(key);
     if ((counts && key != "seed") || chooses) options[key] = value;
@@ -121,15 +140,17 @@ bool is_in_no_number(std::string_view option) {
   return std::ranges::find(kNames, option) != kNames.end();
 }
 
-// What the recipe asks of the protocols that may be behind a metric.
-OptionTexts judging_of(const RunRecord& run, const std::string& metric) {
+// What the recipe asks of every protocol and, where `of_protocols`, of those that may be behind a metric.
+OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const std::string& metric, bool of_protocols) {
   constexpr std::string_view kEvaluate = "evaluate.";
   OptionTexts options;
-  for (const auto& [key, value] : flattened(run.config)) {
+  for (const auto& [key, value] : recipe) {
     if (!key.starts_with(kEvaluate) || decides_epoch(key) || key == "evaluate.on_error" || is_of_section(key, "evaluate.protocols"))
       continue;
-    const std::string protocol = key.substr(kEvaluate.size(), key.find('.', kEvaluate.size()) - kEvaluate.size());
-    if (may_measure(protocol, run, metric) && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
+    const size_t dot = key.find('.', kEvaluate.size());
+    const std::string protocol = key.substr(kEvaluate.size(), dot - kEvaluate.size());
+    const bool counts = dot == std::string::npos || (of_protocols && may_measure(protocol, run, metric));
+    if (counts && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
   }
   return options;
 }
@@ -164,19 +185,26 @@ void require_options_alike(const ComparedRow& row, const RunRecord& first, Optio
   if (!key.empty()) refuse_row(row, key, first, option_text(a, key), run, option_text(b, key));
 }
 
-// The judgement that a number is of, also where training has noted it, too: a later `debias eval` by other options is of another number.
-const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
-  const EvaluationRecord* record = record_at(run, metric, reading);
-  return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
+// The first option of their protocol that two judgements, which both know it, were made with otherwise, and on which numbers depend; ""
+// where there is none.
+std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b) {
+  if (a.protocol == "sentences") return "";  // table_reading.h keeps its kinds apart, judged_texts.h its texts; the others are findings
+  for (const auto& [key, value] : a.options.items()) {
+    const auto other = b.options.find(key);
+    if (!is_in_no_number(key) && other != b.options.end() && *other != value) return key;
+  }
+  return "";
 }
 
-void require_judged_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
-                          const TableReading& reading) {
+void require_setting_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
+                           const TableReading& reading) {
   const EvaluationRecord *a = judgement_of(first, metric, reading), *b = judgement_of(run, metric, reading);
+  const OptionTexts recipe_of_first = recipe_of(first, a), recipe = recipe_of(run, b);
+  require_options_alike(row, first, setting_of(recipe_of_first, reading), run, setting_of(recipe, reading));
   const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
   // A protocol that judges the predictions of another does not write that one's options.
   const bool tell_all = are_known && (a->predictions.empty() || a->predictions == a->protocol || a->predictions == "classifier");
-  if (!tell_all) require_options_alike(row, first, judging_of(first, metric), run, judging_of(run, metric));
+  require_options_alike(row, first, judging_of(recipe_of_first, first, metric, !tell_all), run, judging_of(recipe, run, metric, !tell_all));
   if (!are_known) return;
   const std::string key = differing_option(*a, *b);
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
@@ -223,8 +251,7 @@ class RowOfRuns {
     require_data_alike("train", run);
     if (reading_.epoch.which == TableEpoch::kSelected) require_data_alike("valid", run);
     if (first_ == nullptr) first_ = &run;
-    require_options_alike(row_, *first_, setting_of(*first_, reading_), run, setting_of(run, reading_));
-    require_judged_alike(row_, *first_, run, metric_, reading_);
+    require_setting_alike(row_, *first_, run, metric_, reading_);
   }
 
  private:
@@ -262,13 +289,16 @@ std::string other_training_data(const ComparedRuns& compared) {
 
 }  // namespace
 
-std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b) {
-  if (a.protocol == "sentences") return "";  // table_reading.h keeps its kinds apart, judged_texts.h its texts; the others are findings
-  for (const auto& [key, value] : a.options.items()) {
-    const auto other = b.options.find(key);
-    if (!is_in_no_number(key) && other != b.options.end() && *other != value) return key;
-  }
-  return "";
+bool are_judged_alike(const EvaluationRecord& a, const EvaluationRecord& b) {
+  const auto changes = [](const EvaluationRecord& record) {
+    OptionTexts texts;
+    for (const auto& [key, value] : record.recipe_changes) {
+      const bool stands_in_options = is_of_section(key, "evaluate." + record.protocol);
+      if (!stands_in_options && !is_in_no_number(key.substr(key.rfind('.') + 1))) texts[key] = value.value_or("");
+    }
+    return texts;
+  };
+  return differing_option(a, b).empty() && first_difference(changes(a), changes(b)).empty();
 }
 
 std::string judged_batch(const RunRecord& run, const std::string& metric) {

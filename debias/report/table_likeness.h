@@ -28,9 +28,9 @@ void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, con
 // of a sweep say it themselves), and runs that went on on changed data.
 std::vector<std::string> data_notes(const ComparedRuns& compared);
 
-// The first option of their protocol that two judgements, which both know it, were made with otherwise, and on which numbers depend; ""
-// where there is none.
-std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& b);
+// Whether two judgements by one protocol were made with the same options of it, as far as both know them and numbers depend on them, and
+// with the same changes of their recipes.
+bool are_judged_alike(const EvaluationRecord& a, const EvaluationRecord& b);
 
 // `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
 // one has more to mistake for them. "" of other metrics.

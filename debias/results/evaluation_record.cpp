@@ -112,6 +112,9 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   record.trained_probe = trained_probe(json);
   if (json.contains("notes")) record.notes = value_or(json, "notes", std::vector<std::string>());
   record.accepted_changes = value_or(json, "accepted_data_changes", std::vector<std::string>());
+  for_each_split(json, "recipe_changes", [&](const auto& key, const Json& value) {
+    record.recipe_changes[key] = value.is_null() ? std::nullopt : std::optional(value.template get<std::string>());
+  });
   for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
   for_each_split(json, "anchors", [&](const auto& split, const Json& value) { record.anchors.emplace_back(split, count_number(value)); });
   for_each_split(json, "metrics", [&](const auto& name, const Json& value) { record.metrics.emplace_back(name, number_or_nan(value)); });

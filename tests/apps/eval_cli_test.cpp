@@ -80,6 +80,20 @@ TEST_F(Judging, EvalPrintsPercentAndWritesFractions) {
   EXPECT_EQ(linear["options"]["views"], "eval");
 }
 
+TEST_F(Judging, EvalWritesWhatItJudgedOtherwiseThanTheRecipeSays) {
+  const auto changes = [&](const std::string& protocols, const std::vector<std::string>& words) {
+    const auto judged = json_of(debias_command(with({"eval", protocols, run_folder(), "--json"}, words)));
+    return judged["protocols"][protocols.substr(protocols.rfind(',') + 1)].value("recipe_changes", nlohmann::json());
+  };
+  EXPECT_EQ(changes("knn", {}), nullptr);
+  EXPECT_EQ(changes("knn", {"k=7", "views.eval={resize: {size: 20}}", "data.test.test_count=40"}),
+            (nlohmann::json{{"evaluate.knn.k", "7"}, {"views.eval", nullptr}, {"views.eval.resize.size", "20"}}));
+  const nlohmann::json of_predictions = {{"evaluate.knn.k", "7"}, {"evaluate.groups.bootstrap", "0"}};
+  EXPECT_EQ(changes("knn,geometry,groups", {"knn.k=7", "geometry.samples=20", "groups.bootstrap=0"}), of_predictions);
+  EXPECT_EQ(changes("groups,knn", {"knn.k=7", "evaluate.unknown_classes=ignore"}),
+            (nlohmann::json{{"evaluate.knn.k", "7"}, {"evaluate.unknown_classes", "ignore"}}));
+}
+
 TEST_F(Judging, EvalJudgesGroupsWithIntervalsOnThePredictionsOfTheSameCall) {
   const ProcessResult result =
       debias_command({"eval", "knn,groups", run_folder(), "knn.k=7", "groups.bootstrap=50", "--fail-if", "worst_group_acc<0"});

@@ -69,11 +69,13 @@ TEST_P(EveryRegisteredProtocol, IsReadBackFromItsFileAsItWas) {
   record.epoch = 3;
   record.judged = {{"test", {{"name", "toy"}}}};
   record.accepted_changes = {"test: 1 file"};
+  record.recipe_changes = {{"views.eval.preset", "none"}, {"evaluate.knn.k", std::nullopt}};
   const TemporaryFolder folder;
   std::ofstream(folder / (GetParam() + "-other.json")) << to_json(record).dump(2);
   const auto read = read_evaluations(folder / "");
   ASSERT_EQ(read.size(), 1u);
   EXPECT_EQ(read[0].data, "other");
+  EXPECT_EQ(read[0].recipe_changes, record.recipe_changes);
   const auto without_order = [](const EvaluationRecord& of) { return nlohmann::json::parse(to_json(of).dump()); };
   EXPECT_EQ(without_order(read[0]), without_order(record));
 }

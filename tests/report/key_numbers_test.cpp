@@ -71,6 +71,24 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
   EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were judged by other options"));
 }
 
+TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
+  const auto number_of = [&](const Json& changes) {
+    for (const int64_t seed : {1, 2}) {
+      const std::string run = run_path(fmt::format("a-{}", seed));
+      if (!std::filesystem::exists(run)) write_run(run, {.seed = seed});
+      auto json = described("knn", {}, {{"test.knn_acc1", 0.5}});
+      if (seed == 2) json["recipe_changes"] = changes;
+      write_evaluation(run, "knn", json);
+    }
+    const std::vector<RunRecord> runs = read({"a-1", "a-2"});
+    return *row_of(key_numbers(run_columns(runs)), "test.knn_acc1").by_column[0];
+  };
+  EXPECT_TRUE(number_of({{"views.eval.preset", "none"}}).judged_otherwise);
+  const KeyNumber alike = number_of({{"evaluate.knn.k", "13"}, {"evaluate.linear_dcl.seed", "4"}});  // in the options; in no number
+  EXPECT_FALSE(alike.judged_otherwise);
+  EXPECT_EQ(alike.value, 0.5);
+}
+
 TEST_F(KeyNumbers, SayOfWhichEpochTheyAreWhereAnotherWasChosen) {
   write_run(run_path("run"));  // whose kNN accuracy rises to the last epoch
   const auto says_so_with = [&](const std::string& select) {

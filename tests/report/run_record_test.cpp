@@ -158,12 +158,5 @@ TEST(RunRecord, OneFolderTwiceIsRefused) {
   EXPECT_THAT(usage_error_of([&] { read_runs({folder / "run", folder / "run/."}, kProgram); }), HasSubstr("is given twice"));
 }
 
-TEST(RunRecord, RecipesAreFlattenedToTheirLeaves) {
-  const Config config = parse_yaml("a: {b: 1, c: [2, x]}\nd: [{e: null}, {f: true}]\ng: []\n", "recipe");
-  using Leaf = std::pair<std::string, std::string>;
-  EXPECT_THAT(flattened(config),
-              ElementsAre(Leaf("a.b", "1"), Leaf("a.c", "[2, x]"), Leaf("d.0.e", "null"), Leaf("d.1.f", "true"), Leaf("g", "[]")));
-}
-
 }  // namespace run_record_test
 }  // namespace debias

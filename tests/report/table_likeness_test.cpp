@@ -115,6 +115,38 @@ TEST_F(TableLikeness, WhatWasJudgedAfterwardsHasTheSameOptionsToo) {
   EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.55);
 }
 
+TEST_F(TableLikeness, SeedsOfARowWereJudgedWithTheSameRecipe) {
+  two_seeds("views: {preset: sim32, eval: {preset: none}}\nevaluate: {unknown_classes: refuse, knn: {k: 13}}\n",
+            "views: {preset: sim32, eval: {preset: none}}\nevaluate: {unknown_classes: refuse, knn: {k: 13}}\n");
+  const auto judge_with = [&](size_t run, const std::string& protocol, const std::string& changes) {
+    const std::string predictions = protocol == "groups" ? R"(, "predictions": "knn")" : "";
+    judge(run, protocol, "{}", "test.knn_acc1", 0.5, predictions + R"(, "recipe_changes": )" + changes);
+  };
+  const auto refused = [&] { return refusal(of_metrics({"test.knn_acc1"})); };
+  judge_with(0, "knn", "{}");
+  judge_with(1, "knn", R"({"views.eval.preset": "in_std"})");
+  EXPECT_THAT(refused(), AllOf(HasSubstr("views.eval.preset is none in '"), HasSubstr("and in_std in '")));
+  judge_with(1, "knn", R"({"views.eval.preset": null})");
+  EXPECT_THAT(refused(), HasSubstr("and not there in '"));
+  judge_with(1, "knn", R"({"evaluate.unknown_classes": "ignore"})");
+  EXPECT_THAT(refused(), HasSubstr("evaluate.unknown_classes is refuse in '"));
+  judge_with(0, "knn", R"({"evaluate.unknown_classes": "ignore"})");
+  EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
+  for (const size_t run : {0, 1}) std::filesystem::remove(output() + "/" + plan_.runs[run].name() + "/evaluation/knn.json");
+  judge_with(0, "groups", "{}");
+  judge_with(1, "groups", R"({"evaluate.knn.k": "1"})");  // of the predictions
+  EXPECT_THAT(refused(), AllOf(HasSubstr("evaluate.knn.k is 13 in '"), HasSubstr("and 1 in '")));
+}
+
+TEST_F(TableLikeness, WhatTrainingNotedAndWhatWasJudgedAfterwardsHaveTheSameOptions) {
+  two_seeds("evaluate: {knn: {k: 13}}\n", "evaluate: {knn: {k: 13}}\n");
+  write_text(output() + "/" + plan_.runs[0].name() + "/metrics.jsonl", "{\"epoch\": 2, \"test.knn_acc1\": 0.4}\n");
+  judge(1, "knn", R"({"k": 1})", "test.knn_acc1", 0.6, R"(, "recipe_changes": {"evaluate.knn.k": "1"})");
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("evaluate.knn.k is 13 in '"));
+  judge(1, "knn", R"({"k": 13})", "test.knn_acc1", 0.6);
+  EXPECT_DOUBLE_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).interval.mean, 0.5);
+}
+
 TEST_F(TableLikeness, FindingsOfSentenceTasksAreNoOptions) {
   two_seeds("", "");
   for (const size_t run : {0, 1}) {

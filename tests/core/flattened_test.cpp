@@ -1,0 +1,17 @@
+#include "debias/core/flattened.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace debias {
+namespace flattened_test {
+
+TEST(Flattened, RecipesAreTheirLeaves) {
+  const Config config = parse_yaml("a: {b: 1, c: [2, x]}\nd: [{e: null}, {f: true}]\ng: []\n", "recipe");
+  using Leaf = std::pair<std::string, std::string>;
+  EXPECT_THAT(flattened(config),
+              testing::ElementsAre(Leaf("a.b", "1"), Leaf("a.c", "[2, x]"), Leaf("d.0.e", "null"), Leaf("d.1.f", "true"), Leaf("g", "[]")));
+}
+
+}  // namespace flattened_test
+}  // namespace debias
