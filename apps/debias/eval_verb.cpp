@@ -124,15 +124,14 @@ RecipeChanges recipe_changes(const Config& recipe, const std::vector<std::string
   return changes;
 }
 
-// Without the options of protocols that had no part in the record.
+// Of the options of protocols only those of the one whose predictions another has judged: its own stand in the record.
 RecipeChanges changes_of(const EvaluationRecord& record, RecipeChanges changes) {
   constexpr std::string_view kEvaluate = "evaluate.";
   std::erase_if(changes, [&](const auto& change) {
     const size_t dot = change.first.find('.', kEvaluate.size());
     if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
     const std::string protocol = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
-    const bool predicts = !record.predictions.empty() && protocol.starts_with(record.predictions);
-    return protocol != "groups" && protocol != record.protocol && !predicts;
+    return !record.judges_predictions_of(protocol);
   });
   return changes;
 }

@@ -89,22 +89,23 @@ MetricTitle title_of(const Key& key, const MetricTitles& titles) {
   return title;
 }
 
-bool are_judged_otherwise(const KeyNumber& a, const KeyNumber& b) {
-  if (a.judged == nullptr || b.judged == nullptr || a.judged->protocol != b.judged->protocol) return false;
-  return !are_judged_alike(*a.judged, *b.judged);
-}
-
 // The number of a column; none where no run has it.
-std::optional<KeyNumber> column_number(const std::vector<Numbers>& by_run, const Key& key) {
+std::optional<KeyNumber> column_number(const RunColumn& column, const std::vector<Numbers>& by_run, const Key& key) {
   std::optional<KeyNumber> number;
   std::vector<double> values;
-  for (const auto& numbers : by_run) {
-    const auto found = numbers.find(key);
-    values.push_back(found == numbers.end() ? kMissing : found->second.value);
-    if (found == numbers.end()) continue;
-    if (!number) number = found->second;
-    number->judged_otherwise = number->judged_otherwise || are_judged_otherwise(*number, found->second);
-    if (number->judged == nullptr) number->judged = found->second.judged;
+  std::string data;
+  for (size_t i = 0; i < by_run.size(); ++i) {
+    const auto found = by_run[i].find(key);
+    values.push_back(found == by_run[i].end() ? kMissing : found->second.value);
+    if (found == by_run[i].end()) continue;
+    const EvaluationRecord* judged = found->second.judged;
+    const std::string of_run = other_data(*column.runs[i], judged, key.metric);
+    if (!number) {
+      number = found->second;
+      data = of_run;
+    }
+    number->judged_otherwise = number->judged_otherwise || of_run != data || !are_judged_alike(number->judged, judged, key.metric);
+    if (number->judged == nullptr) number->judged = judged;
   }
   if (!number || by_run.size() == 1) return number;
   if (number->judged_otherwise) values.assign(values.size(), kMissing);
@@ -167,7 +168,7 @@ int best_of(const NumberRow& row, const std::vector<RunColumn>& columns) {
   if (!judged_alike(columns, row.data, split_of(row.metric).split) || !judged_in_one_batch_size(columns, row.metric)) return -1;
   for (const auto& number : row.by_column) {
     if (!number || number->kind == IntervalKind::kNone || number->kind != row.by_column[0]->kind) return -1;
-    const auto is_otherwise = [&](const auto& other) { return other && are_judged_otherwise(*other, *number); };
+    const auto is_otherwise = [&](const auto& other) { return other && !are_judged_alike(other->judged, number->judged, row.metric); };
     if (std::ranges::any_of(row.by_column, is_otherwise)) return -1;
   }
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -218,7 +219,7 @@ std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns) {
   std::vector<NumberRow> rows;
   for (const auto& key : keys) {
     NumberRow row{heading_of(key), key.data, key.metric, key.source, title_of(key, columns.front().titles()), {}, -1};
-    for (const auto& by_run : by_column) row.by_column.push_back(column_number(by_run, key));
+    for (size_t i = 0; i < columns.size(); ++i) row.by_column.push_back(column_number(columns[i], by_column[i], key));
     row.best = best_of(row, columns);
     rows.push_back(std::move(row));
   }

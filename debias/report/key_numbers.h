@@ -26,7 +26,7 @@ struct KeyNumber {
   std::string source = {};                   // "groups.json", "epoch 6"
   std::vector<double> by_seed = {};          // by run of the column; NaN where one lacks it
   const EvaluationRecord* judged = nullptr;  // the file that it is from, of the first run that has it; null of what training said
-  bool judged_otherwise = false;             // by other options in another run of the column: there is no mean, and value is NaN
+  bool judged_otherwise = false;             // by other options or on other data in another run of the column: no mean, value is NaN
 
   int64_t seeds() const;  // how many have it
   // True of a percentile interval that does not hold its own estimate.

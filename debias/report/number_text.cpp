@@ -110,7 +110,7 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
                     kOutside));
   }
   if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
-    notes.push_back("Undefined: runs of one column were judged by other options; judge them alike with debias eval.");
+    notes.push_back("Undefined: runs of one column were judged by other options or on other data; judge them alike with debias eval.");
   }
   if (const RunRecord* run = judged_elsewhere(columns)) {
     notes.push_back(fmt::format("Numbers are of the last epoch that was judged, not of the one that evaluate.select ({}) chose{}.",

@@ -1,6 +1,7 @@
 #include "debias/report/table_likeness.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -140,8 +141,9 @@ bool is_in_no_number(std::string_view option) {
   return std::ranges::find(kNames, option) != kNames.end();
 }
 
-// What the recipe asks of every protocol and, where `of_protocols`, of those that may be behind a metric.
-OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const std::string& metric, bool of_protocols) {
+// What the recipe asks of every protocol and of those that may be behind a metric. A judgement says its own options itself, but not those
+// of the protocol whose predictions it judges.
+OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const std::string& metric, const EvaluationRecord* judgement) {
   constexpr std::string_view kEvaluate = "evaluate.";
   OptionTexts options;
   for (const auto& [key, value] : recipe) {
@@ -149,8 +151,8 @@ OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const st
       continue;
     const size_t dot = key.find('.', kEvaluate.size());
     const std::string protocol = key.substr(kEvaluate.size(), dot - kEvaluate.size());
-    const bool counts = dot == std::string::npos || (of_protocols && may_measure(protocol, run, metric));
-    if (counts && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
+    const bool measures = judgement == nullptr ? may_measure(protocol, run, metric) : judgement->judges_predictions_of(protocol);
+    if ((dot == std::string::npos || measures) && !is_in_no_number(key.substr(key.rfind('.') + 1))) options[key] = value;
   }
   return options;
 }
@@ -196,32 +198,34 @@ std::string differing_option(const EvaluationRecord& a, const EvaluationRecord& 
   return "";
 }
 
+// Where the metric is of aligned or of conflicting images.
+bool are_aligned_otherwise(const EvaluationRecord& a, const EvaluationRecord& b, const std::string& metric) {
+  const std::string name = split_of(metric).name;
+  if ((name != "aligned_acc" && name != "conflicting_acc") || !a.aligned || !b.aligned) return false;
+  return a.aligned->biases_of_class != b.aligned->biases_of_class;
+}
+
 void require_setting_alike(const ComparedRow& row, const RunRecord& first, const RunRecord& run, const std::string& metric,
                            const TableReading& reading) {
   const EvaluationRecord *a = judgement_of(first, metric, reading), *b = judgement_of(run, metric, reading);
   const OptionTexts recipe_of_first = recipe_of(first, a), recipe = recipe_of(run, b);
   require_options_alike(row, first, setting_of(recipe_of_first, reading), run, setting_of(recipe, reading));
   const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
-  // A protocol that judges the predictions of another does not write that one's options.
-  const bool tell_all = are_known && (a->predictions.empty() || a->predictions == a->protocol || a->predictions == "classifier");
-  require_options_alike(row, first, judging_of(recipe_of_first, first, metric, !tell_all), run, judging_of(recipe, run, metric, !tell_all));
+  require_options_alike(row, first, judging_of(recipe_of_first, first, metric, are_known ? a : nullptr), run,
+                        judging_of(recipe, run, metric, are_known ? b : nullptr));
   if (!are_known) return;
   const std::string key = differing_option(*a, *b);
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
-  const bool of_alignment = split_of(metric).name == "aligned_acc" || split_of(metric).name == "conflicting_acc";
-  if (of_alignment && a->aligned && b->aligned && a->aligned->biases_of_class != b->aligned->biases_of_class) {
+  if (are_aligned_otherwise(*a, *b, metric)) {
     refuse_row(row, "which bias values go with which class", first, "told by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
   }
 }
 
-// The data that `debias eval` was given in place of the run's own, as JSON; empty where it judged the run's, or where training did.
-std::string other_data(const ShownNumber& shown, const TableReading& reading) {
-  const EvaluationRecord* record = judgement_of(*shown.run, shown.metric, reading);
-  const std::string split = split_of(shown.metric).split;
-  if (record == nullptr || split.empty()) return "";
-  const auto judged = record->judged.find(split);
-  if (judged == record->judged.end() || !judged->is_object()) return "";
-  const Config* data = shown.run->config.find("data");
+// A split that `debias eval` was given in place of the run's own, as JSON; empty where it judged the run's.
+std::string other_split(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
+  const auto judged = record.judged.find(split);
+  if (judged == record.judged.end() || !judged->is_object()) return "";
+  const Config* data = run.config.find("data");
   const Config* section = data == nullptr ? nullptr : data->find(split);
   const Json own = section == nullptr ? Json::object() : section->to_json();
   const auto is_other = [&](const auto& entry) {
@@ -235,7 +239,10 @@ std::string other_data(const ShownNumber& shown, const TableReading& reading) {
 }
 
 void require_one_judged_set(const ShownNumber& first, const ShownNumber& shown, const TableReading& reading) {
-  const std::string was = other_data(first, reading), is = other_data(shown, reading);
+  const auto data_of = [&](const ShownNumber& number) {
+    return other_data(*number.run, judgement_of(*number.run, number.metric, reading), number.metric);
+  };
+  const std::string was = data_of(first), is = data_of(shown);
   if (was == is) return;
   throw usage_error("table: runs of different data: debias eval has judged {} in '{}' and {} in '{}'; {}",
                     was.empty() ? "the run's own" : was, first.run->path, is.empty() ? "the run's own" : is, shown.run->path, kApart);
@@ -289,16 +296,30 @@ std::string other_training_data(const ComparedRuns& compared) {
 
 }  // namespace
 
-bool are_judged_alike(const EvaluationRecord& a, const EvaluationRecord& b) {
-  const auto changes = [](const EvaluationRecord& record) {
+bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric) {
+  const auto changes = [](const EvaluationRecord* record) {
     OptionTexts texts;
-    for (const auto& [key, value] : record.recipe_changes) {
-      const bool stands_in_options = is_of_section(key, "evaluate." + record.protocol);
-      if (!stands_in_options && !is_in_no_number(key.substr(key.rfind('.') + 1))) texts[key] = value.value_or("");
+    if (record == nullptr) return texts;
+    for (const auto& [key, value] : record->recipe_changes) {
+      if (!is_in_no_number(key.substr(key.rfind('.') + 1))) texts[key] = value.value_or("");
     }
     return texts;
   };
-  return differing_option(a, b).empty() && first_difference(changes(a), changes(b)).empty();
+  if (!first_difference(changes(a), changes(b)).empty()) return false;
+  if (a == nullptr || b == nullptr || a->protocol != b->protocol) return true;
+  return differing_option(*a, *b).empty() && !are_aligned_otherwise(*a, *b, metric);
+}
+
+std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric) {
+  const std::string split = split_of(metric).split;
+  if (judgement == nullptr || split.empty()) return "";
+  std::string other = other_split(run, *judgement, split);
+  // What a classifier or the neighbours are fitted to.
+  if (const std::string train = split == "train" ? "" : other_split(run, *judgement, "train"); !train.empty())
+    other += (other.empty() ? "" : ", ") + ("train " + train);
+  if (!judgement->accepted_changes.empty())
+    other += fmt::format("{}changed since training: {}", other.empty() ? "" : ", ", fmt::join(judgement->accepted_changes, ", "));
+  return other;
 }
 
 std::string judged_batch(const RunRecord& run, const std::string& metric) {

@@ -28,9 +28,13 @@ void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, con
 // of a sweep say it themselves), and runs that went on on changed data.
 std::vector<std::string> data_notes(const ComparedRuns& compared);
 
-// Whether two judgements by one protocol were made with the same options of it, as far as both know them and numbers depend on them, and
-// with the same changes of their recipes.
-bool are_judged_alike(const EvaluationRecord& a, const EvaluationRecord& b);
+// Whether two judgements were made with the same changes of their recipes and, where one protocol made both, with the same options of it
+// and alignment, as far as both know them and the metric depends on them. Null: training's own, which changes nothing.
+bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
+
+// The data that `debias eval` was given in place of the run's own for a metric, or has accepted as changed; empty where it judged the
+// run's, as training (null) does.
+std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric);
 
 // `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
 // one has more to mistake for them. "" of other metrics.

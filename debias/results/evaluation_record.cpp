@@ -149,6 +149,11 @@ const double* EvaluationRecord::metric(const std::string& name) const {
   return found == metrics.end() ? nullptr : &found->second;
 }
 
+bool EvaluationRecord::judges_predictions_of(const std::string& another) const {
+  if (another == protocol || protocol.starts_with("linear")) return false;
+  return another == predictions || (another == "linear_dcl" && predictions == "linear");
+}
+
 bool EvaluationRecord::has_option(const std::string& name, const Json& value) const {
   const auto found = options.find(name);
   return found != options.end() && *found == value;

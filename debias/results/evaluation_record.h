@@ -108,6 +108,7 @@ struct EvaluationRecord {
 
   const double* metric(const std::string& name) const;  // null where there is none
   bool has_option(const std::string& name, const Json& value) const;
+  bool judges_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
   // Of the texts and labels that a task of sentences was judged on, SHA-256; empty where the file does not say.
   std::string digest_of_task(const std::string& task) const;
   // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one

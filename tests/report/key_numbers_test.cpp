@@ -68,23 +68,26 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
   EXPECT_TRUE(std::isnan(number.value));
   EXPECT_EQ(number.seeds(), 0);
   EXPECT_EQ(row_of(found, "test.rankme").by_column[0]->value, 7);
-  EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were judged by other options"));
+  EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were judged by other options or on other data"));
 }
 
 TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
-  const auto number_of = [&](const Json& changes) {
-    for (const int64_t seed : {1, 2}) {
-      const std::string run = run_path(fmt::format("a-{}", seed));
-      if (!std::filesystem::exists(run)) write_run(run, {.seed = seed});
-      auto json = described("knn", {}, {{"test.knn_acc1", 0.5}});
-      if (seed == 2) json["recipe_changes"] = changes;
-      write_evaluation(run, "knn", json);
-    }
+  for (const int64_t seed : {1, 2}) write_run(run_path(fmt::format("a-{}", seed)), {.seed = seed});
+  const auto number_of = [&](const Json& more) {
+    auto json = described("knn", {}, {{"test.knn_acc1", 0.5}});
+    json.update(more);
+    write_evaluation(run_path("a-2"), "knn", json);
     const std::vector<RunRecord> runs = read({"a-1", "a-2"});
     return *row_of(key_numbers(run_columns(runs)), "test.knn_acc1").by_column[0];
   };
-  EXPECT_TRUE(number_of({{"views.eval.preset", "none"}}).judged_otherwise);
-  const KeyNumber alike = number_of({{"evaluate.knn.k", "13"}, {"evaluate.linear_dcl.seed", "4"}});  // in the options; in no number
+  const Json other_views = {{"recipe_changes", {{"views.eval.preset", "none"}}}};
+  EXPECT_TRUE(number_of(other_views).judged_otherwise);  // than training has judged the first
+  write_evaluation(run_path("a-1"), "knn", described("knn", {}, {{"test.knn_acc1", 0.5}}));
+  EXPECT_TRUE(number_of(other_views).judged_otherwise);
+  EXPECT_TRUE(number_of({{"data", {{"test", {{"name", "glyphs"}, {"correlation", 0.1}}}}}}).judged_otherwise);
+  EXPECT_TRUE(number_of({{"data", {{"train", {{"name", "mnist"}}}}}}).judged_otherwise);  // where the neighbours are
+  EXPECT_TRUE(number_of({{"accepted_data_changes", {"test: 1 file"}}}).judged_otherwise);
+  const KeyNumber alike = number_of({{"recipe_changes", {{"evaluate.linear_dcl.seed", "4"}}}});  // which is in no number
   EXPECT_FALSE(alike.judged_otherwise);
   EXPECT_EQ(alike.value, 0.5);
 }

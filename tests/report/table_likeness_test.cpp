@@ -138,6 +138,35 @@ TEST_F(TableLikeness, SeedsOfARowWereJudgedWithTheSameRecipe) {
   EXPECT_THAT(refused(), AllOf(HasSubstr("evaluate.knn.k is 13 in '"), HasSubstr("and 1 in '")));
 }
 
+TEST_F(TableLikeness, OwnOptionsOfAJudgementAreReadInItsFile) {
+  two_seeds("evaluate: {linear_supcon: {epochs: 30}, groups: {min_count: 1}}\n", "evaluate: {linear_supcon: {epochs: 2}}\n");
+  const auto judge_with = [&](size_t run, const std::string& protocol, const std::string& options) {
+    judge(run, protocol, options, "test.acc1", 0.5, fmt::format(R"(, "predictions": "{}")", protocol == "groups" ? "knn" : "linear"));
+  };
+  for (const char* protocol : {"linear_supcon", "groups"}) {
+    for (const size_t run : {0, 1}) {
+      write_text(output() + "/" + plan_.runs[run].name() + "/metrics.jsonl", "{\"epoch\": 2, \"train_loss\": 1}\n");
+      judge_with(run, protocol, R"({"epochs": 30})");
+    }
+    EXPECT_EQ(table().rows.at(0).values.size(), 2u) << protocol;
+    judge_with(1, protocol, R"({"epochs": 7})");
+    EXPECT_THAT(refusal(), HasSubstr(std::string(protocol) + " epochs is 30 in '"));
+    for (const size_t run : {0, 1}) {
+      std::filesystem::remove(fmt::format("{}/{}/evaluation/{}.json", output(), plan_.runs[run].name(), protocol));
+    }
+  }
+}
+
+TEST_F(TableLikeness, WhatNeighboursAreSoughtInIsOfTheData) {
+  two_seeds("", "");
+  for (const size_t run : {0, 1}) judge(run, "knn", "{}", "test.knn_acc1", 0.5);
+  EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
+  judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "data": {"train": {"name": "mnist"}})");
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has judged the run's own in '"));
+  judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "accepted_data_changes": ["test: 1 file"])");
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("and changed since training: test: 1 file in '"));
+}
+
 TEST_F(TableLikeness, WhatTrainingNotedAndWhatWasJudgedAfterwardsHaveTheSameOptions) {
   two_seeds("evaluate: {knn: {k: 13}}\n", "evaluate: {knn: {k: 13}}\n");
   write_text(output() + "/" + plan_.runs[0].name() + "/metrics.jsonl", "{\"epoch\": 2, \"test.knn_acc1\": 0.4}\n");
