@@ -124,14 +124,14 @@ RecipeChanges recipe_changes(const Config& recipe, const std::vector<std::string
   return changes;
 }
 
-// Of the options of protocols only those of the one whose predictions another has judged: its own stand in the record.
-RecipeChanges changes_of(const EvaluationRecord& record, RecipeChanges changes) {
+// Of the options of protocols only its own and those of the one whose predictions it has judged.
+RecipeChanges changes_of(const AskedProtocol& asked, const EvaluationRecord& record, RecipeChanges changes) {
   constexpr std::string_view kEvaluate = "evaluate.";
   std::erase_if(changes, [&](const auto& change) {
     const size_t dot = change.first.find('.', kEvaluate.size());
     if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
     const std::string protocol = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
-    return !record.judges_predictions_of(protocol);
+    return !asked.is_called(protocol) && !record.judges_predictions_of(protocol);
   });
   return changes;
 }
@@ -212,7 +212,7 @@ int run_eval(const EvalArguments& arguments) {
     const EvaluationResult& result = cache.judge(name, protocol.options);
     EvaluationRecord record = with_judged(result.record, run.checkpoint, run.epoch, data);
     record.accepted_changes = accepted;
-    record.recipe_changes = changes_of(record, changes);
+    record.recipe_changes = changes_of(protocol, record, changes);
     out["protocols"][name] = to_json(record);
     append_metrics(name, result, metrics);
     table += table_lines(name, result);

@@ -297,16 +297,18 @@ std::string other_training_data(const ComparedRuns& compared) {
 }  // namespace
 
 bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric) {
-  const auto changes = [](const EvaluationRecord* record) {
+  const bool are_known = a != nullptr && b != nullptr && a->protocol == b->protocol;
+  const auto changes = [&](const EvaluationRecord* record) {
     OptionTexts texts;
     if (record == nullptr) return texts;
     for (const auto& [key, value] : record->recipe_changes) {
-      if (!is_in_no_number(key.substr(key.rfind('.') + 1))) texts[key] = value.value_or("");
+      const bool stands_in_options = are_known && is_of_section(key, "evaluate." + record->protocol);
+      if (!stands_in_options && !is_in_no_number(key.substr(key.rfind('.') + 1))) texts[key] = value.value_or("");
     }
     return texts;
   };
   if (!first_difference(changes(a), changes(b)).empty()) return false;
-  if (a == nullptr || b == nullptr || a->protocol != b->protocol) return true;
+  if (!are_known) return true;
   return differing_option(*a, *b).empty() && !are_aligned_otherwise(*a, *b, metric);
 }
 

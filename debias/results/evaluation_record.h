@@ -101,8 +101,7 @@ struct EvaluationRecord {
   int64_t epoch = -1;                         // of that checkpoint; -1: the file does not say
   Json judged = Json::object();               // sections of the data, by split
   std::vector<std::string> accepted_changes;  // of the data since training
-  // The leaves of the recipe that judging had otherwise than training, by key; none: the leaf was gone. The protocol's own stand in
-  // `options`, data in `judged`.
+  // The leaves of the recipe that judging had otherwise than training, by key; none: the leaf was gone. Data stand in `judged`.
   std::map<std::string, std::optional<std::string>> recipe_changes;
   std::string path;  // of the file
   std::string data;  // the other data set's name; empty for the run's own

@@ -87,11 +87,11 @@ TEST_F(Judging, EvalWritesWhatItJudgedOtherwiseThanTheRecipeSays) {
   };
   EXPECT_EQ(changes("knn", {}), nullptr);
   EXPECT_EQ(changes("knn", {"k=7", "views.eval={resize: {size: 20}}", "data.test.test_count=40"}),
-            (nlohmann::json{{"views.eval", nullptr}, {"views.eval.resize.size", "20"}}));  // k stands in the options
-  EXPECT_EQ(changes("knn,geometry,groups", {"knn.k=7", "geometry.samples=20", "groups.bootstrap=0"}),
-            (nlohmann::json{{"evaluate.knn.k", "7"}}));  // of the predictions
+            (nlohmann::json{{"evaluate.knn.k", "7"}, {"views.eval", nullptr}, {"views.eval.resize.size", "20"}}));
+  const nlohmann::json of_predictions = {{"evaluate.knn.k", "7"}, {"evaluate.groups.bootstrap", "0"}};
+  EXPECT_EQ(changes("knn,geometry,groups", {"knn.k=7", "geometry.samples=20", "groups.bootstrap=0"}), of_predictions);
   EXPECT_EQ(changes("groups,knn", {"knn.k=7", "groups.min_count=2", "evaluate.unknown_classes=ignore"}),
-            (nlohmann::json{{"evaluate.unknown_classes", "ignore"}}));
+            (nlohmann::json{{"evaluate.knn.k", "7"}, {"evaluate.unknown_classes", "ignore"}}));
 }
 
 TEST_F(Judging, EvalJudgesGroupsWithIntervalsOnThePredictionsOfTheSameCall) {

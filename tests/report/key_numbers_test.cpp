@@ -81,7 +81,9 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
     return *row_of(key_numbers(run_columns(runs)), "test.knn_acc1").by_column[0];
   };
   const Json other_views = {{"recipe_changes", {{"views.eval.preset", "none"}}}};
+  const Json own_option = {{"recipe_changes", {{"evaluate.knn.k", "13"}}}};
   EXPECT_TRUE(number_of(other_views).judged_otherwise);  // than training has judged the first
+  EXPECT_TRUE(number_of(own_option).judged_otherwise);
   write_evaluation(run_path("a-1"), "knn", described("knn", {}, {{"test.knn_acc1", 0.5}}));
   EXPECT_TRUE(number_of(other_views).judged_otherwise);
   EXPECT_TRUE(number_of({{"data", {{"test", {{"name", "glyphs"}, {"correlation", 0.1}}}}}}).judged_otherwise);
@@ -90,6 +92,7 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
   const KeyNumber alike = number_of({{"recipe_changes", {{"evaluate.linear_dcl.seed", "4"}}}});  // which is in no number
   EXPECT_FALSE(alike.judged_otherwise);
   EXPECT_EQ(alike.value, 0.5);
+  EXPECT_FALSE(number_of(own_option).judged_otherwise);  // the options of both files tell
 }
 
 TEST_F(KeyNumbers, SayOfWhichEpochTheyAreWhereAnotherWasChosen) {

@@ -140,14 +140,17 @@ TEST_F(TableLikeness, SeedsOfARowWereJudgedWithTheSameRecipe) {
 
 TEST_F(TableLikeness, OwnOptionsOfAJudgementAreReadInItsFile) {
   two_seeds("evaluate: {linear_supcon: {epochs: 30}, groups: {min_count: 1}}\n", "evaluate: {linear_supcon: {epochs: 2}}\n");
+  const auto predictions_of = [](const std::string& protocol) { return protocol == "groups" ? "knn" : "linear"; };
   const auto judge_with = [&](size_t run, const std::string& protocol, const std::string& options) {
-    judge(run, protocol, options, "test.acc1", 0.5, fmt::format(R"(, "predictions": "{}")", protocol == "groups" ? "knn" : "linear"));
+    judge(run, protocol, options, "test.acc1", 0.5, fmt::format(R"(, "predictions": "{}")", predictions_of(protocol)));
   };
   for (const char* protocol : {"linear_supcon", "groups"}) {
     for (const size_t run : {0, 1}) {
       write_text(output() + "/" + plan_.runs[run].name() + "/metrics.jsonl", "{\"epoch\": 2, \"train_loss\": 1}\n");
       judge_with(run, protocol, R"({"epochs": 30})");
     }
+    judge(1, protocol, R"({"epochs": 30})", "test.acc1", 0.5,
+          fmt::format(R"(, "predictions": "{}", "recipe_changes": {{"evaluate.{}.epochs": "30"}})", predictions_of(protocol), protocol));
     EXPECT_EQ(table().rows.at(0).values.size(), 2u) << protocol;
     judge_with(1, protocol, R"({"epochs": 7})");
     EXPECT_THAT(refusal(), HasSubstr(std::string(protocol) + " epochs is 30 in '"));
