@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """scripts/keep_results.py [--curves] SWEEP: the last epoch's metrics of each finished run of a sweep's output, a JSON object a line, on
-standard output; with --curves, those of each epoch that was judged.
+standard output; with --curves, those of each epoch that was judged. With them the minutes that the run had trained by then, and, where
+geometry was judged, mean and standard deviation of the cosines of pairs.
 
 What docs/results/*.jsonl are made of: small enough to keep, where checkpoints are not.
 """
 
 import json
 import pathlib
+import re
 import sys
 
 
@@ -14,6 +16,23 @@ def kept_epochs(run, curves):
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     epochs = [line for line in lines if "step" not in line]
     return [line for line in epochs if any(name.startswith(("valid.", "test.")) for name in line)] if curves else epochs[-1:]
+
+
+def minutes(run, epoch):
+    log = (run / "train.log").read_text(encoding="utf-8")
+    seconds = {int(number): float(taken) for number, taken in re.findall(r" epoch (\d+): ([0-9.]+) s, ", log)}
+    return {"minutes": round(sum(taken for number, taken in seconds.items() if number <= epoch) / 60, 2)}
+
+
+def similarities(run, epoch):
+    path = run / "evaluation" / f"epoch-{epoch}" / "geometry.json"
+    if not path.is_file():
+        return {}
+    of_splits = json.loads(path.read_text(encoding="utf-8"))["similarity"]
+    return {
+        f"{split}.similarity.{pairs}": [round(found["mean"], 4), round(found["std"], 4)]
+        for split, kinds in of_splits.items() for pairs, found in kinds.items()
+    }
 
 
 def main():
@@ -35,7 +54,11 @@ def main():
                 hint = "was judged; leave --curves out" if curves else "has metrics; train it again with --overwrite"
                 print(f"{run['name']}: no epoch {hint}", file=sys.stderr)
                 return 1
-            lines += [json.dumps({"run": run["name"], **epoch}) for epoch in epochs]
+            folder = sweep / run["name"]
+            lines += [
+                json.dumps({"run": run["name"], **epoch, **minutes(folder, epoch["epoch"]), **similarities(folder, epoch["epoch"])})
+                for epoch in epochs
+            ]
     for line in lines:
         print(line)
     return 0
