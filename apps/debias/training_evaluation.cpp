@@ -123,6 +123,15 @@ void check_protocol_options(const Recipe& recipe) {
   }
 }
 
+// `select` keeps the epoch with the largest value.
+void require_more_is_better(const std::string& select) {
+  const std::vector<Metric> known = protocol_metrics();
+  const auto found = std::ranges::find(known, split_of(select).name, &Metric::name);
+  if (found == known.end() || found->better == Better::kHigher) return;
+  throw usage_error("evaluate: select '{}': {}, and the epoch with the largest would be kept; select an accuracy such as valid.worst_group_acc",
+                    select, found->better == Better::kLower ? "less of it is better" : "neither more nor less of it is better");
+}
+
 }  // namespace
 
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
@@ -137,6 +146,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
     throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
                       split_of(recipe.evaluate.select()).name);
   }
+  require_more_is_better(recipe.evaluate.select());
   if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }

@@ -149,7 +149,7 @@ void Agent::train_encoder(const AgentBatch& batch, const at::Tensor& convolved, 
   input.positives = at::stack(keys, 1);
   const ObjectiveResult found = (*contrastive_)(input);
   report.contrastive_loss = checked(found.value, "contrastive loss", step);
-  report.clamped = static_cast<double>(found.clamped) / static_cast<double>(rows);
+  report.clamped = static_cast<double>(found.clamped) / static_cast<double>(found.clamped_of());
   Optimizer& with_bilinear = optimizer("contrastive");
   differentiate(found.value, with_bilinear);
   optimizer("encoder").step();

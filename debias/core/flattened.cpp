@@ -5,10 +5,11 @@
 namespace debias {
 namespace {
 
-void flatten(const Config& node, const std::string& path, std::vector<std::pair<std::string, std::string>>& out) {
+void flatten(const Config& node, const std::string& path, bool in_list, std::vector<std::pair<std::string, std::string>>& out) {
   const auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
   if (node.is_map()) {
-    for (const auto& [key, value] : node.entries()) flatten(value, below(key), out);
+    if (in_list && node.entries().empty()) out.emplace_back(path, "{}");
+    for (const auto& [key, value] : node.entries()) flatten(value, below(key), in_list, out);
     return;
   }
   if (!node.is_sequence()) {
@@ -19,7 +20,7 @@ void flatten(const Config& node, const std::string& path, std::vector<std::pair<
   for (size_t i = 0; i < node.items().size(); ++i) {
     const Config& item = node.items()[i];
     if (item.is_map() || item.is_sequence()) {
-      flatten(item, below(fmt::format("{}", i)), out);
+      flatten(item, below(fmt::format("{}", i)), true, out);
     } else {
       list += (list.empty() ? "" : ", ") + (item.is_null() ? "null" : item.text());
     }
@@ -31,7 +32,7 @@ void flatten(const Config& node, const std::string& path, std::vector<std::pair<
 
 std::vector<std::pair<std::string, std::string>> flattened(const Config& config) {
   std::vector<std::pair<std::string, std::string>> out;
-  flatten(config, "", out);
+  flatten(config, "", false, out);
   return out;
 }
 

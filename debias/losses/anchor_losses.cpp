@@ -73,6 +73,7 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, 
     for (int64_t second = first + 1; second < views; ++second) {
       const ObjectiveResult pair = mean_over_anchors(pair_losses(view_pair(input, first, second)), scale, input.engines);
       result.clamped += pair.clamped;
+      result.clampable += pair.anchors;
       keep_smallest(result.min_estimate, pair.min_estimate);
       result.value = result.value.defined() ? result.value + pair.value : pair.value;
       pairs_used += pair.anchors_used > 0;

@@ -19,6 +19,7 @@ ObjectiveResult mixed(const ObjectiveResult& a, const ObjectiveResult& b, double
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = a.clamped;
   result.clamped += b.clamped;
+  result.clampable = a.clamped_of() + b.clamped_of();
   if (a.min_estimate && b.min_estimate) result.min_estimate = LateNumber::lesser(*a.min_estimate, *b.min_estimate);
   result.engine = a.engine;
   return result;

@@ -88,6 +88,7 @@ ObjectiveResult evaluated(const KeyedRows& rows, const EndOptions& options) {
   if (label.count > 0) result.value = result.value + options.beta() * (0.5 - label.sum / (2 * label.count));
   result.value = result.value.to(rows.z.scalar_type());
   result.clamped = (bias.count == 0) + (label.count == 0);
+  result.clampable = 2;
   return result;
 }
 

@@ -217,6 +217,7 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = positive.acted;
   result.clamped += negative.acted;
+  result.clampable = 4 * parts.used.size(0);  // sets, of the batch or of each anchor
   return result;
 }
 

@@ -62,11 +62,13 @@ struct ObjectiveResult {
   int64_t anchors = 0;
   LateNumber anchors_used;
   LateNumber clamped;                      // anchors whose clamp, floor or fall-back acted (summed over view pairs)
+  int64_t clampable = 0;                   // what `clamped` is of, where that is not the anchors: sets of pairs, anchors of each view pair
   std::optional<LateNumber> min_estimate;  // the smallest estimate before it acted
   // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
   std::optional<LateNumber> effective_sample_size;
   Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
 
+  int64_t clamped_of() const { return clampable > 0 ? clampable : anchors; }
   bool fused() const { return engine == Engine::kFused; }
 };
 

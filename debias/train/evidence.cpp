@@ -25,6 +25,7 @@ void TermEvidence::add(const TermEvidence& more) {
   loss_sum += more.loss_sum;
   anchors += more.anchors;
   clamped += more.clamped;
+  clampable += more.clampable;
   if (more.min_estimate) min_estimate = std::min(min_estimate.value_or(INFINITY), *more.min_estimate);
   sample_size_steps += more.sample_size_steps;
   sample_size_sum += more.sample_size_sum;
@@ -56,7 +57,7 @@ Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
     const TermEvidence& term = terms[i];
     const std::string prefix = term_prefix(labels, i);
     if (terms.size() > 1) metrics.emplace_back(prefix + "loss", ratio(term.loss_sum, term.steps));
-    metrics.emplace_back(prefix + "clamped_share", ratio(static_cast<double>(term.clamped), term.anchors));
+    metrics.emplace_back(prefix + "clamped_share", ratio(static_cast<double>(term.clamped), term.clampable));
     if (term.min_estimate) metrics.emplace_back(prefix + "min_estimate", *term.min_estimate);
     if (term.sample_size_steps > 0) {
       metrics.emplace_back(prefix + "effective_sample_size", ratio(term.sample_size_sum, term.sample_size_steps));
@@ -81,6 +82,7 @@ nlohmann::ordered_json Evidence::to_json() const {
                     {"loss_sum", term.loss_sum},
                     {"anchors", term.anchors},
                     {"clamped", term.clamped},
+                    {"clampable", term.clampable},
                     {"min_estimate", term.min_estimate ? nlohmann::ordered_json(*term.min_estimate) : nlohmann::ordered_json(nullptr)},
                     {"sample_size_steps", term.sample_size_steps},
                     {"sample_size_sum", term.sample_size_sum}});
@@ -103,7 +105,9 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
     term.steps = count_at(item, "steps");
     term.loss_sum = number_at(item, "loss_sum");
     term.anchors = count_at(item, "anchors");
-    term.clamped = count_at(item, "clamped");  // summed over pairs of views: more than the anchors, at times
+    // Older programs did not count it: they divided by the anchors.
+    term.clampable = item.contains("clampable") ? count_at(item, "clampable") : term.anchors;
+    term.clamped = count_at(item, "clamped");
     if (!item.at("min_estimate").is_null()) term.min_estimate = number_at(item, "min_estimate");
     term.sample_size_steps = share_at(item, "sample_size_steps", term.steps);
     term.sample_size_sum = number_at(item, "sample_size_sum");

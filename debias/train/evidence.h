@@ -2,7 +2,8 @@
 //
 // Metrics, in this order, for the only term as they stand, for several prefixed with the term's label ("fairkl.clamped_share"):
 //   loss                     several terms only: the mean of the term's value, before its weight
-//   clamped_share            clamped / anchors: how often a clamp, floor or fall-back acted; near 1, the objective is another one
+//   clamped_share            clamped / clampable: how often a clamp, floor or fall-back acted, of the anchors (of each pair of views, where
+//                            these are averaged) or sets of pairs where it can; near 1, the objective is another one
 //   min_estimate             the least estimate before it acted; absent where the objective has none
 //   effective_sample_size    the mean over steps of that of the importance weights; absent where there are none
 // and of the classifier: acc1, the share of labelled rows (all views) whose largest logit is that of the label; classifier_loss, the mean
@@ -25,7 +26,7 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 struct TermEvidence {
   int64_t steps = 0;
   double loss_sum = 0;
-  int64_t anchors = 0, clamped = 0;
+  int64_t anchors = 0, clamped = 0, clampable = 0;
   std::optional<double> min_estimate;
   int64_t sample_size_steps = 0;
   double sample_size_sum = 0;

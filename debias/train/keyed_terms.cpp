@@ -31,6 +31,7 @@ std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& d
 
 ObjectiveResult joined(const std::vector<ObjectiveResult>& parts, double share) {
   ObjectiveResult all = parts.front();
+  all.clampable = all.clamped_of();
   std::vector<at::Tensor> per_anchor = {all.per_anchor};
   for (size_t i = 1; i < parts.size(); ++i) {
     const ObjectiveResult& part = parts[i];
@@ -39,6 +40,7 @@ ObjectiveResult joined(const std::vector<ObjectiveResult>& parts, double share) 
     all.anchors += part.anchors;
     all.anchors_used += part.anchors_used;
     all.clamped += part.clamped;
+    all.clampable += part.clamped_of();
     keep_smallest(all.min_estimate, part.min_estimate);
     if (part.effective_sample_size) *all.effective_sample_size += *part.effective_sample_size;
   }

@@ -191,6 +191,7 @@ Evidence Method::evidence_of(const Evaluated& evaluated) {
                               .loss_sum = evaluated.values[i],
                               .anchors = found.anchors,
                               .clamped = static_cast<int64_t>(found.clamped),
+                              .clampable = found.clamped_of(),
                               .min_estimate = found.min_estimate,
                               .sample_size_steps = size ? 1 : 0,
                               .sample_size_sum = size ? size->value() : 0});

@@ -20,6 +20,7 @@ TEST(CombinedDebiased, Golden) {
   const auto half = combined_debiased(kTwo);
   EXPECT_NEAR(value(half), (0.500208463 + 0.401999982) / 2, 6e-10);
   EXPECT_EQ(half.clamped, 2);
+  EXPECT_EQ(half.clamped_of(), 2 * 8);  // anchors of either part
   const auto share = CombinedDebiasedOptions().mix(0.2);
   EXPECT_NEAR(value(combined_debiased(kThree, share)), 0.2 * 0.501546925 + 0.8 * 0.397493809, 6e-10);
   const auto sum = CombinedDebiasedOptions(share).form(PositiveForm::kSum);

@@ -99,6 +99,7 @@ TEST_P(Contract, EvidenceIsConsistent) {
     EXPECT_EQ(result.per_anchor.size(0), result.anchors);
     EXPECT_EQ(result.per_anchor.isnan().logical_not().sum().item<int64_t>(), result.anchors_used);
     EXPECT_GE(result.clamped, 0);
+    EXPECT_LE(result.clamped, result.clamped_of()) << setting;
     if (result.anchors_used == result.anchors) {
       EXPECT_NEAR(result.per_anchor.mean().item<double>(), result.value.item<double>(), 1e-12) << setting;
     }

@@ -162,6 +162,7 @@ TEST(EndEdges, WithoutPairsItIsZeroAndUsesNothing) {
     const auto found = with_engine(engine, z, integers({0, 1}), integers({0, 1}), {});
     EXPECT_EQ(found.value.item<double>(), 0);
     EXPECT_EQ(found.clamped, 2);
+    EXPECT_EQ(found.clamped_of(), 2);
     EXPECT_EQ(found.anchors, 2);
     EXPECT_EQ(found.anchors_used, 0);
     EXPECT_TRUE(found.per_anchor.isnan().all().item<bool>());

@@ -352,6 +352,10 @@ TEST(FairKlEdges, CollapsedRowsMeetTheVarianceFloor) {
   const auto found = fairkl(z, labels, bias);
   EXPECT_NEAR(found.value.item<double>(), 0, 1e-12);
   EXPECT_EQ(found.clamped, 4);
+  EXPECT_EQ(found.clamped_of(), 4);
+  const auto by_anchor = fairkl(z, labels, bias, FairKlOptions().pooling(FairKlPooling::kAnchor));
+  EXPECT_EQ(by_anchor.clamped, 16);  // sets of one pair or none
+  EXPECT_EQ(by_anchor.clamped_of(), 4 * 6);
   EXPECT_EQ(found.anchors_used, 6);
   found.value.backward();
   EXPECT_LT(z.grad().abs().max().item<double>(), 1e-9);

@@ -7,7 +7,7 @@ namespace evidence_test {
 
 Evidence one(double loss, int64_t clamped, std::optional<double> least, double size) {
   Evidence evidence;
-  evidence.terms.push_back({1, loss, 10, clamped, least, size > 0 ? 1 : 0, size});
+  evidence.terms.push_back({1, loss, 10, clamped, 20, least, size > 0 ? 1 : 0, size});
   evidence.classifier = {8, 2, 1, 1.5};
   return evidence;
 }
@@ -18,18 +18,24 @@ TEST(Evidence, IsSummedOverSteps) {
   sum.add(one(4, 4, -0.25, 20));
   sum.add(one(6, 0, std::nullopt, 0));
   const Metrics expected = {
-      {"clamped_share", 5.0 / 30}, {"min_estimate", -0.5}, {"effective_sample_size", 25}, {"acc1", 0.25}, {"classifier_loss", 1.5}};
+      {"clamped_share", 5.0 / 60}, {"min_estimate", -0.5}, {"effective_sample_size", 25}, {"acc1", 0.25}, {"classifier_loss", 1.5}};
   EXPECT_EQ(sum.metrics({"infonce"}), expected);
   EXPECT_EQ(Evidence::from_json(nlohmann::ordered_json::parse(sum.to_json().dump())).metrics({"infonce"}), expected);
 }
 
 TEST(Evidence, OfSeveralTermsCarriesTheirLabels) {
   Evidence both;
-  both.terms = {{2, 3, 10, 0, std::nullopt, 0, 0}, {2, 5, 10, 10, 0.5, 0, 0}};
+  both.terms = {{2, 3, 10, 0, 10, std::nullopt, 0, 0}, {2, 5, 10, 2, 2, 0.5, 0, 0}};
   const Metrics expected = {
       {"infonce.loss", 1.5}, {"infonce.clamped_share", 0}, {"end.loss", 2.5}, {"end.clamped_share", 1}, {"end.min_estimate", 0.5}};
   EXPECT_EQ(both.metrics({"infonce", "end"}), expected);
   EXPECT_EQ(Evidence::from_json(both.to_json()).metrics({"infonce", "end"}), expected);
+}
+
+TEST(Evidence, OfOlderProgramsIsAShareOfTheAnchors) {
+  auto json = one(2, 5, 0.5, 30).to_json();
+  json["terms"][0].erase("clampable");
+  EXPECT_EQ(Evidence::from_json(json).metrics({"infonce"})[0].second, 0.5);
 }
 
 TEST(Evidence, OfNothingIsZeroOrAbsent) {

@@ -159,16 +159,16 @@ TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
   alter_state(last, "substituted", 0);
   const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
   const nlohmann::ordered_json term = {{"steps", 1},          {"loss_sum", 1.5},        {"anchors", 8},          {"clamped", 9},
-                                       {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
+                                       {"clampable", 16},     {"min_estimate", 0.5},    {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
   const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
     nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
     (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
     return evidence;
   };
-  for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
+  for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "clampable", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
     expect_refusal("evidence", with("terms", key, "many"));
   }
-  for (const char* key : {"steps", "anchors", "clamped", "sample_size_steps"}) {
+  for (const char* key : {"steps", "anchors", "clamped", "clampable", "sample_size_steps"}) {
     for (const nlohmann::ordered_json& bad : {nlohmann::ordered_json(-1), nlohmann::ordered_json(1e300), nlohmann::ordered_json()}) {
       expect_refusal("evidence", with("terms", key, bad));
     }
