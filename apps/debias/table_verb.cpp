@@ -22,7 +22,7 @@ namespace {
 struct TableArguments {
   std::vector<std::string> paths, metrics, fail_if;
   std::string against, epoch, format = "text";
-  bool json = false;
+  bool json = false, minutes = false;
 };
 
 TableFormat parse_format(const std::string& name) {
@@ -104,7 +104,7 @@ int run_table(const TableArguments& arguments) {
   if (arguments.json) {
     print_json(to_json(table));
   } else {
-    print_lines(seed_table_text(table, format));
+    print_lines(seed_table_text(table, format, arguments.minutes ? MinutesColumn::kShown : MinutesColumn::kLeftOut));
     if (format == TableFormat::kCsv) say_notes(table);
   }
   check_table(table, conditions);
@@ -125,6 +125,7 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");
+  verb->add_flag("--minutes", arguments->minutes, "with the mean minutes of training of each setting, which --json has anyway");
   verb->add_option("--fail-if", arguments->fail_if,
                    "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);

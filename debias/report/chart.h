@@ -25,7 +25,7 @@ struct Series {
   std::vector<double> x, y;       // of equal length; see Draw for steps and bars
   std::vector<double> low, high;  // empty, or an interval for each y: a band around a line, a whisker of a point or bar
   int look = -1;                  // number of its colour, marker and dash, so that a run looks alike in all charts; -1: its place
-  int shape = -1;                 // of lines: number of marker and dash where a colour has several lines; -1: those of its look
+  int shape = -1;                 // of lines and points: number of marker and dash where a colour has several; -1: those of its look
 };
 
 enum class Draw {

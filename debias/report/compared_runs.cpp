@@ -52,6 +52,7 @@ void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& fo
     if (row == compared.rows.end()) {
       compared.rows.push_back({run.point.label(), run.point.variant, run.point.grid, {}, 0});
       row = std::prev(compared.rows.end());
+      row->places = places_of(sweep.file ? sweep.file->axes : record.axes, run.point.variant);
       const bool is_told = sweep.file && (sweep.file->has_expected || sweep.file->changes_base(run.point));
       if (is_told) row->expected = sweep.file->expected_of(run.point);
     }

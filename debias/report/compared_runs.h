@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "debias/report/run_record.h"
+#include "debias/sweep/variant_axes.h"
 
 namespace debias {
 
@@ -18,6 +19,7 @@ struct ComparedRow {
   std::vector<size_t> runs;                               // those that are finished, by seed
   size_t planned = 0;                                     // with those that are not
   std::optional<Config> expected = {};                    // that a sweep's file has for it; none: what its runs' recipes have
+  std::vector<AxisPlace> places = {};                     // of its variant, on the sweep's axes
 };
 
 struct ComparedRuns {
@@ -28,8 +30,9 @@ struct ComparedRuns {
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 };
 
-// `paths`: outputs of sweeps, sweep files, whose `output` is meant and whose `metric` and `expected` count as they are now, or run folders.
-// Runs that have not come to their end are left out, which a note says. Data errors as of read_run() and read_sweep_record(); a usage error for a run given twice.
+// `paths`: outputs of sweeps, sweep files, whose `output` is meant and whose `metric`, `expected` and `axes` count as they are now, or run
+// folders. Runs that have not come to their end are left out, which a note says. Data errors as of read_run() and read_sweep_record(); a
+// usage error for a run given twice.
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
 // The run folders that these stand for, those of sweeps that have begun.

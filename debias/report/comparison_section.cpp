@@ -1,38 +1,38 @@
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "debias/report/grid_figures.h"
-#include "debias/report/metric_title.h"
 #include "debias/report/report_sections.h"
-#include "debias/report/seed_table_text.h"
+#include "debias/report/table_blocks.h"
 
 namespace debias {
 namespace {
 
-std::string mean_text(Unit unit, double mean, double half_width) {
-  if (std::isnan(mean)) return "–";
-  return metric_number(unit, mean) + (std::isnan(half_width) ? "" : " ± " + metric_number(unit, half_width));
+constexpr size_t kMostRows = 12;  // of a table that is not folded
+
+Table table_of(const TableBlock& block, const std::string& caption = "") {
+  Table table;
+  table.caption = caption;
+  table.css_class = "numbers";
+  const auto css_class = [&](size_t column) {
+    return block.is_number(column) ? "n" : column > 0 && column + 1 == block.head.size() ? "text" : "";
+  };
+  for (size_t i = 0; i < block.head.size(); ++i) table.head.push_back({plain(block.head[i]), css_class(i), ""});
+  for (const auto& cells : block.rows) {
+    Row row;
+    for (size_t i = 0; i < cells.size(); ++i) row.cells.push_back({plain(cells[i]), css_class(i), ""});
+    table.rows.push_back(std::move(row));
+  }
+  return table;
 }
 
-Table settings_table(const SeedTable& table) {
-  Table found;
-  found.css_class = "numbers";
-  for (const char* head : {"setting", "seeds", "mean", "published", "source"}) found.head.push_back({plain(head), "", ""});
-  for (size_t i = 1; i < 4; ++i) found.head[i].css_class = "n";
-  const bool several = table.metric.find(',') != std::string::npos;
-  for (const auto& row : table.rows) {
-    const std::string published =
-        row.published ? mean_text(row.unit, row.published->value, row.published->spread.value_or(NAN)) : std::string();
-    const std::string label = several && !row.metric.empty() ? fmt::format("{} ({})", row.label, row.metric) : row.label;
-    found.rows.push_back({{{plain(label), "", ""},
-                           {plain(fmt::format("{}", row.values.size())), "n", ""},
-                           {plain(mean_text(row.unit, row.interval.mean, row.interval.half_width)), "n", ""},
-                           {plain(published), "n", ""},
-                           {plain(row.published ? row.published->source : ""), "text", ""}},
-                          false});
+// Nothing of a block without rows.
+void add_block(Page& page, const TableBlock& block, const std::string& caption) {
+  if (block.rows.empty()) return;
+  if (block.rows.size() <= kMostRows) {
+    page.table(table_of(block, caption));
+  } else {
+    page.folded(caption, table_in_scroller(table_of(block)));
   }
-  return found;
 }
 
 }  // namespace
@@ -41,9 +41,11 @@ void add_comparison(Page& page, const SeedTable& table) {
   page.heading(2, "Settings: " + table.metric);
   if (!table.rows.empty()) {
     page.paragraph(plain(fmt::format("The {}; mean and two-sided 95 % t-interval over seeds, and what is published.", table.epoch)));
-    page.table(settings_table(table));
+    page.table(table_of(settings_block(table, MinutesColumn::kLeftOut)));
   }
+  add_block(page, differences_block(table), "Differences with their interval, paired over the seeds that both have");
   if (const std::string words = ordering_words(table); !words.empty()) page.paragraph(plain(words));
+  add_block(page, orderings_block(table), "Published orderings, ours and the published difference");
   for (const auto& note : table.notes) page.paragraph(plain(note + "."), "note warning");
   const Figures figures = grid_figures(table);
   if (!figures.empty()) page.figures(figures);

@@ -36,42 +36,10 @@ std::pair<std::string, std::string> term_of(const std::string& metric) {
   return {metric.substr(0, dot), metric.substr(dot + 1)};
 }
 
-// A line, with the least and largest of the seeds where there are several.
-struct ColumnCurve {
-  std::vector<double> x, y, low, high;
-
-  bool can_be_drawn() const {
-    return std::ranges::count_if(y, [](double value) { return std::isfinite(value); }) > 1;
-  }
-};
-
 const Curve* curve_in(const RunRecord& run, const std::string& metric, bool by_step) {
   const auto& curves = by_step ? run.history.by_step : run.history.by_epoch;
   const auto found = curves.find(metric);
   return found == curves.end() ? nullptr : &found->second;
-}
-
-// At what all runs have that have the metric.
-ColumnCurve column_curve(const RunColumn& column, const std::string& metric, bool by_step) {
-  std::map<double, std::vector<double>> values;
-  size_t having = 0;
-  for (const RunRecord* run : column.runs) {
-    const Curve* curve = curve_in(*run, metric, by_step);
-    if (curve == nullptr) continue;
-    if (!column.has_seeds()) return {curve->x, curve->y, {}, {}};
-    ++having;
-    for (size_t i = 0; i < curve->x.size(); ++i) values[curve->x[i]].push_back(curve->y[i]);
-  }
-  ColumnCurve mean;
-  for (const auto& [x, of_runs] : values) {
-    if (of_runs.size() != having) continue;
-    const auto [least, largest] = std::ranges::minmax(of_runs);
-    mean.x.push_back(x);
-    mean.y.push_back(std::accumulate(of_runs.begin(), of_runs.end(), 0.0) / static_cast<double>(having));
-    mean.low.push_back(least);
-    mean.high.push_back(largest);
-  }
-  return mean;
 }
 
 size_t longest(const std::vector<RunColumn>& columns, const std::string& metric, bool by_step) {
@@ -164,6 +132,32 @@ bool differ_in_objective(const std::vector<RunColumn>& columns) {
 }
 
 }  // namespace
+
+bool ColumnCurve::can_be_drawn() const {
+  return std::ranges::count_if(y, [](double value) { return std::isfinite(value); }) > 1;
+}
+
+ColumnCurve column_curve(const RunColumn& column, const std::string& metric, bool by_step) {
+  std::map<double, std::vector<double>> values;
+  size_t having = 0;
+  for (const RunRecord* run : column.runs) {
+    const Curve* curve = curve_in(*run, metric, by_step);
+    if (curve == nullptr) continue;
+    if (!column.has_seeds()) return {curve->x, curve->y, {}, {}};
+    ++having;
+    for (size_t i = 0; i < curve->x.size(); ++i) values[curve->x[i]].push_back(curve->y[i]);
+  }
+  ColumnCurve mean;
+  for (const auto& [x, of_runs] : values) {
+    if (of_runs.size() != having) continue;
+    const auto [least, largest] = std::ranges::minmax(of_runs);
+    mean.x.push_back(x);
+    mean.y.push_back(std::accumulate(of_runs.begin(), of_runs.end(), 0.0) / static_cast<double>(having));
+    mean.low.push_back(least);
+    mean.high.push_back(largest);
+  }
+  return mean;
+}
 
 Figures learning_figures(const std::vector<RunColumn>& columns) {
   std::vector<std::string> metrics;

@@ -2,6 +2,7 @@
 // mean, in a band from the least to the largest. A column has one colour in all charts; terms of an objective differ by marker and dash.
 #pragma once
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,16 @@
 #include "debias/report/run_column.h"
 
 namespace debias {
+
+// A line, with the least and largest of the seeds where there are several.
+struct ColumnCurve {
+  std::vector<double> x, y, low, high;
+
+  bool can_be_drawn() const;
+};
+
+// At what all runs have that have the metric.
+ColumnCurve column_curve(const RunColumn& column, const std::string& metric, bool by_step);
 
 using Figures = std::vector<std::pair<Chart, Html>>;  // charts and captions
 

@@ -93,6 +93,10 @@ MetricTitle MetricTitles::of(const std::string& metric) const {
   return {found->title, found->better, found->unit, place};
 }
 
+bool MetricTitles::lower_is_better(const std::string& metric) const {
+  return of(metric).better == Better::kLower || split_of(metric).name.ends_with("loss");
+}
+
 std::string metric_number(Unit unit, double value) { return unit == Unit::kShare ? percent_text(value, 2) : short_number(value); }
 
 }  // namespace debias

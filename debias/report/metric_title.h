@@ -33,6 +33,8 @@ class MetricTitles {
   // comes last; it is a share where acc, auc, rate, difference or share are in its name.
   MetricTitle of(const std::string& metric) const;
   Unit unit(const std::string& metric) const { return of(metric).unit; }
+  // Of every loss, too: a report calls none better, as its runs may have other objectives, but an order of published losses means that.
+  bool lower_is_better(const std::string& metric) const;
 
  private:
   std::vector<Metric> known_;  // in the order of tables

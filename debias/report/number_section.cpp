@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "debias/report/curve_figures.h"
 #include "debias/report/number_text.h"
 #include "debias/report/recipe_text.h"
 #include "debias/report/report_sections.h"
@@ -25,15 +28,28 @@ std::string expectation_met(double found, double value, double tolerance) {
   return std::fabs(found - value) <= tolerance * (1 + 1e-9) ? "within" : "outside";
 }
 
+// Of the epoch that the number is published of; 0: of the last one.
+double found_at(const ReportData& data, size_t column, const std::string& metric, int64_t epoch) {
+  if (epoch > 0 && epoch != data.columns[column].shown().epochs) {
+    const ColumnCurve curve = column_curve(data.columns[column], metric, false);
+    const auto at = std::ranges::find(curve.x, static_cast<double>(epoch));
+    return at == curve.x.end() ? NAN : curve.y[static_cast<size_t>(at - curve.x.begin())];
+  }
+  const NumberRow* row = row_with_number(data.rows, "", metric, column);
+  return row == nullptr ? NAN : row->by_column[column]->value;
+}
+
 Row expected_row(const ReportData& data, size_t column, const Config& item, double value) {
   const std::string metric = text_at_path(item, {"metric"});
   const Unit unit = data.columns[column].titles().unit(metric);
   double tolerance = NAN;
   if (!parse_number(text_at_path(item, {"tolerance"}), &tolerance)) tolerance = NAN;
-  const NumberRow* row = row_with_number(data.rows, "", metric, column);
-  const double found = row == nullptr ? NAN : row->by_column[column]->value;
+  int64_t epoch = 0;
+  const bool has_epoch = parse_integer(text_at_path(item, {"epoch"}), &epoch) && epoch > 0;
+  const double found = found_at(data, column, metric, has_epoch ? epoch : 0);
+  const std::string of_epoch = has_epoch ? fmt::format(", epoch {}", epoch) : "";
   const std::string within = std::isnan(tolerance) ? "" : " ± " + metric_number(unit, tolerance);
-  return {{{plain(data.columns[column].title() + ", " + metric), "", ""},
+  return {{{plain(data.columns[column].title() + ", " + metric + of_epoch), "", ""},
            {plain(metric_number(unit, value) + within), "n", ""},
            {plain(std::isnan(found) ? "–" : metric_number(unit, found)), "n", ""},
            {plain(expectation_met(found, value, tolerance)), "", ""},

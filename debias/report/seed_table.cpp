@@ -11,38 +11,13 @@
 #include "debias/core/nearest_name.h"
 #include "debias/report/judged_texts.h"
 #include "debias/report/metric_title.h"
+#include "debias/report/published_numbers.h"
 #include "debias/report/recipe_text.h"
 #include "debias/report/table_differences.h"
 #include "debias/report/table_likeness.h"
 
 namespace debias {
 namespace {
-
-std::vector<Config> expectations(const RunRecord& run) {
-  const Config* expected = run.config.find("expected");
-  return expected == nullptr || !expected->is_sequence() ? std::vector<Config>() : expected->items();
-}
-
-// Of its sweep's file as it is now, else of its first run, whose recipe has what the file said then.
-std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row) {
-  if (row.expected) return row.expected->items();
-  return row.runs.empty() ? std::vector<Config>() : expectations(compared.runs[row.runs.front()]);
-}
-
-// New seeds of a sweep whose file has been corrected have other recipes than the first.
-void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes) {
-  for (const auto& row : compared.rows) {
-    const auto expected = expectations(compared, row);
-    const bool alike =
-        row.expected || std::ranges::all_of(row.runs, [&](size_t run) { return expectations(compared.runs[run]) == expected; });
-    if (alike) continue;
-    notes.push_back(
-        fmt::format("runs of '{}' have different published numbers in their recipes, of which the first run's are shown; the "
-                    "sweep's file, given in place of its output, has those that hold now",
-                    row.label));
-    return;
-  }
-}
 
 std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const SeedTableOptions& options) {
   if (!options.metrics.empty()) return options.metrics;
@@ -53,28 +28,32 @@ std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const Se
   throw usage_error("table: no metric is told; give --metric, such as test.knn_acc1");
 }
 
-std::optional<Published> published_of(const std::vector<Config>& expected, const std::string& metric) {
-  for (const auto& item : expected) {
-    Published published;
-    double spread = 0;
-    if (text_at_path(item, {"metric"}) != metric || !parse_number(text_at_path(item, {"value"}), &published.value)) continue;
-    if (parse_number(text_at_path(item, {"spread"}), &spread)) published.spread = spread;
-    published.source = text_at_path(item, {"source"});
-    return published;
-  }
-  return std::nullopt;
-}
-
 double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
   std::vector<double> minutes;
   for (const size_t number : row.runs) minutes.push_back(compared.runs[number].speed.seconds / 60);
   return seed_interval(minutes).mean;
 }
 
+// What a row has beside its values: task, length and course of the training, and all that is published of the metric.
+void add_course(TableRow& found, const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
+  found.all_published = published_numbers(expectations(compared, row), metric);
+  if (row.runs.empty()) return;
+  RunColumn column{row.label, {}};
+  for (const size_t number : row.runs) column.runs.push_back(&compared.runs[number]);
+  found.task = text_at_path(column.shown().config, {"environment", "task"});
+  found.epochs = column.shown().epochs;
+  found.curve = column_curve(column, metric, false);
+}
+
 // With the values of the first metric that a run of the row has.
 TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const std::vector<std::string>& metrics,
                    const TableReading& reading) {
-  TableRow found{row.label, row.variant, row.grid, "", Unit::kNumber, {}, {}, seed_interval({}), mean_minutes(compared, row), std::nullopt};
+  TableRow found;
+  found.label = row.label;
+  found.variant = row.variant;
+  found.grid = row.grid;
+  found.places = row.places;
+  found.minutes = mean_minutes(compared, row);
   for (const auto& metric : metrics) {
     for (const size_t number : row.runs) {
       const RunRecord& run = compared.runs[number];
@@ -89,8 +68,10 @@ TableRow table_row(const ComparedRuns& compared, const ComparedRow& row, const s
   found.interval = seed_interval(found.values);
   const auto& metric = found.metric.empty() ? metrics.front() : found.metric;
   found.unit = compared.titles->unit(metric);
-  found.published = published_of(expectations(compared, row), metric);
-  if (!row.runs.empty()) found.task = text_at_path(compared.runs[row.runs.front()].config, {"environment", "task"});
+  found.lower_is_better = compared.titles->lower_is_better(metric);
+  add_course(found, compared, row, metric);
+  const int64_t read = reading.epoch.which == TableEpoch::kNumber ? reading.epoch.number : found.epochs;
+  found.published = published_at(found.all_published, read);
   return found;
 }
 
@@ -203,15 +184,6 @@ void note_missing_values(const ComparedRuns& compared, const std::vector<std::st
       fmt::format("{} of {} runs have no number at {}{} and are left out", missing, runs_of_rows(compared).size(), article, table.epoch));
 }
 
-// A recipe that has percents there.
-void note_shares_above_one(SeedTable& table) {
-  for (const auto& row : table.rows) {
-    if (row.unit != Unit::kShare || !row.published || std::fabs(row.published->value) <= 1) continue;
-    table.notes.push_back(fmt::format("published for '{}' is {:g}, but {} is a share, from 0 to 1: write {:g} in `expected`", row.label,
-                                      row.published->value, row.metric, row.published->value / 100));
-  }
-}
-
 nlohmann::ordered_json json_number(double value) { return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(); }
 
 nlohmann::ordered_json to_json(const TableRow& row) {
@@ -261,6 +233,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
   note_missing_values(compared, metrics, reading, table);
   note_other_expectations(compared, table.notes);
   note_shares_above_one(table);
+  note_published_epochs(table, reading.epoch);
   for (auto& note : data_notes(compared)) table.notes.push_back(std::move(note));
   table.differences = differences_of(table.rows, options.against);
   table.ordering = ordering_of(table.rows);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "debias/report/compared_runs.h"
+#include "debias/report/curve_figures.h"
 #include "debias/report/seed_interval.h"
 #include "debias/report/table_reading.h"
 
@@ -29,21 +30,28 @@ struct SeedTableOptions {
 
 struct Published {
   double value = 0;
-  std::optional<double> spread;
-  std::string source;
+  std::optional<double> spread = {};
+  std::string source = {};
+  std::optional<double> minutes = {};  // of training
+  int64_t epoch = 0;                   // that it is of; 0: of the end of training
 };
 
 struct TableRow {
   std::string label, variant;
   std::vector<std::pair<std::string, std::string>> grid;
-  std::string metric;         // that the row has; "" where it has no value
-  Unit unit = Unit::kNumber;  // of that metric; without one, of the first that was asked for
+  std::vector<AxisPlace> places;  // of its variant, on the sweep's axes
+  std::string metric;             // that the row has; "" where it has no value
+  Unit unit = Unit::kNumber;      // of that metric; without one, of the first that was asked for
+  bool lower_is_better = false;   // likewise
   std::vector<std::string> seeds;
   std::vector<double> values;  // by seed
   SeedInterval interval;
   double minutes = 0;  // of training, evaluations aside, the mean over its runs; NaN where none tells
   std::optional<Published> published;
-  std::string task = {};  // of an agent; rows of different ones are not compared
+  std::vector<Published> all_published;  // with those of other epochs
+  std::string task;                      // of an agent; rows of different ones are not compared
+  int64_t epochs = 0;                    // of training
+  ColumnCurve curve;                     // of that metric over the epochs
 };
 
 struct TableDifference {
@@ -55,10 +63,10 @@ struct TableDifference {
 enum class OrderingVerdict { kHolds, kReversed, kOpen };  // open: the interval holds 0, or there is none
 const char* to_text(OrderingVerdict verdict);
 
-// Two rows whose published numbers differ, the larger one first.
+// Two rows whose published numbers differ, the better one first: the larger one, or the smaller where lower is better.
 struct TableOrdering {
   TableDifference difference;
-  double published = 0;
+  double published = 0;  // of the better one less that of the other
   OrderingVerdict verdict = OrderingVerdict::kOpen;
 };
 

@@ -9,140 +9,29 @@
 namespace debias {
 namespace {
 
-struct Grid {
-  std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;
-  size_t words = 1;  // columns of words at the left; those after them are numbers, but for the last where `ends_in_words`
-  bool ends_in_words = false;
-
-  bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }
-};
-
-// Shares in percent; other numbers as they are, with one decimal where they reach 100: 0.6931 of a loss, 850.3 of a return.
-struct NumberStyle {
-  bool percent = false;
-  int decimals = 4;
-
-  std::string shown(double value, bool sign = false) const {
-    if (std::isnan(value)) return "";
-    const double scaled = percent ? 100 * value : value;
-    return sign ? fmt::format("{:+.{}f}", scaled, decimals) : fmt::format("{:.{}f}", scaled, decimals);
-  }
-  std::string with_width(double mean, double half_width, bool sign = false) const {
-    const std::string value = shown(mean, sign);
-    return value.empty() || std::isnan(half_width) ? value : value + " ± " + shown(half_width);
-  }
-};
-
-// Of a table's numbers in one unit; a table of several metrics may have two.
-NumberStyle style_of(const SeedTable& table, Unit unit) {
-  if (unit == Unit::kShare) return {true, 2};
-  double largest = 0;
-  for (const auto& row : table.rows) {
-    if (row.unit == unit) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
-  }
-  return {false, largest < 100 ? 4 : 1};
-}
-
-// How numbers of a table are written, and whether heads can say that all of them are percents.
-class Styles {
- public:
-  explicit Styles(const SeedTable& table) : table_(table) {
-    bool any_other = false, any_share = false;
-    for (const auto& row : table.rows) {
-      if (row.values.empty() && !row.published) continue;  // nothing is written of it
-      (row.unit == Unit::kShare ? any_share : any_other) = true;
-    }
-    all_percent_ = any_share && !any_other;
-    mixed_ = any_share && any_other;
-  }
-
-  std::string head(const char* percent, const char* other) const { return all_percent_ ? percent : other; }
-  // With the unit where heads do not tell it.
-  std::string cell(const TableRow& row, double value, double half_width, bool sign = false) const {
-    const NumberStyle style = style_of(table_, row.unit);
-    const std::string text = style.with_width(value, half_width, sign);
-    return text.empty() || !mixed_ || !style.percent ? text : text + (sign ? " points" : " %");
-  }
-
- private:
-  const SeedTable& table_;
-  bool all_percent_ = false, mixed_ = false;
-};
-
-Grid settings_grid(const SeedTable& table) {
-  const Styles styles(table);
-  const bool published = std::ranges::any_of(table.rows, [](const TableRow& row) { return row.published.has_value(); });
-  const bool several = table.metric.find(',') != std::string::npos;
-  Grid grid;
-  grid.head = {"setting", "seeds", (several ? "mean" : table.metric) + styles.head(" %", "")};
-  if (published) grid.head.insert(grid.head.end(), {styles.head("published %", "published"), "source"});
-  grid.ends_in_words = published;
-  for (const auto& row : table.rows) {
-    std::string label = row.label.empty() ? "(all)" : row.label;
-    if (several && !row.metric.empty()) label += " (" + row.metric + ")";
-    std::vector<std::string> cells = {label, fmt::format("{}", row.values.size()),
-                                      styles.cell(row, row.interval.mean, row.interval.half_width)};
-    if (cells[2].empty()) cells[2] = "–";
-    if (published) {
-      const std::string theirs = row.published ? styles.cell(row, row.published->value, row.published->spread.value_or(NAN)) : "";
-      cells.insert(cells.end(), {theirs, row.published ? row.published->source : ""});
-    }
-    grid.rows.push_back(std::move(cells));
-  }
-  return grid;
-}
-
-Grid differences_grid(const SeedTable& table) {
-  const Styles styles(table);
-  Grid grid;
-  grid.head = {"difference", "seeds", styles.head("points", "difference")};
-  for (const auto& difference : table.differences) {
-    const TableRow &a = table.rows[difference.a], &b = table.rows[difference.b];
-    grid.rows.push_back({fmt::format("{} – {}", a.label, b.label), difference.paired ? fmt::format("{}", difference.interval.n) : "other",
-                         styles.cell(a, difference.interval.mean, difference.interval.half_width, true)});
-  }
-  return grid;
-}
-
-Grid ordering_grid(const SeedTable& table) {
-  const Styles styles(table);
-  Grid grid;
-  grid.head = {"published as better", "than", styles.head("points", "difference"), "published", ""};
-  grid.words = 2;
-  grid.ends_in_words = true;
-  for (const auto& ordering : table.ordering) {
-    const TableDifference& ours = ordering.difference;
-    const TableRow& better = table.rows[ours.a];
-    grid.rows.push_back({better.label, table.rows[ours.b].label, styles.cell(better, ours.interval.mean, ours.interval.half_width, true),
-                         styles.cell(better, ordering.published, NAN, true), to_text(ordering.verdict)});
-  }
-  return grid;
-}
-
 // Columns on a terminal, a code point each.
 size_t width_of(const std::string& text) {
   return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-std::string as_text(const Grid& grid) {
+std::string as_text(const TableBlock& block) {
   std::vector<size_t> widths;
-  for (size_t i = 0; i < grid.head.size(); ++i) {
-    widths.push_back(width_of(grid.head[i]));
-    for (const auto& row : grid.rows) widths[i] = std::max(widths[i], width_of(row[i]));
+  for (size_t i = 0; i < block.head.size(); ++i) {
+    widths.push_back(width_of(block.head[i]));
+    for (const auto& row : block.rows) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string out;
   const auto add = [&](const std::vector<std::string>& cells) {
     std::string line;
     for (size_t i = 0; i < cells.size(); ++i) {
       const std::string pad(widths[i] - width_of(cells[i]), ' ');
-      line += (i == 0 ? "" : "  ") + (grid.is_number(i) ? pad + cells[i] : cells[i] + pad);
+      line += (i == 0 ? "" : "  ") + (block.is_number(i) ? pad + cells[i] : cells[i] + pad);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   };
-  add(grid.head);
-  for (const auto& row : grid.rows) add(row);
+  add(block.head);
+  for (const auto& row : block.rows) add(row);
   return out;
 }
 
@@ -155,16 +44,16 @@ std::string replaced(const std::string& text, const std::vector<std::pair<char, 
   return out;
 }
 
-std::string as_markdown(const Grid& grid) {
+std::string as_markdown(const TableBlock& block) {
   std::string out;
   const auto add = [&](const std::vector<std::string>& cells) {
     for (const auto& cell : cells) out += "| " + replaced(cell, {{'|', "\\|"}, {'\n', " "}}) + " ";
     out += "|\n";
   };
-  add(grid.head);
-  for (size_t i = 0; i < grid.head.size(); ++i) out += grid.is_number(i) ? "|---:" : "|---";
+  add(block.head);
+  for (size_t i = 0; i < block.head.size(); ++i) out += block.is_number(i) ? "|---:" : "|---";
   out += "|\n";
-  for (const auto& row : grid.rows) add(row);
+  for (const auto& row : block.rows) add(row);
   return out + "\n";
 }
 
@@ -186,17 +75,17 @@ std::string latex_words(std::string text) {
   return text;
 }
 
-std::string as_latex(const Grid& grid) {
+std::string as_latex(const TableBlock& block) {
   std::string out = "\\begin{tabular}{";
-  for (size_t i = 0; i < grid.head.size(); ++i) out += grid.is_number(i) ? 'r' : 'l';
+  for (size_t i = 0; i < block.head.size(); ++i) out += block.is_number(i) ? 'r' : 'l';
   out += "}\n\\hline\n";
   const auto add = [&](const std::vector<std::string>& cells) {
     for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : " & ") + latex_words(cells[i]);
     out += " \\\\\n";
   };
-  add(grid.head);
+  add(block.head);
   out += "\\hline\n";
-  for (const auto& row : grid.rows) add(row);
+  for (const auto& row : block.rows) add(row);
   return out + "\\hline\n\\end{tabular}\n\n";
 }
 
@@ -207,21 +96,58 @@ std::string csv_cell(const std::string& text) {
 
 std::string csv_number(double value) { return std::isnan(value) ? "" : fmt::format("{}", value); }
 
-std::string as_csv(const SeedTable& table) {
-  std::string out = "setting,variant,metric,seeds,mean,half_width,published,spread,source\n";
+using CsvLines = std::vector<std::vector<std::string>>;  // the first names the columns
+
+CsvLines csv_settings(const SeedTable& table, MinutesColumn minutes) {
+  CsvLines lines = {{"setting", "variant", "metric", "seeds", "mean", "half_width", "published", "spread", "source"}};
+  const bool has_minutes = minutes == MinutesColumn::kShown;
+  if (has_minutes) lines.front().emplace_back("minutes");
   for (const auto& row : table.rows) {
-    const double published = row.published ? row.published->value : NAN, spread = row.published ? row.published->spread.value_or(NAN) : NAN;
-    out += fmt::format("{},{},{},{},{},{},{},{},{}\n", csv_cell(row.label), csv_cell(row.variant), csv_cell(row.metric), row.values.size(),
-                       csv_number(row.interval.mean), csv_number(row.interval.half_width), csv_number(published), csv_number(spread),
-                       csv_cell(row.published ? row.published->source : ""));
+    const Published published = row.published.value_or(Published{NAN, {}, "", {}, 0});
+    lines.push_back({row.label, row.variant, row.metric, fmt::format("{}", row.values.size()), csv_number(row.interval.mean),
+                     csv_number(row.interval.half_width), csv_number(published.value), csv_number(published.spread.value_or(NAN)),
+                     published.source});
+    if (has_minutes) lines.back().push_back(csv_number(row.minutes));
+  }
+  return lines;
+}
+
+CsvLines csv_differences(const SeedTable& table) {
+  CsvLines lines = {{"difference", "against", "seeds", "paired", "mean", "half_width"}};
+  for (const auto& [a, b, interval, paired] : table.differences) {
+    lines.push_back({table.rows[a].label, table.rows[b].label, fmt::format("{}", interval.n), paired ? "true" : "false",
+                     csv_number(interval.mean), csv_number(interval.half_width)});
+  }
+  return lines;
+}
+
+CsvLines csv_orderings(const SeedTable& table) {
+  CsvLines lines = {{"better", "than", "published_difference", "mean", "half_width", "verdict"}};
+  for (const auto& ordering : table.ordering) {
+    const TableDifference& ours = ordering.difference;
+    lines.push_back({table.rows[ours.a].label, table.rows[ours.b].label, csv_number(ordering.published), csv_number(ours.interval.mean),
+                     csv_number(ours.interval.half_width), to_text(ordering.verdict)});
+  }
+  return lines;
+}
+
+std::string as_csv(const SeedTable& table, MinutesColumn minutes) {
+  std::string out;
+  for (const CsvLines& lines : {csv_settings(table, minutes), csv_differences(table), csv_orderings(table)}) {
+    if (lines.size() < 2 && !out.empty()) continue;
+    if (!out.empty()) out += "\n";
+    for (const auto& cells : lines) {
+      for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
+      out += "\n";
+    }
   }
   return out;
 }
 
-std::string written(const Grid& grid, TableFormat format) {
-  if (grid.rows.empty()) return "";
-  if (format == TableFormat::kMarkdown) return as_markdown(grid);
-  return format == TableFormat::kLatex ? as_latex(grid) : as_text(grid) + "\n";
+std::string written(const TableBlock& block, TableFormat format) {
+  if (block.rows.empty()) return "";
+  if (format == TableFormat::kMarkdown) return as_markdown(block);
+  return format == TableFormat::kLatex ? as_latex(block) : as_text(block) + "\n";
 }
 
 std::string line_of(const std::string& words, TableFormat format) {
@@ -232,22 +158,14 @@ std::string line_of(const std::string& words, TableFormat format) {
 
 }  // namespace
 
-std::string ordering_words(const SeedTable& table) {
-  if (table.ordering.empty()) return "";
-  const auto count = [&](OrderingVerdict verdict) { return std::ranges::count(table.ordering, verdict, &TableOrdering::verdict); };
-  return fmt::format("Of {} published orderings {} hold beyond the seeds' spread, {} are reversed beyond it, {} are open.",
-                     table.ordering.size(), count(OrderingVerdict::kHolds), count(OrderingVerdict::kReversed),
-                     count(OrderingVerdict::kOpen));
-}
-
-std::string seed_table_text(const SeedTable& table, TableFormat format) {
-  if (format == TableFormat::kCsv) return as_csv(table);
+std::string seed_table_text(const SeedTable& table, TableFormat format, MinutesColumn minutes) {
+  if (format == TableFormat::kCsv) return as_csv(table, minutes);
   std::string out = line_of(fmt::format("{}, {}: mean ± two-sided 95 % t-interval over seeds.", table.metric, table.epoch), format);
   if (format == TableFormat::kText) out += "\n";
-  out += written(settings_grid(table), format) + written(differences_grid(table), format);
+  out += written(settings_block(table, minutes), format) + written(differences_block(table), format);
   out += line_of(ordering_words(table), format);
   if (format == TableFormat::kText && !table.ordering.empty()) out += "\n";
-  out += written(ordering_grid(table), format);
+  out += written(orderings_block(table), format);
   for (const auto& note : table.notes) out += line_of("Note: " + note + ".", format);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "debias/report/seed_table.h"
+#include "debias/report/table_blocks.h"
 
 namespace debias {
 
@@ -15,10 +16,8 @@ enum class TableFormat { kText, kMarkdown, kCsv, kLatex };
 inline constexpr std::array<std::pair<std::string_view, TableFormat>, 4> kTableFormats = {
     {{"text", TableFormat::kText}, {"markdown", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv}, {"latex", TableFormat::kLatex}}};
 
-// Settings, differences, whether the published ordering holds, and notes. CSV has the settings alone, with numbers as they are.
-std::string seed_table_text(const SeedTable& table, TableFormat format);
-
-// "7 of 12 published orderings hold, 1 is reversed, 4 are open"; empty where nothing is published.
-std::string ordering_words(const SeedTable& table);
+// Settings, differences, whether the published ordering holds, and notes. CSV has blocks of these, an empty line between them, with numbers
+// as they are, and no notes.
+std::string seed_table_text(const SeedTable& table, TableFormat format, MinutesColumn minutes = MinutesColumn::kLeftOut);
 
 }  // namespace debias

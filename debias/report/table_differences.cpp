@@ -1,8 +1,8 @@
 #include "debias/report/table_differences.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "debias/core/config.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 
@@ -30,16 +30,30 @@ bool has_variants(const std::vector<TableRow>& rows) {
 // Returns of different tasks say nothing of each other. A row without runs has none.
 bool share_a_task(const TableRow& a, const TableRow& b) { return a.task.empty() || b.task.empty() || a.task == b.task; }
 
-// Which rows are compared with each other: variants at one point of the grid; without variants, all of a task.
-bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
-  return share_a_task(rows[a], rows[b]) && (!has_variants(rows) || rows[a].grid == rows[b].grid);
+// What the grid says of a row's data.
+std::vector<std::pair<std::string, std::string>> data_of_grid(const TableRow& row) {
+  std::vector<std::pair<std::string, std::string>> data;
+  for (const auto& entry : row.grid) {
+    if (parts_of_key(entry.first).front() == "data") data.push_back(entry);
+  }
+  return data;
 }
 
-OrderingVerdict verdict_of(const SeedInterval& interval) {
-  if (!(interval.half_width > 0)) return OrderingVerdict::kOpen;  // one seed, or seeds without any spread
-  if (interval.low() > 0) return OrderingVerdict::kHolds;
-  return interval.high() < 0 ? OrderingVerdict::kReversed : OrderingVerdict::kOpen;
+// Which rows are compared with each other: variants at one point of the grid; without variants, all of a task and of the same data.
+bool are_compared(const std::vector<TableRow>& rows, size_t a, size_t b) {
+  if (!share_a_task(rows[a], rows[b])) return false;
+  return has_variants(rows) ? rows[a].grid == rows[b].grid : data_of_grid(rows[a]) == data_of_grid(rows[b]);
 }
+
+// Whether our difference has the sign of the published one.
+OrderingVerdict verdict_of(const SeedInterval& ours, double published) {
+  if (!(ours.half_width > 0)) return OrderingVerdict::kOpen;  // one seed, or seeds without any spread
+  if (ours.low() <= 0 && ours.high() >= 0) return OrderingVerdict::kOpen;
+  return (ours.mean > 0) == (published > 0) ? OrderingVerdict::kHolds : OrderingVerdict::kReversed;
+}
+
+// A share is not compared with a loss, nor what is to be large with what is to be small.
+bool are_of_one_kind(const TableRow& a, const TableRow& b) { return a.unit == b.unit && a.lower_is_better == b.lower_is_better; }
 
 }  // namespace
 
@@ -58,7 +72,7 @@ std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, c
       if (are_compared(rows, other, i)) reference = other;
     }
     if (reference == i || rows[i].values.empty() || rows[reference].values.empty() || !share_a_task(rows[i], rows[reference])) continue;
-    if (rows[i].unit != rows[reference].unit) continue;  // a share is not compared with a loss
+    if (!are_of_one_kind(rows[i], rows[reference])) continue;
     differences.push_back(difference_of(rows, i, reference));
   }
   return differences;
@@ -68,11 +82,13 @@ std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows) {
   std::vector<TableOrdering> ordering;
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = i + 1; j < rows.size(); ++j) {
-      if (!rows[i].published || !rows[j].published || rows[i].unit != rows[j].unit || !are_compared(rows, i, j)) continue;
-      const double difference = rows[i].published->value - rows[j].published->value;
-      if (difference == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
-      const TableDifference ours = difference > 0 ? difference_of(rows, i, j) : difference_of(rows, j, i);
-      ordering.push_back({ours, std::fabs(difference), verdict_of(ours.interval)});
+      if (!rows[i].published || !rows[j].published || !are_of_one_kind(rows[i], rows[j]) || !are_compared(rows, i, j)) continue;
+      const double published = rows[i].published->value - rows[j].published->value;
+      if (published == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
+      const bool is_first_better = (published > 0) != rows[i].lower_is_better;
+      const TableDifference ours = is_first_better ? difference_of(rows, i, j) : difference_of(rows, j, i);
+      const double of_better = is_first_better ? published : -published;
+      ordering.push_back({ours, of_better, verdict_of(ours.interval, of_better)});
     }
   }
   return ordering;

@@ -9,7 +9,7 @@
 namespace debias {
 
 // Of each row to `against`, or where that is "" to the first row that it is compared with: variants at one point of the grid; without
-// variants all of a task. A usage error where no row has that label.
+// variants all of a task that agree in the grid's keys of the section `data`. A usage error where no row has that label.
 std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against);
 
 // Of all pairs of rows that are compared and whose published numbers differ.

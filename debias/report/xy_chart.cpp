@@ -121,12 +121,12 @@ std::string scatter(const Frame& frame, const Series& series, size_t number) {
   return spots.empty() ? "" : fmt::format("<path class=\"{}\" d=\"{}\"/>", spot_class(number), spots);
 }
 
-std::string points(const Frame& frame, const Series& series, size_t number) {
+std::string points(const Frame& frame, const Series& series, size_t number, size_t shape) {
   std::string marks, whiskers;
   for (size_t i = 0; i < series.y.size(); ++i) {
     const auto point = frame.place(series.x[i], series.y[i]);
     if (!point) continue;
-    marks += marker(number, point->x, point->y, 3.2);
+    marks += marker(shape, point->x, point->y, 3.2);
     if (series.low.empty() || !std::isfinite(series.low[i]) || !std::isfinite(series.high[i])) continue;
     const std::string x = coordinate(point->x), left = coordinate(point->x - 3);
     const std::string low = coordinate(frame.end(series.low[i])), high = coordinate(frame.end(series.high[i]));
@@ -164,7 +164,7 @@ std::string drawn(const Frame& frame, const Chart& chart, size_t place) {
     case Draw::kLines:
       return lines(frame, series, number, shape_of(chart, place));
     case Draw::kPoints:
-      return points(frame, series, number);
+      return points(frame, series, number, shape_of(chart, place));
     case Draw::kScatter:
       return scatter(frame, series, number);
     case Draw::kSteps:

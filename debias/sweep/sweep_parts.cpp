@@ -11,23 +11,14 @@
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
-#include "debias/core/printable.h"
+#include "debias/sweep/sweep_expected.h"
 #include "debias/sweep/sweep_keys.h"
 #include "debias/sweep/sweep_record.h"
 
 namespace debias {
 namespace {
 
-const std::vector<std::string> kSweepKeys = {"base", "variants", "grid", "overrides", "seeds", "metric", "expected", "output"};
-
-void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what) {
-  if (!map.is_map()) throw usage_error("{}{}: expected a map such as {{{}: ...}}", map.prefix(), what, known.front());
-  for (const auto& [key, value] : map.entries()) {
-    if (std::ranges::find(known, key) == known.end()) {
-      throw usage_error("{}{}: unknown key '{}'{}", value.prefix(), what, key, suggestion(key, known));
-    }
-  }
-}
+const std::vector<std::string> kSweepKeys = {"base", "variants", "grid", "overrides", "seeds", "metric", "expected", "axes", "output"};
 
 // Of a folder's name.
 bool is_plain(const std::string& name) {
@@ -132,17 +123,19 @@ std::vector<std::string> read_seeds(const Config* node) {
   return seeds;
 }
 
+std::vector<std::string> names_of(const std::vector<SweepVariant>& variants) {
+  std::vector<std::string> names;
+  for (const auto& variant : variants) names.push_back(variant.name);
+  return names;
+}
+
 std::vector<std::string> selected_variants(const Config& node, const std::vector<SweepVariant>& variants, const char* what) {
   const std::vector<Config> items = node.is_sequence() ? node.items() : std::vector<Config>{node};
-  std::vector<std::string> names, known;
-  for (const auto& variant : variants) known.push_back(variant.name);
+  const std::vector<std::string> known = names_of(variants);
+  std::vector<std::string> names;
   for (const auto& item : items) {
-    if (known == std::vector<std::string>{""})
-      throw usage_error("{}{}: variant: the sweep has no variants; leave it out", item.prefix(), what);
     names.push_back(sweep_word(item, what));
-    if (std::ranges::find(known, names.back()) == known.end()) {
-      throw usage_error("{}{}: no variant '{}'{}", item.prefix(), what, names.back(), suggestion(names.back(), known));
-    }
+    require_variant(names.back(), known, item, what);
   }
   return names;
 }
@@ -163,22 +156,6 @@ std::string selected_value(const std::string& key, const Config& value, const st
   return text;
 }
 
-SweepSelector read_selector(const Config& entry, const SweepParts& parts, const char* what) {
-  SweepSelector selector;
-  if (const Config* variant = entry.find("variant")) selector.variants = selected_variants(*variant, parts.variants, what);
-  const Config* at = entry.find("at");
-  if (at == nullptr) return selector;
-  if (!at->is_map()) throw usage_error("{}{}: at: expected grid keys with a value each", at->prefix(), what);
-  for (const auto& [key, value] : at->entries()) selector.at.emplace_back(key, selected_value(key, value, parts.grid, what));
-  return selector;
-}
-
-std::vector<Config> entries_of(const Config* node, const char* what) {
-  if (node == nullptr || node->is_null()) return {};
-  if (!node->is_sequence()) throw usage_error("{}{}: expected a list of maps", node->prefix(), what);
-  return node->items();
-}
-
 // Rows of the grid would be trained alike under different names.
 void require_apart_from_grid(const std::string& key, const Config& value, const std::vector<SweepAxis>& grid) {
   for (const auto& axis : grid) {
@@ -189,7 +166,7 @@ void require_apart_from_grid(const std::string& key, const Config& value, const 
 }
 
 void read_overrides(const Config* node, SweepParts& parts) {
-  for (const auto& entry : entries_of(node, "overrides")) {
+  for (const auto& entry : sweep_entries(node, "overrides")) {
     require_known_keys(entry, {"variant", "at", "set"}, "overrides");
     const Config* keys = entry.find("set");
     if (keys == nullptr || !keys->is_map()) throw usage_error("{}overrides: expected `set` with keys of a recipe", entry.prefix());
@@ -201,95 +178,39 @@ void read_overrides(const Config* node, SweepParts& parts) {
   }
 }
 
-// An entry with `over: KEY` and a list of `values`, one for each of the key's, as one entry each; any other as it is.
-std::vector<Config> spelt_out(const Config& entry, const std::vector<SweepAxis>& grid) {
-  const Config *over = entry.find("over"), *values = entry.find("values"), *spreads = entry.find("spreads");
-  if (over == nullptr) return {entry};
-  const std::string key = sweep_word(*over, "expected: over");
-  const auto axis = std::ranges::find(grid, key, &SweepAxis::key);
-  if (axis == grid.end()) throw usage_error("{}expected: over: '{}' is not in the grid", over->prefix(), key);
-  if (const Config* at = entry.find("at"); at != nullptr && at->find(key) != nullptr)
-    throw usage_error("{}expected: '{}' is in `at` and in `over`; keep one", at->find(key)->prefix(), key);
-  for (const Config* list : {values, spreads}) {
-    if (list == nullptr && list != values) continue;
-    if (list != nullptr && list->is_sequence() && list->items().size() == axis->values.size()) continue;
-    throw usage_error("{}expected: over {}: expected a list of {}, one for each of its values", entry.prefix(), key, axis->values.size());
-  }
-  std::vector<Config> entries;
-  for (size_t i = 0; i < axis->values.size(); ++i) {
-    if (values->items()[i].is_null()) continue;  // not published
-    Config one = entry;
-    for (const char* own : {"over", "values", "spreads"}) one.erase(own);
-    if (one.find("at") == nullptr) one.set("at", Config::map());
-    one.find("at")->set(key, axis->values[i]);
-    one.set("value", values->items()[i]);
-    if (spreads != nullptr && !spreads->items()[i].is_null()) one.set("spread", spreads->items()[i]);
-    entries.push_back(std::move(one));
-  }
-  return entries;
-}
-
-void require_number_from_0(const Config& entry, const char* key) {
-  double number = 0;
-  const Config* value = entry.find(key);
-  if (value == nullptr || value->is_null()) return;
-  if (!value->is_scalar() || !parse_number(value->text(), &number) || number < 0)
-    throw usage_error("{}expected: {}: expected a number from 0 on", value->prefix(), key);
-}
-
-// Its words: a folded text of YAML ends in a new line, which would end a table's.
-Config in_one_line(const Config& node) {
-  if (!node.is_scalar()) return node;
-  std::string words;
-  bool apart = false;
-  for (const char c : node.text()) {
-    const bool is_space = std::isspace(static_cast<unsigned char>(c)) != 0;
-    if (!is_space && apart && !words.empty()) words += ' ';
-    if (!is_space) words += c;
-    apart = is_space;
-  }
-  words = without_control_characters(words);
-  if (words == node.text()) return node;
-  Config line = Config::string(std::move(words));
-  line.set_where(node.where());
-  return line;
-}
-
-void require_one_metric(const Config& entry, const Config& metric) {
-  const std::string name = sweep_word(metric, "expected: metric");
-  if (name.find(',') == std::string::npos) return;
-  throw usage_error("{}expected: metric: '{}' are several; say here which one is published", entry.prefix(), name);
-}
-
-void add_expected(const Config& entry, SweepParts& parts) {
-  require_known_keys(entry, {"variant", "at", "metric", "value", "spread", "tolerance", "source", "cost"}, "expected");
-  double number = 0;
-  const Config* value = entry.find("value");
-  if (value == nullptr || !value->is_scalar() || !parse_number(value->text(), &number)) {
-    throw usage_error("{}expected: value: expected the number that is published", entry.prefix());
-  }
-  require_number_from_0(entry, "spread");
-  require_number_from_0(entry, "tolerance");
-  Config expected = Config::map({{"metric", Config::string(parts.published)}});
-  for (const auto& [key, given] : entry.entries()) {
-    if (key != "variant" && key != "at") expected.set(key, key == "source" ? in_one_line(given) : given);
-  }
-  expected.set_where(entry.where());
-  if (expected.find("metric")->text().empty()) {
-    throw usage_error("{}expected: no metric is given; write it here or beside the grid", entry.prefix());
-  }
-  require_one_metric(entry, *expected.find("metric"));
-  parts.expected.emplace_back(read_selector(entry, parts, "expected"), std::move(expected));
-}
-
-void read_expected(const Config* node, SweepParts& parts) {
-  for (const auto& entry : entries_of(node, "expected")) {
-    if (!entry.is_map()) throw usage_error("{}expected: expected maps with a value and its source", entry.prefix());
-    for (const auto& one : spelt_out(entry, parts.grid)) add_expected(one, parts);
-  }
-}
-
 }  // namespace
+
+void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what) {
+  if (!map.is_map()) throw usage_error("{}{}: expected a map such as {{{}: ...}}", map.prefix(), what, known.front());
+  for (const auto& [key, value] : map.entries()) {
+    if (std::ranges::find(known, key) == known.end()) {
+      throw usage_error("{}{}: unknown key '{}'{}", value.prefix(), what, key, suggestion(key, known));
+    }
+  }
+}
+
+std::vector<Config> sweep_entries(const Config* node, const char* what) {
+  if (node == nullptr || node->is_null()) return {};
+  if (!node->is_sequence()) throw usage_error("{}{}: expected a list of maps", node->prefix(), what);
+  return node->items();
+}
+
+void require_variant(const std::string& name, const std::vector<std::string>& known, const Config& node, const std::string& what) {
+  if (known == std::vector<std::string>{""})
+    throw usage_error("{}{}: variant '{}': the sweep has no variants; leave it out", node.prefix(), what, name);
+  if (std::ranges::find(known, name) == known.end())
+    throw usage_error("{}{}: no variant '{}'{}", node.prefix(), what, name, suggestion(name, known));
+}
+
+SweepSelector read_selector(const Config& entry, const SweepParts& parts, const char* what) {
+  SweepSelector selector;
+  if (const Config* variant = entry.find("variant")) selector.variants = selected_variants(*variant, parts.variants, what);
+  const Config* at = entry.find("at");
+  if (at == nullptr) return selector;
+  if (!at->is_map()) throw usage_error("{}{}: at: expected grid keys with a value each", at->prefix(), what);
+  for (const auto& [key, value] : at->entries()) selector.at.emplace_back(key, selected_value(key, value, parts.grid, what));
+  return selector;
+}
 
 std::string sweep_word(const Config& node, const std::string& what) {
   if (!node.is_scalar()) throw usage_error("{}{}: expected one word or number", node.prefix(), what);
@@ -299,21 +220,6 @@ std::string sweep_word(const Config& node, const std::string& what) {
 bool SweepSelector::selects(const SweepPoint& point) const {
   if (!variants.empty() && std::ranges::find(variants, point.variant) == variants.end()) return false;
   return std::ranges::all_of(at, [&](const auto& entry) { return std::ranges::find(point.grid, entry) != point.grid.end(); });
-}
-
-Config SweepParts::expected_of(const SweepPoint& point) const {
-  Config entries = Config::sequence();
-  for (const auto& [selector, entry] : expected) {
-    if (!selector.selects(point)) continue;
-    for (const auto& other : entries.items()) {
-      if (other.find("metric")->text() != entry.find("metric")->text()) continue;
-      const std::string label = point.label();
-      throw usage_error("{}expected: {}{} is given twice ({} and {}); keep one", entry.prefix(), label.empty() ? "" : label + ": ",
-                        entry.find("metric")->text(), other.find("value")->text(), entry.find("value")->text());
-    }
-    entries.items().push_back(entry);
-  }
-  return entries;
 }
 
 bool SweepParts::changes_base(const SweepPoint& point) const {
@@ -335,6 +241,7 @@ SweepParts read_sweep_parts(const Config& root, const std::string& published) {
   read_overrides(root.find("overrides"), parts);
   read_expected(root.find("expected"), parts);
   parts.has_expected = root.find("expected") != nullptr;
+  parts.axes = read_variant_axes(root.find("axes"), names_of(parts.variants));
   return parts;
 }
 

@@ -7,6 +7,7 @@
 
 #include "debias/core/config.h"
 #include "debias/sweep/sweep_plan.h"
+#include "debias/sweep/variant_axes.h"
 
 namespace debias {
 
@@ -37,8 +38,9 @@ struct SweepParts {
   std::vector<std::pair<SweepSelector, Config>> overrides;  // keys of a recipe
   std::vector<std::pair<SweepSelector, Config>> expected;   // an entry of a recipe's `expected`
   bool has_expected = false;                                // also where it is null or an empty list
+  std::vector<VariantAxis> axes;
 
-  // What is published of a point, a list; a usage error where two entries are of one metric.
+  // What is published of a point, a list; a usage error where two entries are of one metric and epoch.
   Config expected_of(const SweepPoint& point) const;
   // Whether a point is another setting than the base's own, of which what the base expects is published.
   bool changes_base(const SweepPoint& point) const;
@@ -46,6 +48,14 @@ struct SweepParts {
 
 // Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.
 SweepParts read_sweep_parts(const Config& root, const std::string& published = "");
+
+// Usage errors: what is no map, a key that is not known, no list of entries, and a variant that the sweep lacks; `what` names the section.
+void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what);
+std::vector<Config> sweep_entries(const Config* node, const char* what);
+void require_variant(const std::string& name, const std::vector<std::string>& known, const Config& node, const std::string& what);
+
+// `variant` and `at` of an entry of the section `what`.
+SweepSelector read_selector(const Config& entry, const SweepParts& parts, const char* what);
 
 // The text of a scalar; a usage error that begins with `what` for anything else.
 std::string sweep_word(const Config& node, const std::string& what);

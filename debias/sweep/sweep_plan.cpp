@@ -169,7 +169,7 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
   const std::string of_file = published == nullptr ? "" : published->text();
   for (const auto& word : sorted.own) root.assign(word);
   const SweepParts parts = read_sweep_parts(root, of_file);
-  SweepPlan plan{path, parts.output, parts.metric, {}, parts.seeds, {}, {}};
+  SweepPlan plan{path, parts.output, parts.metric, {}, parts.seeds, {}, {}, parts.axes};
   if (plan.output.empty()) throw usage_error("sweep '{}': no output folder is given; write `output: runs/sweeps/NAME`", path);
   for (const auto& axis : parts.grid) plan.grid.push_back(axis.key);
   double count = static_cast<double>(parts.variants.size() * plan.seeds.size());

@@ -7,6 +7,7 @@
 //   seeds: [1, 2, 3]
 //   metric: test.conflicting_acc
 //   expected: [{variant: ce, over: optimizer.learning_rate, values: [0.90, 0.91], spreads: [0.01, 0.02], source: "..."}]
+//   axes: [{over: M, variants: {one: 1, two: 2}}]
 //   output: runs/sweeps/mini
 //
 // A key is what it is on the command line of `debias train`: `objective.0.tau_plus` sets one option, `objective` replaces the section. The
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "debias/core/config.h"
+#include "debias/sweep/variant_axes.h"
 
 namespace debias {
 
@@ -50,6 +52,7 @@ struct SweepPlan {
   std::vector<std::string> seeds;
   std::vector<SweepPoint> points;  // variants, and within each the grid, its last key fastest
   std::vector<SweepRun> runs;      // points, and within each the seeds
+  std::vector<VariantAxis> axes = {};
 };
 
 // Path of the recipe that `base` names; throws where there is none.

@@ -58,8 +58,22 @@ RecordedRun run_from(const Json& json) {
   return run;
 }
 
+Json to_json(const VariantAxis& axis) {
+  Json json = {{"over", axis.over}, {"line", axis.line}, {"variants", Json::object()}};
+  for (const auto& [variant, number] : axis.variants) json["variants"][variant] = number;
+  return json;
+}
+
+VariantAxis axis_from(const Json& json) {
+  VariantAxis axis{json.at("over").get<std::string>(), json.at("line").get<std::string>(), {}};
+  for (const auto& [variant, number] : json.at("variants").items()) axis.variants.emplace_back(variant, number.get<double>());
+  return axis;
+}
+
 void write_record(const std::string& output, const SweepRecord& record) {
-  Json json = {{"metric", record.metric}, {"grid", record.grid}, {"runs", Json::array()}};
+  Json json = {{"metric", record.metric}, {"grid", record.grid}};
+  for (const auto& axis : record.axes) json["axes"].push_back(to_json(axis));
+  json["runs"] = Json::array();
   for (const auto& run : record.runs) json["runs"].push_back(to_json(run));
   write_file_atomically(record_path(output), json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -71,7 +85,7 @@ bool is_empty(const std::string& folder) {
 }
 
 SweepRecord record_of(const SweepPlan& plan) {
-  SweepRecord record{plan.metric, plan.grid, {}};
+  SweepRecord record{plan.metric, plan.grid, {}, plan.axes};
   for (const auto& run : plan.runs) record.runs.push_back({run.point, run.seed, RunState::kWaiting, 0, ""});
   return record;
 }
@@ -110,6 +124,7 @@ SweepRecord read_sweep_record(const std::string& output) {
   try {
     const Json json = Json::parse(text);
     SweepRecord record{json.at("metric").get<std::string>(), json.at("grid").get<std::vector<std::string>>(), {}};
+    for (const auto& axis : json.value("axes", Json::array())) record.axes.push_back(axis_from(axis));
     for (const auto& run : json.at("runs")) record.runs.push_back(run_from(run));
     return record;
   } catch (const nlohmann::json::exception& error) {

@@ -28,6 +28,7 @@ struct SweepRecord {
   std::string metric;
   std::vector<std::string> grid;
   std::vector<RecordedRun> runs;
+  std::vector<VariantAxis> axes = {};  // none in the records of older versions
 
   const RecordedRun* find(const std::string& name) const;
 };

@@ -69,6 +69,15 @@ TEST(Chart, EveryKindIsWellFormedWhateverTheNames) {
   }
 }
 
+TEST(Chart, PointsOfOneColourMayHaveMarkersOfTheirOwn) {
+  Chart chart = line_chart({3});
+  chart.draw = Draw::kPoints;
+  chart.series[0].look = 2;
+  const std::string of_its_look = path(svg(chart, "id"), "mark c2");
+  chart.series[0].shape = 1;
+  EXPECT_NE(path(svg(chart, "id"), "mark c2"), of_its_look);
+}
+
 TEST(Chart, SaysWhatItIsInTitleAndDescription) {
   const WellFormed drawn = well_formed(svg(line_chart({3, 1, 2}), "loss").source);
   EXPECT_EQ(drawn.elements[0].attribute("role"), "img");

@@ -51,6 +51,15 @@ TEST_F(Reports, TheSameFoldersGiveTheSameBytes) {
   EXPECT_EQ(html({"run"}), html({"run"}));
 }
 
+TEST_F(Reports, WhatWasExpectedOfAnEpochIsHeldAgainstThatEpoch) {
+  write_run(run_path("run"));
+  std::string recipe = fixture_recipe({}, run_path("run"));
+  recipe.replace(recipe.find("tolerance"), 0, "epoch: 2, ");
+  write_text(run_path("run") + "/config.yaml", recipe);
+  EXPECT_THAT(html({"run"}),
+              HasSubstr("run, test.knn_acc1, epoch 2</th><td class=\"n\">50.00 % ± 2.00 %</td><td class=\"n\">52.00 %</td>"));
+}
+
 nlohmann::ordered_json cosines(std::vector<int64_t> histogram) {
   int64_t pairs = 0;
   for (const int64_t count : histogram) pairs += count;

@@ -18,7 +18,7 @@
 namespace debias {
 
 struct FixtureRun {
-  std::string variant, size, seed;
+  std::string variant = {}, size = {}, seed = {};
   double accuracy = 0;
   double published = NAN;
   std::string test = "{name: glyphs, root: \"\", correlation: 0.1, split: test}";
@@ -26,6 +26,9 @@ struct FixtureRun {
   std::string batch = {};  // train.batch_size
   int64_t epochs_done = 2;
   std::string train_images = {}, test_images = {};  // their digests in data/sets.json; no file without
+  std::string correlation = {};                     // in the grid, as data.train.correlation
+  std::string metric = "test.acc1";                 // that is published
+  std::string also_published = {};                  // further keys of it, each with a comma before it
 };
 
 inline SeedTableOptions against(const std::string& setting) {
@@ -50,15 +53,16 @@ class SeedTables : public testing::Test {
  protected:
   // A run of two epochs whose accuracy in the first is 0.1 higher.
   void add(const FixtureRun& run) {
-    const SweepPoint point{run.variant,
-                           run.size.empty() ? decltype(SweepPoint::grid){} : decltype(SweepPoint::grid){{"train.batch_size", run.size}}};
+    SweepPoint point{run.variant, {}};
+    if (!run.correlation.empty()) point.grid.emplace_back("data.train.correlation", run.correlation);
+    if (!run.size.empty()) point.grid.emplace_back("train.batch_size", run.size);
     if (plan_.points.empty() || plan_.points.back() != point) plan_.points.push_back(point);
     plan_.runs.push_back({point, run.seed, {}});
     const std::string folder = output() + "/" + plan_.runs.back().name();
-    const std::string expected =
-        std::isnan(run.published)
-            ? ""
-            : fmt::format("expected: [{{metric: test.acc1, value: {}, spread: 0.01, source: \"Table 3\"}}]\n", run.published);
+    const std::string expected = std::isnan(run.published)
+                                     ? ""
+                                     : fmt::format("expected: [{{metric: {}, value: {}, spread: 0.01, source: \"Table 3\"{}}}]\n",
+                                                   run.metric, run.published, run.also_published);
     write_text(folder + "/config.yaml",
                fmt::format("name: {}\nseed: {}\ndata: {{train: {{name: glyphs}}, test: {}}}\nobjective: {}\ntrain: {{epochs: 2{}}}\n{}{}",
                            run.variant.empty() ? "x" : run.variant, run.seed, run.test, run.variant,

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "debias/report/grid_figures.h"
+#include "debias/report/published_numbers.h"
 #include "debias/report/run_report.h"
 #include "debias/report/seed_table_text.h"
 #include "tests/report/reading_program.h"
@@ -56,6 +57,37 @@ TEST_F(SeedTables, SayWhetherThePublishedOrderingHolds) {
   EXPECT_NEAR(reversed.ordering[0].published, 0.1, 1e-12);
   EXPECT_EQ(reversed.ordering[0].verdict, OrderingVerdict::kReversed);
   EXPECT_THAT(ordering_words(reversed), HasSubstr("Of 1 published orderings 0 hold beyond the seeds' spread, 1 are reversed"));
+}
+
+// Of two settings, the first published as 0.1 and the second as 0.3.
+TEST_F(SeedTables, TakeTheSmallerPublishedNumberAsBetterWhereLowerIsBetter) {
+  const std::string metric = "test.equalized_odds_difference";
+  for (const auto& [variant, published] : {std::pair{"a", 0.1}, std::pair{"b", 0.3}}) {
+    for (int seed = 1; seed <= 3; ++seed)
+      add({.variant = variant, .seed = std::to_string(seed), .accuracy = 0.5, .published = published, .metric = metric});
+  }
+  const auto with_a_at = [&](double a) {
+    for (size_t run = 0; run < 6; ++run)
+      judge(run, "groups", "{}", metric, run < 3 ? a + 0.01 * static_cast<double>(run) : 0.4 + 0.011 * static_cast<double>(run - 3));
+    return table(of_metrics({metric}));
+  };
+  const SeedTable holds = with_a_at(0.2);
+  ASSERT_EQ(holds.ordering.size(), 1u);
+  EXPECT_EQ(holds.rows[holds.ordering[0].difference.a].label, "a");
+  EXPECT_NEAR(holds.ordering[0].published, -0.2, 1e-12);
+  EXPECT_NEAR(holds.ordering[0].difference.interval.mean, -0.201, 1e-12);
+  EXPECT_EQ(holds.ordering[0].verdict, OrderingVerdict::kHolds);
+  EXPECT_THAT(seed_table_text(holds, TableFormat::kText), HasSubstr("-20.00  holds\n"));
+  EXPECT_EQ(to_json(holds)["ordering"][0]["expected"], holds.ordering[0].published);
+  EXPECT_EQ(with_a_at(0.6).ordering[0].verdict, OrderingVerdict::kReversed);
+}
+
+TEST(MetricTitle, SaysOfLossesAndDifferencesThatLowerIsBetter) {
+  const auto titles = reading_program().titles;
+  for (const char* metric : {"train_loss", "test.mean_classifier_loss", "test.demographic_parity_difference"})
+    EXPECT_TRUE(titles->lower_is_better(metric)) << metric;
+  for (const char* metric : {"test.knn_acc1", "return_mean", "test.alignment", "effective_sample_size"})
+    EXPECT_FALSE(titles->lower_is_better(metric)) << metric;
 }
 
 TEST_F(SeedTables, LeaveAnOrderingOpenThatOneSeedOrTheSpreadCannotTell) {
@@ -180,6 +212,43 @@ TEST_F(SeedTables, CompareVariantsAtTheSamePointOfTheGridOnly) {
   EXPECT_THAT(refusal(against("a, batch_size 33")), HasSubstr("no such row; did you mean 'a, batch_size 32'?"));
 }
 
+TEST_F(SeedTables, WithoutVariantsCompareSettingsOfTheSameDataOnly) {
+  double published = 0.5;
+  for (const char* correlation : {"0.9", "0.99"}) {
+    for (const char* size : {"16", "32"})
+      add({.variant = "", .size = size, .seed = "1", .accuracy = 0.5, .published = published += 0.1, .correlation = correlation});
+  }
+  const SeedTable found = table();
+  ASSERT_EQ(found.differences.size(), 2u);
+  EXPECT_EQ(found.differences[0].b, 0u);
+  EXPECT_EQ(found.differences[1].a, 3u);
+  EXPECT_EQ(found.differences[1].b, 2u);
+  ASSERT_EQ(found.ordering.size(), 2u);
+  for (const auto& ordering : found.ordering) EXPECT_EQ(ordering.difference.a, ordering.difference.b + 1);
+  EXPECT_EQ(table(against("correlation 0.9, batch_size 16")).differences.size(), 3u);
+}
+
+TEST_F(SeedTables, SayThatPublishedNumbersAreOfAnotherEpoch) {
+  two_settings();
+  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes,
+              ElementsAre("published numbers are of the end of training, ours of epoch 1"));
+  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 2})).notes, testing::IsEmpty());  // the last one
+}
+
+TEST_F(SeedTables, SayThatANumberPublishedOfAnEpochStandsBesideAnother) {
+  add({.variant = "a", .seed = "1", .accuracy = 0.5, .published = 0.9, .also_published = ", epoch: 1"});
+  EXPECT_THAT(table().notes, ElementsAre("published for 'a' is of epoch 1, ours of the last epoch"));
+  EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes, testing::IsEmpty());
+}
+
+TEST(PublishedNumbers, AreThoseOfTheEpochElseOfTheEndElseOfTheLatestEpoch) {
+  const std::vector<Published> all = {{.value = 1, .epoch = 10}, {.value = 2, .epoch = 50}, {.value = 3}};
+  EXPECT_EQ(published_at(all, 10)->value, 1);
+  EXPECT_EQ(published_at(all, 20)->value, 3);
+  EXPECT_EQ(published_at({all[0], all[1]}, 20)->value, 2);
+  EXPECT_FALSE(published_at({}, 20));
+}
+
 TEST_F(SeedTables, RefuseRunsOfDifferentData) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .test = "{name: glyphs, root: elsewhere, correlation: 0.2, split: test}"});
@@ -261,8 +330,28 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
               AllOf(HasSubstr("\\begin{tabular}{lrrrl}\n\\hline\nsetting & seeds & test.acc1 \\% & published \\% & source \\\\\n"),
                     HasSubstr("a & 3 & 70.00 $\\pm$ 24.84 &")));
   const std::string csv = seed_table_text(found, TableFormat::kCsv);
-  EXPECT_THAT(csv, AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"),
-                         HasSubstr(",0.248413771"), HasSubstr(",0.9,0.01,Table 3\n")));
+  EXPECT_THAT(
+      csv,
+      AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"), HasSubstr(",0.248413771"),
+            HasSubstr(",0.9,0.01,Table 3\n"), HasSubstr("\n\ndifference,against,seeds,paired,mean,half_width\nb,a,3,true,0.03"),
+            HasSubstr("\n\nbetter,than,published_difference,mean,half_width,verdict\na,b,0.0999999"), EndsWith(",reversed\n")));
+}
+
+TEST_F(SeedTables, OfOneSettingAreOneBlockOfCsv) {
+  add({.variant = "a", .seed = "1", .accuracy = 0.5});
+  EXPECT_EQ(seed_table_text(table(), TableFormat::kCsv),
+            "setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,1,0.5,,,,\n");
+}
+
+TEST_F(SeedTables, HaveTheMinutesOfTrainingWhereTheyAreAskedFor) {
+  two_settings();
+  const SeedTable found = table();
+  const auto written = [&](TableFormat format) { return seed_table_text(found, format, MinutesColumn::kShown); };
+  EXPECT_THAT(written(TableFormat::kText), HasSubstr("setting  seeds    test.acc1 %  minutes   published %  source\n"
+                                                     "a            3  70.00 ± 24.84      2.0  90.00 ± 1.00  Table 3\n"));
+  EXPECT_THAT(written(TableFormat::kMarkdown), HasSubstr("| a | 3 | 70.00 ± 24.84 | 2.0 | 90.00 ± 1.00 | Table 3 |\n"));
+  EXPECT_THAT(written(TableFormat::kLatex), HasSubstr("\\begin{tabular}{lrrrrl}\n"));
+  EXPECT_THAT(written(TableFormat::kCsv), AllOf(HasSubstr(",spread,source,minutes\na,"), HasSubstr(",0.9,0.01,Table 3,2\n")));
 }
 
 TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
@@ -285,6 +374,16 @@ TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
   const std::string page = run_report_html(runs.runs, "0.1.0", {found});
   EXPECT_THAT(page, AllOf(HasSubstr("Settings: test.acc1"), HasSubstr("a, batch_size 64"), HasSubstr("a, published")));
   EXPECT_EQ(well_formed(page).fault, "");
+}
+
+TEST_F(SeedTables, ShowDifferencesAndOrderingsInAReport) {
+  two_settings();
+  const ComparedRuns runs = compared();
+  const std::string page = run_report_html(runs.runs, "0.1.0", {seed_table(runs, {})});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page,
+              AllOf(HasSubstr(">b – a</th><td class=\"n\">3</td><td class=\"n\">+3.00 ± 2.48</td>"), HasSubstr("Of 1 published orderings"),
+                    HasSubstr("<td class=\"n\">-3.00 ± 2.48</td><td class=\"n\">+10.00</td><td class=\"text\">reversed</td>")));
 }
 
 }  // namespace seed_table_test

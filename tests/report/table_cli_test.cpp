@@ -14,6 +14,7 @@ namespace table_cli_test {
 using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class TableCommand : public testing::Test {
  protected:
@@ -56,6 +57,16 @@ TEST_F(TableCommand, TakesTheEpochOfAGivenNumber) {
   const json out = json::parse(table({"--epoch", "2", "--json"}).out);
   EXPECT_EQ(out["epoch"], "epoch 2");
   EXPECT_NEAR(out["rows"][0]["mean"].get<double>(), 0.44, 1e-12);
+}
+
+TEST_F(TableCommand, WritesBlocksOfCsvWithMinutesWhereAsked) {
+  const ProcessResult csv = table({"--format", "csv", "--minutes"});
+  ASSERT_EQ(csv.exit, 0) << csv.err;
+  EXPECT_THAT(csv.out,
+              AllOf(HasSubstr("published,spread,source,minutes\nplain,"), HasSubstr("\n\ndifference,against,seeds,paired,mean,half_width\n"
+                                                                                    "debiased,plain,3,true,0.10")));
+  EXPECT_THAT(table({}).out, Not(HasSubstr("minutes")));
+  EXPECT_THAT(table({"--minutes"}).out, HasSubstr("minutes"));
 }
 
 TEST_F(TableCommand, ConditionsDecideTheExitCode) {

@@ -272,6 +272,56 @@ TEST_F(SweepFile, AnExpectationThatCannotBeMeantIsRefused) {
   EXPECT_EQ(read(two + "expected: [{value: 1}, {metric: n, value: 2}]\n").runs.size(), 2u);
 }
 
+TEST_F(SweepFile, PublishedMinutesAndEpochsGoToTheirRuns) {
+  const SweepPlan plan = read(
+      "metric: m\ngrid: {train.epochs: [1, 2]}\n"
+      "expected: [{over: train.epochs, values: [3, 4], minutes: [12.5, null], epoch: 50, source: T}]\n");
+  EXPECT_EQ(recipe(plan, 0)["expected"].dump(), R"([{"metric":"m","epoch":50,"source":"T","value":3,"minutes":12.5}])");
+  EXPECT_EQ(recipe(plan, 1)["expected"].dump(), R"([{"metric":"m","epoch":50,"source":"T","value":4}])");
+  EXPECT_EQ(recipe(read("metric: m\nexpected: [{value: 1, epoch: 10}, {value: 2, epoch: 20}, {value: 3}]\n"), 0)["expected"].size(), 3u);
+}
+
+TEST_F(SweepFile, PublishedMinutesAndEpochsThatCannotBeMeantAreRefused) {
+  const auto of = [&](const std::string& more) { return refusal("metric: m\nexpected: [{value: 1, " + more + "}]\n"); };
+  for (const char* minutes : {"0", "-1", "inf", "long", "[1, 2]"})
+    EXPECT_THAT(of(fmt::format("minutes: {}", minutes)), HasSubstr("expected: minutes: expected the published minutes")) << minutes;
+  for (const char* epoch : {"0", "2.5", "last"})
+    EXPECT_THAT(of(fmt::format("epoch: {}", epoch)), HasSubstr("expected: epoch: expected a whole number from 1 on")) << epoch;
+  EXPECT_THAT(refusal("metric: m\nexpected: [{value: 1, epoch: 5}, {value: 2, epoch: 5}]\n"), HasSubstr("m is given twice (1 and 2)"));
+  EXPECT_THAT(refusal("metric: m\ngrid: {train.epochs: [1, 2]}\nexpected: [{over: train.epochs, values: [3, 4], minutes: 5}]\n"),
+              HasSubstr("over train.epochs: minutes: expected a list of 2"));
+}
+
+TEST_F(SweepFile, MayHaveNumbersThatStandForItsVariants) {
+  const SweepPlan plan = read(
+      "variants: {M1: {}, M2-grouping: {}, M2-pairs: {}}\naxes:\n"
+      "  - {over: M, line: grouping, variants: {M1: 1, M2-grouping: 2}}\n  - {over: M, line: pairs, variants: {M1: 1, M2-pairs: 2}}\n");
+  ASSERT_EQ(plan.axes.size(), 2u);
+  EXPECT_EQ(plan.axes[1], (VariantAxis{"M", "pairs", {{"M1", 1}, {"M2-pairs", 2}}}));
+  const auto places = places_of(plan.axes, "M1");
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(places[0].line, "grouping");
+  EXPECT_EQ(places_of(plan.axes, "M2-pairs").at(0).number, 2);
+}
+
+TEST_F(SweepFile, AxesThatCannotBeDrawnAreRefused) {
+  const auto of = [&](const std::string& axes) { return refusal("variants: {small: {}, large: {}}\naxes: " + axes + "\n"); };
+  EXPECT_THAT(of("[{over: M, variants: {small: 1, larg: 2}}]"), HasSubstr("axes: over M: no variant 'larg'; did you mean 'large'?"));
+  EXPECT_THAT(of("[{over: M, variants: {small: 1, large: two}}]"),
+              HasSubstr("axes: over M: large: expected the number that it stands for"));
+  EXPECT_THAT(of("[{over: M, variants: {small: 1, large: inf}}]"), HasSubstr("expected the number"));
+  EXPECT_THAT(of("[{over: M, variants: {small: 1}}]"), HasSubstr("expected two or more variants"));
+  EXPECT_THAT(of("[{over: M}]"), HasSubstr("expected two or more variants"));
+  EXPECT_THAT(of("[{over: M, variants: {small: 1, large: 1}}]"), HasSubstr("small and large both stand for 1"));
+  EXPECT_THAT(of("[{variants: {small: 1, large: 2}}]"), HasSubstr("no `over` is given"));
+  EXPECT_THAT(of("[{over: M, lines: a, variants: {small: 1, large: 2}}]"), HasSubstr("unknown key 'lines'; did you mean 'line'?"));
+  EXPECT_THAT(of("{over: M}"), HasSubstr("axes: expected a list of maps"));
+  const std::string entry = "{over: M, variants: {small: 1, large: 2}}", named = "{over: M, line: a, variants: {small: 1, large: 2}}";
+  EXPECT_THAT(of("[" + entry + ", " + entry + "]"), HasSubstr("several entries; give each a `line`"));
+  EXPECT_THAT(of("[" + named + ", " + named + "]"), HasSubstr("line 'a' is given twice"));
+  EXPECT_THAT(refusal("axes: [" + entry + "]\n"), HasSubstr("the sweep has no variants"));
+}
+
 TEST_F(SweepFile, ASourceIsOneLine) {
   const SweepPlan plan = read("metric: m\nexpected:\n  - value: 1\n    source: |\n      USC,\n      Table 3\n");
   EXPECT_EQ(recipe(plan, 0)["expected"][0]["source"], "USC, Table 3");

@@ -47,6 +47,18 @@ TEST(SweepRecord, IsReadAsItWasWritten) {
   EXPECT_EQ(record.find("b/train.epochs=2/seed-2"), &record.runs[3]);
 }
 
+TEST(SweepRecord, HasTheAxesOfItsPlan) {
+  const TemporaryFolder folder;
+  SweepPlan plan = plan_of(folder / "out", {"a", "b"}, {"1"});
+  plan.axes = {{"M", "pairs", {{"b", 0.5}, {"a", 2}}}};
+  open_sweep_record(plan);
+  EXPECT_EQ(record_state(plan.output, {plan.points[1], "1", RunState::kFinished, 0, ""}).axes, plan.axes);
+  EXPECT_EQ(read_sweep_record(plan.output).axes, plan.axes);
+  plan.axes.clear();
+  open_sweep_record(plan);
+  EXPECT_TRUE(read_sweep_record(plan.output).axes.empty());
+}
+
 TEST(SweepRecord, KeepsTheStatesOfRunsThatALongerPlanHasToo) {
   const TemporaryFolder folder;
   const std::string output = folder / "out";
@@ -101,7 +113,8 @@ TEST(SweepRecord, AnOutputThatIsNoneOfItsRunsIsRefused) {
 
 TEST(SweepRecord, ThatIsDamagedIsADataErrorNamingIt) {
   const TemporaryFolder folder;
-  for (const char* text : {"", "{", "[]", "{\"metric\": 1}", "{\"metric\": \"m\", \"grid\": [], \"runs\": [{}]}"}) {
+  for (const char* text : {"", "{", "[]", "{\"metric\": 1}", "{\"metric\": \"m\", \"grid\": [], \"runs\": [{}]}",
+                           "{\"metric\": \"m\", \"grid\": [], \"axes\": [{}], \"runs\": []}"}) {
     std::ofstream(folder / "sweep.json") << text;
     EXPECT_THAT(data_error_of([&] { read_sweep_record(folder.path()); }), HasSubstr("sweep.json'")) << text;
   }
