@@ -87,7 +87,9 @@ class StandInData {
   void image_net(const std::string& name, int copies) const {
     namespace fs = std::filesystem;
     const std::string picture = root_ + name + ".png";
-    write(picture, encode_png(solid(40, 48, 9, 99, 200)));
+    Image stripes = solid(40, 48, 9, 99, 200);  // one colour would have no variance for a batch norm
+    for (size_t i = 0; i < stripes.pixels.size(); i += 2) stripes.pixels[i] = static_cast<uint8_t>(7 * i);
+    write(picture, encode_png(stripes));
     for (const auto& [group, label] : read_class_selection(name).label_of) {
       for (const char* split : {"train", "val"}) {
         fs::create_directories(root_ + name + "/" + split + "/" + group);
