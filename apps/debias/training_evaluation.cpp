@@ -137,6 +137,7 @@ void require_more_is_better(const std::string& select) {
 std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, const Config& resolved, std::shared_ptr<const Dataset> train,
                                                         DataWatch& watch, Progress& progress, Log& log) {
   check_protocol_options(recipe);
+  require_more_is_better(recipe.evaluate.select());
   const bool has_protocols = !recipe.evaluate.protocols().empty(), has_test = !recipe.test_data.is_null();
   if (!has_protocols && !recipe.evaluate.select().empty()) {
     throw usage_error("evaluate: select '{}' needs protocols; add protocols: [knn]", recipe.evaluate.select());
@@ -146,7 +147,6 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
     throw usage_error("evaluate: select '{}' would choose by other images than held-out ones; write valid.{}", recipe.evaluate.select(),
                       split_of(recipe.evaluate.select()).name);
   }
-  require_more_is_better(recipe.evaluate.select());
   if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
     throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
   }
