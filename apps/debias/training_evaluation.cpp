@@ -128,8 +128,9 @@ void require_more_is_better(const std::string& select) {
   const std::vector<Metric> known = protocol_metrics();
   const auto found = std::ranges::find(known, split_of(select).name, &Metric::name);
   if (found == known.end() || found->better == Better::kHigher) return;
-  throw usage_error("evaluate: select '{}': {}, and the epoch with the largest would be kept; select an accuracy such as valid.worst_group_acc",
-                    select, found->better == Better::kLower ? "less of it is better" : "neither more nor less of it is better");
+  throw usage_error(
+      "evaluate: select '{}': {}, and the epoch with the largest would be kept; select an accuracy such as valid.worst_group_acc", select,
+      found->better == Better::kLower ? "less of it is better" : "neither more nor less of it is better");
 }
 
 }  // namespace

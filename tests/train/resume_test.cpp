@@ -158,8 +158,8 @@ TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
   expect_refusal("substituted", -1);
   alter_state(last, "substituted", 0);
   const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
-  const nlohmann::ordered_json term = {{"steps", 1},          {"loss_sum", 1.5},        {"anchors", 8},          {"clamped", 9},
-                                       {"clampable", 16},     {"min_estimate", 0.5},    {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
+  const nlohmann::ordered_json term = {{"steps", 1},      {"loss_sum", 1.5},     {"anchors", 8},           {"clamped", 9},
+                                       {"clampable", 16}, {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
   const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
     nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
     (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
