@@ -141,8 +141,9 @@ void print_as_lines(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
   fmt::print("objective       {} ({}, {}, {})\n", run.name, run.engine, enum_name(run.precision), run.device);
   fmt::print("loss            {:.9g}\n", result.value.item<double>());
-  fmt::print("anchors         {}, {} used, {} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
-             static_cast<int64_t>(result.clamped));
+  const std::string of = result.clamped_of() == result.anchors ? "" : fmt::format(" of {}", result.clamped_of());
+  fmt::print("anchors         {}, {} used, {}{} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
+             static_cast<int64_t>(result.clamped), of);
   if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", result.min_estimate->value());
   if (result.effective_sample_size) fmt::print("effective N     {:.6g}\n", result.effective_sample_size->value());
   fmt::print("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);

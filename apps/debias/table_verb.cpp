@@ -105,7 +105,7 @@ int run_table(const TableArguments& arguments) {
     print_json(to_json(table));
   } else {
     print_lines(seed_table_text(table, format, arguments.minutes ? MinutesColumn::kShown : MinutesColumn::kLeftOut));
-    if (format == TableFormat::kCsv) say_notes(table);
+    if (is_csv(format)) say_notes(table);
   }
   check_table(table, conditions);
   return 0;
@@ -124,7 +124,7 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
                    "last, a number from 1, or selected: by evaluate.select on valid; without it selected where every run is, else last")
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
-  verb->add_option("--format", arguments->format, "text, markdown, csv or latex")->option_text("FORMAT");
+  verb->add_option("--format", arguments->format, "text, markdown, latex, csv, csv_differences or csv_orderings")->option_text("FORMAT");
   verb->add_flag("--minutes", arguments->minutes, "with the mean minutes of training of each setting, which --json has anyway");
   verb->add_option("--fail-if", arguments->fail_if,
                    "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")

@@ -41,9 +41,10 @@ void add_curves(Page& page, const ReportData& data) {
   const Figures evidence = evidence_figures(data.columns);
   if (evidence.empty()) return;
   page.heading(2, "Evidence of the objective");
-  page.paragraph(
-      plain("The clamp share is the share of anchors whose clamp, floor or fall-back acted: near 100 %, the objective is no longer the "
-            "one that was asked for. An effective sample size near 1 means that one negative outweighs all others."));
+  page.paragraph(plain(
+      "The clamp share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
+      "100 %, the objective is no longer the one that was asked for. An effective sample size near 1 means that one negative outweighs all "
+      "others."));
   page.figures(evidence);
 }
 

@@ -47,12 +47,13 @@ Row expected_row(const ReportData& data, size_t column, const Config& item, doub
   int64_t epoch = 0;
   const bool has_epoch = parse_integer(text_at_path(item, {"epoch"}), &epoch) && epoch > 0;
   const double found = found_at(data, column, metric, has_epoch ? epoch : 0);
+  const int64_t trained = data.columns[column].shown().epochs_done;
   const std::string of_epoch = has_epoch ? fmt::format(", epoch {}", epoch) : "";
   const std::string within = std::isnan(tolerance) ? "" : " ± " + metric_number(unit, tolerance);
   return {{{plain(data.columns[column].title() + ", " + metric + of_epoch), "", ""},
            {plain(metric_number(unit, value) + within), "n", ""},
            {plain(std::isnan(found) ? "–" : metric_number(unit, found)), "n", ""},
-           {plain(expectation_met(found, value, tolerance)), "", ""},
+           {plain(epoch > trained ? fmt::format("trained for {} epochs", trained) : expectation_met(found, value, tolerance)), "", ""},
            {plain(text_at_path(item, {"source"})), "text", ""}},
           false};
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 
 #include "debias/report/recipe_text.h"
@@ -77,17 +78,22 @@ void note_shares_above_one(SeedTable& table) {
 }
 
 void note_published_epochs(SeedTable& table, const EpochChoice& read) {
-  const std::string ours = (read.which == TableEpoch::kNumber ? "" : "the ") + table.epoch;
-  bool is_of_the_end = false, is_of_another = false;
+  std::map<int64_t, std::vector<const TableRow*>> others;  // by the epoch that is published; 0: the end of training
   for (const auto& row : table.rows) {
     if (!row.published || row.values.empty()) continue;
-    const int64_t epoch = epoch_of_row(row, read), theirs = row.published->epoch;
-    if (theirs == 0 && read.which == TableEpoch::kNumber && epoch != row.epochs) is_of_the_end = true;
-    if (theirs == 0 || theirs == epoch || is_of_another) continue;
-    is_of_another = true;
-    table.notes.push_back(fmt::format("published for '{}' is of epoch {}, ours of {}", row.label, theirs, ours));
+    const int64_t ours = epoch_of_row(row, read), theirs = row.published->epoch;
+    const bool is_alike = theirs == 0 ? read.which != TableEpoch::kNumber || ours == row.epochs : theirs == ours;
+    if (!is_alike) others[theirs].push_back(&row);
   }
-  if (is_of_the_end) table.notes.push_back(fmt::format("published numbers are of the end of training, ours of {}", ours));
+  for (const auto& [epoch, rows] : others) {
+    const std::string settings = rows.size() == table.rows.size() ? "" : fmt::format(" for '{}'", rows.front()->label);
+    const std::string more = settings.empty() || rows.size() == 1 ? "" : fmt::format(" and {} more", rows.size() - 1);
+    const bool has_last = read.which == TableEpoch::kLast && rows.front()->epochs > 0;
+    const std::string ours =
+        (read.which == TableEpoch::kNumber ? "" : "the ") + table.epoch + (has_last ? fmt::format(", {}", rows.front()->epochs) : "");
+    table.notes.push_back(fmt::format("published numbers{}{} are of {}, ours of {}", settings, more,
+                                      epoch == 0 ? "the end of training" : fmt::format("epoch {}", epoch), ours));
+  }
 }
 
 }  // namespace debias

@@ -200,6 +200,9 @@ nlohmann::ordered_json to_json(const TableRow& row) {
   json["minutes"] = json_number(row.minutes);
   json["expected"] = row.published ? json_number(row.published->value) : nlohmann::ordered_json();
   json["spread"] = row.published && row.published->spread ? json_number(*row.published->spread) : nlohmann::ordered_json();
+  json["expected_epoch"] =
+      row.published && row.published->epoch > 0 ? nlohmann::ordered_json(row.published->epoch) : nlohmann::ordered_json();
+  json["expected_minutes"] = row.published && row.published->minutes ? json_number(*row.published->minutes) : nlohmann::ordered_json();
   json["source"] = row.published ? nlohmann::ordered_json(row.published->source) : nlohmann::ordered_json();
   return json;
 }

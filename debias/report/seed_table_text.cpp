@@ -131,15 +131,11 @@ CsvLines csv_orderings(const SeedTable& table) {
   return lines;
 }
 
-std::string as_csv(const SeedTable& table, MinutesColumn minutes) {
+std::string as_csv(const CsvLines& lines) {
   std::string out;
-  for (const CsvLines& lines : {csv_settings(table, minutes), csv_differences(table), csv_orderings(table)}) {
-    if (lines.size() < 2 && !out.empty()) continue;
-    if (!out.empty()) out += "\n";
-    for (const auto& cells : lines) {
-      for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
-      out += "\n";
-    }
+  for (const auto& cells : lines) {
+    for (size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(cells[i]);
+    out += "\n";
   }
   return out;
 }
@@ -159,7 +155,9 @@ std::string line_of(const std::string& words, TableFormat format) {
 }  // namespace
 
 std::string seed_table_text(const SeedTable& table, TableFormat format, MinutesColumn minutes) {
-  if (format == TableFormat::kCsv) return as_csv(table, minutes);
+  if (format == TableFormat::kCsv) return as_csv(csv_settings(table, minutes));
+  if (format == TableFormat::kCsvDifferences) return as_csv(csv_differences(table));
+  if (format == TableFormat::kCsvOrderings) return as_csv(csv_orderings(table));
   std::string out = line_of(fmt::format("{}, {}: mean ± two-sided 95 % t-interval over seeds.", table.metric, table.epoch), format);
   if (format == TableFormat::kText) out += "\n";
   out += written(settings_block(table, minutes), format) + written(differences_block(table), format);

@@ -11,13 +11,19 @@
 
 namespace debias {
 
-enum class TableFormat { kText, kMarkdown, kCsv, kLatex };
+enum class TableFormat { kText, kMarkdown, kLatex, kCsv, kCsvDifferences, kCsvOrderings };
 
-inline constexpr std::array<std::pair<std::string_view, TableFormat>, 4> kTableFormats = {
-    {{"text", TableFormat::kText}, {"markdown", TableFormat::kMarkdown}, {"csv", TableFormat::kCsv}, {"latex", TableFormat::kLatex}}};
+inline constexpr std::array<std::pair<std::string_view, TableFormat>, 6> kTableFormats = {
+    {{"text", TableFormat::kText},
+     {"markdown", TableFormat::kMarkdown},
+     {"latex", TableFormat::kLatex},
+     {"csv", TableFormat::kCsv},
+     {"csv_differences", TableFormat::kCsvDifferences},
+     {"csv_orderings", TableFormat::kCsvOrderings}}};
 
-// Settings, differences, whether the published ordering holds, and notes. CSV has blocks of these, an empty line between them, with numbers
-// as they are, and no notes.
+constexpr bool is_csv(TableFormat format) { return format >= TableFormat::kCsv; }
+
+// Settings, differences, whether the published ordering holds, and notes. CSV has one of the first three, with numbers as they are.
 std::string seed_table_text(const SeedTable& table, TableFormat format, MinutesColumn minutes = MinutesColumn::kLeftOut);
 
 }  // namespace debias

@@ -83,6 +83,7 @@ std::vector<TableOrdering> ordering_of(const std::vector<TableRow>& rows) {
   for (size_t i = 0; i < rows.size(); ++i) {
     for (size_t j = i + 1; j < rows.size(); ++j) {
       if (!rows[i].published || !rows[j].published || !are_of_one_kind(rows[i], rows[j]) || !are_compared(rows, i, j)) continue;
+      if (rows[i].published->epoch != rows[j].published->epoch) continue;  // one may only have been trained for longer
       const double published = rows[i].published->value - rows[j].published->value;
       if (published == 0 || rows[i].values.empty() || rows[j].values.empty()) continue;
       const bool is_first_better = (published > 0) != rows[i].lower_is_better;

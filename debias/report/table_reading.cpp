@@ -81,14 +81,18 @@ std::vector<const RunRecord*> runs_of_rows(const ComparedRuns& compared) {
 EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked) {
   if (asked.which == TableEpoch::kLast || asked.which == TableEpoch::kNumber) return asked;
   const auto runs = runs_of_rows(compared);
-  const auto has_select = [](const RunRecord* run) { return select_of(*run).starts_with("valid."); };
+  // Older programs took a metric of which less is better, and kept its worst epoch.
+  const auto has_select = [&](const RunRecord* run) {
+    return select_of(*run).starts_with("valid.") && !compared.titles->lower_is_better(select_of(*run));
+  };
   if (asked.which == TableEpoch::kAuto) {
     return {!runs.empty() && std::ranges::all_of(runs, has_select) ? TableEpoch::kSelected : TableEpoch::kLast};
   }
   const auto without = std::ranges::find_if_not(runs, has_select);
   if (without == runs.end()) return {TableEpoch::kSelected};
   throw usage_error(
-      "table: run '{}' has no `evaluate.select` on valid, so that no epoch is chosen; leave --epoch out, or train with select",
+      "table: run '{}' has no `evaluate.select` on valid of which more is better, so that no epoch is chosen; leave --epoch out, or train "
+      "with such a select",
       (*without)->path);
 }
 

@@ -105,9 +105,13 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
     term.steps = count_at(item, "steps");
     term.loss_sum = number_at(item, "loss_sum");
     term.anchors = count_at(item, "anchors");
-    // Older programs did not count it: they divided by the anchors.
-    term.clampable = item.contains("clampable") ? count_at(item, "clampable") : term.anchors;
     term.clamped = count_at(item, "clamped");
+    // Older programs did not count what could be clamped: the share of a resumed epoch is then of the steps since.
+    if (item.contains("clampable")) {
+      term.clampable = count_at(item, "clampable");
+    } else {
+      term.clamped = 0;
+    }
     if (!item.at("min_estimate").is_null()) term.min_estimate = number_at(item, "min_estimate");
     term.sample_size_steps = share_at(item, "sample_size_steps", term.steps);
     term.sample_size_sum = number_at(item, "sample_size_sum");

@@ -23,6 +23,7 @@ using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST_F(SeedTables, HaveTheMeanAndStudentsIntervalOfEachSetting) {
   two_settings();
@@ -235,9 +236,17 @@ TEST_F(SeedTables, SayThatPublishedNumbersAreOfAnotherEpoch) {
   EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 2})).notes, testing::IsEmpty());  // the last one
 }
 
+TEST_F(SeedTables, DoNotOrderNumbersThatArePublishedOfDifferentEpochs) {
+  for (const char* seed : {"1", "2"}) {
+    add({.variant = "a", .seed = seed, .accuracy = 0.5, .published = 0.9});
+    add({.variant = "b", .seed = seed, .accuracy = 0.6, .published = 0.7, .also_published = ", epoch: 1"});
+  }
+  EXPECT_TRUE(table().ordering.empty());
+}
+
 TEST_F(SeedTables, SayThatANumberPublishedOfAnEpochStandsBesideAnother) {
   add({.variant = "a", .seed = "1", .accuracy = 0.5, .published = 0.9, .also_published = ", epoch: 1"});
-  EXPECT_THAT(table().notes, ElementsAre("published for 'a' is of epoch 1, ours of the last epoch"));
+  EXPECT_THAT(table().notes, ElementsAre("published numbers are of epoch 1, ours of the last epoch, 2"));
   EXPECT_THAT(table(at_epoch({TableEpoch::kNumber, 1})).notes, testing::IsEmpty());
 }
 
@@ -330,17 +339,13 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
               AllOf(HasSubstr("\\begin{tabular}{lrrrl}\n\\hline\nsetting & seeds & test.acc1 \\% & published \\% & source \\\\\n"),
                     HasSubstr("a & 3 & 70.00 $\\pm$ 24.84 &")));
   const std::string csv = seed_table_text(found, TableFormat::kCsv);
-  EXPECT_THAT(
-      csv,
-      AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"), HasSubstr(",0.248413771"),
-            HasSubstr(",0.9,0.01,Table 3\n"), HasSubstr("\n\ndifference,against,seeds,paired,mean,half_width\nb,a,3,true,0.03"),
-            HasSubstr("\n\nbetter,than,published_difference,mean,half_width,verdict\na,b,0.0999999"), EndsWith(",reversed\n")));
-}
-
-TEST_F(SeedTables, OfOneSettingAreOneBlockOfCsv) {
-  add({.variant = "a", .seed = "1", .accuracy = 0.5});
-  EXPECT_EQ(seed_table_text(table(), TableFormat::kCsv),
-            "setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,1,0.5,,,,\n");
+  EXPECT_THAT(csv, AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"),
+                         HasSubstr(",0.248413771"), EndsWith(",0.8,0.01,Table 3\n")));
+  EXPECT_THAT(seed_table_text(found, TableFormat::kCsvDifferences),
+              StartsWith("difference,against,seeds,paired,mean,half_width\nb,a,3,true,0.03"));
+  const std::string orderings = seed_table_text(found, TableFormat::kCsvOrderings);
+  EXPECT_THAT(orderings, StartsWith("better,than,published_difference,mean,half_width,verdict\na,b,0.0999999"));
+  EXPECT_THAT(orderings, EndsWith(",reversed\n"));
 }
 
 TEST_F(SeedTables, HaveTheMinutesOfTrainingWhereTheyAreAskedFor) {

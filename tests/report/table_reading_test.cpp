@@ -51,6 +51,12 @@ TEST_F(TableReadings, TakeTheEpochThatHeldOutImagesChoseAndSaySo) {
   EXPECT_THAT(refusal(at_epoch({TableEpoch::kSelected})), HasSubstr("has no `evaluate.select` on valid"));
 }
 
+TEST_F(TableReadings, DoNotTakeTheEpochThatOlderProgramsChoseByTheLargestLoss) {
+  add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .more = "evaluate: {select: valid.mean_classifier_loss}\n"});
+  EXPECT_EQ(table().epoch, "last epoch");
+  EXPECT_THAT(refusal(at_epoch({TableEpoch::kSelected})), HasSubstr("on valid of which more is better"));
+}
+
 TEST_F(TableReadings, LeaveUnfinishedRunsOutAndSaySo) {
   two_settings();
   add({.variant = "b", .size = "", .seed = "4", .accuracy = 0.9, .epochs_done = 1});

@@ -32,10 +32,12 @@ TEST(Evidence, OfSeveralTermsCarriesTheirLabels) {
   EXPECT_EQ(Evidence::from_json(both.to_json()).metrics({"infonce", "end"}), expected);
 }
 
-TEST(Evidence, OfOlderProgramsIsAShareOfTheAnchors) {
+TEST(Evidence, OfOlderProgramsHasNoShareInTheEpochThatIsResumed) {
   auto json = one(2, 5, 0.5, 30).to_json();
   json["terms"][0].erase("clampable");
-  EXPECT_EQ(Evidence::from_json(json).metrics({"infonce"})[0].second, 0.5);
+  Evidence resumed = Evidence::from_json(json);
+  resumed.add(one(2, 15, 0.5, 30));
+  EXPECT_EQ(resumed.metrics({"fairkl"})[0].second, 0.75);  // 15 of the 20 since
 }
 
 TEST(Evidence, OfNothingIsZeroOrAbsent) {
