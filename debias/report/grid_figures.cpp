@@ -124,7 +124,8 @@ std::vector<GridLine> lines_of_rows(std::vector<PlacedRow> rows) {
 Html keep_lines_apart(std::vector<GridLine>& lines) {
   const size_t all = lines.size();
   if (all <= kMostCurves) return {};
-  std::ranges::stable_partition(lines, [](const GridLine& line) { return !line.published.x.empty(); });
+  // clang 14 has no such ranges
+  std::stable_partition(lines.begin(), lines.end(), [](const GridLine& line) { return !line.published.x.empty(); });
   lines.resize(kMostCurves);
   return plain(fmt::format("{} of {} lines are drawn.", kMostCurves, all));
 }
