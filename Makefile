@@ -1,7 +1,7 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
 TORCHES ?= 2.9.1 2.10.0 2.11.0
-.PHONY: build test test-python wheel check-wheel demo bench asan tsan fuzz lint format docs install-check bootstrap clean
+.PHONY: build test test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -24,7 +24,16 @@ wheel:
 	@JOBS=$(JOBS) scripts/build_wheel.sh $(TORCHES)
 
 check-wheel:
-	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias-*.whl
+	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias_learn-*-manylinux*.whl
+	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias_learn-*-py3-none-any.whl
+
+# The program as a wheel, for the torch that it is linked with, tried in a fresh environment.
+cli-wheel:
+	@scripts/bootstrap.sh --python
+	@cmake --preset release
+	@cmake --build --preset release -j $(JOBS) --target debias
+	@scripts/build_program_wheel.sh
+	@scripts/check_program_wheel.sh "$(PYTHON_ENV)" dist/debias_learn_cli-*.whl
 
 demo: bootstrap
 	@cmake --preset release
@@ -55,7 +64,15 @@ format:
 
 docs: build
 	@python3 -B scripts/option_tables.py --check
+	@python3 -B scripts/check_results.py
 	@python3 -B scripts/check_docs.py
+	@python3 -B scripts/reference.py --check
+	@python3 -B scripts/help_texts.py
+
+# The site, in build/site, with its links checked; make demo before it adds an example report.
+site:
+	@scripts/bootstrap.sh --site
+	@scripts/build_site.sh
 
 install-check: build
 	@scripts/check_install.sh

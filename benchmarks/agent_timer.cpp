@@ -1,4 +1,4 @@
-// Steps of control tasks and updates of agents, for scripts/compare_agents.py, which times them in turn with dm_control's and PyTorch's.
+// Steps of control tasks and updates of agents, for benchmarks/compare_agents.py, which times them in turn with dm_control's and PyTorch's.
 //
 //   agent_timer physics TASK STEPS             control steps under random actions
 //   agent_timer pixels TASK STEPS PIXELS       steps of an agent, each drawn once
@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "apps/debias/large_blocks.h"
 #include "debias/agent/agent_parts.h"
 #include "debias/control/egl_context.h"
 #include "debias/control/task.h"
 #include "debias/core/registry.h"
+#include "debias/process/large_blocks.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {

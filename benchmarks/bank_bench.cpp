@@ -11,8 +11,8 @@
 #include <fstream>
 #include <string>
 
-#include "debias/scores/bank_scores.h"
-#include "debias/scores/score_losses.h"
+#include "debias/losses/scores/bank_scores.h"
+#include "debias/losses/scores/score_losses.h"
 #include "debias/train/memory_bank.h"
 
 namespace debias {

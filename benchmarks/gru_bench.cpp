@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "apps/debias/large_blocks.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/packed_gru.h"
+#include "debias/process/large_blocks.h"
 
 namespace debias {
 namespace {

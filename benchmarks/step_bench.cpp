@@ -1,5 +1,5 @@
 // Whole training steps (forward of two views, batch norm, loss, backward, optimizer) of a ResNet-18 on images of 32 x 32 pixels, for
-// scripts/compare_steps.py, which times them in turn with PyTorch's.
+// benchmarks/compare_steps.py, which times them in turn with PyTorch's.
 //
 //   step_bench WEIGHTS.safetensors IMAGES.npy WIDTH fp32|bf16 THREADS
 //
@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "apps/debias/large_blocks.h"
 #include "debias/core/npy.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
+#include "debias/process/large_blocks.h"
 #include "debias/train/run_parts.h"
 
 namespace debias {

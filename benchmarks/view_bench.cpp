@@ -3,7 +3,7 @@
 // values are checked against the pixels that the steps give.
 //
 //   view_bench [benchmark arguments]
-//   view_bench --serve PIXELS.npy FILE.jpg ...    for scripts/compare_views.py
+//   view_bench --serve PIXELS.npy FILE.jpg ...    for benchmarks/compare_views.py
 //
 // The second form reads lines "CASE THREADS VIEWS" (CASE: pixels, jpeg, or a name below) from standard input until its end and answers each
 // with the seconds that the views took, by the clock and of the processor. PIXELS.npy is uint8 [N, 32, 32, 3].

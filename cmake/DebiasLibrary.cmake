@@ -20,7 +20,7 @@ if(DEBIAS_SANITIZE_THREADS)
 endif()
 
 if(DEBIAS_PCH)
-  file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cpp "")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/torch_pch.cpp CONTENT "" @ONLY)  # WRITE would make it new, and the header with it, at each configuration
   add_library(debias_torch_pch OBJECT ${PROJECT_BINARY_DIR}/torch_pch.cpp)
   target_link_libraries(debias_torch_pch PRIVATE LibTorch::LibTorch debias_build_flags fmt::fmt nlohmann_json::nlohmann_json)
   target_precompile_headers(debias_torch_pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/torch_pch.h)

@@ -2,7 +2,7 @@
 #include <array>
 #include <string_view>
 
-#include "debias/report/run_report.h"
+#include "debias/report/sections/run_report.h"
 #include "fuzz/fuzz_target.h"
 
 namespace {

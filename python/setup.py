@@ -1,15 +1,17 @@
 """Builds the wheel: the modules, and in debias/lib one libdebias_torch-MAJOR.MINOR.so for each torch, with Highway's libraries beside them.
 
-DEBIAS_LIBRARIES names a folder that holds them (scripts/build_wheel.sh makes it). Without it the library is built with CMake for one torch:
-the package of this interpreter (hence pip's --no-build-isolation), or the folder that LIBTORCH names.
+DEBIAS_LIBRARIES names a folder that holds them (scripts/build_wheel.sh makes it), or is `none`: then the wheel is the plain half alone, for any
+platform, as it is everywhere but on Linux x86_64. Without it the library is built with CMake for one torch: the package of this interpreter
+(hence pip's --no-build-isolation), or the folder that LIBTORCH names.
 """
 
 import importlib.util
 import os
 import pathlib
-import re
+import platform
 import shutil
 import subprocess
+import sys
 
 from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
@@ -20,8 +22,13 @@ except ImportError:  # before setuptools 70.1
     from wheel.bdist_wheel import bdist_wheel
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# The oldest glibc of a manylinux whose libstdc++ has these symbols (PEP 600, auditwheel's policies).
-GLIBC_OF_LIBSTDCXX = {19: 17, 24: 28, 28: 31, 29: 34, 30: 35, 33: 39}
+sys.path.insert(0, str(ROOT / "python"))
+from platform_tag import platform_tag  # noqa: E402
+
+
+def is_plain():
+    wanted = os.environ.get("DEBIAS_LIBRARIES")
+    return wanted == "none" or (not wanted and not (sys.platform == "linux" and platform.machine() == "x86_64"))
 
 
 def libraries():
@@ -42,19 +49,6 @@ def torch_folder():
     if found is None:
         raise SystemExit("debias: no torch beside this interpreter; install one and give pip --no-build-isolation, or set LIBTORCH")
     return found.submodule_search_locations[0]
-
-
-def platform_tag(files):
-    """manylinux_2_Y of the oldest glibc on which all of them load."""
-    minor = 17
-    for file in files:
-        symbols = subprocess.run(["objdump", "-T", file], check=True, capture_output=True, text=True).stdout
-        minor = max([minor, *(int(number) for number in re.findall(r"\(GLIBC_2\.(\d+)", symbols))])
-        newest = max([0, *(int(number) for number in re.findall(r"\(GLIBCXX_3\.4\.(\d+)", symbols))])
-        if newest > max(GLIBC_OF_LIBSTDCXX):
-            raise SystemExit(f"debias: {file} needs GLIBCXX_3.4.{newest}, newer than any manylinux known here")
-        minor = max(minor, next(glibc for symbol, glibc in GLIBC_OF_LIBSTDCXX.items() if symbol >= newest))
-    return f"manylinux_2_{minor}_{os.uname().machine}"
 
 
 class WithLibraries(build_py):
@@ -83,4 +77,7 @@ class WithoutExtensions(Distribution):
         return True
 
 
-setup(distclass=WithoutExtensions, cmdclass={"build_py": WithLibraries, "bdist_wheel": ForEveryPython})
+if is_plain():
+    setup()
+else:
+    setup(distclass=WithoutExtensions, cmdclass={"build_py": WithLibraries, "bdist_wheel": ForEveryPython})

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# scripts/bootstrap.sh [--lint | --python | --rl]: installs what the build needs and this machine lacks, on Debian 12 or Ubuntu 24.04.
+# scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu]: installs what the build needs and this
+# machine lacks, on Debian 12 or Ubuntu 24.04.
 #
 # Packages come from apt (as root, or with sudo); --lint adds clang-format and clang-tidy 14, --python
-# the means to make a virtual environment, --rl MuJoCo and an OpenGL that draws without a display (170 MB). libtorch is, in this order: the folder
-# LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
+# the means to make a virtual environment, --site the same, Doxygen and KaTeX, which the site is made with, --rl MuJoCo and an OpenGL that draws
+# without a display (170 MB). libtorch is, in this order: the folder LIBTORCH names; the one found last time (the link build/libtorch); the torch package of python3; the cache folder; a download.
+# Where an NVIDIA driver is loaded, or with --cuda, it has to be the whole of torch, with the libraries that CUDA devices need; --cpu does
+# without them. The last choice is remembered in build/device-choice.
 # With nothing missing it only says so. Where it cannot go on it stops with one line that says what to do.
 set -euo pipefail
 export LC_ALL=C
@@ -12,13 +15,34 @@ torch_version=2.11.0
 torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)  # libtorch_cpu.so links the last two
 torch_download="544 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
+cuda_download="some 2.6 GB"
+cuda_unpacked_kb=9000000
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 say() { printf 'bootstrap: %s\n' "$*"; }
 stop() { printf 'bootstrap: %s\n' "$*" >&2; exit 1; }
 
+# Linux, or Windows' subsystem for Linux.
+driver_is_loaded() { [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; }
+
+# Libraries that CUDA devices need and the loader does not find for the libtorch in folder $1; the driver's own is not asked for.
+missing_cuda_libraries() {
+  [ -e "$1/lib/libtorch_cuda.so" ] || { echo libtorch_cuda.so; return; }
+  { ldd "$1/lib/libtorch_cuda.so" 2>&1 || true; } | sed -nE 's/^\s*(\S+) => not found$/\1/p' | grep -vx 'libcuda.so.1' || true
+}
+
 # What is wrong with the libtorch in folder $1, in words; nothing when it can be used.
 torch_fault() {
+  local fault missing
+  fault=$(cpu_fault "$1")
+  if [ -z "$fault" ] && [ "$devices" = cuda ]; then
+    missing=$(missing_cuda_libraries "$1")
+    fault=${missing:+${missing%%$'\n'*} was not found, which CUDA devices need}
+  fi
+  echo "$fault"
+}
+
+cpu_fault() {
   local version needed
   version=$(cat "$1/version.py" "$1/build-version" 2>/dev/null | sed -nE "s/^(__version__ = ')?([0-9]+\.[0-9]+\.[0-9]+).*/\2/p" | head -n 1)
   [ -n "$version" ] || { echo "no torch there"; return; }
@@ -28,6 +52,12 @@ torch_fault() {
   done
   compgen -G "$1/lib/libgomp*.so*" >/dev/null || { echo "lib/libgomp is missing there"; return; }
   { ldd "$1/lib/libtorch_cpu.so" 2>&1 || true; } | sed -nE 's/^\s*(\S+) => not found$/libtorch_cpu.so does not find \1/p; s/^.*(not a dynamic executable|error.*)$/libtorch_cpu.so cannot be loaded: \1/p' | head -n 1
+}
+
+torch_cache() {
+  local kind=""
+  [ "$devices" = cpu ] || kind=-cuda
+  echo "$cache/torch-$torch_version$kind"
 }
 
 find_torch() {
@@ -41,7 +71,7 @@ find_torch() {
   fi
   local of_python
   of_python='import importlib.util as u; s = u.find_spec("torch"); print((s and s.submodule_search_locations or [""])[0])'
-  for folder in "$root/build/libtorch" "@python" "$cache/torch-$torch_version/torch"; do
+  for folder in "$root/build/libtorch" "@python" "$(torch_cache)/torch"; do
     [ "$folder" != "@python" ] || folder=$(python3 -c "$of_python" 2>/dev/null || true)
     if [ -n "$folder" ] && [ -z "$(torch_fault "$folder")" ]; then
       torch=$(realpath "$folder")
@@ -50,13 +80,28 @@ find_torch() {
   done
 }
 
+# cuda or cpu: as asked now, as asked last time, or by whether a driver is loaded. `devices_reason` says which.
+choose_devices() {
+  local remembered="$root/build/device-choice"
+  devices_reason="asked for"
+  if [ -n "$devices" ]; then
+    echo "$devices" >"$remembered"
+  elif [ -s "$remembered" ]; then
+    devices=$(cat "$remembered")
+  elif driver_is_loaded; then
+    devices=cuda devices_reason="an NVIDIA driver is loaded"
+  else
+    devices=cpu
+  fi
+}
+
 missing_packages() {
   local tool package
   for tool in g++ make cmake ninja:ninja-build ccache pkg-config python3 "$@"; do
     command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
   done
   for package in libcli11-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libturbojpeg0-dev libjpeg-dev libpng-dev libwebp-dev libtiff-dev \
-    zlib1g-dev libssl-dev libprotobuf-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev "${libraries[@]}"; do
+    zlib1g-dev libssl-dev libprotobuf-dev libboost-math-dev libhwy-dev libgtest-dev libgmock-dev libbenchmark-dev "${libraries[@]}"; do
     dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || echo "$package"
   done
   # Debian's python3 has neither pip nor the means to make an environment with one.
@@ -99,24 +144,29 @@ pip_reason() {
 }
 
 download_torch() {
-  local pip=(python3 -m pip) target="$cache/torch-$torch_version" start=$SECONDS free fault quiet=()
+  local pip=(python3 -m pip) target start=$SECONDS free fault quiet=() needed_kb=$torch_unpacked_kb size=$torch_download wheels=(--no-deps "${torch_wheels[@]}")
+  target=$(torch_cache)
+  if [ "$devices" = cuda ]; then
+    needed_kb=$cuda_unpacked_kb size=$cuda_download wheels=("${torch_wheels[0]}")
+  fi
   [ "$(uname -m)" = x86_64 ] || stop "the wheel to download is for x86_64 and this is $(uname -m); set LIBTORCH to a libtorch $torch_version for it"
   mkdir -p "$cache" || stop "cannot make the folder $cache"
   free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
-  [ "$free" -ge $torch_unpacked_kb ] || stop "$cache has $((free / 1024)) MB free, unpacking libtorch takes $((torch_unpacked_kb / 1024)) MB"
+  [ "$free" -ge $needed_kb ] || stop "$cache has $((free / 1024)) MB free, unpacking libtorch takes $((needed_kb / 1024)) MB"
   work=$(mktemp -d "$cache/unpacking-XXXXXX")
   trap 'rm -rf "$work"' EXIT
   if ! python3 -c 'import pip' 2>/dev/null; then
     python3 -m venv "$work/venv" >"$work/log" 2>&1 || stop "python3 -m venv failed: $(tail -n 1 "$work/log")"
     pip=("$work/venv/bin/python" -m pip)
   fi
-  say "downloading libtorch: ${torch_wheels[*]} ($torch_download) into $target"
+  [ "$devices" = cpu ] || say "torch for CUDA devices: $devices_reason; scripts/bootstrap.sh --cpu does without"
+  say "downloading libtorch: ${wheels[*]} ($size) into $target"
   [ -t 1 ] || quiet=(-q)
   mkdir "$work/tmp"
   # The wheel of one Python version serves all: only its C++ half is used. TMPDIR: unpacked where it is to stay.
-  TMPDIR="$work/tmp" "${pip[@]}" --disable-pip-version-check install "${quiet[@]}" --no-deps --no-compile --no-cache-dir --retries 2 \
+  TMPDIR="$work/tmp" "${pip[@]}" --disable-pip-version-check install "${quiet[@]}" --no-compile --no-cache-dir --retries 2 \
     --target "$work/unpacked" --only-binary=:all: --python-version 3.11 --implementation cp --abi cp311 \
-    --platform=manylinux_2_{17..28}_x86_64 "${torch_wheels[@]}" 2>"$work/log" ||
+    --platform=manylinux2014_x86_64 --platform=manylinux_2_{17..28}_x86_64 "${wheels[@]}" 2>"$work/log" ||
     stop "cannot download libtorch; check the network, or set LIBTORCH=DIR; pip says: $(pip_reason "$work/log")"
   fault=$(torch_fault "$work/unpacked/torch")
   [ -z "$fault" ] || stop "the downloaded libtorch cannot be used: $fault"
@@ -126,14 +176,19 @@ download_torch() {
   say "libtorch $torch_version in $torch: $(du -sh "$target" | cut -f 1), $((SECONDS - start)) s"
 }
 
-tools=() libraries=() python=""
-case "${1:-}" in
-  "") ;;
-  --lint) tools=(clang-format-14 clang-tidy-14) ;;
-  --python) python=yes ;;
-  --rl) libraries=(libmujoco-dev libegl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
-  *) stop "unknown argument $1; usage: scripts/bootstrap.sh [--lint | --python | --rl]" ;;
-esac
+tools=() libraries=() python="" devices=""
+for argument in "$@"; do
+  case "$argument" in
+    --lint) tools+=(clang-format-14 clang-tidy-14) ;;
+    --python) python=yes ;;
+    --site) python=yes tools+=(doxygen) libraries+=(libjs-katex) ;;
+    --rl) libraries+=(libmujoco-dev libegl-dev libegl1 libegl-mesa0 libgl1-mesa-dri) ;;
+    --cuda | --cpu) devices=${argument#--} ;;
+    *) stop "unknown argument $argument; usage: scripts/bootstrap.sh [--lint] [--python] [--site] [--rl] [--cuda | --cpu]" ;;
+  esac
+done
+mkdir -p "$root/build"
+choose_devices
 cache="${XDG_CACHE_HOME:-${HOME:?bootstrap: HOME is not set}/.cache}/debias"
 
 find_torch
@@ -141,6 +196,5 @@ mapfile -t missing < <(missing_packages "${tools[@]}")
 [ ${#missing[@]} -eq 0 ] || install_packages "${missing[@]}"
 check_versions
 [ -n "$torch" ] || download_torch
-mkdir -p "$root/build"
 [ "$(readlink "$root/build/libtorch" || true)" = "$torch" ] || ln -sfn "$torch" "$root/build/libtorch"
-say "ready, with libtorch $torch_version in $torch"
+say "ready, with libtorch $torch_version in $torch, for $([ "$devices" = cpu ] && echo the CPU || echo CUDA devices)"

@@ -3,8 +3,9 @@
 
 A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
 repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
-it. The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The first failing
-command of a block fails it. Each fault is one line; then exit 1.
+it. Terms that are out, long sentences, dates and processors are faults of the pages that scripts/unconverted_pages.txt does not list
+(page_words.py). The blocks of one page run in order, in one empty folder, with build/release/bin on PATH; REPOSITORY holds the root. The
+first failing command of a block fails it. The files that name the version name the same one. Each fault is one line; then exit 1.
 """
 
 import os
@@ -14,11 +15,15 @@ import subprocess
 import sys
 import tempfile
 
+from page_words import page_faults, unconverted
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(TODO|FIXME|TBD|XXX+|(?i:lorem ipsum)|([A-Z])\2{3,}|([A-Z]{2,4})\3{2,})\b")
 DASHES = re.compile(r"^\|?(\s*:?-+:?\s*\|)*\s*:?-+:?\s*\|?$")
+VERSIONS = {"CMakeLists.txt": r"^project\(debias VERSION ([0-9.]+)", "python/pyproject.toml": r'^version = "([0-9.]+)"',
+            "CITATION.cff": r"^version: ([0-9.]+)", "CHANGELOG.md": r"^## ([0-9.]+)"}  # the first match of each
 CELL_END = re.compile(r"(?<!\\)\|")
 
 
@@ -75,15 +80,29 @@ def failed_blocks(root, text):
                 yield f"block {number} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}"
 
 
+def different_versions(root):
+    found = {}
+    for name, pattern in VERSIONS.items():
+        path = root / name
+        match = re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE) if path.is_file() else None
+        if match:
+            found[name] = match.group(1)
+    return [", ".join(f"{name} has version {version}" for name, version in found.items())] if len(set(found.values())) > 1 else []
+
+
 def main(root):
     named = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
     pages = [page for page in [*named, *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))] if page.exists()]
-    faults, blocks = [], 0
+    listed, faults, blocks = unconverted(root), [], 0
     for page in pages:
         text, name = page.read_text(encoding="utf-8"), page.relative_to(root)
         blocks += len(BLOCK.findall(text))
-        faults += [f"{name}:{number}: {fault}" for number, fault in sorted([*placeholders(text), *broken_tables(text)])]
+        found = [*placeholders(text), *broken_tables(text), *page_faults(str(name), text, listed)]
+        faults += [f"{name}:{number}: {fault}" for number, fault in sorted(found)]
         faults += [f"{name}: {fault}" for fault in [*broken_links(page, text), *failed_blocks(root, text)]]
+    faults += different_versions(root)
+    gone = [name for name in listed if not (root / name).exists()]
+    faults += [f"{name}: there is no such page; scripts/page_words.py --update takes it off the list" for name in gone]
     print("\n".join(faults) if faults else f"check_docs: {len(pages)} pages are whole, their links lead somewhere, {blocks} blocks ran")
     return 1 if faults else 0
 

@@ -13,6 +13,7 @@ import sys
 
 EDGES = {
     "core": set(),
+    "process": {"kernels"},
     "runtime": set(),
     "ranks": set(),
     "nccl": {"ranks"},
@@ -20,23 +21,29 @@ EDGES = {
     "image": set(),
     "text": set(),
     "data": {"image", "text"},
+    "features": {"data"},
     "augment": {"image"},
     "loader": {"image", "text", "data", "augment"},
     "results": set(),
     "kernels": set(),
     "pairs": {"kernels"},
     "losses": {"runtime", "kernels", "pairs"},
-    "scores": {"kernels"},
     "encoders": {"kernels"},
     "optim": set(),
-    "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "scores", "ranks", "results"},
-    "evaluate": {"runtime", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
+    "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "ranks", "results"},
+    "evaluate": {"runtime", "features", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},
+    "fix": {"runtime", "data", "features", "evaluate", "results", "encoders", "losses", "optim"},
     "control": set(),
-    "agent": {"runtime", "control", "encoders", "losses", "pairs", "optim", "train", "results", "image"},
-    "study": {"losses", "pairs"},
-    "report": {"sweep", "results"},
+    "agent": {"process", "runtime", "control", "encoders", "losses", "pairs", "optim", "train", "results", "image", "data"},
+    "study": {"losses", "pairs", "results"},
+    "report": {"sweep", "results", "data"},
+    "audit": {"image", "data", "features", "report"},
+    "mining": {"runtime", "image", "data", "evaluate", "report"},
+    "runs": {"process", "runtime", "ranks", "sweep", "image", "text", "data", "features", "augment", "loader", "results", "losses", "pairs", "encoders", "optim", "train",
+             "evaluate", "fix", "mining", "report"},
 }
 ROOMS = {
+    "losses/scores": set(),
     "data/readers": set(),
     "data/builders": {"data/readers", "data/builders/corruptions"},
     "data/builders/corruptions": set(),
@@ -44,8 +51,12 @@ ROOMS = {
     "evaluate/neighbours": set(),
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
+    "report/charts": set(),
+    "report/pages": {"report/charts"},
+    "report/tables": {"report/charts"},
+    "report/sections": {"report/charts", "report/pages", "report/tables"},
 }
-WITHOUT_TORCH = {"core", "sweep", "image", "text", "data", "augment", "results", "kernels", "report", "control"}
+WITHOUT_TORCH = {"core", "process", "sweep", "image", "text", "data", "features", "augment", "results", "kernels", "report", "audit", "control"}
 TORCH = ("torch/", "ATen/", "c10/", "caffe2/")
 ALL_OF_TORCH = {"torch/torch.h", "torch/all.h", "torch/extension.h"}
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "manager", "managers"}  # as a word of a name; `common` alone

@@ -12,7 +12,11 @@ stop() { printf 'check-wheel: %s\n' "$*" >&2; exit 1; }
 
 bytes=$(stat -c %s "$wheel")
 [ "$bytes" -lt 10000000 ] || stop "$wheel has $bytes bytes, 10 MB are the most"
-case $wheel in *-py3-none-manylinux_2_*_x86_64.whl) ;; *) stop "$wheel is not for every Python and a manylinux" ;; esac
+case $wheel in
+  *-py3-none-manylinux_2_*_x86_64.whl) half=compiled ;;
+  *-py3-none-any.whl) half=plain ;;
+  *) stop "$wheel is neither for every Python and a manylinux nor for every platform" ;;
+esac
 
 "$python" -m venv "$work/fresh"
 fresh=$work/fresh/bin/python
@@ -30,15 +34,42 @@ start=$SECONDS
 "$fresh" -m pip --disable-pip-version-check install -q --no-index --no-deps "$wheel"
 echo "check-wheel: $(basename "$wheel"), $bytes bytes, installed in $((SECONDS - start)) s"
 cd "$work"
+if [ $half = plain ]; then
+  OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} "$fresh" -B -W ignore::UserWarning - <<'PYTHON'
+import importlib.metadata
+import torch
+import debias
+about = debias.about()
+assert about["backend"] == "plain" and about["debias"] == importlib.metadata.version("debias-learn"), about
+assert not [path for path in importlib.metadata.files("debias-learn") if path.suffix == ".so"]
+torch.manual_seed(0)
+labels, bias, computed = torch.arange(12) % 3, torch.arange(12) % 2, 0
+for entry in debias.objectives():
+    loss = getattr(debias, debias.class_name(entry["name"]))()
+    z = torch.randn((12, 4) if entry["kind"] == "logits" else (12, 2, 8), requires_grad=True)
+    given = {"weights": torch.rand(12, 3) + 0.1} if entry["name"] == "softcon" else {"bias_labels": bias}
+    value = loss(z) if entry["min_views"] == 2 and not entry["needs_labels"] else loss(z, labels=labels) if entry["min_views"] == 2 else \
+        loss(z, labels, **given)
+    value.backward()
+    computed += bool(value.isfinite() and z.grad.isfinite().all())
+assert computed == len(debias.objectives()) == 19, computed
+rows, classes = torch.eye(6), list(range(6))
+assert debias.metrics.knn_accuracy(rows, classes, rows, classes, k=1) == 1
+assert debias.prior.from_labels([0, 0, 1, 1]).tau_plus > 0
+debias.TwoTowerLoss()(torch.randn(8, 4, requires_grad=True), torch.randn(8, 4)).backward()
+print(f"check-wheel: torch {torch.__version__}, the plain half: {computed} of 19 objectives")
+PYTHON
+  exit
+fi
 OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} "$fresh" -B -W error::UserWarning - "$work" <<'PYTHON'
 import importlib.metadata, pathlib, re, subprocess, sys
 import torch
 import debias
 fresh = pathlib.Path(sys.argv[1])
 assert fresh in pathlib.Path(debias.__file__).parents, debias.__file__
-metadata = importlib.metadata.metadata("debias")
+metadata = importlib.metadata.metadata("debias-learn")
 assert metadata["License"] == "Apache-2.0" and metadata["Version"] == debias.__version__, metadata
-names = {path.name for path in importlib.metadata.files("debias")}
+names = {path.name for path in importlib.metadata.files("debias-learn")}
 assert {"LICENSE", "LICENSE-carried-libraries.txt", "objectives.json"} <= names, names
 # Only torch, libraries of its own folder, and what every Linux has.
 own = pathlib.Path(debias.__file__).parent / "lib"

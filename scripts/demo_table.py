@@ -3,7 +3,6 @@
 import json
 import math
 import pathlib
-import re
 import statistics
 import sys
 
@@ -16,7 +15,7 @@ def last_epoch_line(run):
 
 
 def training_seconds(run):
-    return sum(float(s) for s in re.findall(r"epoch \d+: ([\d.]+) s", (run / "train.log").read_text()))
+    return sum(json.loads(line)["seconds"] for line in (run / "times.jsonl").read_text().splitlines())
 
 
 class Recipe:

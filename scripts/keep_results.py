@@ -8,7 +8,6 @@ What docs/results/*.jsonl are made of: small enough to keep, where checkpoints a
 
 import json
 import pathlib
-import re
 import sys
 
 
@@ -19,8 +18,8 @@ def kept_epochs(run, curves):
 
 
 def minutes(run, epoch):
-    log = (run / "train.log").read_text(encoding="utf-8")
-    seconds = {int(number): float(taken) for number, taken in re.findall(r" epoch (\d+): ([0-9.]+) s, ", log)}
+    times = [json.loads(line) for line in (run / "times.jsonl").read_text(encoding="utf-8").splitlines()]
+    seconds = {time["epoch"]: time["seconds"] for time in times}
     return {"minutes": round(sum(taken for number, taken in seconds.items() if number <= epoch) / 60, 2)}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/lint.sh: the order of the includes, names that clash in a unit of several sources, the format of every source, and clang-tidy
+# scripts/lint.sh: the order of the includes, the format of every source, and clang-tidy
 # on the sources that differ from origin/main (from the commit before, where that is the same). LINT_FILES (default: no limit) and
 # LINT_SECONDS (default 3600) bound clang-tidy.
 set -euo pipefail
@@ -7,7 +7,6 @@ cd "$(dirname "$0")/.."
 seconds=${LINT_SECONDS:-3600}
 
 python3 -B scripts/check_includes.py
-python3 -B scripts/check_unity_names.py
 git ls-files -z '*.h' '*.cpp' | xargs -0 clang-format-14 --dry-run -Werror || { echo "lint: make format mends these" >&2; exit 1; }
 echo "lint: $(git ls-files '*.h' '*.cpp' | wc -l) files are formatted"
 

@@ -14,8 +14,9 @@ if ! "$python" -c 'import numpy, pytest, torch; assert torch.__version__.startsw
   python3 -m venv "$environment" || { echo "test-python: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
   pip torch==2.11.0 numpy pytest
 fi
-pip --no-index --no-deps --force-reinstall dist/debias-*.whl
-"$python" -c 'import onnxruntime, safetensors' 2>/dev/null || pip onnxruntime==1.31.1 safetensors
+"$python" -m pip --disable-pip-version-check uninstall -q -y debias 2>/dev/null || true  # what the distribution was called before
+pip --no-index --no-deps --force-reinstall dist/debias_learn-*-manylinux*.whl
+"$python" -c 'import onnxruntime, safetensors, yaml, pandas' 2>/dev/null || pip onnxruntime==1.31.1 safetensors pyyaml pandas
 # What the examples are written for, without a torch of their own choice. Where they cannot be had, the examples are skipped by name.
 "$python" -c 'import lightly, pytorch_lightning, pytorch_metric_learning' 2>/dev/null ||
   pip --no-deps torchvision==0.26.0 lightly==1.6.0 pytorch-lightning==2.6.6 lightning-utilities==0.15.3 torchmetrics==1.9.0 tqdm pyyaml pillow \

@@ -1,20 +1,26 @@
-// Runs of agents as a sweep checks them, before the first is started. In a program that was built without MuJoCo or EGL every function is a
-// usage error that says what to do (no_control/).
+// Runs of agents: how they are trained, and what a sweep checks before the first is started. In a program that was built without MuJoCo or
+// EGL every function is a usage error that says what to do (no_control/).
 #pragma once
 
 #include <set>
 #include <string>
 
-#include "apps/debias/sweep_check.h"
 #include "debias/core/config.h"
+#include "debias/runs/sweep_check.h"
+#include "debias/train/loop/training_loop.h"
 
 namespace debias {
 
-// The recipe with every default written out. Usage errors: what `debias rl train` refuses.
-Config resolved_agent(const Config& recipe);
+struct AgentTrainMode {
+  bool dry_run = false;  // prints the resolved recipe alone
+  bool json = false;
+};
 
-// What the run will take, its recipe left out. An environment is made as training makes it, unless one like it is in `made`, where it is
-// noted; a few steps are taken where `options` ask for the time.
+// `debias rl train`, and `debias train` of an agent's recipe: returns the exit code. Shows progress and log in the terminal.
+int train_agent_as(const Config& recipe, RunControl control, AgentTrainMode mode);
+
+// As AgentChecks has them.
+Config resolved_agent(const Config& recipe);
 CheckedPoint planned_agent(const Config& recipe, const SweepCheckOptions& options, std::set<std::string>& made);
 
 }  // namespace debias

@@ -1,17 +1,20 @@
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/debias/device_certificates.h"
-#include "apps/debias/rank_certificates.h"
-#include "apps/debias/rank_environment.h"
-#include "apps/debias/rank_launcher.h"
-#include "apps/debias/rank_trial.h"
-#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/runs/device_certificates.h"
+#include "debias/runs/rank_certificates.h"
+#include "debias/runs/rank_environment.h"
+#include "debias/runs/rank_launcher.h"
+#include "debias/runs/rank_trial.h"
+#include "debias/runs/recipe_lookup.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -43,20 +46,64 @@ int run_one_trial(const TrialArguments& arguments) {
   });
 }
 
+CertificateObserver printing_observer(bool json) {
+  CertificateObserver observer;
+  if (json) return observer;
+  const auto print = [](const char* what, const std::string& text) {
+    print_lines(fmt::format("{}  {}\n", what, text));
+    std::fflush(stdout);
+  };
+  observer.on_claim = [print](const Claim& claim) { print(claim.holds ? "holds " : "FAILS ", claim.text); };
+  observer.on_cost = [print](const std::string& line) { print("costs ", line); };
+  return observer;
+}
+
+int finish(const Certificate& certificate, bool json, nlohmann::ordered_json out) {
+  if (json) {
+    out["claims"] = nlohmann::ordered_json::array();
+    for (const Claim& claim : certificate.claims) out["claims"].push_back({{"claim", claim.text}, {"holds", claim.holds}});
+    out["costs"] = certificate.costs;
+    out["all_hold"] = certificate.all_hold();
+    print_json(out);
+  }
+  return certificate.all_hold() ? 0 : 1;
+}
+
+int run_certify_ranks(const RankSelfTest& test, bool json) {
+  StopSignals& signals = watch_stop_signals();
+  signals.all_saved = false;  // signals are passed on to the trials, so that they end, and their folder goes
+  try {
+    return finish(certify_ranks(test, signals, printing_observer(json)), json, nlohmann::ordered_json::object());
+  } catch (const TrialEnded& trial) {
+    return trial.exit_code;
+  }
+}
+
+// The first word may be an override: then there is no recipe.
+int run_certify_device(DeviceSelfTest test, bool json) {
+  if (test.recipe.find('=') != std::string::npos) {
+    test.overrides.insert(test.overrides.begin(), test.recipe);
+    test.recipe.clear();
+  }
+  const Certificate certificate = certify_device(test, printing_observer(json));
+  return finish(certificate, json, {{"device", resolve_device(test.device).str()}});
+}
+
 }  // namespace
 
 void add_certify_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("certify", "checks on this machine what the documentation claims");
   verb->require_subcommand(1);
+  const auto json = std::make_shared<bool>(false);
   auto* ranks =
       verb->add_subcommand("ranks", "trainings of several processes against those of one: a line a claim, exit 1 where one fails");
-  auto asked = std::make_shared<RankCertificate>();
+  auto asked = std::make_shared<RankSelfTest>();
   ranks->add_option("recipe", asked->recipe, "a YAML file, or the name of a recipe (debias list recipes)")->required();
-  ranks->add_option("words", asked->words, "key.sub=value: overrides of the recipe");
+  ranks->add_option("words", asked->overrides, "key.sub=value: overrides of the recipe");
   ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',')->allow_extra_args(false);
   ranks->add_option("--steps", asked->steps, "steps of each trial");
-  ranks->add_flag("--json", asked->json, "one JSON object on standard output");
-  ranks->callback([asked, &action] { action = [asked] { return certify_ranks(*asked); }; });
+  ranks->add_flag("--json", *json, "one JSON object on standard output");
+  ranks->callback([asked, json, &action] { action = [asked, json] { return run_certify_ranks(*asked, *json); }; });
   auto* trial = verb->add_subcommand("trial", "")->group("");  // what the processes of `ranks` run
   auto given = std::make_shared<TrialArguments>();
   trial->add_option("recipe", given->recipe)->required();
@@ -66,13 +113,13 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   trial->add_option("--out", given->trial.out)->required();
   trial->callback([given, &action] { action = [given] { return run_one_trial(*given); }; });
   auto* device = verb->add_subcommand("device", "a device against the CPU: objectives, a short training, memory and the time of a step");
-  auto checked = std::make_shared<DeviceCertificate>();
+  auto checked = std::make_shared<DeviceSelfTest>();
   device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on drawn shapes");
-  device->add_option("words", checked->words, "key.sub=value: overrides of the recipe");
+  device->add_option("words", checked->overrides, "key.sub=value: overrides of the recipe");
   device->add_option("--device", checked->device, "cuda, or cpu to try the command");
   device->add_option("--steps", checked->steps, "of the short training");
-  device->add_flag("--json", checked->json, "one JSON object on standard output");
-  device->callback([checked, &action] { action = [checked] { return certify_device(*checked); }; });
+  device->add_flag("--json", *json, "one JSON object on standard output");
+  device->callback([checked, json, &action] { action = [checked, json] { return run_certify_device(*checked, *json); }; });
   verb->footer("Example: debias certify ranks mini/cross_entropy train.batch_size=64 --ranks 2,4");
 }
 

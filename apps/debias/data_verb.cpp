@@ -5,21 +5,23 @@
 #include <memory>
 #include <optional>
 
-#include "apps/debias/output_path.h"
 #include "apps/debias/results.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/checked_math.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
 #include "debias/core/home_path.h"
-#include "debias/core/npy.h"
+#include "debias/core/nearest_name.h"
+#include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/core/registry.h"
+#include "debias/data/array_files.h"
 #include "debias/data/builders/data_make.h"
+#include "debias/data/builders/planted_folder.h"
 #include "debias/data/data_check.h"
 #include "debias/data/data_roots.h"
 #include "debias/data/dataset_registry.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/data_check_text.h"
 
 namespace debias {
 namespace {
@@ -56,47 +58,6 @@ int run_list(const DataArguments& arguments) {
   return 0;
 }
 
-nlohmann::ordered_json check_json(const DataCheck& check) {
-  nlohmann::ordered_json json;
-  json["name"] = check.name;
-  json["split"] = check.split;
-  json["count"] = check.count;
-  json["shape"] = {check.height, check.width, check.channels};
-  json["classes"] = check.class_names;
-  json["per_class"] = check.per_class;
-  json["mean"] = check.mean;
-  json["std"] = check.std;
-  if (!check.bias_names.empty()) json["bias_table"] = check.bias_table;
-  json["bad_files"] = nlohmann::ordered_json::array();
-  for (const BadFile& bad : check.bad_files) json["bad_files"].push_back({{"path", bad.path}, {"reason", bad.reason}});
-  return json;
-}
-
-std::vector<std::string> shown(std::vector<std::string> names) {
-  for (auto& name : names) name = without_control_characters(name);
-  return names;
-}
-
-void print_check(const DataCheck& check) {
-  const std::string size = check.height > 0 ? fmt::format("{}x{}x{}", check.height, check.width, check.channels) : "several sizes";
-  fmt::print("{}, split {}: {} images of {}\n", check.name, check.split, check.count, size);
-  fmt::print("mean {:.4f}  std {:.4f}  (values in [0, 1], per channel)\n", fmt::join(check.mean, " "), fmt::join(check.std, " "));
-  const std::vector<std::string> classes = shown(check.class_names);
-  for (size_t i = 0; i < classes.size(); ++i) fmt::print("  {:<16} {:>8}\n", classes[i], check.per_class[i]);
-  if (!check.bias_names.empty()) {
-    fmt::print("label x bias ({})\n", fmt::join(shown(check.bias_names), " "));
-    for (size_t i = 0; i < check.bias_table.size(); ++i) {
-      fmt::print("  {:<16} {:>6}\n", classes[i], fmt::join(check.bias_table[i], " "));
-    }
-  }
-  constexpr size_t kShown = 20;
-  for (size_t i = 0; i < std::min(kShown, check.bad_files.size()); ++i) {
-    const BadFile& bad = check.bad_files[i];
-    fmt::print("bad: {}: {}\n", without_control_characters(bad.path), without_control_characters(bad.reason));
-  }
-  if (check.bad_files.size() > kShown) fmt::print("bad: and {} more (--json lists all)\n", check.bad_files.size() - kShown);
-}
-
 // What a check says of a data set that cannot be opened at all.
 void print_unreadable(const Config& section, const FileError& error) {
   DataCheck check;
@@ -104,7 +65,7 @@ void print_unreadable(const Config& section, const FileError& error) {
   const Config* split = section.find("split");
   check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
   check.bad_files = {{error.path(), error.reason()}};
-  print_json(check_json(check), -1);
+  print_json(to_json(check), -1);
 }
 
 int run_check(const DataArguments& arguments) {
@@ -118,36 +79,13 @@ int run_check(const DataArguments& arguments) {
   }
   const DataCheck check = check_data(*dataset, 0, *terminal_progress());
   if (arguments.json) {
-    print_json(check_json(check), -1);
+    print_json(to_json(check), -1);
   } else {
-    print_check(check);
+    print_lines(check_text(check));
   }
   if (check.bad_files.empty()) return 0;
   throw data_error("data check {}: {} of {} images are bad, the first {}: {}", check.name, check.bad_files.size(), dataset->size(),
                    check.bad_files[0].path, check.bad_files[0].reason);
-}
-
-std::vector<uint8_t> pixels_of(const Dataset& dataset, int64_t count, std::vector<int64_t>& shape) {
-  std::vector<uint8_t> pixels;
-  const auto progress = terminal_progress();
-  progress->begin("exporting " + dataset.info().name, count);
-  for (int64_t i = 0; i < count; ++i) {
-    const Image image = dataset.get(i).image;
-    if (i == 0) {
-      shape = {count, image.height, image.width, image.channels};
-      const auto bytes = checked_product(shape);
-      if (!bytes) throw resource_error("data export: {} images of {}x{} are too many for one file", count, image.height, image.width);
-      pixels.reserve(static_cast<size_t>(*bytes));
-    }
-    if (image.height != shape[1] || image.width != shape[2]) {
-      throw data_error("data export: images differ in size: {} is {}x{}, {} is {}x{}; export needs one size", dataset.source(0), shape[1],
-                       shape[2], dataset.source(i), image.height, image.width);
-    }
-    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
-    if (i % 256 == 0) progress->advance(i, "");
-  }
-  progress->end();
-  return pixels;
 }
 
 int run_export(const DataArguments& arguments) {
@@ -158,26 +96,8 @@ int run_export(const DataArguments& arguments) {
   refuse_inside_data(arguments.bias, roots, "--bias");
   refuse_overwriting("data export", {arguments.out, arguments.labels, arguments.bias}, files_named_in(section));
   const auto dataset = make_dataset(section);
-  if (!arguments.bias.empty() && dataset->info().bias_names.empty()) {
-    throw usage_error("data export: data set '{}' has no bias attribute; leave out --bias", dataset->info().name);
-  }
-  if (!arguments.labels.empty() && dataset->info().class_names.empty()) {
-    throw usage_error("data export: data set '{}' is unlabelled here; leave out --labels", dataset->info().name);
-  }
-  if (arguments.limit && *arguments.limit < 1) throw usage_error("data export: --limit {}: expected at least 1", *arguments.limit);
-  const int64_t count = std::min(dataset->size(), arguments.limit.value_or(dataset->size()));
-  std::vector<int64_t> shape;
-  const std::vector<uint8_t> pixels = pixels_of(*dataset, count, shape);
-  write_npy(arguments.out, DType::kUInt8, shape, pixels.data());
-
-  const auto write_integers = [&](const std::string& path, int64_t (Dataset::*value)(int64_t) const) {
-    if (path.empty()) return;
-    std::vector<int64_t> values(static_cast<size_t>(count));
-    for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = ((*dataset).*value)(i);
-    write_npy(path, DType::kInt64, {count}, values.data());
-  };
-  write_integers(arguments.labels, &Dataset::label);
-  write_integers(arguments.bias, &Dataset::bias);
+  const std::vector<int64_t> shape =
+      write_arrays(*dataset, {arguments.out, arguments.labels, arguments.bias}, arguments.limit, *terminal_progress());
   fmt::print("{}: uint8 [{}]\n", without_control_characters(arguments.out), fmt::join(shape, ", "));
   return 0;
 }
@@ -200,6 +120,37 @@ int run_make(const DataArguments& arguments) {
   return 0;
 }
 
+PlantKind plant_kind(const std::string& word) {
+  std::vector<std::string> known;
+  for (const auto& [name, kind] : EnumNames<PlantKind>::values) {
+    if (name == word) return kind;
+    known.emplace_back(name);
+  }
+  throw usage_error("data plant: unknown kind '{}'{}", word, suggestion(word, known));
+}
+
+int run_plant(const DataArguments& arguments) {
+  Config words = Config::map();
+  for (const std::string& word : arguments.words) words.assign(word);
+  const PlantOptions options = PlantOptions::table().read(words, "data plant");
+  const PlantKind kind = plant_kind(arguments.name);
+  const PlantedFolder made = plant_shortcut(kind, options, arguments.root, arguments.out, *terminal_progress());
+  const std::string csv = arguments.out + "/planted.csv";
+  if (arguments.json) {
+    print_json({{"kind", arguments.name},
+                {"out", arguments.out},
+                {"images", made.images},
+                {"aligned", made.aligned},
+                {"others", made.others},
+                {"values", csv}},
+               -1);
+    return 0;
+  }
+  print_lines(fmt::format("{}: {} images, {} with the value of their class, {} of other splits\nvalues: {}\n", arguments.out, made.images,
+                          made.aligned, made.others, csv));
+  return 0;
+}
+
 CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArguments& arguments) {
   auto* sub = verb->add_subcommand(name, help);
   sub->add_option("NAME", arguments.name, "data set (debias data list)")->required();
@@ -211,7 +162,7 @@ CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArg
 }  // namespace
 
 void add_data_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("data", "lists, checks, builds and exports data sets");
+  auto* verb = root.add_subcommand("data", "lists, checks, builds and exports data sets, and plants shortcuts");
   verb->require_subcommand(1);
   const auto arguments = std::make_shared<DataArguments>();
   const auto runs = [&action, arguments](CLI::App* sub, int (*run)(const DataArguments&)) {
@@ -234,6 +185,17 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   make->add_flag("--json", arguments->json, "one JSON object on standard output: images made");
   make->footer("Example: debias data make glyphs correlation=0.95 train_count=1000 --out glyphs95");
   runs(make, run_make);
+
+  auto* plant = verb->add_subcommand("plant", "copies a class folder with a shortcut planted in it");
+  std::vector<std::string> kinds;
+  for (const auto& [name, kind] : EnumNames<PlantKind>::values) kinds.emplace_back(name);
+  plant->add_option("KIND", arguments->name, fmt::format("{}", fmt::join(kinds, ", ")))->required();
+  plant->add_option("DIR", arguments->root, "images in class folders, in train and test or not")->required();
+  plant->add_option("key=value", arguments->words, "correlation=0.95 (share of training images with the value of their class), seed=1");
+  plant->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
+  plant->add_flag("--json", arguments->json, "one JSON object on standard output");
+  plant->footer("Example: debias data plant square photos --out planted correlation=0.9");
+  runs(plant, run_plant);
 
   auto* exported = add_reader(verb, "export", "pixels, labels and biases as .npy files, in the data set's order", *arguments);
   exported->add_option("--out", arguments->out, "uint8 [N, H, W, C]")->required();

@@ -6,10 +6,10 @@
 
 namespace debias {
 
-void check_condition(const Condition& condition, const NamedMetrics& metrics) {
+void check_condition(const Condition& condition, const NamedMetrics& metrics, const std::string& verb) {
   for (const auto& [name, value] : metrics_of(condition, metrics)) {
     if (!condition.holds(value)) continue;
-    throw Error(ErrorKind::kFailure, fmt::format("eval: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
+    throw Error(ErrorKind::kFailure, fmt::format("{}: {} is {:.6g}, so --fail-if '{}' holds", verb, name, value, condition.text));
   }
 }
 

@@ -1,70 +1,45 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "apps/debias/proposed_recipe.h"
 #include "apps/debias/results.h"
-#include "apps/debias/survey_text.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
-#include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/data/folder_survey.h"
-#include "debias/train/trainer.h"
+#include "debias/data/readers/label_columns.h"
+#include "debias/process/terminal.h"
+#include "debias/report/sections/missing_parts.h"
+#include "debias/runs/proposal.h"
+#include "debias/runs/survey_text.h"
 
 namespace debias {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr double kTrainingShare = 0.4;  // of the minutes, for each of two trainings; the rest is for judging and the report
-constexpr int64_t kMostEpochs = 100;    // more showed nothing more on a thousand pictures
-constexpr int64_t kFewSteps = 300;      // fewer leave every network that is proposed far from what it can learn
+constexpr int64_t kFewSteps = 300;  // fewer leave every network that is proposed far from what it can learn
 
 struct InitArguments {
-  std::string folder, labels, goal, out;
+  std::string folder, labels, goal, out, from;
+  std::vector<std::string> words;
   double minutes = 10;
   bool json = false;
 };
 
-// The folder's name as a file name without surprises for a shell.
-std::string recipe_name(const std::string& folder) {
-  fs::path path = fs::absolute(folder).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();
-  std::string name = path.filename().string();
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return !std::isalnum(c) && c != '-' && c != '_' && c != '.'; }, '-');
-  const size_t first = name.find_first_not_of(".-");
-  return first == std::string::npos ? "pictures" : name.substr(first);
-}
-
-std::string unused(const std::string& path) {
-  std::string free = path;
-  for (int i = 2; fs::exists(free); ++i) free = fmt::format("{}-{}", path, i);
-  return free;
-}
-
-ProposalInput named_proposal(const InitArguments& arguments) {
-  ProposalInput proposal;
-  proposal.minutes = arguments.minutes;
-  proposal.file = arguments.out.empty() ? recipe_name(arguments.folder) + ".yaml" : arguments.out;
-  proposal.name = fs::path(proposal.file).stem().string();
-  proposal.output = unused("runs/" + proposal.name);
-  return proposal;
-}
-
-void check_arguments(const InitArguments& arguments, const ProposalInput& proposal) {
-  if (!(arguments.minutes > 0) || !std::isfinite(arguments.minutes)) {
-    throw usage_error("init: --minutes {}: expected a number above 0, the time for training and judging", arguments.minutes);
+// --labels with the words labels.path, labels.label and labels.bias.
+Config label_columns(const InitArguments& arguments) {
+  if (arguments.words.empty()) return arguments.labels.empty() ? Config() : Config::string(arguments.labels);
+  Config asked = Config::map({{"labels", Config::map()}});
+  if (!arguments.labels.empty()) asked.find("labels")->set("file", Config::string(arguments.labels));
+  for (const std::string& word : arguments.words) {
+    if (!word.starts_with("labels.")) {
+      throw usage_error("init: '{}': expected labels.path=, labels.label= or labels.bias=COLUMN; other keys are for debias train", word);
+    }
+    asked.assign(word);
   }
-  if (fs::exists(proposal.file)) {
-    throw usage_error("init: the recipe '{}' exists; nothing is overwritten: choose another with --out", proposal.file);
+  if (asked.find("labels")->find("file") == nullptr) {
+    throw usage_error("init: '{}' names a column of no file; add --labels FILE.csv", arguments.words.front());
   }
-  for (const std::string& path : {proposal.file, proposal.output}) refuse_inside_data(path, {arguments.folder});
+  return LabelColumns::from_config(*asked.find("labels"), "init: labels").config();
 }
 
 std::optional<InitGoal> asked_goal(const std::string& word) {
@@ -77,84 +52,73 @@ std::optional<InitGoal> asked_goal(const std::string& word) {
   throw usage_error("init: unknown goal '{}'{}", word, suggestion(word, known));
 }
 
-InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& survey) {
-  const InitGoal goal = asked.value_or(survey.has_biases() ? InitGoal::kBias : InitGoal::kSampling);
-  if (goal == InitGoal::kSampling || survey.has_biases()) return goal;
-  throw usage_error("init: --goal bias needs at least two classes and two bias values, found {} and {}; {}",
-                    survey.train_check.class_names.size(), survey.train_check.bias_names.size(),
-                    "give them with --labels FILE.csv (path,label,bias), or take --goal sampling");
-}
-
-TrainPlan measured_plan(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& proposal) {
-  TrainInput input;
-  input.recipe = read_recipe(parse_yaml(proposed_recipe(survey, network, proposal), proposal.file));
-  input.dataset = make_dataset(input.recipe.train_data);
-  resolve_recipe(input.recipe, *input.dataset);  // refuses what training would refuse
-  return plan_training(input);
-}
-
-// The largest network that still sees every picture kMostEpochs times in the time, by the first one's step; and how long it really takes.
-struct Fit {
-  ProposedNetwork network;
-  TrainPlan plan;
-};
-
-Fit fit_to_time(const FolderSurvey& survey, ProposalInput& proposal) {
-  const auto& networks = proposed_networks(proposal.goal);
-  const double seconds = 60 * proposal.minutes * kTrainingShare;
-  Fit fit{networks.front(), measured_plan(survey, networks.front(), proposal)};
-  const double room = seconds / (fit.plan.seconds_per_epoch * static_cast<double>(kMostEpochs));
-  const auto too_large = std::find_if(networks.begin() + 1, networks.end(), [&](const auto& network) { return network.cost > room; });
-  if (too_large != networks.begin() + 1) fit = {*(too_large - 1), measured_plan(survey, *(too_large - 1), proposal)};
-  proposal.epochs = std::clamp<int64_t>(static_cast<int64_t>(seconds / fit.plan.seconds_per_epoch), 1, kMostEpochs);
-  proposal.seconds = fit.plan.seconds_per_epoch * static_cast<double>(proposal.epochs);
-  return fit;
-}
-
-void print_remark_on_steps(const Fit& fit, const ProposalInput& proposal) {
+void print_remark_on_steps(const FittedProposal& fit) {
+  const ProposalInput& proposal = fit.proposal;
   const int64_t steps = fit.plan.steps_per_epoch * proposal.epochs;
   if (steps >= kFewSteps) return;
   const double enough = std::ceil(proposal.minutes * static_cast<double>(kFewSteps) / static_cast<double>(steps));
   fmt::print("note: {} steps of training are few and will show little; --minutes {:.0f} would give {}\n", steps, enough, kFewSteps);
 }
 
-nlohmann::ordered_json plan_json(const Fit& fit, const ProposalInput& proposal) {
+nlohmann::ordered_json plan_json(const FittedProposal& fit) {
+  const ProposalInput& proposal = fit.proposal;
   return {{"goal", enum_name(proposal.goal)},
           {"encoder", fit.network.encoder},
           {"side", fit.network.side},
           {"epochs", proposal.epochs},
           {"seconds_per_step", fit.plan.seconds_per_step},
           {"seconds_per_training", proposal.seconds},
-          {"recipe", proposal.file},
+          {"recipe", proposal.corrected.file},
+          {"plain_recipe", proposal.plain.file},
           {"next", next_commands(proposal)}};
 }
 
+// What could be a bias is never chosen by itself: the command that uses it is shown.
+void print_likely_biases(const InitArguments& arguments, const FolderSurvey& survey, const ProposalInput& proposal) {
+  const bool unlabelled = survey.train_check.class_names.empty();
+  for (const std::string& title : survey.train_check.columns.likely_bias) {
+    std::string command = "debias init " + shell_word(arguments.folder) + " --labels " + shell_word(survey.train_check.columns.file);
+    for (const std::string& word : arguments.words) {
+      if (!word.starts_with("labels.file=")) command += " " + shell_word(word);
+    }
+    const std::filesystem::path recipe = proposal.corrected.file;
+    const std::string out = (recipe.parent_path() / (recipe.stem().string() + "-" + file_word(title) + ".yaml")).string();
+    command += fmt::format(" {} --out {}", shell_word((unlabelled ? "labels.label=" : "labels.bias=") + title), shell_word(out));
+    print_lines(fmt::format("note: column {} has few values, as a {} would, and nothing uses it; to use it:\n  {}\n", title,
+                            unlabelled ? "class or a bias" : "bias", command));
+  }
+}
+
 int run_init(const InitArguments& arguments) {
-  ProposalInput proposal = named_proposal(arguments);
-  check_arguments(arguments, proposal);
+  ProposalInput named = named_proposal(arguments.folder, arguments.out, arguments.minutes);
   const std::optional<InitGoal> asked = asked_goal(arguments.goal);
-  const FolderSurvey survey = survey_folder(arguments.folder, arguments.labels, *terminal_progress());
+  const Config labels = label_columns(arguments);
+  const FolderSurvey survey = survey_folder(arguments.folder, labels, *terminal_progress());
   if (!arguments.json) print_lines(survey_text(survey, arguments.folder));
   if (!survey.judged_bad.empty()) {
     if (arguments.json) print_json(survey_json(survey));
     throw data_error("init: {} damaged files are among those to be judged, the first {}: repair or remove them; no recipe was written",
                      survey.judged_bad.size(), survey.judged_bad[0].path);
   }
-  proposal.goal = chosen_goal(asked, survey);
-  proposal.plain = unused(proposal.output + (proposal.goal == InitGoal::kBias ? "-plain" : "-infonce"));
+  named.goal = chosen_goal(asked, survey);
   terminal_log()->info("measuring training steps");
-  const Fit fit = fit_to_time(survey, proposal);
-  write_file_atomically(proposal.file, proposed_recipe(survey, fit.network, proposal));
+  const FittedProposal fit = fit_to_time(survey, std::move(named), arguments.from);
+  const ProposalInput& proposal = fit.proposal;
+  write_recipes(survey, fit);
   if (arguments.json) {
     nlohmann::ordered_json json = survey_json(survey);
-    json.update(plan_json(fit, proposal));
+    json.update(plan_json(fit));
     print_json(json);
     return 0;
   }
   fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value()));
-  print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.file,
+  print_likely_biases(arguments, survey, proposal);
+  print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.corrected.file,
                           proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
-  print_remark_on_steps(fit, proposal);
+  if (!arguments.from.empty()) {
+    print_lines(fmt::format("frozen features first: {:.1f} minutes for all images on this machine\n", fit.embedding_seconds / 60));
+  }
+  print_remark_on_steps(fit);
   fmt::print("next:\n");
   for (const std::string& command : next_commands(proposal)) print_lines("  " + command + "\n");
   return 0;
@@ -163,17 +127,21 @@ int run_init(const InitArguments& arguments) {
 }  // namespace
 
 void add_init_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("init", "looks at a folder of pictures and writes a recipe for it");
+  auto* verb = root.add_subcommand("init", "looks at a folder of pictures and writes two recipes for it: with the correction, and without");
   auto arguments = std::make_shared<InitArguments>();
   verb->add_option("folder", arguments->folder, "pictures: class folders, in train and test or not, or no classes at all")->required();
+  verb->add_option("words", arguments->words, "labels.bias=COLUMN, labels.label=, labels.path=: columns of the CSV with other names");
   verb->add_option("--labels", arguments->labels, "labels and bias values by path: a CSV with the header path,label,bias")
       ->option_text("FILE.csv");
   verb->add_option("--goal", arguments->goal, "bias: an encoder that does not use a known bias; sampling: one without labels")
       ->option_text("bias|sampling");
+  verb->add_option("--from", arguments->from, "start from weights: F.safetensors or {name: ..., weights: F}; frozen features first")
+      ->option_text("ENCODER");
   verb->add_option("--minutes", arguments->minutes, "for the commands that it prints, together; 10 where not given");
-  verb->add_option("--out", arguments->out, "the recipe; FOLDER's name with .yaml where not given")->option_text("RECIPE.yaml");
+  verb->add_option("--out", arguments->out, "the recipe, with RECIPE-plain.yaml beside it; FOLDER's name with .yaml where not given")
+      ->option_text("RECIPE.yaml");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
-  verb->footer("Example: debias init photos --labels photos.csv");
+  verb->footer("To find out whether the folder has a shortcut, run debias audit first.\nExample: debias init photos --labels photos.csv");
   verb->callback([arguments, &action] { action = [arguments] { return run_init(*arguments); }; });
 }
 

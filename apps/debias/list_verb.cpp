@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/command_list.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/augment/view_pipeline.h"
@@ -14,7 +14,10 @@
 #include "debias/losses/objective.h"
 #include "debias/optim/optimizer.h"
 #include "debias/optim/schedule.h"
+#include "debias/runs/listed_metrics.h"
+#include "debias/runs/recipe_lookup.h"
 #include "debias/train/method.h"
+#include "debias/train/recipe_sections.h"
 
 namespace debias {
 namespace {
@@ -41,8 +44,14 @@ std::vector<Listed> listed_objectives() {
   return result;
 }
 
-const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets", "views",    "steps",
-                                         "optimizers", "schedules", "protocols", "methods",  "samplers", "recipes"};
+const std::vector<std::string> kKinds = {"objectives", "encoders", "heads",    "datasets", "views",   "steps",    "optimizers", "schedules",
+                                         "protocols",  "methods",  "samplers", "sections", "metrics", "commands", "recipes"};
+
+std::vector<Listed> listed_sections() {
+  std::vector<Listed> result;
+  for (const auto& section : recipe_sections()) result.push_back({section.name, {}, section.summary, section.options});
+  return result;
+}
 
 std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "objectives") return listed_objectives();
@@ -56,6 +65,7 @@ std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "protocols") return listed(protocol_registry());
   if (kind == "methods") return listed(method_registry());
   if (kind == "samplers") return listed(sampler_registry());
+  if (kind == "sections") return listed_sections();
   throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
 }
 
@@ -86,8 +96,33 @@ int run_list_recipes(const std::string& only, bool json) {
   return 0;
 }
 
-int run_list(const std::string& kind, const std::string& only, bool json) {
+// Entries that have a name, each as JSON or as lines of text; of that name alone unless `only` is empty.
+template <class Entry>
+int print_entries(const std::string& kind, std::vector<Entry> entries, const std::string& only, bool json,
+                  nlohmann::ordered_json (*as_json)(const Entry&), std::string (*as_text)(const Entry&)) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries) {
+    if (!entry.name.empty()) names.push_back(entry.name);  // the program itself has none
+  }
+  if (!only.empty()) std::erase_if(entries, [&](const Entry& entry) { return entry.name != only; });
+  if (entries.empty()) throw usage_error("list {}: unknown name '{}'{}", kind, only, suggestion(only, names));
+  nlohmann::ordered_json out;
+  out[kind] = nlohmann::ordered_json::array();
+  for (const auto& entry : entries) {
+    if (json) {
+      out[kind].push_back(as_json(entry));
+    } else {
+      print_lines(as_text(entry));
+    }
+  }
+  if (json) print_json(out);
+  return 0;
+}
+
+int run_list(const CLI::App& root, const std::string& kind, const std::string& only, bool json) {
   if (kind == "recipes") return run_list_recipes(only, json);
+  if (kind == "commands") return print_entries(kind, listed_commands(root), only, json, command_json, command_text);
+  if (kind == "metrics") return print_entries(kind, listed_metrics(), only, json, metric_json, metric_text);
   std::vector<Listed> entries = of_kind(kind);
   if (!only.empty()) {
     std::vector<std::string> names;
@@ -127,7 +162,7 @@ void add_list_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("name", *only, "only this one");
   verb->add_flag("--json", *json, "one JSON object on standard output");
   verb->footer("Example: debias list objectives debiased_negatives");
-  verb->callback([=, &action] { action = [=] { return run_list(*kind, *only, *json); }; });
+  verb->callback([=, &root, &action] { action = [=, &root] { return run_list(root, *kind, *only, *json); }; });
 }
 
 }  // namespace debias

@@ -5,18 +5,17 @@
 #include <memory>
 #include <optional>
 
-#include "apps/debias/byte_size.h"
-#include "apps/debias/loss_evaluation.h"
-#include "apps/debias/loss_input.h"
-#include "apps/debias/output_path.h"
 #include "apps/debias/results.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
+#include "debias/core/byte_size.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
+#include "debias/core/output_path.h"
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
-#include "debias/pairs/rows.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/loss_evaluation.h"
+#include "debias/runs/loss_input.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 
@@ -50,26 +49,7 @@ void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
   if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused && !has_fused_engine(entry)) {
     throw usage_error("loss: '{}' has no fused engine, only the dense composition; give --engine dense or auto", entry.name);
   }
-  if (!arguments.files.prior.empty() && !entry.takes_prior) {
-    throw usage_error("loss: --prior: '{}' takes no prior, only bias_balanced does; leave it out", entry.name);
-  }
-  if (!arguments.files.weights.empty() && !entry.takes_bias_features) {
-    throw usage_error("loss: --weights: '{}' takes no bias features, softcon and fairkl do; leave it out", entry.name);
-  }
-  const LossFiles& files = arguments.files;
-  if (!files.keys.empty() && !entry.takes_keys) {
-    throw usage_error("loss: --keys: '{}' compares rows of a batch with each other and takes no keys; leave it out", entry.name);
-  }
-  for (const auto& [flag, path] : {std::pair("--key-labels", files.key_labels), std::pair("--key-ids", files.key_ids)}) {
-    if (!path.empty() && files.keys.empty()) throw usage_error("loss: {} belongs to keys, and none are given; add --keys k.npy", flag);
-  }
-  if (!files.key_ids.empty() && files.ids.empty()) {
-    throw usage_error("loss: --key-ids are compared with the samples' own ids, and none are given; add --ids i.npy");
-  }
-  if (entry.needs_labels && arguments.files.labels.empty()) {
-    throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
-  }
-  if (entry.needs_bias && arguments.files.bias.empty()) throw usage_error("loss: '{}' needs bias values; give --bias b.npy", entry.name);
+  require_loss_files(entry, arguments.files);
 }
 
 c10::Device device_of(const std::string& name) {
@@ -77,28 +57,17 @@ c10::Device device_of(const std::string& name) {
   return resolve_device(name);
 }
 
-// The dense compositions hold three square matrices, and one more for each pair of views, while they go backward.
-void check_dense_memory(const at::Tensor& z, const at::Tensor& keys, const std::optional<int64_t>& budget) {
-  const double rows = 2.0 * static_cast<double>(z.size(0)), views = static_cast<double>(z.dim() == 3 ? z.size(1) : 1);
-  const double needed = (3 + std::max(1.0, views * (views - 1) / 2)) * rows * (keys.defined() ? static_cast<double>(keys.size(0)) : rows) *
-                        static_cast<double>(z.element_size());
+void check_dense_memory(const ObjectiveInput& input, InputKind kind, const std::optional<int64_t>& budget) {
+  const double needed = dense_bytes(input, kind);
   const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > machine) {
     throw resource_error("loss: the dense composition of {} samples needs about {:.3g} GB, this machine has {:.3g} GB; give fewer samples",
-                         z.size(0), needed / 1e9, machine / 1e9);
+                         input.z.size(0), needed / 1e9, machine / 1e9);
   }
   if (budget && needed > static_cast<double>(*budget)) {
     terminal_log()->warn(fmt::format("loss: the dense composition needs about {:.3g} MB, beyond the --memory-budget of {:.3g} MB",
                                      needed / 1e6, static_cast<double>(*budget) / 1e6));
   }
-}
-
-// Whether matrices of pairs will be formed.
-bool is_dense(const ObjectiveInput& input, InputKind kind) {
-  if (kind != InputKind::kPairs) return kind == InputKind::kRegulariser && input.engine == Engine::kDense;
-  const Rows rows = {
-      .anchors = input.z, .group = at::empty({input.z.size(0) * input.z.size(1)}, at::kLong), .keys = input.keys, .engine = input.engine};
-  return engine_of(rows) == Engine::kDense;
 }
 
 void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluation, const std::vector<int64_t>& shape) {
@@ -134,12 +103,14 @@ void print_as_json(const LossEvaluation& evaluation, const Printed& run) {
                                 {"peak_bytes", evaluation.peak_bytes}};
   if (result.min_estimate) out["min_estimate"] = result.min_estimate->value();
   if (result.effective_sample_size) out["effective_sample_size"] = result.effective_sample_size->value();
+  if (!result.mode.empty()) out["mode"] = result.mode;
   print_json(out);
 }
 
 void print_as_lines(const LossEvaluation& evaluation, const Printed& run) {
   const ObjectiveResult& result = evaluation.result;
-  fmt::print("objective       {} ({}, {}, {})\n", run.name, run.engine, enum_name(run.precision), run.device);
+  const std::string mode = result.mode.empty() ? "" : fmt::format("mode {}, ", result.mode);
+  fmt::print("objective       {} ({}{}, {}, {})\n", run.name, mode, run.engine, enum_name(run.precision), run.device);
   fmt::print("loss            {:.9g}\n", result.value.item<double>());
   const std::string of = result.clamped_of() == result.anchors ? "" : fmt::format(" of {}", result.clamped_of());
   fmt::print("anchors         {}, {} used, {}{} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
@@ -186,7 +157,7 @@ int run_loss(const LossArguments& arguments) {
         "blocked or dense",
         enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
-  if (is_dense(input, entry.kind)) check_dense_memory(input.z, input.keys, budget);
+  check_dense_memory(input, entry.kind, budget);
   if (arguments.threads > 0) use_threads(arguments.threads);
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);

@@ -1,80 +1,78 @@
 // The command: parse, run one verb, map what goes wrong to an exit code and one line.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
+#include <cerrno>
 #include <csignal>
-#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <string>
+#include <vector>
 
-#include "apps/debias/complaint.h"
-#include "apps/debias/large_blocks.h"
-#include "apps/debias/stack_room.h"
-#include "apps/debias/standard_streams.h"
+#include "apps/debias/brief_help.h"
+#include "apps/debias/early_version.h"
+#include "apps/debias/usage_mistake.h"
 #include "apps/debias/verbs.h"
-#include "apps/debias/wait_policy.h"
-#include "debias/core/error.h"
 #include "debias/core/home_path.h"
-#include "debias/core/nearest_name.h"
-#include "debias/core/printable.h"
+#include "debias/process/complaint.h"
+#include "debias/process/interruption.h"
+#include "debias/process/large_blocks.h"
+#include "debias/process/stack_room.h"
+#include "debias/process/standard_streams.h"
+#include "debias/process/terminal.h"
+#include "debias/process/wait_policy.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {
 namespace {
 
 constexpr int kUnwritten = 1, kUsage = 2;
-
-std::string mistake(const CLI::App& root, const CLI::ParseError& error, int argc, char** argv) {
-  std::vector<std::string> verbs, flags;
-  for (const auto* verb : root.get_subcommands([](const CLI::App*) { return true; })) verbs.push_back(verb->get_name());
-  const CLI::App* app = &root;
-  if (argc > 1) {
-    bool known = false;
-    for (const auto& verb : verbs) known = known || verb == argv[1];
-    if (!known) return fmt::format("unknown verb '{}'{}", argv[1], suggestion(argv[1], verbs));
-    app = root.get_subcommand(argv[1]);
-    for (const auto* part : app->get_subcommands([](const CLI::App*) { return true; })) {
-      if (argc > 2 && part->get_name() == argv[2]) app = part;  // debias data make
-    }
-  }
-  for (const auto* option : app->get_options()) {
-    for (const auto& name : option->get_lnames()) flags.push_back("--" + name);
-  }
-  for (const auto* verb : app->get_subcommands([](const CLI::App*) { return true; })) flags.push_back(verb->get_name());
-  for (int i = 2; i < argc; ++i) {
-    std::string word = argv[i];
-    if (const size_t equals = word.find('='); equals != std::string::npos) word.resize(equals);
-    if (!word.starts_with("--") || word == "--") continue;
-    if (std::find(flags.begin(), flags.end(), word) == flags.end()) {
-      return fmt::format("{}: unknown option '{}'{}", argv[1], word, suggestion(word, flags));
-    }
-  }
-  return fmt::format("{}{}; see debias {}--help", argc > 1 ? fmt::format("{}: ", argv[1]) : "", first_line(error.what()),
-                     argc > 1 ? fmt::format("{} ", argv[1]) : "");
-}
+constexpr int kUnread = 128 + SIGPIPE;  // as of programs that this signal ends
 
 // Verbs that are worth a second start and a process of their own shape.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
-  return verb == "train" || verb == "eval" || verb == "embed" || verb == "prior" || verb == "study" || verb == "init" || verb == "rl";
+  return verb == "train" || verb == "eval" || verb == "embed" || verb == "fix" || verb == "prior" || verb == "pairs" || verb == "study" ||
+         verb == "init" || verb == "rl";
 }
 
 // No shell expands the ~ of --out=~/a.npy.
 void let_outputs_begin_at_home(CLI::App& app) {
-  for (const char* name : {"--out", "--grad-out", "--per-anchor-out"}) {
+  for (const char* name : {"--out", "--grad-out", "--per-anchor-out", "--bias-values"}) {
     if (auto* option = app.get_option_no_throw(name)) option->transform(with_home);
   }
   for (auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) let_outputs_begin_at_home(*verb);
 }
 
-int run(int argc, char** argv) {
-  use_threads();
-  CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
-  VerbAction action;
+// Of every command that does something itself.
+void add_quiet(CLI::App& app) {
+  const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
+  for (auto* part : parts) add_quiet(*part);
+  if (app.get_parent() == nullptr || app.get_require_subcommand_min() > 0) return;
+  auto* quiet =
+      app.add_flag_callback("-q,--quiet", hush_terminal, "no progress and no remarks on standard error: warnings and errors only");
+  if (app.get_parent() != nullptr) quiet->group(kSeldomUsed);  // the help of the whole describes it
+}
+
+// `debias help data make` is `debias data make --help`; `debias` alone is `debias --help`.
+std::vector<std::string> asked_words(int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return {"--help"};
+  if (words.front() != "help") return words;
+  words.erase(words.begin());
+  if (!words.empty() && (words.front() == "help" || words.front() == "version")) words.erase(words.begin());
+  words.push_back("--help");
+  return words;
+}
+
+void add_verbs(CLI::App& root, VerbAction& action) {
   add_init_verb(root, action);
+  add_audit_verb(root, action);
   add_train_verb(root, action);
   add_eval_verb(root, action);
   add_embed_verb(root, action);
+  add_fix_verb(root, action);
   add_export_verb(root, action);
   add_loss_verb(root, action);
   add_data_verb(root, action);
@@ -82,6 +80,7 @@ int run(int argc, char** argv) {
   add_study_verb(root, action);
   add_report_verb(root, action);
   add_list_verb(root, action);
+  add_pairs_verb(root, action);
   add_prior_verb(root, action);
   add_certify_verb(root, action);
   add_sweep_verb(root, action);
@@ -90,16 +89,44 @@ int run(int argc, char** argv) {
   add_checkpoint_verb(root, action);
   add_rl_verb(root, action);
   let_outputs_begin_at_home(root);
-  root.set_version_flag("--version", "debias " DEBIAS_VERSION);
+  add_quiet(root);
+}
+
+// What is said of the program as a whole.
+void add_help_and_version(CLI::App& root, VerbAction& action) {
+  root.set_version_flag("-V,--version", version_line());
+  root.add_subcommand("help", "prints the help of a command: debias help train");
+  root.add_subcommand("version", "prints the version")->callback([&action] {
+    action = [] {
+      fmt::print("{}\n", version_line());
+      return 0;
+    };
+  });
   root.require_subcommand(1);
-  root.footer("Example: debias train recipes/demo/infonce.yaml output=runs/first");
+  root.footer(
+      "Exit codes: 0 success, 1 failure, 2 usage or recipe, 3 data, 4 numbers that are not finite,\n"
+      "5 memory or disk, 75 stopped with a checkpoint (--resume), 130 or 143 stopped by Ctrl-C or SIGTERM\n"
+      "Example: debias train demo/infonce output=runs/first");
+}
+
+int run(int argc, char** argv) {
+  use_threads();
+  CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
+  root.formatter(std::make_shared<BriefHelp>());  // which the commands inherit
+  VerbAction action;
+  add_verbs(root, action);
+  add_help_and_version(root, action);
+  const std::vector<std::string> words = asked_words(argc, argv);
+  if (const std::string unknown = unknown_command(root, words); !unknown.empty()) return complain(unknown, kUsage);
+  std::vector<std::string> from_the_back(words.rbegin(), words.rend());  // as the parser takes them
   try {
-    root.parse(argc, argv);
+    root.parse(from_the_back);
   } catch (const CLI::Success& asked) {  // --help, --version
     return root.exit(asked);
   } catch (const CLI::ParseError& error) {
-    return complain(mistake(root, error, argc, argv), kUsage);
+    return complain(usage_mistake(root, error, words), kUsage);
   }
+  watch_interruptions(typed_name(named_command(root, words)));
   return action();
 }
 
@@ -115,6 +142,17 @@ int run_and_complain(int argc, char** argv) {
   }
 }
 
+// The exit code, once standard output is flushed.
+int with_results_out(int code) {
+  const int lost = unwritten_results();
+  if (lost == 0) return code;
+  if (lost == EPIPE) return code == 0 ? kUnread : code;  // the reader has seen enough: nothing to complain of
+  return complain(
+      fmt::format("writing to standard output failed: {}; the results are not whole there, so give them a place that takes them",
+                  std::strerror(lost)),
+      code == 0 ? kUnwritten : code);
+}
+
 }  // namespace
 }  // namespace debias
 
@@ -127,9 +165,5 @@ int main(int argc, char** argv) {
   } catch (const std::exception&) {
     code = debias::complain_of_exception();
   }
-  const std::string reason = debias::unwritten_results();
-  if (reason.empty()) return code;
-  return debias::complain(
-      "writing to standard output failed: " + reason + "; the results are not whole there, so give them a place that takes them",
-      code == 0 ? debias::kUnwritten : code);
+  _exit(debias::with_results_out(code));  // all files are closed: destructors of libtorch's statics take 0.2 s and free memory alone
 }

@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "debias/agent/agent_metrics.h"
 #include "debias/evaluate/protocol_registry.h"
+#include "debias/train/training_metrics.h"
 
 namespace debias {
 
 std::shared_ptr<const MetricTitles> metric_titles() {
-  static const auto titles = std::make_shared<const MetricTitles>(protocol_metrics());
+  static const auto titles = [] {
+    std::vector<Metric> all = protocol_metrics();
+    const auto add = [&all](const std::vector<Metric>& more) { all.insert(all.end(), more.begin(), more.end()); };
+    add(training_metrics());
+    add(agent_metrics());
+    return std::make_shared<const MetricTitles>(all);
+  }();
   return titles;
 }
 

@@ -8,7 +8,7 @@
 
 namespace debias {
 
-// Of every registered protocol, and of training.
+// Of all that describe their metrics: protocols, training and its methods, agents.
 std::shared_ptr<const MetricTitles> metric_titles();
 
 // A metric's value in a table of the terminal: shares in percent, other numbers as they are, right-aligned.

@@ -1,73 +1,31 @@
 #include <fmt/format.h>
 
-#include <functional>
-
-#include "apps/debias/judged_run.h"
-#include "apps/debias/loss_input.h"
 #include "apps/debias/results.h"
-#include "apps/debias/run_prior.h"
-#include "apps/debias/terminal.h"
+#include "apps/debias/table_arguments.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
-#include "debias/runtime/device.h"
+#include "debias/core/home_path.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/prior_estimates.h"
+#include "debias/train/marked_prior.h"
 
 namespace debias {
 namespace {
 
 struct PriorArguments {
-  std::string run, root, which = "last", device = "auto";
-  int64_t images = kPriorImages;
+  PriorRequest run;
+  std::string marks;
   LossFiles files;
+  TableArguments table;
   bool json = false;
 };
 
-std::vector<int64_t> integers(const at::Tensor& keys) {
-  const auto* first = keys.const_data_ptr<int64_t>();
-  return {first, first + keys.numel()};
-}
-
-// A second estimate that cannot be made takes nothing from the first.
-void add_by_views(std::vector<PriorEstimate>& found, Log& log, const std::function<PriorEstimate()>& estimate) {
-  try {
-    found.push_back(estimate());
-  } catch (const Error& error) {
-    if (found.empty()) throw;
-    log.warn(error.what());
-    return;
-  }
-  if (found.size() == 1 || found.front().method == PriorMethod::kDraws || found.back().high >= found.front().low) return;
-  log.warn("prior: the bound by views is below what the labels say: here views are more alike than images of one class");
-}
-
-// Labels first: they know more.
-std::vector<PriorEstimate> priors_of_files(const LossFiles& files, Log& log) {
-  const ObjectiveInput input = read_loss_input(files, InputKind::kPairs).input;
-  std::vector<PriorEstimate> found;
-  if (input.labels.defined()) found.push_back(class_prior_from_labels(integers(input.labels)));
-  if (input.z.size(1) >= 2) {
-    add_by_views(found, log, [&] { return class_prior_from_views(input.z); });
-  } else if (found.empty()) {
-    throw data_error("{}: one view of each image and no labels; give --labels y.npy, or embeddings [B, V, D] of two views",
-                     files.embeddings);
-  }
-  return found;
-}
-
-std::vector<PriorEstimate> priors_of_run(const PriorArguments& arguments, Progress& progress, Log& log) {
-  const c10::Device device = resolve_device(arguments.device);
-  const LoadedRun run = load_run(arguments.run, arguments.which);
-  require_image_run(run);
-  JudgedData data;
-  const Recipe recipe = read_recipe(run.recipe);
-  data.train = recipe.train_data;
-  if (!arguments.root.empty()) data.train.set("root", Config::string(arguments.root));
-  run.encoder->to(device);
-  DataWatch watch(recipe.verify, progress, log);
-  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
-  std::vector<PriorEstimate> found;
-  if (const auto by_labels = prior_by_labels(*input.train, recipe)) found.push_back(*by_labels);
-  add_by_views(found, log, [&] { return prior_by_views(input, arguments.images, progress); });
-  return found;
+// Of all rows of a feature table, which has one vector of each.
+std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments) {
+  if (!arguments.files.labels.empty()) throw usage_error("prior: --labels and --csv both give labels; give one");
+  TableArguments files = arguments.table;
+  files.vectors = arguments.files.embeddings;
+  return {class_prior_from_labels(open_feature_table(files.files(), files.columns()).rows.labels)};
 }
 
 void print_estimate(const PriorEstimate& estimate) {
@@ -84,17 +42,39 @@ void print_estimate(const PriorEstimate& estimate) {
   for (const auto& assumption : assumptions(estimate.method)) fmt::print("  assumes: {}\n", assumption);
 }
 
+int print_marked_prior(const PriorArguments& arguments) {
+  const MarkedPrior prior = prior_from_marks(arguments.marks);
+  if (arguments.json) {
+    print_json({{"tau_plus", prior.tau_plus},
+                {"low", prior.low},
+                {"high", prior.high},
+                {"method", "marks"},
+                {"same", prior.same},
+                {"marks", prior.marks},
+                {"skipped", prior.skipped}});
+    return 0;
+  }
+  fmt::print("tau_plus {:.4f}  [{:.4f}, {:.4f}]  from {} marks of random pairs, {} more skipped\n", prior.tau_plus, prior.low, prior.high,
+             prior.marks, prior.skipped);
+  return 0;
+}
+
 int run_prior(const PriorArguments& arguments) {
-  if (arguments.run.empty() == arguments.files.embeddings.empty()) {
+  if (!arguments.marks.empty()) {
+    if (!arguments.run.run.empty() || !arguments.files.embeddings.empty() || !arguments.files.labels.empty())
+      throw usage_error("prior: --marks is an estimate of its own; leave RUN, --embeddings and --labels out");
+    return print_marked_prior(arguments);
+  }
+  if (arguments.run.run.empty() == arguments.files.embeddings.empty()) {
     throw usage_error("prior: give a run folder or --embeddings z.npy, one of the two");
   }
   if (arguments.files.embeddings.empty() && !arguments.files.labels.empty()) {
     throw usage_error("prior: --labels goes with --embeddings; a run has the labels of its data set");
   }
-  const auto progress = terminal_progress();
   const auto log = terminal_log();
-  const std::vector<PriorEstimate> found =
-      arguments.run.empty() ? priors_of_files(arguments.files, *log) : priors_of_run(arguments, *progress, *log);
+  const std::vector<PriorEstimate> found = !arguments.table.csv.empty() ? priors_of_table(arguments)
+                                           : arguments.run.run.empty()  ? embedding_priors(arguments.files, *log)
+                                                                        : run_priors(arguments.run, *terminal_progress(), *log);
   if (arguments.json) {
     nlohmann::ordered_json out = to_json(found.front());
     if (found.size() > 1) out["other"] = to_json(found.back());
@@ -120,14 +100,19 @@ std::string footer() {
 void add_prior_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("prior", "estimates tau_plus, the chance that a negative shares the anchor's class");
   auto arguments = std::make_shared<PriorArguments>();
-  verb->add_option("run", arguments->run, "a run folder or a checkpoint: labels of its training set, and its encoder's view of it");
-  verb->add_option("--embeddings", arguments->files.embeddings, "z.npy [B, V, D] (views, V >= 2), or [N, D] with --labels");
+  verb->add_option("run", arguments->run.run, "a run folder or a checkpoint: labels of its training set, and its encoder's view of it");
+  auto* embeddings =
+      verb->add_option("--embeddings", arguments->files.embeddings, "z.npy [B, V, D] (views, V >= 2), or [N, D] with --labels or --csv");
+  add_table_columns(*verb, *embeddings, arguments->table);
   verb->add_option("--labels", arguments->files.labels, "y.npy [B], integers, -1 unknown");
-  verb->add_option("--images", arguments->images, "of a run, at most so many images whose two views are compared (4096)")
+  verb->add_option("--marks", arguments->marks, "answers to random pairs (debias pairs --sample), in place of a run")
+      ->option_text("FILE.csv")
+      ->transform(with_home);
+  verb->add_option("--images", arguments->run.images, "of a run, at most so many images whose two views are compared (4096)")
       ->check(CLI::Range(kLeastImagesOfViews, int64_t{1} << 20));
-  verb->add_option("--root", arguments->root, "where the run's training set lies now");
-  verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
-  verb->add_option("--device", arguments->device, "auto, cpu or cuda");
+  verb->add_option("--root", arguments->run.root, "where the run's training set lies now");
+  verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  verb->add_option("--device", arguments->run.device, "auto, cpu or cuda");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer(footer());
   verb->callback([arguments, &action] { action = [arguments] { return run_prior(*arguments); }; });

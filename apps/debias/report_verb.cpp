@@ -5,18 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/debias/metric_text.h"
-#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
-#include "debias/data/data_roots.h"
+#include "debias/process/terminal.h"
 #include "debias/report/compared_runs.h"
 #include "debias/report/judged_texts.h"
-#include "debias/report/run_report.h"
-#include "debias/report/seed_table.h"
+#include "debias/report/sections/run_report.h"
+#include "debias/runs/compared_sweeps.h"
+#include "debias/runs/recipe_lookup.h"
 
 namespace debias {
 namespace {
@@ -30,16 +29,6 @@ struct ReportArguments {
   std::string out;
   bool text = false, json = false;
 };
-
-std::vector<std::string> roots_of_all(const std::vector<RunRecord>& runs) {
-  std::vector<Config> sections;
-  for (const auto& run : runs) {
-    const Config* data = run.config.find("data");
-    if (data == nullptr) continue;
-    for (const auto& [split, section] : data->entries()) sections.push_back(section);
-  }
-  return roots_of(sections);
-}
 
 // Any other ending may be a slip, such as the name of a run or of a file in it.
 void check_out(const std::string& out) {
@@ -57,28 +46,8 @@ std::string page_path(const ReportArguments& arguments) {
   return in_folder ? (fs::path(arguments.runs[0]) / "report.html").string() : "report.html";
 }
 
-// Of the sweeps among the paths; none where their runs tell no metric to compare. One that is refused, for a metric that no run has or for
-// runs that do not compare, leaves the rest of the page as it is.
-std::vector<SeedTable> tables_of(const std::vector<std::string>& paths) {
-  std::vector<SeedTable> tables;
-  for (const auto& path : paths) {
-    if (run_folders({path}) == std::vector<std::string>{path}) continue;
-    const ComparedRuns compared = read_compared_runs({path}, {DEBIAS_VERSION, metric_titles()});
-    if (compared.metric.empty()) continue;
-    try {
-      tables.push_back(seed_table(compared, {}));
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kUsage) throw;
-      const std::string note = fmt::format("the table of '{}' is left out: {}", path, error.what());
-      terminal_log()->warn("report: " + note);
-      tables.push_back({.metric = compared.metric, .epoch = "", .rows = {}, .differences = {}, .ordering = {}, .notes = {note}});
-    }
-  }
-  return tables;
-}
-
 void write_page(const std::string& path, const std::vector<RunRecord>& runs, const std::vector<SeedTable>& tables) {
-  refuse_inside_data(path, roots_of_all(runs));
+  refuse_inside_data(path, data_roots(runs));
   const std::string page = run_report_html(runs, DEBIAS_VERSION, tables);
   write_file_atomically(path, page);
   if (page.size() <= kLargePage) return;
@@ -95,7 +64,7 @@ int run_report(ReportArguments arguments) {
   if (folders.empty()) throw data_error("report: no run of '{}' has begun; debias sweep starts them", arguments.runs.front());
   const std::vector<RunRecord> runs = read_runs(folders, {DEBIAS_VERSION, metric_titles()});
   require_same_texts("report", runs);
-  if (!path.empty()) write_page(path, runs, tables_of(arguments.runs));
+  if (!path.empty()) write_page(path, runs, sweep_tables(arguments.runs, {DEBIAS_VERSION, metric_titles()}, *terminal_log()));
   if (arguments.json) {
     nlohmann::ordered_json out = run_report_json(runs);
     if (!path.empty()) out["page"] = path;

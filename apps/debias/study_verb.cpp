@@ -2,21 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/debias/results.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/cpu_share.h"
-#include "debias/core/error.h"
-#include "debias/core/npy.h"
 #include "debias/data/builders/atomic_folder.h"
-#include "debias/report/study_page.h"
+#include "debias/process/terminal.h"
+#include "debias/report/pages/study_page.h"
+#include "debias/report/sections/missing_parts.h"
+#include "debias/study/bcl_results.h"
+#include "debias/study/embedding_files.h"
 #include "debias/study/study_records.h"
 
 namespace debias {
@@ -86,21 +85,7 @@ int run_bcl(StudyArguments arguments) {
       options_detail::Field<ProposalReading>::parse(Config::scalar(arguments.interval), Range::any(), "study: --interval");
   verify(arguments.base);
   Output output(arguments.out);
-  BclResults results{
-      .rows = reference_rows(arguments.base), .row_figures = {}, .panels = panels(arguments.base), .panel_figures = {}, .samplers = {}};
-  std::vector<BclSetting> settings;
-  for (const auto& row : results.rows) settings.push_back(row.setting);
-  for (const auto& panel : results.panels) settings.insert(settings.end(), panel.settings.begin(), panel.settings.end());
-  const std::vector<BclFigures> all = measure(settings, arguments.run);
-  auto next = all.begin() + std::ssize(results.rows);
-  results.row_figures.assign(all.begin(), next);
-  for (const auto& panel : results.panels) {
-    results.panel_figures.emplace_back(next, next + std::ssize(panel.settings));
-    next += std::ssize(panel.settings);
-  }
-  constexpr int64_t kFigure4Samples = 20000;
-  results.samplers = check_samplers(kFigure4Samples, arguments.run);
-
+  const BclResults results = study_bcl(arguments.base, arguments.run);
   Json json = header(arguments);
   json.update(to_json(results));
   output.write(json, {{"reference.csv", reference_csv(results)},
@@ -136,28 +121,6 @@ int run_theorems(const StudyArguments& arguments) {
   return 0;
 }
 
-LabelledEmbeddings read_embeddings(const StudyArguments& arguments) {
-  const NpyArray z = read_npy(arguments.embeddings);
-  if (z.shape.size() != 2)
-    throw data_error("{}: embeddings must have shape [N, D], found {} dimensions; flatten the views", arguments.embeddings, z.shape.size());
-  LabelledEmbeddings out{.rows = z.shape[0], .dimensions = z.shape[1], .values = {}, .labels = {}};
-  if (z.dtype == DType::kFloat32) {
-    const auto values = z.as<float>();
-    out.values.assign(values.begin(), values.end());
-  } else if (z.dtype == DType::kFloat64) {
-    for (const double value : z.as<double>()) out.values.push_back(static_cast<float>(value));
-  } else {
-    throw data_error("{}: embeddings must be float32 or float64, found {}; convert them", arguments.embeddings, name_of(z.dtype));
-  }
-  const NpyArray y = read_npy(arguments.labels);
-  out.labels = npy_integers(y, arguments.labels);
-  if (y.shape.size() != 1 || std::ssize(out.labels) != out.rows) {
-    throw data_error("{}: {} labels for {} rows of embeddings; give one for each, shape [N]", arguments.labels, out.labels.size(),
-                     out.rows);
-  }
-  return out;
-}
-
 void print_embeddings(const EmbeddingStudy& study) {
   constexpr Estimator columns[] = {Estimator::kBiased,        Estimator::kDebiasedFloor,     Estimator::kHard,
                                    Estimator::kBayesianPaper, Estimator::kBayesianCorrected, Estimator::kBayesianAuthors,
@@ -184,7 +147,8 @@ void print_embeddings(const EmbeddingStudy& study) {
 
 int run_embeddings(const StudyArguments& arguments) {
   Output output(arguments.out);
-  const EmbeddingStudy study = study_embeddings(read_embeddings(arguments), arguments.embedding, arguments.run);
+  const EmbeddingStudy study =
+      study_embeddings(read_labelled_embeddings(arguments.embeddings, arguments.labels), arguments.embedding, arguments.run);
   Json json = header(arguments);
   json.update(to_json(study));
   output.write(json, {{"estimators.csv", embeddings_csv(study)}, {"figures.html", estimators_page(json)}});
@@ -192,18 +156,9 @@ int run_embeddings(const StudyArguments& arguments) {
   return 0;
 }
 
-// As a shell takes it for one word.
-std::string shell_word(const std::string& text) {
-  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || std::strchr("_-+=:,./@%", c) != nullptr; };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 // The words that give the same figures again.
 std::string spelled(const CLI::App& verb) {
-  constexpr std::array<std::string_view, 3> kWithoutFigures = {"--json", "--out", "--threads"};
+  constexpr std::array<std::string_view, 4> kWithoutFigures = {"--json", "--out", "--quiet", "--threads"};
   std::string command = "debias study " + verb.get_name();
   for (const auto* option : verb.get_options()) {
     const bool left_out = std::find(kWithoutFigures.begin(), kWithoutFigures.end(), option->get_name()) != kWithoutFigures.end();

@@ -4,22 +4,22 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/debias/metric_text.h"
-#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
-#include "apps/debias/terminal.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/config.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/evaluate/condition.h"
+#include "debias/process/terminal.h"
 #include "debias/report/compared_runs.h"
-#include "debias/report/seed_table.h"
-#include "debias/report/seed_table_text.h"
+#include "debias/report/tables/seed_table.h"
+#include "debias/report/tables/seed_table_text.h"
+#include "debias/runs/recipe_lookup.h"
+#include "debias/runs/table_conditions.h"
 
 namespace debias {
 namespace {
 
-struct TableArguments {
+struct ComparisonArguments {
   std::vector<std::string> paths, metrics, fail_if;
   std::string against, epoch, format = "text";
   bool json = false, minutes = false;
@@ -48,45 +48,6 @@ EpochChoice parse_epoch(const std::string& name) {
                     nearest_name(name, known).empty() ? "" : suggestion(name, known));
 }
 
-// What a condition may speak of: means by the rows' labels in a form that it can spell, and the orderings.
-NamedMetrics conditions_of(const SeedTable& table) {
-  const auto spelt = [](std::string label) {
-    for (char& c : label) {
-      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '_') c = '_';
-    }
-    return label;
-  };
-  NamedMetrics all;
-  for (const auto& row : table.rows) {
-    if (!row.values.empty()) all.emplace_back("mean." + spelt(row.label), row.interval.mean);
-  }
-  for (const auto& difference : table.differences) {
-    const std::string pair = spelt(table.rows[difference.a].label) + ".over." + spelt(table.rows[difference.b].label);
-    all.emplace_back("difference." + pair, difference.interval.mean);
-    all.emplace_back("low." + pair, difference.interval.low());
-    all.emplace_back("high." + pair, difference.interval.high());
-  }
-  double holds = 0, reversed = 0, open = 0;
-  for (const auto& ordering : table.ordering) {
-    (ordering.verdict == OrderingVerdict::kHolds ? holds : ordering.verdict == OrderingVerdict::kReversed ? reversed : open) += 1;
-  }
-  for (const auto& [name, count] : {std::pair{"holds", holds}, std::pair{"reversed", reversed}, std::pair{"open", open}}) {
-    all.emplace_back(std::string("ordering.") + name, count);
-  }
-  return all;
-}
-
-// One that cannot be told, such as the interval of one seed, is no success.
-void check_table(const SeedTable& table, const std::vector<Condition>& conditions) {
-  const NamedMetrics all = conditions_of(table);
-  for (const auto& condition : conditions) {
-    for (const auto& [name, value] : metrics_of(condition, all)) {
-      if (!condition.holds(value) && value == value) continue;
-      throw Error(ErrorKind::kFailure, fmt::format("table: {} is {:.6g}, so --fail-if '{}' holds", name, value, condition.text));
-    }
-  }
-}
-
 // What a CSV file has no place for.
 void say_notes(const SeedTable& table) {
   const auto log = terminal_log();
@@ -94,7 +55,7 @@ void say_notes(const SeedTable& table) {
   for (const auto& note : table.notes) log->warn("table: " + note);
 }
 
-int run_table(const TableArguments& arguments) {
+int run_table(const ComparisonArguments& arguments) {
   const TableFormat format = parse_format(arguments.format);
   if (arguments.json && format != TableFormat::kText) throw usage_error("table: --json and --format exclude each other; give one");
   const SeedTableOptions options{arguments.metrics, arguments.against, parse_epoch(arguments.epoch)};
@@ -107,7 +68,7 @@ int run_table(const TableArguments& arguments) {
     print_lines(seed_table_text(table, format, arguments.minutes ? MinutesColumn::kShown : MinutesColumn::kLeftOut));
     if (is_csv(format)) say_notes(table);
   }
-  check_table(table, conditions);
+  require_no_condition(table, conditions);
   return 0;
 }
 
@@ -115,7 +76,7 @@ int run_table(const TableArguments& arguments) {
 
 void add_table_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("table", "means over seeds, differences and what is published, of a sweep or of runs");
-  auto arguments = std::make_shared<TableArguments>();
+  auto arguments = std::make_shared<ComparisonArguments>();
   verb->add_option("paths", arguments->paths, "sweeps (the file, its name or its output) or run folders")->required();
   verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
       ->delimiter(',')
@@ -127,7 +88,7 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--format", arguments->format, "text, markdown, latex, csv, csv_differences or csv_orderings")->option_text("FORMAT");
   verb->add_flag("--minutes", arguments->minutes, "with the mean minutes of training of each setting, which --json has anyway");
   verb->add_option("--fail-if", arguments->fail_if,
-                   "exit 1 when it holds, such as 'ordering.reversed>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
+                   "exit 1 when it holds, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias table runs/small/cifar10 --format markdown");

@@ -3,25 +3,30 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 
-#include "apps/debias/duration_text.h"
-#include "apps/debias/judged_run.h"
-#include "apps/debias/neighbour_evaluation.h"
-#include "apps/debias/option_estimates.h"
-#include "apps/debias/output_path.h"
-#include "apps/debias/rank_environment.h"
-#include "apps/debias/rank_launcher.h"
-#include "apps/debias/recipe_lookup.h"
+#include "apps/debias/agent_runs.h"
 #include "apps/debias/results.h"
-#include "apps/debias/stop_signals.h"
-#include "apps/debias/terminal.h"
-#include "apps/debias/training_evaluation.h"
+#include "apps/debias/seed_runs.h"
 #include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
+#include "debias/core/cpu_share.h"
+#include "debias/core/duration_text.h"
 #include "debias/core/error.h"
+#include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/core/recipe_kind.h"
-#include "debias/evaluate/eval_views.h"
+#include "debias/process/complaint_line.h"
+#include "debias/process/stop_signals.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/rank_environment.h"
+#include "debias/runs/rank_launcher.h"
+#include "debias/runs/recipe_lookup.h"
+#include "debias/runs/training_setup.h"
+#include "debias/sweep/sweep_plan.h"
+#include "debias/sweep/sweep_record.h"
+#include "debias/train/image_batches.h"
 #include "debias/train/trainer.h"
 
 namespace debias {
@@ -31,6 +36,7 @@ struct TrainArguments {
   std::string recipe;
   std::vector<std::string> words;
   int64_t ranks = 1;
+  std::optional<int64_t> seeds;
   RankArguments meeting;
   bool resume = false, overwrite = false, accept_data_change = false, dry_run = false, json = false;
 };
@@ -97,41 +103,20 @@ ExistingFolder existing_of(const TrainArguments& arguments) {
   return arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
 }
 
-// Rank 0's: the other ranks have nothing to judge, and what is wrong with it is told to them.
-void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) {
-  const auto take = [&input](const std::shared_ptr<TrainObserver>& observer) {
-    if (observer != nullptr) input.observers.push_back(observer);
-  };
-  const auto images = std::dynamic_pointer_cast<const Dataset>(input.dataset);
-  if (images == nullptr) return take(make_neighbour_evaluation(input.recipe, resolved, *input.dataset, watch, *input.progress, *input.log));
-  take(make_training_evaluation(input.recipe, resolved, images, watch, *input.progress, *input.log));
-  take(make_option_estimates(input.recipe, images, *input.progress, *input.log));
-}
-
 int train_one(const TrainArguments& arguments, const Config& config, TrainInput input) {
   if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
   const bool leads = input.ranks->leads();
   const auto progress = leads ? terminal_progress() : std::make_unique<Progress>();
   const auto log = leads ? terminal_log() : std::make_unique<Log>();
-  DataWatch watch(input.recipe.verify, *progress, *log);
-  input.dataset = watch.open_samples("train", input.recipe.train_data);
-  const bool has_images = dynamic_cast<const Dataset*>(input.dataset.get()) != nullptr;
-  if (has_images && input.recipe.eval_views.is_null()) {
-    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
-  }
-  keep_vocabulary(input);
   input.progress = progress.get();
   input.log = log.get();
-  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
-  if (leads) add_observers(input, resolved, watch);  // refuses bad options before anything runs
+  input.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
+  const TrainingSetup setup = set_up_training(std::move(input));
   if (arguments.dry_run) {
-    print_plan(plan_training(input), input.recipe.train, resolved, arguments.json);
+    print_plan(plan_training(setup.input), setup.input.recipe.train, setup.resolved, arguments.json);
     return 0;
   }
-  input.data = watch.record();
-  input.data_change = arguments.accept_data_change ? DataChange::kAccept : DataChange::kRefuse;
-  input.data_roots = roots_of(data_of(input.recipe));
-  const TrainResult result = train(input);
+  const TrainResult result = train(setup.input);
   if (!leads) return 0;
   print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
                 nlohmann::ordered_json::object());
@@ -142,10 +127,16 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
                                                more == 0 ? "" : fmt::format(" ({} later ones, too)", more)));
 }
 
+// What every rank would refuse is refused before one is started.
 int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& signals) {
-  const int64_t most = recipe.train.batch_size();
+  const int64_t most = recipe.train.batch_size(), cores = available_cpus();
   if (arguments.ranks > most)
     throw usage_error("train: --ranks {} is more than the {} samples of a batch; lower it, or raise batch_size", arguments.ranks, most);
+  require_shares_of_batch(recipe, arguments.ranks);
+  if (arguments.ranks > cores) {
+    terminal_log()->warn(fmt::format("--ranks {} on {} core{}: ranks that share a core wait for one another; start at most {}",
+                                     arguments.ranks, cores, cores == 1 ? "" : "s", cores));
+  }
   signals.all_saved = false;
   return launch_ranks({.ranks = arguments.ranks, .words = own_words(), .signals = &signals});
 }
@@ -161,6 +152,39 @@ int train_as_rank(const TrainArguments& arguments, const Config& config, TrainIn
   return tell_failures(ranks, [&] { return train_one(arguments, config, std::move(input)); });
 }
 
+// What `--seeds` cannot be combined with.
+void require_seeds_alone(const TrainArguments& arguments) {
+  if (arguments.ranks > 1 || !arguments.meeting.rendezvous.empty())
+    throw usage_error("train: --seeds and --ranks exclude each other: each seed is one process; train the seeds one by one, with seed=N");
+  if (arguments.overwrite)
+    throw usage_error("train: --seeds and --overwrite exclude each other; remove the folder, or choose another output");
+  if (arguments.accept_data_change)
+    throw usage_error("train: --seeds and --accept-data-change exclude each other; resume the seed's own folder with it");
+}
+
+int train_with_seeds(const TrainArguments& arguments, const Config& config) {
+  require_seeds_alone(arguments);
+  const SweepPlan plan = seeds_plan(arguments.recipe, config, *arguments.seeds);
+  if (std::error_code ignored; std::filesystem::exists(plan.output + "/config.yaml", ignored)) {
+    throw usage_error("train: '{}' is a single run; add output={}-seeds, below which each seed has a folder", plan.output, plan.output);
+  }
+  if (!arguments.resume && !arguments.dry_run && has_sweep_record(plan.output)) {
+    throw usage_error("train: '{}' holds runs of several seeds; --resume goes on with them, another output=DIR starts again", plan.output);
+  }
+  return train_seeds(plan, {.dry_run = arguments.dry_run, .json = arguments.json});
+}
+
+int train_one_agent(const TrainArguments& arguments, const Config& config, const RunControl& control) {
+  if (arguments.ranks > 1 || rank_start(arguments.meeting)) {
+    throw usage_error("train: '{}' is the recipe of an agent, which learns in a single process; leave --ranks out", arguments.recipe);
+  }
+  if (arguments.accept_data_change) {
+    throw usage_error("train: '{}' is the recipe of an agent, which has no data sets; leave --accept-data-change out", arguments.recipe);
+  }
+  if (arguments.seeds) return train_with_seeds(arguments, config);
+  return train_agent_as(config, control, {arguments.dry_run, arguments.json});
+}
+
 int run_train(const TrainArguments& arguments) {
   if (arguments.resume && arguments.overwrite) throw usage_error("train: --resume and --overwrite exclude each other; give one");
   if (arguments.ranks < 1) throw usage_error("train: --ranks {}: give 1 or more", arguments.ranks);
@@ -174,17 +198,16 @@ int run_train(const TrainArguments& arguments) {
   }
   input.existing = existing_of(arguments);
   const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
-  if (is_agent_recipe(config)) {
-    throw usage_error("train: '{}' is the recipe of an agent; run debias rl train with it", arguments.recipe);
-  }
-  input.recipe = read_recipe(config);
-  const bool is_launched = std::getenv(kLauncherVariable) != nullptr;
-  if (!is_launched && arguments.ranks > 1 && !arguments.meeting.rendezvous.empty()) {
+  if (is_agent_recipe(config)) return train_one_agent(arguments, config, input);
+  input.recipe = read_checked_recipe(config);
+  if (arguments.seeds) return train_with_seeds(arguments, config);
+  const bool is_rank = is_launched();
+  if (!is_rank && arguments.ranks > 1 && !arguments.meeting.rendezvous.empty()) {
     throw usage_error("train: --ranks {} starts all processes and opens the port at which they meet; leave --rendezvous out",
                       arguments.ranks);
   }
   const auto start = rank_start(arguments.meeting);
-  if (start && !is_launched && arguments.ranks > 1) {
+  if (start && !is_rank && arguments.ranks > 1) {
     throw usage_error("train: --ranks {} and an environment that says this is rank {} of {}; leave --ranks out", arguments.ranks,
                       start->place.rank, start->place.size);
   }
@@ -199,13 +222,16 @@ int run_train(const TrainArguments& arguments) {
 }  // namespace
 
 void add_train_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("train", "trains an encoder as a recipe says");
+  auto* verb = root.add_subcommand("train", "trains an encoder, or an agent, as a recipe says");
   auto arguments = std::make_shared<TrainArguments>();
   verb->add_option("recipe", arguments->recipe,
                    "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
   verb->add_option("words", arguments->words, "key.sub=value: overrides of the recipe");
-  verb->add_option("--ranks", arguments->ranks, "so many processes on this machine share each batch (docs/distributed.md)");
+  verb->add_option("--seeds", arguments->seeds,
+                   "number of seeds to train one after another, from the recipe's seed on; their runs are OUTPUT/seed-N")
+      ->option_text("N");
+  verb->add_option("--ranks", arguments->ranks, "number of data-parallel processes on this machine, which share each batch");
   verb->add_option("--rendezvous", arguments->meeting.rendezvous, "HOST:PORT or file:PATH, where processes of mpirun and srun meet");
   verb->add_option("--interface", arguments->meeting.interface, "of the network between the processes, such as eth0");
   verb->add_flag("--resume", arguments->resume, "go on where the output folder's run stopped, bit for bit");
@@ -213,7 +239,7 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "with --resume, go on with data that are not what they were");
   verb->add_flag("--dry-run", arguments->dry_run, "print the resolved recipe and a time and memory plan, then stop");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
-  verb->footer("Example: debias train recipes/demo/debiased_negatives.yaml train.epochs=2 output=runs/try");
+  verb->footer("Example: debias train demo/debiased_negatives train.epochs=2 output=runs/try");
   verb->callback([arguments, &action] { action = [arguments] { return run_train(*arguments); }; });
 }
 

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/debias/duration_text.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
+#include "debias/core/duration_text.h"
 #include "debias/core/printable.h"
 
 namespace debias {

@@ -13,9 +13,11 @@ namespace debias {
 using VerbAction = std::function<int()>;
 
 void add_init_verb(CLI::App& root, VerbAction& action);
+void add_audit_verb(CLI::App& root, VerbAction& action);
 void add_train_verb(CLI::App& root, VerbAction& action);
 void add_eval_verb(CLI::App& root, VerbAction& action);
 void add_embed_verb(CLI::App& root, VerbAction& action);
+void add_fix_verb(CLI::App& root, VerbAction& action);
 void add_export_verb(CLI::App& root, VerbAction& action);
 void add_loss_verb(CLI::App& root, VerbAction& action);
 void add_data_verb(CLI::App& root, VerbAction& action);
@@ -23,6 +25,7 @@ void add_views_verb(CLI::App& root, VerbAction& action);
 void add_study_verb(CLI::App& root, VerbAction& action);
 void add_report_verb(CLI::App& root, VerbAction& action);
 void add_list_verb(CLI::App& root, VerbAction& action);
+void add_pairs_verb(CLI::App& root, VerbAction& action);
 void add_prior_verb(CLI::App& root, VerbAction& action);
 void add_certify_verb(CLI::App& root, VerbAction& action);
 void add_sweep_verb(CLI::App& root, VerbAction& action);

@@ -6,6 +6,7 @@
 
 #include "debias/agent/networks.h"
 #include "debias/control/task.h"
+#include "debias/core/error.h"
 
 namespace debias {
 namespace {
@@ -67,15 +68,24 @@ const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
           .add("control_steps", &Self::control_steps_, Range::at_least(1), "of the environment in an epoch, action repeats counted")
           .add("threads", &Self::threads_, Range::at_least(1), "of torch; auto: as many as there are processors")
           .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
-          .add("log_every", &Self::log_every_, Range::at_least(1), "updates between two step lines of metrics.jsonl");
+          .add("log_every", &Self::log_every_, Range::at_least(1), "updates between two step lines of metrics.jsonl")
+          .add("on_full_disk", &Self::on_full_disk_, "stop: the run ends; wait: it tries again every minute, until there is room");
   return table;
 }
 
+// Of the metrics of an evaluation one alone is better the higher it is.
 const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
   using Self = AgentEvaluateOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
-                                .add("episodes", &Self::episodes_, Range::at_least(1), "of an evaluation, with the policy's mean action");
+  static const auto table =
+      OptionTable<Self>()
+          .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
+          .add("episodes", &Self::episodes_, Range::at_least(1), "of an evaluation, with the policy's mean action")
+          .add("select", &Self::select_, "test.return_mean: the epoch with the highest is kept as `best`")
+          .check([](const Self& options, const std::string& what) {
+            if (options.select().empty() || options.select() == kReturnMean) return;
+            throw usage_error("{}: select '{}' does not say which epoch of an agent is the best; write {}, or leave it out", what,
+                              options.select(), kReturnMean);
+          });
   return table;
 }
 

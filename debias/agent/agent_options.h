@@ -6,6 +6,7 @@
 
 #include "debias/control/frame_renderer.h"
 #include "debias/core/options.h"
+#include "debias/train/recipe.h"
 
 namespace debias {
 
@@ -52,13 +53,17 @@ class AgentTrainOptions {
   DEBIAS_OPTION(AgentTrainOptions, Auto<int64_t>, threads, {})
   DEBIAS_OPTION(AgentTrainOptions, double, checkpoint_every, 0)
   DEBIAS_OPTION(AgentTrainOptions, int64_t, log_every, 100)
+  DEBIAS_OPTION(AgentTrainOptions, OnFullDisk, on_full_disk, OnFullDisk::kStop)
   static const OptionTable<AgentTrainOptions>& table();
 };
+
+inline constexpr const char* kReturnMean = "test.return_mean";  // of the evaluation episodes
 
 class AgentEvaluateOptions {
  public:
   DEBIAS_OPTION(AgentEvaluateOptions, int64_t, every, 1)
   DEBIAS_OPTION(AgentEvaluateOptions, int64_t, episodes, 10)
+  DEBIAS_OPTION(AgentEvaluateOptions, std::string, select, "")
   static const OptionTable<AgentEvaluateOptions>& table();
 };
 

@@ -20,9 +20,9 @@ Config section(const Config& root, const char* key) {
   return node == nullptr ? Config() : *node;
 }
 
-// supcon takes positives as further keys; an agent's are among its keys, and would count twice.
+// An agent's positives are among its keys; those that an objective joins to the keys would count twice.
 bool takes_keys_without_labels(const ObjectiveEntry& entry) {
-  return entry.takes_keys && entry.kind == InputKind::kPairs && !entry.needs_labels && entry.name != "supcon";
+  return entry.takes_keys && entry.kind == InputKind::kPairs && !entry.needs_labels && !entry.joins_positives;
 }
 
 // Why an update would fail that gives each anchor so many positives among the keys; empty where it would not.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "debias/core/error.h"
 #include "debias/train/state_numbers.h"
 
 namespace debias {
@@ -51,6 +52,19 @@ AgentState AgentState::from_json(const nlohmann::ordered_json& json) {
           .means = RunningMeans::from_json(json.at("means")),
           .renderer = json.at("renderer").get<std::string>(),
           .mujoco = json.at("mujoco").get<std::string>()};
+}
+
+AgentState agent_state_of(const OpenCheckpoint& checkpoint) {
+  const std::string& path = checkpoint.file.path();
+  const auto found = checkpoint.file.metadata().find(kAgentStateKey);
+  if (found == checkpoint.file.metadata().end()) {
+    throw data_error("opening checkpoint '{}': it is none of an agent; use debias train and debias eval", path);
+  }
+  try {
+    return AgentState::from_json(nlohmann::ordered_json::parse(found->second));
+  } catch (const nlohmann::json::exception& error) {
+    throw data_error("opening checkpoint '{}': its state cannot be read ({})", path, error.what());
+  }
 }
 
 }  // namespace debias

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "debias/train/checkpoint.h"
+
 namespace debias {
 
 // Sums over an epoch, by name, with how many were added; what is not a number is left out.
@@ -44,5 +46,7 @@ struct AgentState {
 };
 
 inline constexpr const char* kAgentStateKey = "debias.agent";
+
+AgentState agent_state_of(const OpenCheckpoint& checkpoint);  // a data error where it is none of an agent
 
 }  // namespace debias

@@ -1,7 +1,6 @@
 #include "debias/agent/agent_training.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,113 +11,204 @@
 #include <fstream>
 #include <optional>
 
-#include "debias/agent/agent_checkpoint.h"
 #include "debias/agent/agent_parts.h"
+#include "debias/agent/agent_state.h"
 #include "debias/control/mujoco_version.h"
 #include "debias/control/task.h"
 #include "debias/core/atomic_file.h"
+#include "debias/core/clock_text.h"
 #include "debias/core/error.h"
-#include "debias/train/metric_files.h"
-#include "debias/train/train_log.h"
+#include "debias/encoders/state.h"
+#include "debias/train/loop/training.h"
 
 namespace debias {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Metrics = std::vector<std::pair<std::string, double>>;
+using AgentClock = std::chrono::steady_clock;
 
-double seconds_from(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr const char* kActionsName = "episode.actions";
 
-struct Mark {
-  Clock::time_point time;
-  int64_t step = 0;
-};
+// Of the episode under way.
+std::vector<float> saved_actions(const SafetensorsFile& file, int64_t actions_per_step) {
+  const TensorEntry* entry = file.find(kActionsName);
+  if (entry == nullptr) throw data_error("'{}': tensor '{}' is missing", file.path(), kActionsName);
+  const at::Tensor tensor = read_tensor(file, *entry);
+  if (tensor.scalar_type() != at::kFloat || tensor.dim() != 1 || tensor.numel() % actions_per_step != 0) {
+    throw data_error("'{}': tensor '{}' holds no actions of {} numbers each", file.path(), kActionsName, actions_per_step);
+  }
+  return {tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel()};
+}
 
-// Steps a second over the last 10 to 20 seconds: the random steps at first, which take no update, say nothing about those to come.
-class RecentRate {
+std::string pictures_in(const std::string& folder) { return folder + "/replay.pictures"; }
+
+// Steps a second over the last 10 to 20 seconds.
+class Speed {
  public:
-  explicit RecentRate(int64_t step) : older_{Clock::now(), step}, newer_(older_) {}
+  explicit Speed(int64_t step) : older_{AgentClock::now(), step}, newer_(older_) {}
 
   double at(int64_t step) {
-    if (seconds_from(newer_.time) > 10) {
+    if (seconds_from(newer_) > 10) {
       older_ = newer_;
-      newer_ = {Clock::now(), step};
+      newer_ = {AgentClock::now(), step};
     }
-    return static_cast<double>(step - older_.step) / seconds_from(older_.time);
+    return static_cast<double>(step - older_.step) / seconds_from(older_);
   }
 
  private:
+  struct Mark {
+    AgentClock::time_point time;
+    int64_t step = 0;
+  };
+  static double seconds_from(const Mark& mark) { return std::chrono::duration<double>(AgentClock::now() - mark.time).count(); }
+
   Mark older_, newer_;
 };
 
-class AgentRun {
- public:
-  explicit AgentRun(const AgentInput& input)
-      : input_(input),
-        recipe_(input.recipe),
-        recipe_yaml_(resolved(recipe_).to_yaml()),
-        environments_(environment_options(recipe_, Episodes::kTraining), environment_options(recipe_, Episodes::kJudged)),
-        folder_(RunFolder::open(recipe_.output, input.existing, resolved(recipe_), {}, *input.log)),
-        log_(folder_.path() + "/train.log", *input.log) {
-    environments_.now([this](Environments& all) {
-      actions_ = all.trained.action_count();
-      renderer_ = all.renderer;
-    });
-    shape_ = batch_shape(recipe_, actions_);
-    say_saved(true);
-    if (input_.begun != nullptr) input_.begun->store(true);
+// What learns, and what it lives in, built ahead of the run's folder: what cannot be drawn or kept leaves none.
+struct AgentParts {
+  explicit AgentParts(const AgentRecipe& recipe)
+      : environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged)),
+        actions(actions_of_task()),
+        shape(batch_shape(recipe, actions)),
+        replay(replay_that_fits(recipe)),
+        agent(make_agent(recipe, actions)) {
+    environments.now([this](Environments& all) { renderer = all.renderer; });
   }
 
-  AgentResult run() {
-    const auto start = Clock::now();
-    AgentResult result;
-    result.folder = recipe_.output;
-    result.epochs = recipe_.train.epochs();
-    std::optional<AgentCheckpoint> checkpoint;
-    if (folder_.resumed()) checkpoint = open_newest_agent(folder_.checkpoints(), log_);
-    const std::string pictures = folder_.path() + "/replay.pictures";
-    if (checkpoint && checkpoint->common.state.finished) {
-      require_metrics(folder_.path() + "/metrics.jsonl", checkpoint->common.state.metrics);
-      std::filesystem::remove(pictures);  // the run may have been ended after its last checkpoint and before that
-      result.already_finished = true;
-      return result;
+  EnvironmentThread environments;
+  int64_t actions;
+  BatchShape shape;
+  ReplayShape replay;
+  Agent agent;
+  std::string renderer;
+
+ private:
+  int64_t actions_of_task() {
+    int64_t count = 0;
+    environments.now([&](Environments& all) { count = all.trained.action_count(); });
+    return count;
+  }
+
+  ReplayShape replay_that_fits(const AgentRecipe& recipe) const {
+    const ReplayShape fits = replay_shape(recipe, actions);
+    require_room(pictures_in(recipe.output), fits);
+    return fits;
+  }
+};
+
+// The returns of the evaluation episodes.
+class ReturnsOfEpisodes final : public EpochObserver {
+ public:
+  ReturnsOfEpisodes(const AgentRecipe& recipe, AgentParts& parts, RunAccess& run) : recipe_(recipe), parts_(parts), run_(run) {}
+
+  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch == epochs || epoch % recipe_.evaluate.every() == 0; }
+
+  Metrics after_epoch(int64_t /*epoch*/, int64_t /*epochs*/) override {
+    const int64_t episodes = recipe_.evaluate.episodes(), whole = episodes * kControlSteps;
+    run_.progress.begin("evaluation", whole);
+    int64_t done = 0;
+    const JudgedReturns judged =
+        judge(parts_.agent, parts_.environments, parts_.shape, episodes, [&](Environments&, const JudgedState& state) {
+          run_.progress.advance(std::min(++done * recipe_.action_repeat(), whole), fmt::format("episode {}", state.episode + 1));
+        });
+    run_.progress.end();
+    if (judged.diverged > 0) {
+      run_.log.warn(fmt::format("{} of {} evaluation episodes ended in no finite state; their returns are what they had until then",
+                                judged.diverged, episodes));
     }
-    folder_.put_in_force(parse_yaml(recipe_yaml_, "recipe"));
-    agent_.emplace(make_agent(recipe_, actions_));
-    if (!checkpoint) std::filesystem::remove(pictures);
-    replay_.emplace(pictures, replay_shape(recipe_, actions_));
-    if (checkpoint) {
-      restore_from(*checkpoint);
-    } else {
-      if (folder_.resumed()) log_.warn(fmt::format("no checkpoint in '{}' yet: starting from the beginning", folder_.path()));
-      own_.renderer = renderer_;
-      own_.mujoco = mujoco_version();
-      describe_environment();
-      begin_episode();
-    }
-    log_.note(fmt::format("MuJoCo {}, drawn by {}", own_.mujoco, own_.renderer));
-    metrics_ = std::make_unique<MetricFiles>(folder_.path(), common_.metrics, log_);
-    metrics_->begin(resolved(recipe_));
-    last_save_ = Clock::now();
-    while (common_.epoch < recipe_.train.epochs()) result.metrics = epoch();
-    metrics_->finish();
-    replay_.reset();
-    std::filesystem::remove(pictures);
-    result.diverged = own_.diverged;
-    result.seconds = seconds_from(start);
-    return result;
+    return {{kReturnMean, mean_of(judged.returns)},
+            {"test.return_std", deviation_of(judged.returns)},
+            {"test.diverged", static_cast<double>(judged.diverged)}};
   }
 
  private:
-  void say_saved(bool all) const {
-    if (input_.all_saved != nullptr) input_.all_saved->store(all);
+  const AgentRecipe& recipe_;
+  AgentParts& parts_;
+  RunAccess& run_;
+};
+
+class AgentTraining final : public Training {
+ public:
+  explicit AgentTraining(const AgentRecipe& recipe) : recipe_(recipe) {}
+
+  int64_t diverged() const { return own_.diverged; }
+
+  void build() override { parts_.emplace(recipe_); }
+
+  void begin(RunAccess& run, const OpenCheckpoint* checkpoint) override {
+    run_ = &run;
+    returns_.emplace(recipe_, *parts_, run);
+    const std::string pictures = pictures_in(run.folder);
+    if (checkpoint == nullptr) std::filesystem::remove(pictures);
+    replay_.emplace(pictures, parts_->replay);
+    if (checkpoint != nullptr) return restore_from(*checkpoint);
+    own_.renderer = parts_->renderer;
+    own_.mujoco = mujoco_version();
+    describe_environment();
+    begin_episode();
   }
 
-  int stop_signal() const { return input_.stop_signal == nullptr ? 0 : input_.stop_signal->load(); }
+  void announce() const override { run_->log.note(fmt::format("MuJoCo {}, drawn by {}", own_.mujoco, own_.renderer)); }
 
+  std::vector<EpochObserver*> observers() override { return {&*returns_}; }
+
+  void begin_epoch() override {
+    first_step_ = run_->state.step;
+    begin_task();
+  }
+
+  bool next(const StepOrders& /*own*/) override {
+    if (own_.control_steps >= (run_->state.epoch + 1) * recipe_.train.control_steps()) return false;
+    if (task_is_random_ && learns()) begin_task();
+    return true;
+  }
+
+  void step() override {
+    live_one_step();
+    report_progress();
+  }
+
+  bool needs_save() const override { return parts_->replay.spare > 0 && replay_->unsaved() >= parts_->replay.spare / 2; }
+
+  Metrics epoch_metrics() const override {
+    Metrics metrics = {{"control_steps", static_cast<double>(own_.control_steps)}};
+    for (auto& mean : own_.means.means()) metrics.push_back(std::move(mean));
+    metrics.emplace_back("diverged", static_cast<double>(own_.diverged));
+    return metrics;
+  }
+
+  void end_epoch(const Metrics& /*metrics*/) override { own_.means.clear(); }
+
+  void end(const std::string& folder) override {
+    replay_.reset();
+    std::filesystem::remove(pictures_in(folder));
+  }
+
+  // Random steps take no update, and say nothing of those to come.
+  std::optional<RunProgress> progress() const override {
+    if (!learns()) return std::nullopt;
+    return RunProgress{own_.control_steps, recipe_.train.epochs() * recipe_.train.control_steps()};
+  }
+
+  Counted counted() const override { return {run_->state.step - first_step_, "agent_steps"}; }
+  std::string speed_text(double per_second) const override { return fmt::format("{:.1f} steps of the agent a second", per_second); }
+
+  NamedTensors weights() const override { return parts_->agent.state(); }
+
+  NamedTensors tensors() override {
+    NamedTensors named = weights();
+    if (run_->state.finished) return named;  // nothing is learnt from the replay any more
+    for (auto& entry : replay_->state()) named.push_back(std::move(entry));
+    named.emplace_back(kActionsName, at::tensor(episode_actions_, at::kFloat));
+    return named;
+  }
+
+  Metadata metadata() const override { return {{kAgentStateKey, json_text(own_.to_json())}}; }
+
+ private:
   // What the pictures and the physics came from, beside what every run says of its machine.
   void describe_environment() const {
-    const std::string path = folder_.path() + "/environment.json";
+    const std::string path = run_->folder + "/environment.json";
     std::ifstream file(path);
     auto json = nlohmann::ordered_json::parse(file);
     json["mujoco"] = own_.mujoco;
@@ -126,30 +216,24 @@ class AgentRun {
     write_file_atomically(path, json.dump(2) + "\n");
   }
 
-  void restore_from(const AgentCheckpoint& checkpoint) {
-    common_ = checkpoint.common.state;
-    own_ = checkpoint.state;
-    if (own_.mujoco != mujoco_version() || own_.renderer != renderer_) {
+  void restore_from(const OpenCheckpoint& checkpoint) {
+    own_ = agent_state_of(checkpoint);
+    if (own_.mujoco != mujoco_version() || own_.renderer != parts_->renderer) {
       throw usage_error(
           "resuming '{}': it ran on MuJoCo {} drawn by {}, here are {} and {}; resume on the same, or start again with --overwrite",
-          recipe_.output, own_.mujoco, own_.renderer, mujoco_version(), renderer_);
+          recipe_.output, own_.mujoco, own_.renderer, mujoco_version(), parts_->renderer);
     }
-    agent_->load(checkpoint.common.file);
-    replay_->load(checkpoint.common.file);
-    episode_actions_ = saved_actions(checkpoint.common.file, actions_);
-    environments_.now([this](Environments& all) { live_again(all.trained); });
-    if (common_.threads != at::get_num_threads() || common_.instruction_set != instruction_set()) {
-      log_.warn(fmt::format("the run used {} threads and {}, now {} and {}: results may differ in the last digits", common_.threads,
-                            common_.instruction_set, at::get_num_threads(), instruction_set()));
-    }
-    log_.info(fmt::format("resuming '{}' at epoch {} (step {})", recipe_.output, common_.epoch + 1, common_.step));
+    parts_->agent.load(checkpoint.file);
+    replay_->load(checkpoint.file);
+    episode_actions_ = saved_actions(checkpoint.file, parts_->actions);
+    parts_->environments.now([this](Environments& all) { live_again(all.trained); });
   }
 
   // The episode under way is its actions: the simulation comes to the same state by them.
   void live_again(PixelEnvironment& environment) {
     environment.begin(own_.episode);
-    for (size_t i = 0; i < episode_actions_.size(); i += static_cast<size_t>(actions_)) {
-      environment.step({episode_actions_.data() + i, static_cast<size_t>(actions_)});
+    for (size_t i = 0; i < episode_actions_.size(); i += static_cast<size_t>(parts_->actions)) {
+      environment.step({episode_actions_.data() + i, static_cast<size_t>(parts_->actions)});
     }
     const auto picture = environment.frame();
     if (std::memcmp(picture.data(), replay_->newest_picture(), picture.size()) != 0) {
@@ -161,7 +245,7 @@ class AgentRun {
   }
 
   void begin_episode() {
-    environments_.now([this](Environments& all) {
+    parts_->environments.now([this](Environments& all) {
       all.trained.begin(own_.episode);
       seen_ = all.trained.observation();
       replay_->begin_episode(all.trained.frame());
@@ -170,61 +254,55 @@ class AgentRun {
     own_.episode_return = 0;
   }
 
-  Metrics epoch() {
-    const int64_t end = (common_.epoch + 1) * recipe_.train.control_steps();
-    begun_ = {Clock::now(), common_.step};
-    RecentRate rate(common_.step);
-    input_.progress->begin(fmt::format("epoch {}/{}", common_.epoch + 1, recipe_.train.epochs()), recipe_.train.control_steps());
-    while (own_.control_steps < end) {
-      one_step();
-      input_.progress->advance(std::min(own_.control_steps, end) - common_.epoch * recipe_.train.control_steps(),
-                               progress_note(rate.at(common_.step)));
-      save_if_due();
-    }
-    input_.progress->end();
-    if (common_.step > begun_.step) note_speed("");
-    return end_epoch();
+  // Without a transition, as where every episode so far diverged in its first step, there is nothing to learn from yet.
+  bool learns() const { return run_->state.step >= recipe_.agent.random_steps() && replay_->size() > 0; }
+
+  void begin_task() {
+    task_is_random_ = !learns();
+    speed_.emplace(run_->state.step);
+    run_->progress.begin(
+        fmt::format("epoch {}/{}{}", run_->state.epoch + 1, recipe_.train.epochs(), task_is_random_ ? ", random steps" : ""), task_size());
   }
 
-  // Of the epoch, or of its part, that has been trained. The report reads this line (report/training_speed.h).
-  void note_speed(const std::string& remark) {
-    const double seconds = seconds_from(begun_.time);
-    log_.note(fmt::format("epoch {}: {:.1f} s, {:.1f} steps of the agent a second{}", common_.epoch + 1, seconds,
-                          static_cast<double>(common_.step - begun_.step) / seconds, remark));
+  int64_t steps_before_epoch() const { return run_->state.epoch * recipe_.train.control_steps(); }
+
+  // Control steps of the epoch, or those of them that are random.
+  int64_t task_size() const {
+    if (!task_is_random_) return recipe_.train.control_steps();
+    const int64_t random = recipe_.agent.random_steps() * recipe_.action_repeat() - steps_before_epoch();
+    return std::clamp<int64_t>(random, 1, recipe_.train.control_steps());
   }
 
-  // The time left is the run's, evaluations apart; what the progress line says itself is the epoch's.
-  std::string progress_note(double steps_a_second) const {
-    const int64_t left = recipe_.train.epochs() * recipe_.train.control_steps() - own_.control_steps;
-    const double steps_left = static_cast<double>(std::max<int64_t>(0, left)) / static_cast<double>(recipe_.action_repeat());
-    return fmt::format("episode {}, return {:.1f}, {:.1f} steps a second, {:.0f} min to the run's end", own_.episode + 1,
-                       own_.episode_return, steps_a_second, steps_left / steps_a_second / 60);
+  void report_progress() {
+    const auto left = run_->seconds_left();
+    const std::string run = left ? fmt::format("run {} left, ", clock_text(*left)) : "";
+    run_->progress.advance(std::min(own_.control_steps - steps_before_epoch(), task_size()),
+                           fmt::format("{}episode {}, return {:.1f}, {:.1f} steps a second", run, own_.episode + 1, own_.episode_return,
+                                       speed_->at(run_->state.step)));
   }
 
-  void one_step() {
-    say_saved(false);
-    saved_ = false;
-    const int64_t number = common_.step;
-    // Without a transition, as where every episode so far diverged in its first step, there is nothing to learn from yet.
-    const bool learns = number >= recipe_.agent.random_steps() && replay_->size() > 0;
+  void live_one_step() {
+    const int64_t number = run_->state.step;
+    const bool is_learning = learns();
+    const BatchShape& shape = parts_->shape;
     const at::Tensor action =
-        learns ? agent_->act(centre_crop(seen_, shape_), action_noise(shape_, number)) : random_action(shape_, number);
-    const std::span<const float> numbers(action.data_ptr<float>(), static_cast<size_t>(actions_));
+        is_learning ? parts_->agent.act(centre_crop(seen_, shape), action_noise(shape, number)) : random_action(shape, number);
+    const std::span<const float> numbers(action.data_ptr<float>(), static_cast<size_t>(parts_->actions));
     EnvironmentStep moved;
     std::vector<uint8_t> picture;
-    auto moving = environments_.later([&](Environments& all) {
+    auto moving = parts_->environments.later([&](Environments& all) {
       moved = all.trained.step(numbers);
       picture.assign(all.trained.frame().begin(), all.trained.frame().end());
       if (!moved.diverged) seen_next_ = all.trained.observation();
     });
     try {
-      if (learns) note(agent_->update(draw_batch(*replay_, shape_, number), number));
+      if (is_learning) note(parts_->agent.update(draw_batch(*replay_, shape, number), number));
     } catch (...) {
       moving.wait();  // it refers to this call's variables
       throw;
     }
     moving.get();
-    ++common_.step;
+    ++run_->state.step;
     own_.control_steps += std::max<int64_t>(1, moved.control_steps);
     if (moved.diverged) return forget_episode();
     replay_->add(numbers, moved.reward, picture);
@@ -237,20 +315,20 @@ class AgentRun {
   // Its last step came to nothing finite: the steps before it stay in the replay, it does not.
   void forget_episode() {
     ++own_.diverged;
-    log_.warn(fmt::format("episode {}: the simulation came to no finite state; the episode ends there ({} of them so far)",
-                          own_.episode + 1, own_.diverged));
+    run_->log.warn(fmt::format("episode {}: the simulation came to no finite state; the episode ends there ({} of them so far)",
+                               own_.episode + 1, own_.diverged));
     ++own_.episode;
     begin_episode();
   }
 
   void end_episode() {
     own_.means.add("episode_return", own_.episode_return);
-    metrics_->write({{"epoch", common_.epoch + 1},
-                     {"step", common_.step},
-                     {"control_steps", own_.control_steps},
-                     {"episode", own_.episode + 1},
-                     {"episode_return", own_.episode_return}},
-                    common_.step);
+    run_->metrics->write({{"epoch", run_->state.epoch + 1},
+                          {"step", run_->state.step},
+                          {"control_steps", own_.control_steps},
+                          {"episode", own_.episode + 1},
+                          {"episode_return", own_.episode_return}},
+                         run_->state.step);
     ++own_.episode;
     begin_episode();
   }
@@ -262,112 +340,42 @@ class AgentRun {
                          {"temperature", report.temperature},
                          {"contrastive_loss", report.contrastive_loss},
                          {"clamped_share", report.clamped}};
-    nlohmann::ordered_json line = {{"epoch", common_.epoch + 1}, {"step", common_.step + 1}};
+    const int64_t step = run_->state.step + 1;
+    nlohmann::ordered_json line = {{"epoch", run_->state.epoch + 1}, {"step", step}};
     for (const auto& [name, value] : all) {
       own_.means.add(name, value);
       if (!std::isnan(value)) line[name] = value;
     }
-    if ((common_.step + 1) % recipe_.train.log_every() == 0) metrics_->write(line, common_.step + 1);
+    if (step % recipe_.train.log_every() == 0) run_->metrics->write(line, step);
   }
 
-  void save_if_due() {
-    const double every = recipe_.train.checkpoint_every();
-    const int64_t spare = replay_shape(recipe_, actions_).spare;
-    const bool is_due = (every > 0 && seconds_from(last_save_) >= every) || (spare > 0 && replay_->unsaved() >= spare / 2);
-    if (stop_signal() == 0 && !is_due) return;
-    save();
-    if (stop_signal() != 0) note_speed(fmt::format("; stopped after step {}", common_.step));
-    stop_if_asked();
-  }
-
-  void stop_if_asked() const {
-    const int signal = stop_signal();
-    if (signal == 0) return;
-    input_.progress->end();
-    throw Error(ErrorKind::kInterrupted, fmt::format("stopped by SIG{} after step {} (epoch {}); go on with --resume", sigabbrev_np(signal),
-                                                     common_.step, common_.epoch + 1));
-  }
-
-  Metrics end_epoch() {
-    Metrics metrics = {{"control_steps", static_cast<double>(own_.control_steps)}};
-    for (auto& mean : own_.means.means()) metrics.push_back(std::move(mean));
-    metrics.emplace_back("diverged", static_cast<double>(own_.diverged));
-    const bool is_last = common_.epoch + 1 == recipe_.train.epochs();
-    if (is_last || (common_.epoch + 1) % recipe_.evaluate.every() == 0) {
-      if (!saved_) save();
-      evaluate(metrics);
-    }
-    ++common_.epoch;
-    nlohmann::ordered_json line = {{"epoch", common_.epoch}};
-    std::string text;
-    for (const auto& [name, value] : metrics) {
-      line[name] = value;
-      text += fmt::format(", {} {:.4g}", name, value);
-    }
-    metrics_->write(line, common_.step);
-    log_.info(fmt::format("epoch {}/{}{}", common_.epoch, recipe_.train.epochs(), text));
-    own_.means.clear();
-    common_.finished = is_last;
-    save();
-    if (!is_last) stop_if_asked();
-    return metrics;
-  }
-
-  void evaluate(Metrics& metrics) {
-    const int64_t episodes = recipe_.evaluate.episodes();
-    input_.progress->begin("evaluation", episodes * kControlSteps);
-    int64_t done = 0;
-    const JudgedReturns judged = judge(*agent_, environments_, shape_, episodes, [&](Environments&, const JudgedState& state) {
-      input_.progress->advance(std::min(++done * recipe_.action_repeat(), episodes * kControlSteps),
-                               fmt::format("episode {}", state.episode + 1));
-    });
-    input_.progress->end();
-    metrics.emplace_back("test.return_mean", mean_of(judged.returns));
-    metrics.emplace_back("test.return_std", deviation_of(judged.returns));
-    metrics.emplace_back("test.diverged", static_cast<double>(judged.diverged));
-    if (judged.diverged == 0) return;
-    log_.warn(fmt::format("{} of {} judged episodes ended in no finite state; their returns are what they had until then", judged.diverged,
-                          episodes));
-  }
-
-  void save() {
-    common_.metrics = metrics_->commit();
-    common_.threads = at::get_num_threads();
-    common_.instruction_set = instruction_set();
-    Replay* replay = common_.finished ? nullptr : &*replay_;
-    save_agent(folder_.checkpoints(), {*agent_, replay, episode_actions_}, common_, own_, recipe_yaml_);
-    last_save_ = Clock::now();
-    saved_ = true;
-    say_saved(true);
-  }
-
-  const AgentInput& input_;
   const AgentRecipe& recipe_;
-  std::string recipe_yaml_;
-  EnvironmentThread environments_;  // ahead of the folder, so that what cannot draw leaves none
-  RunFolder folder_;
-  TrainLog log_;
-  int64_t actions_ = 1;
-  std::string renderer_;
-  BatchShape shape_;
-  std::optional<Agent> agent_;
+  std::optional<AgentParts> parts_;
   std::optional<Replay> replay_;
-  std::unique_ptr<MetricFiles> metrics_;
-  TrainingState common_;
+  std::optional<ReturnsOfEpisodes> returns_;
+  RunAccess* run_ = nullptr;
   AgentState own_;
   std::vector<uint8_t> seen_, seen_next_;  // the pictures seen now, and after the step under way
   std::vector<float> episode_actions_;     // of the episode under way
-  bool saved_ = false;                     // all that was learnt
-  Clock::time_point last_save_;
-  Mark begun_;  // the epoch, or its part that this process trains
+  int64_t first_step_ = 0;                 // of the epoch, or of its part that this process trains
+  bool task_is_random_ = false;            // which the progress line counts
+  std::optional<Speed> speed_;
 };
 
 }  // namespace
 
 AgentResult train_agent(const AgentInput& input) {
-  if (input.recipe.output.empty())
-    throw usage_error("rl train: no output folder is given; write `output: runs/NAME` or add output=runs/NAME");
-  return AgentRun(input).run();
+  const AgentRecipe& recipe = input.recipe;
+  const LoopRecipe loop = {.output = recipe.output,
+                           .resolved = resolved(recipe),
+                           .epochs = recipe.train.epochs(),
+                           .checkpoint_every = recipe.train.checkpoint_every(),
+                           .on_full_disk = recipe.train.on_full_disk(),
+                           .select = recipe.evaluate.select()};
+  AgentTraining training(recipe);
+  AgentResult result{run_training(training, loop, {}, input)};
+  result.diverged = training.diverged();
+  return result;
 }
 
 }  // namespace debias

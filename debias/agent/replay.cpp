@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,36 +36,54 @@ Error no_room(const std::string& path, int64_t bytes, const std::string& has) {
   return resource_error("replay '{}': its pictures take {} MB, {}; lower replay.capacity or replay.megabytes", path, bytes / 1000000, has);
 }
 
+int64_t bytes_of(const ReplayShape& shape) { return shape.slots() * shape.picture_bytes; }
+
+// `present`: what of the file is there already.
+void require_room(const std::string& path, int64_t bytes, int64_t present) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && static_cast<uint64_t>(bytes) > limit.rlim_cur) {
+    throw no_room(path, bytes, fmt::format("and a file may have {} MB (ulimit -f)", limit.rlim_cur / 1000000));
+  }
+  const auto free = free_bytes(path);
+  if (free && static_cast<uint64_t>(std::max<int64_t>(0, bytes - present)) > *free) {
+    throw no_room(path, bytes, fmt::format("and the disk has {} MB free", *free / 1000000));
+  }
+}
+
 // Taken whole at once: a disk that fills up later would end the process where it writes into memory.
 uint8_t* mapped(const std::string& path, int64_t bytes) {
-  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   struct stat present {};
-  if (file.value() < 0 || fstat(file.value(), &present) != 0) {
-    throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
-  }
-  const auto wanted = static_cast<uint64_t>(std::max<int64_t>(0, bytes - present.st_size));
-  const auto free = free_bytes(path);
-  const bool fits = (!free || wanted <= *free) && posix_fallocate(file.value(), 0, static_cast<off_t>(bytes)) == 0;
+  const bool is_there = stat(path.c_str(), &present) == 0;
+  require_room(path, bytes, is_there ? present.st_size : 0);
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file.value() < 0) throw resource_error("replay '{}': {}; choose another output", path, std::strerror(errno));
+  const bool fits = posix_fallocate(file.value(), 0, static_cast<off_t>(bytes)) == 0;
   void* memory = fits ? mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file.value(), 0) : MAP_FAILED;
   if (memory != MAP_FAILED) return static_cast<uint8_t*>(memory);
-  if (present.st_size == 0) unlink(path.c_str());
-  throw no_room(path, bytes,
-                fits ? "more than this process may map" : fmt::format("and the disk has {} MB free", free.value_or(0) / 1000000));
+  if (!is_there || present.st_size == 0) unlink(path.c_str());
+  throw no_room(
+      path, bytes,
+      fits ? "more than this process may map" : fmt::format("and the disk has {} MB free", free_bytes(path).value_or(0) / 1000000));
 }
 
 }  // namespace
 
+void require_room(const std::string& path, const ReplayShape& shape) {
+  struct stat present {};
+  require_room(path, bytes_of(shape), stat(path.c_str(), &present) == 0 ? present.st_size : 0);
+}
+
 Replay::Replay(const std::string& path, const ReplayShape& shape)
     : path_(path),
       shape_(shape),
-      pictures_of_(mapped(path, shape.slots() * shape.picture_bytes)),
+      pictures_of_(mapped(path, bytes_of(shape))),
       newest_(at::zeros({shape.capacity}, at::kLong)),
       first_(at::zeros({shape.capacity}, at::kLong)),
       rewards_(at::zeros({shape.capacity}, at::kFloat)),
       actions_(at::zeros({shape.capacity, shape.actions}, at::kFloat)),
       sums_(at::zeros({shape.slots()}, at::kLong)) {}
 
-Replay::~Replay() { munmap(pictures_of_, static_cast<size_t>(shape_.slots() * shape_.picture_bytes)); }
+Replay::~Replay() { munmap(pictures_of_, static_cast<size_t>(bytes_of(shape_))); }
 
 void Replay::add_picture(std::span<const uint8_t> picture) {
   const int64_t at = pictures_ % shape_.slots();
@@ -112,7 +131,7 @@ Transition Replay::at(int64_t index) const {
 }
 
 std::vector<std::pair<std::string, at::Tensor>> Replay::state() {
-  if (msync(pictures_of_, static_cast<size_t>(shape_.slots() * shape_.picture_bytes), MS_SYNC) != 0) {
+  if (msync(pictures_of_, static_cast<size_t>(bytes_of(shape_)), MS_SYNC) != 0) {
     throw resource_error("replay '{}': {}; check the disk, then --resume", path_, std::strerror(errno));
   }
   saved_ = pictures_;

@@ -34,6 +34,9 @@ struct Transition {
   float reward;
 };
 
+// The resource error of Replay's constructor where the disk, or the limit of a file's size, has no room for the file at `path`. Makes nothing.
+void require_room(const std::string& path, const ReplayShape& shape);
+
 class Replay {
  public:
   // Makes the file at `path` or takes the one that is there, for load(). A resource error where the disk has no room for it.

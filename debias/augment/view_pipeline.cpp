@@ -219,6 +219,10 @@ std::pair<int, int> ViewPipeline::output_size(int height, int width) const {
   return size;
 }
 
+bool ViewPipeline::leaves_rgb() const {
+  return std::ranges::any_of(steps_, [](const auto& step) { return step->normalisation().has_value(); });
+}
+
 Config ViewPipeline::config() const {
   Config steps = Config::sequence();
   for (const auto& step : steps_) steps.items().push_back(Config::map({{step->name(), step->config()}}));

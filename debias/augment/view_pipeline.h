@@ -85,6 +85,7 @@ class ViewPipeline {
 
   // Output size for an input of this size.
   std::pair<int, int> output_size(int height, int width) const;
+  bool leaves_rgb() const;  // whether a step turns colours into other coordinates
   const std::vector<double>& mean() const { return normalisation_.mean; }
   const std::vector<double>& std() const { return normalisation_.std; }
   Config config() const;  // resolved: {steps: [...], normalize: {...}}, itself a valid section

@@ -20,6 +20,7 @@ namespace debias {
 namespace {
 
 [[noreturn]] void cannot_write(const std::string& path, const char* action) {
+  if (errno == EFBIG) throw file_too_large(path);
   throw resource_error("writing '{}': {} failed: {}; check the folder, its permissions and the disk", path, action, std::strerror(errno));
 }
 

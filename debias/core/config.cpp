@@ -14,6 +14,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/printable.h"
+#include "debias/core/start_of_path.h"
 
 namespace debias {
 namespace {
@@ -204,7 +205,9 @@ void Config::assign(std::string_view word) {
       node = &node->items()[index];
       continue;
     }
-    if (node->is_sequence() && node->items().size() == 1) node = &node->items()[0];  // objective.temperature of the only term
+    const bool is_only_entry = node->is_scalar() || (node->find("name") != nullptr && node->find(part) == nullptr);
+    if (i == 1 && is_list_index(part) && std::stoul(part) == 0 && is_only_entry) continue;  // objective.0.temperature without a list
+    if (node->is_sequence() && node->items().size() == 1) node = &node->items()[0];         // objective.temperature of the only term
     if (node->is_sequence()) {
       throw usage_error("command line: {}: a list of {} stands there; say which with [0]", path, node->items().size());
     }
@@ -286,7 +289,7 @@ Config read_yaml_file(const std::string& path) {
     throw usage_error("reading recipe '{}': it is a folder without config.yaml; give the path of a YAML file or of a run", path);
   }
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw usage_error("reading recipe '{}': no such readable file; give the path of a YAML file", path);
+  if (!file) throw usage_error("reading recipe '{}': no such readable file{}; give the path of a YAML file", path, start_of(path));
   const int64_t size = file.tellg();
   if (size < 0 || size > kMaxFileBytes) throw usage_error("reading recipe '{}': not a text file of at most 16 MiB", path);
   std::string text(static_cast<size_t>(size), '\0');

@@ -1,5 +1,6 @@
 #include "debias/core/disk_full.h"
 
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include <cerrno>
@@ -35,6 +36,14 @@ DiskFull::DiskFull(const std::string& path, uint64_t needed, uint64_t given_back
                         errno == EDQUOT ? "the disk quota is used up" : "the disk is full", found(path, needed, given_back))),
       path_(path),
       needed_(needed) {}
+
+Error file_too_large(const std::string& path) {
+  rlimit limit{};
+  const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return resource_error("writing '{}': the file would be larger than {}; {} and try again (a run goes on with --resume)", path,
+                        is_limited ? fmt::format("this process may write (ulimit -f: {} bytes)", limit.rlim_cur) : "the file system takes",
+                        is_limited ? "raise the limit" : "choose another disk");
+}
 
 bool means_full_disk(int reason) { return reason == ENOSPC || reason == EDQUOT; }
 

@@ -10,13 +10,17 @@
 
 #include "debias/core/descriptor.h"
 #include "debias/core/file_error.h"
+#include "debias/core/start_of_path.h"
 
 namespace debias {
 
 std::vector<uint8_t> read_file_bytes(const std::string& path, int64_t limit) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang; it has no effect on regular files.
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.value() < 0) throw FileError(path, fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (file.value() < 0) {
+    const int reason = errno;
+    throw FileError(path, fmt::format("cannot be opened: {}{}", std::strerror(reason), reason == ENOENT ? start_of(path) : ""));
+  }
   struct stat status {};
   if (fstat(file.value(), &status) != 0) throw FileError(path, fmt::format("cannot be read: {}", std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) throw FileError(path, "is not a regular file");
@@ -37,10 +41,9 @@ void require_root(const std::string& root, const std::string& what, const std::s
   if (root.empty()) throw usage_error("{}: no root is given; write root: DIR, the folder with {}", what, looked_for);
   std::error_code failure;
   if (std::filesystem::is_directory(root, failure)) return;
-  const std::string from = root.front() == '/' ? "" : fmt::format(" in {}", std::filesystem::current_path(failure).string());
   throw FileError(root, fmt::format("{}: no such folder{}, to look in for {}; put the data there, or name their folder: root=DIR, and in a "
                                     "recipe data.train.root=DIR data.test.root=DIR",
-                                    what, from, looked_for));
+                                    what, start_of(root), looked_for));
 }
 
 }  // namespace debias

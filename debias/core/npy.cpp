@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "debias/core/atomic_file.h"
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
 #include "debias/core/input_file.h"
@@ -17,12 +16,12 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr uint64_t kMaxHeader = 1 << 16;  // a plain array's is about 120 bytes
 constexpr size_t kAlignment = 64;         // of the data, as in NumPy's writer
 
-struct Layout {  // what precedes the data
+struct HeaderText {
   std::string header;
   uint64_t data_start = 0;
 };
 
-Layout read_layout(const InputFile& file) {
+HeaderText read_header_text(const InputFile& file) {
   unsigned char start[12];
   const auto read_start = [&](size_t bytes) {
     if (file.size() < bytes) throw data_error("reading '{}': it has {} bytes, too few for an .npy file", file.path(), file.size());
@@ -46,7 +45,7 @@ Layout read_layout(const InputFile& file) {
   if (length > file.size() - prefix) {
     throw data_error("reading '{}': its header claims {} bytes, {} are left: it is cut", file.path(), length, file.size() - prefix);
   }
-  Layout layout{std::string(length, '\0'), prefix + length};
+  HeaderText layout{std::string(length, '\0'), prefix + length};
   file.read(prefix, layout.header.data(), length);
   return layout;
 }
@@ -66,27 +65,50 @@ std::vector<int64_t> widened(const NpyArray& array, const std::string& path) {
   return result;
 }
 
+size_t data_bytes(DType dtype, const std::vector<int64_t>& shape) {
+  const auto elements = checked_product(shape);
+  assert(elements && checked_multiply(*elements, static_cast<int64_t>(size_of(dtype))));
+  return static_cast<size_t>(*elements) * size_of(dtype);
+}
+
+// All that precedes the data.
+std::string file_start(const std::string& path, DType dtype, const std::vector<int64_t>& shape) {
+  std::string header = npy_header_text(dtype, shape, path) + "\n";
+  const size_t unaligned = (kMagic.size() + 4 + header.size()) % kAlignment;
+  if (unaligned != 0) header.insert(header.size() - 1, kAlignment - unaligned, ' ');
+  assert(header.size() <= 0xffff);
+  std::string start(kMagic);
+  start += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
+  return start + header;
+}
+
 }  // namespace
 
 int64_t NpyArray::count() const { return static_cast<int64_t>(bytes.size() / size_of(dtype)); }
 
-NpyArray read_npy(const std::string& path) {
-  const InputFile file(path);
-  const Layout layout = read_layout(file);
-  NpyHeader header = parse_npy_header(layout.header, path);
+NpyLayout read_npy_layout(const InputFile& file) {
+  const std::string& path = file.path();
+  const HeaderText text = read_header_text(file);
+  NpyHeader header = parse_npy_header(text.header, path);
   if (header.fortran_order && header.shape.size() > 1) {
     throw data_error("reading '{}': it is in Fortran order; save numpy.ascontiguousarray(array)", path);
   }
   const auto elements = checked_product(header.shape);
   const auto bytes = elements ? checked_multiply(*elements, static_cast<int64_t>(size_of(header.dtype))) : std::nullopt;
   if (!bytes) throw data_error("reading '{}': the size of its shape overflows", path);
-  const uint64_t present = file.size() - layout.data_start;
+  const uint64_t present = file.size() - text.data_start;
   if (static_cast<uint64_t>(*bytes) != present) {
     throw data_error("reading '{}': its shape asks for {} bytes of data, it holds {}: it {}", path, *bytes, present,
                      present < static_cast<uint64_t>(*bytes) ? "is cut" : "has a tail");
   }
-  NpyArray array{header.dtype, std::move(header.shape), std::vector<std::byte>(present)};
-  file.read(layout.data_start, array.bytes.data(), present);
+  return {header.dtype, std::move(header.shape), text.data_start};
+}
+
+NpyArray read_npy(const std::string& path) {
+  const InputFile file(path);
+  NpyLayout layout = read_npy_layout(file);
+  NpyArray array{layout.dtype, std::move(layout.shape), std::vector<std::byte>(file.size() - layout.data_start)};
+  file.read(layout.data_start, array.bytes.data(), array.bytes.size());
   return array;
 }
 
@@ -118,20 +140,16 @@ std::vector<int64_t> npy_integers(const NpyArray& array, const std::string& path
   }
 }
 
+NpyWriter::NpyWriter(const std::string& path, DType dtype, const std::vector<int64_t>& shape)
+    : NpyWriter(path, file_start(path, dtype, shape), data_bytes(dtype, shape)) {}
+
+NpyWriter::NpyWriter(const std::string& path, const std::string& start, size_t bytes) : file_(path, start.size() + bytes) {
+  file_.write(start.data(), start.size());
+}
+
 void write_npy(const std::string& path, DType dtype, const std::vector<int64_t>& shape, const void* data) {
-  const auto elements = checked_product(shape);
-  assert(elements && checked_multiply(*elements, static_cast<int64_t>(size_of(dtype))));
-  std::string header = npy_header_text(dtype, shape, path) + "\n";
-  const size_t unaligned = (kMagic.size() + 4 + header.size()) % kAlignment;
-  if (unaligned != 0) header.insert(header.size() - 1, kAlignment - unaligned, ' ');
-  assert(header.size() <= 0xffff);
-  std::string start(kMagic);
-  start += {'\1', '\0', static_cast<char>(header.size() & 0xff), static_cast<char>(header.size() >> 8)};
-  const size_t bytes = static_cast<size_t>(*elements) * size_of(dtype);
-  AtomicFile file(path, start.size() + header.size() + bytes);
-  file.write(start.data(), start.size());
-  file.write(header.data(), header.size());
-  file.write(data, bytes);
+  NpyWriter file(path, dtype, shape);
+  file.write(data, data_bytes(dtype, shape));
   file.commit();
 }
 

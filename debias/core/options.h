@@ -238,6 +238,24 @@ class OptionTable {
     return *this;
   }
 
+  // An option whose default follows from other options: get(options) is the value in force, set(options, value) takes one that is given.
+  template <class F, class Get, class Set>
+  OptionTable& add_dependent(std::string name, Get get, Set set, std::string help) {
+    using options_detail::Field;
+    Entry entry;
+    entry.spec.name = std::move(name);
+    entry.spec.type = Field<F>::type();
+    entry.spec.default_value = Field<F>::emit(get(T{}));
+    if constexpr (std::is_enum_v<F>) entry.spec.choices = Field<F>::choices();
+    entry.spec.help = std::move(help);
+    entry.parse = [set](T& target, const Config& value, const std::string& what) {
+      set(target, Field<F>::parse(value, Range::any(), what));
+    };
+    entry.emit = [get](const T& source) { return Field<F>::emit(get(source)); };
+    entries_.push_back(std::move(entry));
+    return *this;
+  }
+
   // All options of another table, for a struct that derives from that table's struct.
   template <class Base>
   OptionTable& include(const OptionTable<Base>& base) {

@@ -26,7 +26,8 @@ enum class RngDomain : uint32_t {
   kBank = 9,
   kQueue = 10,
   kEnvironment = 12,
-  kAgent = 13
+  kAgent = 13,
+  kShuffle = 14
 };
 
 struct RngKey {

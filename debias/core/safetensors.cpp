@@ -11,6 +11,7 @@
 #include "debias/core/atomic_file.h"
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
+#include "debias/core/foreign_file.h"
 #include "debias/core/input_file.h"
 #include "debias/core/printable.h"
 #include "debias/core/safetensors_header.h"
@@ -29,6 +30,13 @@ std::string length_prefix(const std::string& header) {
   return prefix;
 }
 
+// Of a file that is none: what it is, where that is known.
+Error no_safetensors(const InputFile& file, const std::string& found) {
+  const ForeignFile foreign = foreign_file(file);
+  if (foreign.what.empty()) return data_error("opening '{}': {}", file.path(), found);
+  return data_error("opening '{}': it is {}, no safetensors file; {}", file.path(), foreign.what, foreign.advice);
+}
+
 std::string read_header(const InputFile& file) {
   if (file.size() < kPrefixBytes) {
     throw data_error("opening '{}': it has {} bytes, too few for a safetensors file", file.path(), file.size());
@@ -38,11 +46,11 @@ std::string read_header(const InputFile& file) {
   uint64_t length = 0;
   for (int i = 7; i >= 0; --i) length = length << 8 | prefix[i];
   if (length > kMaxSafetensorsHeader) {
-    throw data_error("opening '{}': its header claims {} bytes, at most {} are allowed; is it a safetensors file?", file.path(), length,
-                     kMaxSafetensorsHeader);
+    throw no_safetensors(
+        file, fmt::format("its header claims {} bytes, at most {} are allowed; is it a safetensors file?", length, kMaxSafetensorsHeader));
   }
   if (length > file.size() - kPrefixBytes) {
-    throw data_error("opening '{}': its header claims {} bytes, {} are left: it is cut", file.path(), length, file.size() - kPrefixBytes);
+    throw no_safetensors(file, fmt::format("its header claims {} bytes, {} are left: it is cut", length, file.size() - kPrefixBytes));
   }
   std::string header(length, '\0');
   file.read(kPrefixBytes, header.data(), length);

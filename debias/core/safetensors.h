@@ -30,6 +30,7 @@ class SafetensorsFile {
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::vector<TensorEntry>& tensors() const { return tensors_; }  // in order of their offsets
   const TensorEntry* find(const std::string& name) const;
+  uint64_t data_start() const { return data_start_; }  // of the data section, in bytes
   // Reads one tensor's bytes into `out`, which holds entry.end - entry.begin bytes.
   void read(const TensorEntry& entry, void* out) const;
 

@@ -130,6 +130,8 @@ DataCheck check_data(const Dataset& dataset, int threads, Progress& progress) {
   check.channels = info.channels;
   check.class_names = info.class_names;
   check.bias_names = info.bias_names;
+  check.remarks = info.remarks;
+  check.columns = info.columns;
   check.per_class.assign(info.class_names.size(), 0);
   if (!info.bias_names.empty()) check.bias_table.assign(info.class_names.size(), std::vector<int64_t>(info.bias_names.size(), 0));
   for (const auto& [cell, images] : tally.cells) {

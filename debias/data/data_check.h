@@ -30,6 +30,8 @@ struct DataCheck {
   std::vector<std::vector<int64_t>> bias_table;  // [label][bias]; empty without a bias
   std::vector<double> mean, std;                 // per channel, of values in [0, 1], over all pixels (population); empty without pixels
   std::vector<BadFile> bad_files;                // in the data set's order
+  std::vector<std::string> remarks;              // of the reader, as in DatasetInfo
+  ColumnUse columns;                             // likewise
 };
 
 // A bad image never throws: it is listed. `threads` 0 takes one per processor.

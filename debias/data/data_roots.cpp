@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "debias/data/dataset_registry.h"
 #include "debias/text/corpus_text.h"
 
 namespace debias {
@@ -16,7 +17,8 @@ struct NamedFolder {
 
 bool is_corpus(const Config& section) {
   const Config* name = section.find("name");
-  return name != nullptr && name->is_scalar() && name->text() == "sentences";
+  const DatasetEntry* entry = name != nullptr && name->is_scalar() ? find_dataset(name->text()) : nullptr;
+  return entry != nullptr && entry->samples == SampleKind::kSentences;
 }
 
 // Each once.

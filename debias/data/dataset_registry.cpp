@@ -1,5 +1,7 @@
 #include "debias/data/dataset_registry.h"
 
+#include <algorithm>
+
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"
@@ -19,13 +21,17 @@ const std::vector<DatasetEntry>& dataset_registry() {
        {},
        "ten classes of drawn shapes on biased background colours; procedural, no files",
        GlyphsOptions::table().specs(),
-       glyphs_from_config},
+       glyphs_from_config,
+       SampleKind::kImages,
+       true},
       {"mnist", {}, "handwritten digits, 28x28 grey; IDX files, plain or .gz", MnistOptions::table().specs(), mnist_from_config},
       {"biased_mnist",
        {},
        "MNIST on background colours that go with the digit; IDX files, or a folder of data make",
        BiasedMnistOptions::table().specs(),
-       biased_mnist_from_config},
+       biased_mnist_from_config,
+       SampleKind::kImages,
+       true},
       {"cifar10",
        {},
        "ten classes, 32x32 RGB; binary version, or train/<class> and test/<class> folders of images",
@@ -36,13 +42,21 @@ const std::vector<DatasetEntry>& dataset_registry() {
        {},
        "CIFAR-10 under corruptions that go with the class; a folder of data make, or the published archive",
        CorruptedCifar10Options::table().specs(),
-       corrupted_cifar10_from_config},
+       corrupted_cifar10_from_config,
+       SampleKind::kImages,
+       true},
       {"stl10",
        {},
        "ten classes, 96x96 RGB, and 100,000 unlabelled images; binary version",
        Stl10Options::table().specs(),
        stl10_from_config},
-      {"bffhq", {}, "faces: age with gender as the bias; folders 0.5pct, valid and test", BffhqOptions::table().specs(), bffhq_from_config},
+      {"bffhq",
+       {},
+       "faces: age with gender as the bias; folders 0.5pct, valid and test",
+       BffhqOptions::table().specs(),
+       bffhq_from_config,
+       SampleKind::kImages,
+       true},
       {"image_folder",
        {},
        "image files in one folder per class, or with a CSV of labels and biases",
@@ -53,9 +67,14 @@ const std::vector<DatasetEntry>& dataset_registry() {
        "sentences of books in their order, for method quick_thoughts; text files and a vocabulary",
        SentencesOptions::table().specs(),
        sentences_from_config,
-       false},
+       SampleKind::kSentences},
   };
   return registry;
+}
+
+const DatasetEntry* find_dataset(std::string_view name) {
+  const auto found = std::ranges::find(dataset_registry(), name, &DatasetEntry::name);
+  return found == dataset_registry().end() ? nullptr : &*found;
 }
 
 std::unique_ptr<SampleTable> make_samples(const Config& section) {
@@ -65,7 +84,8 @@ std::unique_ptr<SampleTable> make_samples(const Config& section) {
 
 std::unique_ptr<Dataset> make_dataset(const Config& section) {
   const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
-  if (!entry.has_images) throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
+  if (entry.samples != SampleKind::kImages)
+    throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
   return std::unique_ptr<Dataset>(&dynamic_cast<Dataset&>(*entry.make(section_map(section)).release()));
 }
 

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
 #include "debias/data/dataset.h"
+#include "debias/data/sample_kind.h"  // IWYU pragma: export
 
 namespace debias {
 
@@ -18,10 +20,13 @@ struct DatasetEntry {
   std::string summary;
   std::vector<OptionSpec> options;
   std::function<std::unique_ptr<SampleTable>(const Config& section)> make;
-  bool has_images = true;  // make() gives a Dataset
+  SampleKind samples = SampleKind::kImages;  // images: make() gives a Dataset
+  bool numbers_biases_as_classes = false;    // bias value c goes with class c, and every image has one
 };
 
 const std::vector<DatasetEntry>& dataset_registry();
+
+const DatasetEntry* find_dataset(std::string_view name);  // by its registry name; null where there is none
 
 std::unique_ptr<SampleTable> make_samples(const Config& section);  // of any kind
 

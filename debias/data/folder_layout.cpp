@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <filesystem>
 #include <string_view>
 
 #include "debias/core/file_error.h"
+#include "debias/core/start_of_path.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/shown_names.h"
+#include "debias/data/split_names.h"
 
 namespace debias {
 namespace {
@@ -20,11 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 2> kTrain = {"train", "training"};
 constexpr std::array<std::string_view, 4> kValid = {"valid", "val", "validation", "dev"};
 constexpr std::array<std::string_view, 4> kTest = {"test", "testing", "eval", "evaluation"};
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
 
 template <size_t N>
 bool is_one_of(const std::array<std::string_view, N>& names, const std::string& name) {
@@ -54,14 +50,15 @@ void set_once(const std::string& root, const std::string& name, std::string& spl
 FolderLayout find_layout(const std::string& root) {
   std::error_code failure;
   if (!fs::is_directory(root, failure)) {
-    throw FileError(root, fs::exists(root, failure) ? "is a file; give the folder that holds the pictures" : "no such folder");
+    throw FileError(root,
+                    fs::exists(root, failure) ? "is a file; give the folder that holds the pictures" : "no such folder" + start_of(root));
   }
   FolderLayout layout;
   layout.not_read = files_not_read(root);
   std::vector<std::string> others;
   for (const std::string& name : list_folders(root)) {
     if (list_images((fs::path(root) / name).string(), root).empty()) continue;
-    const std::string plain = lower(name);
+    const std::string plain = in_lower_case(name);
     if (is_one_of(kTrain, plain)) {
       set_once(root, name, layout.train);
     } else if (is_one_of(kValid, plain)) {

@@ -21,20 +21,20 @@ constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training pic
 constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 pictures is known to about 15 points
 constexpr int64_t kSeeds = 100;
 
-Config section(const std::string& root, const std::string& labels) {
+Config section(const std::string& root, const Config& labels) {
   Config config = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
-  if (!labels.empty()) config.set("labels", Config::string(labels));
+  if (!labels.is_null()) config.set("labels", labels);
   return config;
 }
 
-Config split_section(const std::string& root, const std::string& folder, const std::string& labels) {
+Config split_section(const std::string& root, const std::string& folder, const Config& labels) {
   Config config = section(root, labels);
   if (!folder.empty() && folder != "train") config.set("split", Config::string(folder));
   return config;
 }
 
 // image_folder holds out of `train` or of a root alone.
-Config hold_out_section(const std::string& root, const std::string& folder, const std::string& labels) {
+Config hold_out_section(const std::string& root, const std::string& folder, const Config& labels) {
   if (folder.empty() || folder == "train") return section(root, labels);
   return section((std::filesystem::path(root) / folder).string(), labels);
 }
@@ -96,7 +96,7 @@ int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table) {
   return count;
 }
 
-FolderSurvey survey_folder(const std::string& root, const std::string& labels, Progress& progress) {
+FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress) {
   FolderSurvey survey;
   survey.layout = find_layout(root);
   survey.remarks = survey.layout.remarks;

@@ -29,9 +29,9 @@ struct FolderSurvey {
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }
 };
 
-// `labels`: a CSV (label_file.h), or "". Data errors of find_layout and image_folder; a data error where fewer than two pictures are left
+// `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error where fewer than two pictures are left
 // to train on and judge, or where a judged folder has a class or bias value that training does not have.
-FolderSurvey survey_folder(const std::string& root, const std::string& labels, Progress& progress);
+FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
 // The pictures of a label x bias table whose bias value is not their class's most frequent one.
 int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table);

@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/data/renumbered.h"
 #include "debias/data/subset.h"
 #include "debias/data/value_name.h"
 
@@ -76,39 +77,6 @@ std::string remark(const Dataset& dataset, const Names& names, const Mapped& map
                      images, dataset.size(), done, mapped.unknown.size(), names.what, first, mapped.unknown.size() > 1 ? ", ..." : "");
 }
 
-class Renumbered : public Dataset {
- public:
-  Renumbered(std::shared_ptr<const Dataset> source, const NameTable& table, std::vector<int64_t> labels, std::vector<int64_t> biases)
-      : source_(std::move(source)), info_(source_->info()), labels_(std::move(labels)), biases_(std::move(biases)) {
-    if (!table.classes.empty()) info_.class_names = table.classes;
-    if (!table.biases.empty()) info_.bias_names = table.biases;
-  }
-
-  const DatasetInfo& info() const override { return info_; }
-  int64_t size() const override { return source_->size(); }
-  Sample get(int64_t index) const override {
-    Sample sample = source_->get(index);
-    sample.label = label(index);
-    sample.bias = bias(index);
-    return sample;
-  }
-  PartialImage region(int64_t index, const RegionChooser& choose) const override { return source_->region(index, choose); }
-  int64_t id(int64_t index) const override { return source_->id(index); }
-  int64_t label(int64_t index) const override { return of(labels_, index); }
-  int64_t bias(int64_t index) const override { return of(biases_, index); }
-  std::string source(int64_t index) const override { return source_->source(index); }
-
- private:
-  int64_t of(const std::vector<int64_t>& numbers, int64_t index) const {
-    require_index(*this, index);
-    return numbers[static_cast<size_t>(index)];
-  }
-
-  std::shared_ptr<const Dataset> source_;
-  DatasetInfo info_;
-  std::vector<int64_t> labels_, biases_;
-};
-
 }  // namespace
 
 NameTable name_table(const SampleTable& train) { return {train.info().class_names, train.info().bias_names}; }
@@ -144,7 +112,8 @@ MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTab
     mapped.dataset = std::move(dataset);
     return mapped;
   }
-  mapped.dataset = std::make_shared<Renumbered>(std::move(dataset), table, std::move(kept_labels), std::move(kept_biases));
+  mapped.dataset =
+      std::make_shared<Renumbered>(std::move(dataset), table.classes, table.biases, std::move(kept_labels), std::move(kept_biases));
   return mapped;
 }
 

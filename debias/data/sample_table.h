@@ -12,6 +12,14 @@ namespace debias {
 
 constexpr int64_t kUnknown = -1;  // a label or bias that is not known; it matches nothing
 
+// What a reader made of the columns of a table of labels, by their titles.
+struct ColumnUse {
+  std::string file;                      // empty: no table gave labels
+  std::vector<std::string> read;         // the column of paths first
+  std::vector<std::string> ignored;      // in the order of the file
+  std::vector<std::string> likely_bias;  // of the ignored ones, where no bias column was read (likely_bias.h)
+};
+
 struct DatasetInfo {
   std::string name;                      // registry name
   std::string split;                     // train, test, held_out, ...
@@ -22,6 +30,7 @@ struct DatasetInfo {
   int64_t words = 0;                     // of the vocabulary, where samples are sentences
   std::vector<double> mean, std;         // the field's normalisation constants for it, per channel, of values in [0, 1]
   std::vector<std::string> remarks;      // one line each: what a reader left out
+  ColumnUse columns;                     // of the table that gave labels
 
   int64_t inputs() const { return words > 0 ? words : channels; }  // what the first layer of an encoder must know
 };

@@ -74,8 +74,7 @@ class AlexNetHalf final : public Encoder {
 }  // namespace
 
 const OptionTable<AlexNetHalfOptions>& AlexNetHalfOptions::table() {
-  static const auto table =
-      OptionTable<AlexNetHalfOptions>().add("weights", &AlexNetHalfOptions::weights_, "safetensors file to start from");
+  static const auto table = OptionTable<AlexNetHalfOptions>().include(BackboneOptions::table());
   return table;
 }
 

@@ -13,13 +13,13 @@
 #include <string>
 
 #include "debias/core/options.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {
 
-class AlexNetHalfOptions {
+class AlexNetHalfOptions : public BackboneOptions {
  public:
-  DEBIAS_OPTION(AlexNetHalfOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<AlexNetHalfOptions>& table();
 };
 

@@ -103,7 +103,7 @@ class BagNet18 final : public Encoder {
 }  // namespace
 
 const OptionTable<BagNetOptions>& BagNetOptions::table() {
-  static const auto table = OptionTable<BagNetOptions>().add("weights", &BagNetOptions::weights_, "safetensors file to start from");
+  static const auto table = OptionTable<BagNetOptions>().include(BackboneOptions::table());
   return table;
 }
 

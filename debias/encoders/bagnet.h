@@ -11,13 +11,13 @@
 #include <string>
 
 #include "debias/core/options.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {
 
-class BagNetOptions {
+class BagNetOptions : public BackboneOptions {
  public:
-  DEBIAS_OPTION(BagNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<BagNetOptions>& table();
 };
 

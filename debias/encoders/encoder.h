@@ -6,20 +6,46 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/encoders/weight_layout.h"
 
 namespace debias {
 
-// A backbone: images [N, C, H, W] to pooled features [N, feature_dim()]. Parameter and buffer names are torchvision's.
+// A part of an encoder that can be frozen: its parameters and modules are those with one of these names, or below one of them.
+struct EncoderStage {
+  std::string name;
+  std::vector<std::string> parts;
+
+  bool holds(const std::string& path) const;
+};
+
+// A backbone: images [N, C, H, W] to pooled features [N, feature_dim()]. Parameter and buffer names are torchvision's, else timm's.
 class Encoder : public torch::nn::Module {
  public:
   virtual torch::Tensor forward(const torch::Tensor& images) = 0;
   virtual int64_t feature_dim() const = 0;
-  virtual Config config() const = 0;  // resolved, with `name`
+  virtual Config config() const = 0;                                // resolved, with `name`
+  virtual std::vector<EncoderStage> stages() const { return {}; }   // from the images on; empty: it can be frozen as a whole only
+  virtual std::vector<WeightLayout> weight_layouts() const;         // keys of files that weights are read from; its own names first
+  virtual std::optional<int64_t> image_side() const { return {}; }  // the only size that it takes; nothing: any size
+
+  // The first `count` of stages(), or all parameters (also those of no stage): no gradient, and evaluation mode whatever train() says,
+  // so that batch normalisation neither uses nor changes statistics of batches.
+  void freeze_stages(int64_t count);
+  void freeze_all();
+  // The same for all parameters until hold(false), which puts back the gradients that it took and the mode that train() asked for last.
+  void hold(bool on);
+  void train(bool on = true) override;
+
+ private:
+  bool all_frozen_ = false, held_ = false, asked_ = true;  // asked_: by train()
+  std::vector<torch::Tensor> held_parameters_;
+  std::vector<std::shared_ptr<torch::nn::Module>> frozen_;
 };
 
 // Maps features to the projection that losses read (before L2 normalisation).
@@ -30,6 +56,13 @@ class Head : public torch::nn::Module {
   virtual Config config() const = 0;
 };
 
+// What pretrained networks were trained on, where a file of weights does not say: the mean and deviation per channel of values in [0, 1],
+// and the side of the square images.
+struct PretrainedInput {
+  std::vector<double> mean, std;
+  int64_t side = 0;
+};
+
 struct EncoderEntry {
   std::string name;
   std::vector<std::string> aliases;
@@ -38,6 +71,10 @@ struct EncoderEntry {
   // Parameters are initialised from `seed` alone (RngDomain::kInit), whatever ran before.
   std::function<std::shared_ptr<Encoder>(const Config& section, int64_t in_channels, uint64_t seed)> make;
   bool reads_words = false;  // sentences (sentence_encoders.h) and not images; in_channels is then the number of words
+  std::optional<PretrainedInput> pretrained = {};
+  // The section of an encoder of this name that tensors of these keys and shapes are weights of; nothing for others.
+  std::function<std::optional<Config>(const WeightShapes& shapes)> section_of = {};
+  bool needs_file = false;  // it is nothing without one
 };
 const std::vector<EncoderEntry>& encoder_registry();
 
@@ -50,8 +87,8 @@ struct HeadEntry {
 };
 const std::vector<HeadEntry>& head_registry();
 
-// From recipe sections. An encoder section's `weights: FILE.safetensors` loads existing weights after initialisation (keys of the
-// encoder, optionally under the prefix "encoder."; a missing or unexpected or misshapen key is a data error naming it; `fc.*` is ignored).
+// From recipe sections. An encoder section's `weights: FILE.safetensors` loads existing weights after initialisation (import_weights of
+// state.h), `freeze` then freezes stages (backbone_options.h).
 std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed);
 std::shared_ptr<Head> make_head(const Config& section, int64_t feature_dim, uint64_t seed);  // null section: none
 

@@ -3,6 +3,10 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
+#include <fmt/format.h>
+
+#include <vector>
+
 #include "debias/core/registry.h"
 #include "debias/encoders/batch_norm.h"
 #include "debias/encoders/initialise.h"
@@ -119,6 +123,40 @@ class AlexNetHead final : public Head {
   torch::nn::BatchNorm1d bn6_{nullptr}, bn7_{nullptr};
 };
 
+class MocoV3Head final : public Head {
+ public:
+  MocoV3Head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) : options_(options) {
+    MocoV3HeadOptions::table().verify(options, "head 'moco_v3'");
+    int64_t in = feature_dim;
+    for (int64_t i = 1; i <= options.layers(); ++i) {
+      const bool last = i == options.layers();
+      const int64_t out = last ? options.output_dim() : options.hidden_dim();
+      const auto name = [i](const char* of) { return fmt::format("{}{}", of, i); };
+      fcs_.push_back(register_module(name("fc"), torch::nn::Linear(torch::nn::LinearOptions(in, out).bias(false))));
+      norms_.push_back(register_module(name("bn"), torch::nn::BatchNorm1d(torch::nn::BatchNorm1dOptions(out).affine(!last))));
+      in = out;
+    }
+    initialise(*this, seed, InitStream::kHead);
+  }
+  torch::Tensor forward(const torch::Tensor& features) override {
+    torch::Tensor x = features;
+    for (size_t i = 0; i + 1 < fcs_.size(); ++i) x = normalised(*norms_[i], fcs_[i](x), {.activation = Activation::kRelu});
+    return norms_.back()(fcs_.back()(x));
+  }
+  int64_t output_dim() const override { return options_.output_dim(); }
+  Config config() const override {
+    Config config;
+    config.set("name", Config::string("moco_v3"));
+    config.overlay(MocoV3HeadOptions::table().write(options_));
+    return config;
+  }
+
+ private:
+  MocoV3HeadOptions options_;
+  std::vector<torch::nn::Linear> fcs_;
+  std::vector<torch::nn::BatchNorm1d> norms_;
+};
+
 class NoHead final : public Head {
  public:
   explicit NoHead(int64_t feature_dim) : feature_dim_(feature_dim) {}
@@ -167,6 +205,16 @@ const OptionTable<AlexNetHeadOptions>& AlexNetHeadOptions::table() {
   return table;
 }
 
+const OptionTable<MocoV3HeadOptions>& MocoV3HeadOptions::table() {
+  static const auto table =
+      OptionTable<MocoV3HeadOptions>()
+          .add("layers", &MocoV3HeadOptions::layers_, Range::closed(2, 8),
+               "linear layers: 2 behind a ResNet, 3 behind a vision transformer")
+          .add("hidden_dim", &MocoV3HeadOptions::hidden_dim_, Range::closed(1, kMaxDim), "width of each hidden layer")
+          .add("output_dim", &MocoV3HeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection");
+  return table;
+}
+
 const OptionTable<NoHeadOptions>& NoHeadOptions::table() {
   static const OptionTable<NoHeadOptions> table;
   return table;
@@ -186,6 +234,10 @@ std::shared_ptr<Head> make_linear_head(const LinearHeadOptions& options, int64_t
 
 std::shared_ptr<Head> make_alexnet_head(const AlexNetHeadOptions& options, int64_t feature_dim, uint64_t seed) {
   return std::make_shared<AlexNetHead>(options, feature_dim, seed);
+}
+
+std::shared_ptr<Head> make_moco_v3_head(const MocoV3HeadOptions& options, int64_t feature_dim, uint64_t seed) {
+  return std::make_shared<MocoV3Head>(options, feature_dim, seed);
 }
 
 std::shared_ptr<Head> make_no_head(int64_t feature_dim) { return std::make_shared<NoHead>(feature_dim); }

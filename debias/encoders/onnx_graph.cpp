@@ -6,45 +6,10 @@
 #include <limits>
 
 #include "debias/core/error.h"
+#include "debias/core/proto_message.h"
 
 namespace debias {
 namespace {
-
-// Protocol buffers' wire format, as far as ONNX needs it: https://protobuf.dev/programming-guides/encoding
-class Message {
- public:
-  Message& integer(uint32_t field, int64_t value) {
-    varint(field << 3);
-    varint(static_cast<uint64_t>(value));
-    return *this;
-  }
-  Message& real(uint32_t field, float value) {
-    varint(field << 3 | 5);
-    const auto bits = std::bit_cast<uint32_t>(value);
-    for (int i = 0; i < 4; ++i) text_.push_back(static_cast<char>(bits >> (8 * i)));
-    return *this;
-  }
-  Message& bytes(uint32_t field, std::string_view value) {
-    varint(field << 3 | 2);
-    varint(value.size());
-    text_.append(value);
-    return *this;
-  }
-  Message& message(uint32_t field, const Message& value) { return bytes(field, value.text_); }
-  Message& encoded(std::string_view fields) {
-    text_.append(fields);
-    return *this;
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  void varint(uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_.push_back(static_cast<char>(value | 0x80));
-    text_.push_back(static_cast<char>(value));
-  }
-
-  std::string text_;
-};
 
 // Field numbers and constants of onnx.proto, by message.
 namespace model_proto {
@@ -72,8 +37,8 @@ constexpr uint32_t kName = 1, kType = 2, kTensorType = 1, kElementType = 1, kSha
 }
 constexpr int64_t kFloat32 = 1;
 
-Message attribute(const std::string& name, const OnnxGraph::Attribute& value) {
-  Message message;
+ProtoMessage attribute(const std::string& name, const OnnxGraph::Attribute& value) {
+  ProtoMessage message;
   message.bytes(attribute_proto::kName, name);
   if (const auto* number = std::get_if<double>(&value)) {
     return message.real(attribute_proto::kFloat, static_cast<float>(*number)).integer(attribute_proto::kType, attribute_proto::kTypeFloat);
@@ -85,48 +50,53 @@ Message attribute(const std::string& name, const OnnxGraph::Attribute& value) {
   return message.integer(attribute_proto::kType, attribute_proto::kTypeIntegers);
 }
 
-Message named_size(const std::string& name) { return Message().bytes(value_proto::kParameter, name); }
-Message fixed_size(int64_t size) { return Message().integer(value_proto::kSize, size); }
+ProtoMessage named_size(const std::string& name) { return ProtoMessage().bytes(value_proto::kParameter, name); }
+ProtoMessage fixed_size(int64_t size) { return ProtoMessage().integer(value_proto::kSize, size); }
 
-Message float_value(const std::string& name, const std::vector<Message>& sizes) {
-  Message shape;
-  for (const Message& size : sizes) shape.message(value_proto::kDimension, size);
-  const Message tensor = Message().integer(value_proto::kElementType, kFloat32).message(value_proto::kShape, shape);
-  return Message().bytes(value_proto::kName, name).message(value_proto::kType, Message().message(value_proto::kTensorType, tensor));
+ProtoMessage float_value(const OnnxGraph::Value& value) {
+  ProtoMessage shape;
+  shape.message(value_proto::kDimension, named_size("batch"));
+  for (const auto& size : value.sizes) {
+    const auto* number = std::get_if<int64_t>(&size);
+    shape.message(value_proto::kDimension, number != nullptr ? fixed_size(*number) : named_size(std::get<std::string>(size)));
+  }
+  const ProtoMessage tensor = ProtoMessage().integer(value_proto::kElementType, kFloat32).message(value_proto::kShape, shape);
+  return ProtoMessage()
+      .bytes(value_proto::kName, value.name)
+      .message(value_proto::kType, ProtoMessage().message(value_proto::kTensorType, tensor));
 }
 
 }  // namespace
 
 std::string OnnxGraph::node(const std::string& operation, const std::vector<std::string>& inputs, const std::string& output,
                             const Attributes& attributes) {
-  Message message;
+  ProtoMessage message;
   for (const auto& input : inputs) message.bytes(node_proto::kInput, input);
   message.bytes(node_proto::kOutput, output).bytes(node_proto::kName, output).bytes(node_proto::kOperation, operation);
   for (const auto& [name, value] : attributes) message.message(node_proto::kAttribute, attribute(name, value));
-  nodes_ += Message().message(graph_proto::kNode, message).text();
+  nodes_ += ProtoMessage().message(graph_proto::kNode, message).text();
   return output;
 }
 
 std::string OnnxGraph::constant(const std::string& name, const at::Tensor& value) {
   static_assert(std::endian::native == std::endian::little, "raw tensor data are little endian");
   const at::Tensor numbers = value.detach().to(at::kCPU, at::kFloat).contiguous();
-  Message message;
+  ProtoMessage message;
   for (const int64_t size : numbers.sizes()) message.integer(tensor_proto::kDimension, size);
   message.integer(tensor_proto::kDataType, kFloat32).bytes(tensor_proto::kName, name);
   message.bytes(tensor_proto::kRawData, {static_cast<const char*>(numbers.const_data_ptr()), numbers.nbytes()});
-  constants_ += Message().message(graph_proto::kInitializer, message).text();
+  constants_ += ProtoMessage().message(graph_proto::kInitializer, message).text();
   return name;
 }
 
-std::string OnnxGraph::model(int64_t channels, int64_t dimensions) const {
-  const Message batch = named_size("batch");
-  Message graph;
+std::string OnnxGraph::model(const std::vector<Value>& inputs, const std::vector<Value>& outputs) const {
+  ProtoMessage graph;
   graph.encoded(nodes_).bytes(graph_proto::kName, name_).encoded(constants_);
-  graph.message(graph_proto::kInput, float_value(kInput, {batch, fixed_size(channels), named_size("height"), named_size("width")}));
-  graph.message(graph_proto::kOutput, float_value(kOutput, {batch, fixed_size(dimensions)}));
-  const Message operators =
-      Message().bytes(operator_set_proto::kDomain, "").integer(operator_set_proto::kVersion, model_proto::kOperatorSet13);
-  Message model;
+  for (const Value& input : inputs) graph.message(graph_proto::kInput, float_value(input));
+  for (const Value& output : outputs) graph.message(graph_proto::kOutput, float_value(output));
+  const ProtoMessage operators =
+      ProtoMessage().bytes(operator_set_proto::kDomain, "").integer(operator_set_proto::kVersion, model_proto::kOperatorSet13);
+  ProtoMessage model;
   model.integer(model_proto::kIrVersion, model_proto::kIrVersion7).bytes(model_proto::kProducer, "debias");
   model.message(model_proto::kGraph, graph).message(model_proto::kOperatorSet, operators);
   if (model.text().size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {

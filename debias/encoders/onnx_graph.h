@@ -1,7 +1,7 @@
 // A model in the ONNX format (operator set 13), written without generated code.
 //
-// A graph of one input `images` and one output `features`, in the order in which its nodes are added; each node has one output, named as
-// the node. Numbers are float32. The batch is of any size, and so are heights and widths.
+// A graph's nodes stand in the order in which they are added; each has one output, named as the node. Numbers are float32. The batch is of
+// any size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,6 +19,12 @@ class OnnxGraph {
   using Attribute = std::variant<int64_t, double, std::vector<int64_t>>;
   using Attributes = std::map<std::string, Attribute>;
 
+  // An input or output [batch, sizes...]; a size is a number, or the name of one that is any.
+  struct Value {
+    std::string name;
+    std::vector<std::variant<int64_t, std::string>> sizes;
+  };
+
   static constexpr const char* kInput = "images";
   static constexpr const char* kOutput = "features";
 
@@ -30,9 +36,8 @@ class OnnxGraph {
   // Returns `name`.
   std::string constant(const std::string& name, const at::Tensor& value);
 
-  // The file: images [batch, channels, height, width], features [batch, dimensions]. A usage error beyond 2 GiB, which the format's
-  // readers refuse.
-  std::string model(int64_t channels, int64_t dimensions) const;
+  // The file. A usage error beyond 2 GiB, which the format's readers refuse.
+  std::string model(const std::vector<Value>& inputs, const std::vector<Value>& outputs) const;
 
  private:
   std::string name_, nodes_, constants_;  // encoded

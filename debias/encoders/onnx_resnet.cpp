@@ -22,7 +22,8 @@ class ResNetWriter {
       for (int i = 0; has(fmt::format("layer{}.{}", stage, i)); ++i) x = block(fmt::format("layer{}.{}", stage, i), x, is_last(stage, i));
     }
     graph_.node("Flatten", {graph_.node("GlobalAveragePool", {x}, "avgpool")}, OnnxGraph::kOutput, {{"axis", int64_t{1}}});
-    return graph_.model(convolution("conv1").weight.size(1), dimensions);
+    const int64_t channels = convolution("conv1").weight.size(1);
+    return graph_.model({{OnnxGraph::kInput, {channels, "height", "width"}}}, {{OnnxGraph::kOutput, {dimensions}}});
   }
 
  private:

@@ -1,22 +1,35 @@
 #include "debias/core/registry.h"
 
 #include "debias/encoders/alexnet.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/bagnet.h"
+#include "debias/encoders/efficientnet_lite0.h"
 #include "debias/encoders/encoder.h"
+#include "debias/encoders/freezing.h"
 #include "debias/encoders/heads.h"
+#include "debias/encoders/mobilenet_v2.h"
 #include "debias/encoders/resnet.h"
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/encoders/simple_convnet.h"
 #include "debias/encoders/state.h"
+#include "debias/encoders/torchscript.h"
+#include "debias/encoders/vision_transformer.h"
 
 namespace debias {
 namespace {
 
-// Resolved recipes of before `stem_width` have none; without a default, neither have those of now, and the runs of then can be resumed.
-std::vector<OptionSpec> resnet_options() {
-  std::vector<OptionSpec> specs = ResNetOptions::table().specs();
+// Of networks that are published with weights of ImageNet; vit_small's are AugReg's, whose images are in [-1, 1].
+const std::vector<double> kImageNetMean = {0.485, 0.456, 0.406}, kImageNetStd = {0.229, 0.224, 0.225};
+constexpr int64_t kImageNetSide = 224;
+PretrainedInput imagenet_input() { return {kImageNetMean, kImageNetStd, kImageNetSide}; }
+PretrainedInput unit_input() { return {{0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, kImageNetSide}; }
+
+// Resolved recipes of before these options have none; without a default, neither have those of now, and the runs of then can be resumed.
+std::vector<OptionSpec> without_new_defaults(std::vector<OptionSpec> specs) {
   for (OptionSpec& spec : specs) {
-    if (spec.name == "stem_width") spec.default_value = Config();
+    for (const char* name : {"stem_width", "freeze", "freeze_epochs", "learning_rate", "layer_decay", "mean", "std"}) {
+      if (spec.name == name) spec.default_value = Config();
+    }
   }
   return specs;
 }
@@ -27,7 +40,14 @@ EncoderEntry resnet(int depth, const std::string& summary) {
     const auto options = ResNetOptions::table().read(section_map(section), fmt::format("encoder '{}'", name), {"name"});
     return std::make_shared<ResNet>(depth, options, in_channels, seed);
   };
-  return {name, {}, summary, resnet_options(), make};
+  const auto section_of = [name](const WeightShapes& shapes) {
+    std::optional<Config> section = resnet_section(shapes);
+    return section && section->find("name")->text() == name ? section : std::nullopt;
+  };
+  EncoderEntry entry{name, {}, summary, without_new_defaults(ResNetOptions::table().specs()), make};
+  entry.pretrained = imagenet_input();
+  entry.section_of = section_of;
+  return entry;
 }
 
 EncoderEntry simple_convnet() {
@@ -38,7 +58,7 @@ EncoderEntry simple_convnet() {
   return {"simple_convnet",
           {},
           "four 7x7 convolutions without pooling, 128 features (Bahng et al. 2020), for 28x28 digits",
-          SimpleConvNetOptions::table().specs(),
+          without_new_defaults(SimpleConvNetOptions::table().specs()),
           make};
 }
 
@@ -46,7 +66,11 @@ EncoderEntry bagnet18() {
   const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
     return make_bagnet18(BagNetOptions::table().read(section_map(section), "encoder 'bagnet18'", {"name"}), in_channels, seed);
   };
-  return {"bagnet18", {}, "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model", BagNetOptions::table().specs(), make};
+  return {"bagnet18",
+          {},
+          "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model",
+          without_new_defaults(BagNetOptions::table().specs()),
+          make};
 }
 
 EncoderEntry alexnet_half() {
@@ -57,8 +81,61 @@ EncoderEntry alexnet_half() {
   return {"alexnet_half",
           {},
           "the convolutions of an AlexNet of half the channels, 4608 features (Tian et al. 2020), for views of 224x224",
-          AlexNetHalfOptions::table().specs(),
+          without_new_defaults(AlexNetHalfOptions::table().specs()),
           make};
+}
+
+EncoderEntry mobilenet_v2() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = MobileNetV2Options::table().read(section_map(section), "encoder 'mobilenet_v2'", {"name"});
+    return make_mobilenet_v2(options, in_channels, seed);
+  };
+  EncoderEntry entry{"mobilenet_v2", {}, "MobileNetV2 (Sandler et al. 2018), 1280 features", MobileNetV2Options::table().specs(), make};
+  entry.pretrained = imagenet_input();
+  entry.section_of = mobilenet_v2_section;
+  return entry;
+}
+
+EncoderEntry efficientnet_lite0() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = EfficientNetLite0Options::table().read(section_map(section), "encoder 'efficientnet_lite0'", {"name"});
+    return make_efficientnet_lite0(options, in_channels, seed);
+  };
+  EncoderEntry entry{"efficientnet_lite0",
+                     {},
+                     "EfficientNet-Lite0 (Tan and Le 2019), timm's or Google's, 1280 features",
+                     EfficientNetLite0Options::table().specs(),
+                     make};
+  entry.pretrained = imagenet_input();
+  entry.section_of = efficientnet_lite0_section;
+  return entry;
+}
+
+EncoderEntry vit_small() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t seed) {
+    const auto options = VitSmallOptions::table().read(section_map(section), "encoder 'vit_small'", {"name"});
+    return make_vit_small(options, in_channels, seed);
+  };
+  EncoderEntry entry{
+      "vit_small", {}, "ViT-S/16 (Dosovitskiy et al. 2021), 384 features, for images of one size", VitSmallOptions::table().specs(), make};
+  entry.pretrained = unit_input();
+  entry.section_of = vit_small_section;
+  return entry;
+}
+
+EncoderEntry torchscript() {
+  const auto make = [](const Config& section, int64_t in_channels, uint64_t) {
+    const auto options = TorchScriptOptions::table().read(section_map(section), "encoder 'torchscript'", {"name"});
+    return make_torchscript(options, in_channels);
+  };
+  EncoderEntry entry{"torchscript",
+                     {},
+                     "a network from a TorchScript file, which is run: only with its SHA-256",
+                     TorchScriptOptions::table().specs(),
+                     make};
+  entry.pretrained = imagenet_input();
+  entry.needs_file = true;
+  return entry;
 }
 
 EncoderEntry gru() {
@@ -74,6 +151,17 @@ EncoderEntry bag_of_words() {
     return make_bag_of_words(BagOfWordsOptions::table().read(section_map(section), "encoder 'bag_of_words'", {"name"}), words, seed);
   };
   return {"bag_of_words", {}, "of sentences: the sum of the embeddings of the words", BagOfWordsOptions::table().specs(), make, true};
+}
+
+HeadEntry moco_v3() {
+  const auto make = [](const Config& section, int64_t feature_dim, uint64_t seed) {
+    return make_moco_v3_head(MocoV3HeadOptions::table().read(section_map(section), "head 'moco_v3'", {"name"}), feature_dim, seed);
+  };
+  return {"moco_v3",
+          {},
+          "linear layers without bias, each with batch normalisation, ReLU between them",
+          MocoV3HeadOptions::table().specs(),
+          make};
 }
 
 HeadEntry simclr() {
@@ -122,6 +210,10 @@ const std::vector<EncoderEntry>& encoder_registry() {
       simple_convnet(),
       bagnet18(),
       alexnet_half(),
+      mobilenet_v2(),
+      efficientnet_lite0(),
+      vit_small(),
+      torchscript(),
       gru(),
       bag_of_words(),
   };
@@ -129,16 +221,17 @@ const std::vector<EncoderEntry>& encoder_registry() {
 }
 
 const std::vector<HeadEntry>& head_registry() {
-  static const std::vector<HeadEntry> registry = {simclr(), mlp(), linear(), alexnet(), none()};
+  static const std::vector<HeadEntry> registry = {simclr(), mlp(), linear(), alexnet(), moco_v3(), none()};
   return registry;
 }
 
 std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed) {
   const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
   auto encoder = entry.make(section, in_channels, seed);
-  const Config resolved = encoder->config();
-  const Config* weights = resolved.find("weights");
-  if (weights != nullptr && weights->text() != "none") import_weights(*encoder, weights->text());
+  if (entry.reads_words) return encoder;
+  const BackboneOptions options = backbone_options(section);
+  if (options.weights()) import_weights(*encoder, *options.weights());
+  apply_freeze(*encoder, options.freeze(), section.prefix());
   return encoder;
 }
 

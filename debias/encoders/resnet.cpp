@@ -81,7 +81,7 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .add("stem_weights", &ResNetOptions::stem_weights_,
                "how the first convolution begins: as the others, or as the code of DCL leaves it")
           .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
-          .add("weights", &ResNetOptions::weights_, "safetensors file to start from")
+          .include(BackboneOptions::table())
           .check([](const ResNetOptions& options, const std::string& what) {
             // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
             const auto require = [&what](const char* name, int64_t channels) {
@@ -139,6 +139,35 @@ Config ResNet::config() const {
   if (!options_.stem_width()) config.erase("stem_width");
   if (options_.stem_weights() == StemWeights::kNormal) config.erase("stem_weights");
   return config;
+}
+
+std::vector<EncoderStage> ResNet::stages() const {
+  std::vector<EncoderStage> stages = {{"stem", {"conv1", "bn1"}}};
+  for (int stage = 1; stage <= 4; ++stage) {
+    const std::string name = fmt::format("layer{}", stage);
+    stages.push_back({name, {name}});
+  }
+  return stages;
+}
+
+std::optional<Config> resnet_section(const WeightShapes& shapes) {
+  const auto channels = [&](const std::string& key) {
+    const auto found = shapes.find(key);
+    return found == shapes.end() || found->second.size() != 4 ? 0 : found->second[0];
+  };
+  const auto stem = shapes.find("conv1.weight");
+  const int64_t stem_width = channels("conv1.weight"), width = channels("layer1.0.conv1.weight");
+  if (stem_width == 0 || width == 0 || channels("layer4.0.downsample.0.weight") == 0) return std::nullopt;
+  int blocks = 0;
+  while (channels(fmt::format("layer3.{}.conv1.weight", blocks)) > 0) ++blocks;
+  const bool bottleneck = channels("layer1.0.conv3.weight") > 0;
+  const int depth = blocks == 2 && !bottleneck ? 18 : blocks != 6 ? 0 : bottleneck ? 50 : 34;
+  if (depth == 0) return std::nullopt;
+  Config section = Config::map({{"name", Config::string(fmt::format("resnet{}", depth))}});
+  section.set("stem", Config::scalar(std::string(enum_name(stem->second[3] == 7 ? Stem::kImageNet : Stem::kCifar))));
+  if (width != 64) section.set("width", Config::integer(width));
+  if (stem_width != width) section.set("stem_width", Config::integer(stem_width));
+  return section;
 }
 
 }  // namespace debias

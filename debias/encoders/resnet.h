@@ -3,7 +3,7 @@
 // Four stages of residual blocks of w, 2w, 4w, 8w channels (w = `width`, 64 in the paper); stages 2 to 4 begin with stride 2, which in a
 // bottleneck (ResNet-50, torchvision's "v1.5") sits on the 3x3 convolution; the shortcut is a 1x1 convolution with batch normalisation
 // where the shape changes. Features are the mean over positions: 8w of them, 32w for ResNet-50. With w = 64 and an ImageNet stem the
-// state loads into torchvision's model of the same name. The networks of contrastive multiview coding (Tian et al. 2020) keep a stem of 64
+// state loads into torchvision's model of the same name, and torchvision's and timm's weights load here. The networks of contrastive multiview coding (Tian et al. 2020) keep a stem of 64
 // channels at every width: `stem_width: 64` with w = 32, 64, 128 is its resnet50v1, v2, v3, and the features are its layer 6.
 #pragma once
 
@@ -21,6 +21,7 @@
 
 #include "debias/core/options.h"
 #include "debias/encoders/activation.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {
@@ -45,14 +46,13 @@ struct EnumNames<StemWeights> {
       {{"fan_out_normal", StemWeights::kNormal}, {"fan_in_uniform", StemWeights::kUniform}}};
 };
 
-class ResNetOptions {
+class ResNetOptions : public BackboneOptions {
  public:
   DEBIAS_OPTION(ResNetOptions, Stem, stem, Stem::kCifar)
   DEBIAS_OPTION(ResNetOptions, int64_t, width, 64)
   DEBIAS_OPTION(ResNetOptions, Auto<int64_t>, stem_width, {})
   DEBIAS_OPTION(ResNetOptions, StemWeights, stem_weights, StemWeights::kNormal)
   DEBIAS_OPTION(ResNetOptions, Activation, activation, Activation::kRelu)
-  DEBIAS_OPTION(ResNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<ResNetOptions>& table();
 };
 
@@ -60,12 +60,13 @@ class ResidualBlock;
 
 class ResNet final : public Encoder {
  public:
-  // `depth` is 18, 34 or 50; `options.weights` is only recorded (make_encoder reads the file).
+  // `depth` is 18, 34 or 50; the options of BackboneOptions are only recorded (make_encoder reads the file).
   ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uint64_t seed);
 
   torch::Tensor forward(const torch::Tensor& images) override;
   int64_t feature_dim() const override { return feature_dim_; }
   Config config() const override;
+  std::vector<EncoderStage> stages() const override;  // stem, layer1, ..., layer4
 
   // The map [N, channels, h, w] after stage 0 (the stem, before its pooling), 1, ..., 4.
   torch::Tensor map(const torch::Tensor& images, int stage);
@@ -78,5 +79,8 @@ class ResNet final : public Encoder {
   torch::nn::BatchNorm2d bn1_{nullptr};
   std::vector<std::vector<std::shared_ptr<ResidualBlock>>> stages_;
 };
+
+// Of weights of a ResNet-18, -34 or -50 with these keys, with what differs from the defaults; nothing for others.
+std::optional<Config> resnet_section(const WeightShapes& shapes);
 
 }  // namespace debias

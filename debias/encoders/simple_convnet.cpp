@@ -64,7 +64,7 @@ const OptionTable<SimpleConvNetOptions>& SimpleConvNetOptions::table() {
           .add("kernel", &SimpleConvNetOptions::kernel_, "side of every convolution; 1 sees colour but no shape")
           .add("stem_stride", &SimpleConvNetOptions::stem_stride_, Range::closed(1, 2), "of the first convolution; 2 suits a CPU")
           .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3), "of the second to fourth convolution; 2 or 3 suits a CPU")
-          .add("weights", &SimpleConvNetOptions::weights_, "safetensors file to start from");
+          .include(BackboneOptions::table());
   return table;
 }
 

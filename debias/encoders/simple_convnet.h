@@ -13,6 +13,7 @@
 
 #include "debias/core/options.h"
 #include "debias/encoders/activation.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/encoder.h"
 
 namespace debias {
@@ -25,13 +26,12 @@ struct EnumNames<ConvNetKernel> {
       {{"7", ConvNetKernel::k7}, {"1", ConvNetKernel::k1}}};
 };
 
-class SimpleConvNetOptions {
+class SimpleConvNetOptions : public BackboneOptions {
  public:
   DEBIAS_OPTION(SimpleConvNetOptions, Activation, activation, Activation::kRelu)
   DEBIAS_OPTION(SimpleConvNetOptions, ConvNetKernel, kernel, ConvNetKernel::k7)
   DEBIAS_OPTION(SimpleConvNetOptions, int64_t, stem_stride, 1)
   DEBIAS_OPTION(SimpleConvNetOptions, int64_t, stride, 1)
-  DEBIAS_OPTION(SimpleConvNetOptions, std::optional<std::string>, weights, std::nullopt)
   static const OptionTable<SimpleConvNetOptions>& table();
 };
 

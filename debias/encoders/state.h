@@ -3,13 +3,17 @@
 
 #include <torch/nn/module.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "debias/core/config.h"
 #include "debias/core/safetensors.h"
 
 namespace debias {
+
+class Encoder;
 
 // Parameters and buffers of each module in registration order (that of Python's state_dict), names prefixed ("encoder." + "conv1.weight").
 // The tensors are the module's own, not copies.
@@ -24,7 +28,13 @@ torch::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry)
 // shape or dtype is a data error naming file and key, raised before anything was copied. Keys of the file outside the prefix are ignored.
 void load_state(torch::nn::Module& module, const SafetensorsFile& file, const std::string& prefix);
 
-// Loads an encoder from a checkpoint (keys under "encoder.", all others ignored) or from a file of torchvision's keys; `fc.*` is ignored.
-void import_weights(torch::nn::Module& encoder, const std::string& path);
+// Loads an encoder from a file of weights: one of its weight_layouts(), recognised by the keys, which may stand below "encoder." (a checkpoint) or
+// "module.". Floating-point types are converted, and counters of batches that are not there are zero; for the rest as load_state, but for
+// the keys that the layout ignores. Data errors, in one line with the path and with nothing loaded: no safetensors file (a pickle is never
+// opened), keys of no layout, values that are not finite. A usage error where the layout needs an option that the encoder does not have.
+void import_weights(Encoder& encoder, const std::string& path);
+
+// The section of an encoder, without `weights`, whose weights the file holds; nothing where no registered encoder's keys are in it.
+std::optional<Config> section_of_weights(const SafetensorsFile& file);
 
 }  // namespace debias

@@ -8,16 +8,13 @@
 #include "debias/core/error.h"
 
 namespace debias {
-namespace {
 
-std::string name_of(const Dataset& dataset) { return fmt::format("split '{}' of {}", dataset.info().split, dataset.info().name); }
+std::string split_text(const Dataset& dataset) { return fmt::format("split '{}' of {}", dataset.info().split, dataset.info().name); }
 
-std::string class_name(const Dataset& dataset, int64_t label) {
+std::string class_text(const Dataset& dataset, int64_t label) {
   const auto& names = dataset.info().class_names;
-  return label < static_cast<int64_t>(names.size()) ? fmt::format("{} ('{}')", label, names[label]) : fmt::format("{}", label);
+  return label < std::ssize(names) ? fmt::format("{} ('{}')", label, names[static_cast<size_t>(label)]) : fmt::format("{}", label);
 }
-
-}  // namespace
 
 int64_t label_rank(std::span<const double> scores, int64_t label) {
   if (label == kUnknown) return kUnranked;
@@ -68,8 +65,18 @@ void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ran
 }
 
 std::vector<Metric> side_metrics() {
-  return {{"aligned_acc", "accuracy, bias-aligned", Unit::kShare, Better::kHigher, Standing::kGroups},
-          {"conflicting_acc", "accuracy, bias-conflicting", Unit::kShare, Better::kHigher, Standing::kGroups}};
+  return {{.name = "aligned_acc",
+           .title = "accuracy, bias-aligned",
+           .unit = Unit::kShare,
+           .better = Better::kHigher,
+           .standing = Standing::kGroups,
+           .of_predictions = true},
+          {.name = "conflicting_acc",
+           .title = "accuracy, bias-conflicting",
+           .unit = Unit::kShare,
+           .better = Better::kHigher,
+           .standing = Standing::kGroups,
+           .of_predictions = true}};
 }
 
 int64_t count_classes(const Dataset& train, const std::string& who) {
@@ -83,11 +90,11 @@ int64_t count_classes(const Dataset& train, const std::string& who) {
     lowest = std::min(lowest, label);
     highest = std::max(highest, label);
   }
-  if (highest == kUnknown) throw data_error("{}: {} has no labels; it needs a labelled training set", who, name_of(train));
+  if (highest == kUnknown) throw data_error("{}: {} has no labels; it needs a labelled training set", who, split_text(train));
   if (lowest == highest) {
     const std::string rest = unlabelled == 0 ? "" : fmt::format(", and {} of its {} images have no label", unlabelled, train.size());
-    throw data_error("{}: all labels of {} are of class {}{}; it needs at least two classes", who, name_of(train),
-                     class_name(train, lowest), rest);
+    throw data_error("{}: all labels of {} are of class {}{}; it needs at least two classes", who, split_text(train),
+                     class_text(train, lowest), rest);
   }
   return std::max(highest + 1, static_cast<int64_t>(train.info().class_names.size()));
 }
@@ -98,11 +105,11 @@ void require_labels(const Dataset& judged, int64_t classes, const std::string& w
     const int64_t label = judged.label(i);
     labelled = labelled || label != kUnknown;
     if (label >= classes) {
-      throw data_error("{}: sample {} of {} ({}) is of class {}, the training set has classes 0 to {}", who, i, name_of(judged),
-                       judged.source(i), class_name(judged, label), classes - 1);
+      throw data_error("{}: sample {} of {} ({}) is of class {}, the training set has classes 0 to {}", who, i, split_text(judged),
+                       judged.source(i), class_text(judged, label), classes - 1);
     }
   }
-  if (!labelled) throw data_error("{}: {} has no labels to judge by", who, name_of(judged));
+  if (!labelled) throw data_error("{}: {} has no labels to be evaluated by", who, split_text(judged));
 }
 
 }  // namespace debias

@@ -38,6 +38,10 @@ void add_side_accuracy(const std::string& split, const std::vector<int64_t>& ran
 
 std::vector<Metric> side_metrics();  // what the two are
 
+// For messages: "split 'train' of glyphs", and a label with its name, "1 ('cat')".
+std::string split_text(const Dataset& dataset);
+std::string class_text(const Dataset& dataset, int64_t label);
+
 // The number of classes of a labelled training set: its largest label + 1, or its named classes. Data errors, naming set and split: no
 // labels; one class only (the class is named, and how many images have no label).
 int64_t count_classes(const Dataset& train, const std::string& who);

@@ -6,12 +6,12 @@
 
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/value_name.h"
 
 namespace debias {
 namespace {
 
-constexpr std::array<std::string_view, 4> kAlignedByLabel = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
 constexpr size_t kNamedClasses = 5;  // of a note
 constexpr const char* kExpected = "auto, majority, label, none or a map such as {cat: red, dog: [blue, green]}";
 
@@ -172,8 +172,8 @@ AlignmentMap renumbered(const AlignmentMap& map, const Names& biases, const std:
 }
 
 AlignedRule rule_for(const Dataset& train) {
-  const bool known = std::find(kAlignedByLabel.begin(), kAlignedByLabel.end(), train.info().name) != kAlignedByLabel.end();
-  return known ? AlignedRule::kLabel : AlignedRule::kMajority;
+  const DatasetEntry* entry = find_dataset(train.info().name);
+  return entry != nullptr && entry->numbers_biases_as_classes ? AlignedRule::kLabel : AlignedRule::kMajority;
 }
 
 }  // namespace

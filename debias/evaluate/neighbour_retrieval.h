@@ -1,4 +1,6 @@
-// How often the sentence that g brings closest to a sentence's f is one next to it, among all of a batch of consecutive sentences.
+// How often the sentence whose g has the largest score with a sentence's f is one next to it, among all of a batch of consecutive sentences.
+// Scores are inner products, which depend on the norms of the vectors, as in the objective (losses/scores/neighbours.h) and the published program;
+// cosines, by which `debias text nearest` searches, would give other numbers.
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include "debias/core/registry.h"
 #include "debias/evaluate/confusion.h"
 #include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/prediction_marks.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/evaluate/protocols/groups.h"
 
@@ -16,11 +17,24 @@ namespace {
 constexpr std::array<const char*, 2> kOfSides = {"aligned_acc", "conflicting_acc"};  // kNN and groups have them
 constexpr const char* kOnlyOfGroups = "acc1";                                        // of each split that it judges
 
+// Those with a value, as the record has them.
+std::vector<std::string> names_in_order(const EvaluationResult& result) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : result.record.metrics) {
+    if (result.metrics.contains(name)) names.push_back(name);
+  }
+  for (const auto& [name, value] : result.metrics) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 const Features& EvaluationCache::of(const std::string& name, const std::shared_ptr<const Dataset>& dataset) {
   if (const auto found = features_.find(name); found != features_.end()) return found->second;
   if (dataset == nullptr) throw usage_error("evaluate: there is no {} set; give data.{}", name, name);
+  if (input_.encoder == nullptr) return input_.stored.at(name);
   const OnError on_error = name == "train" ? input_.on_error : OnError::kStop;
   const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision).on_error(on_error);
   Features features = extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_);
@@ -30,7 +44,7 @@ const Features& EvaluationCache::of(const std::string& name, const std::shared_p
 const Features& EvaluationCache::split(const std::string& name) { return name == "train" ? train() : name == "valid" ? valid() : test(); }
 
 const EvaluationResult& EvaluationCache::judge(const std::string& protocol, const Config& options) {
-  const auto& entry = find_entry(protocol_registry(), protocol, "protocol");
+  const auto& entry = protocol_for(input_.samples(), protocol);
   const std::string key = entry.name + " " + options.to_json().dump();
   if (const auto found = results_.find(key); found != results_.end()) return found->second;
   EvaluationResult result = entry.run(input_, *this, options, progress_);
@@ -43,14 +57,14 @@ const EvaluationResult& EvaluationCache::judge(const std::string& protocol, cons
 }
 
 const EvaluationResult& EvaluationCache::judge(const std::string& protocol) {
-  const Config* options = protocol_options_.find(find_entry(protocol_registry(), protocol, "protocol").name);
+  const Config* options = protocol_options_.find(protocol_for(input_.samples(), protocol).name);
   return judge(protocol, options == nullptr ? Config::map() : *options);
 }
 
 std::vector<JudgedSplit> judged_splits(const EvaluationInput& input) {
   std::vector<JudgedSplit> splits;
   if (input.valid != nullptr) splits.push_back({"valid", input.valid});
-  splits.push_back({"test", input.test});
+  if (input.test != nullptr) splits.push_back({"test", input.test});
   return splits;
 }
 
@@ -93,7 +107,9 @@ void describe_predictions(const std::string& whose, const EvaluationInput& input
   for (const auto& judged : judged_splits(input)) {
     std::vector<int64_t> labels;
     for (int64_t i = 0; i < judged.dataset->size(); ++i) labels.push_back(judged.dataset->label(i));
-    result.record.classes[judged.name] = class_table(labels, result.predictions.at(judged.name), classes, input.train->info().class_names);
+    const std::vector<int64_t>& predictions = result.predictions.at(judged.name);
+    result.record.classes[judged.name] = class_table(labels, predictions, classes, input.train->info().class_names);
+    result.record.marks[judged.name] = prediction_marks(*judged.dataset, predictions);
   }
 }
 
@@ -107,7 +123,8 @@ void append_metrics(const std::string& protocol, const EvaluationResult& result,
       if (const auto found = same(split + side); found != all.end()) all.erase(found);
     }
   }
-  for (const auto& [name, value] : result.metrics) {
+  for (const auto& name : names_in_order(result)) {
+    const double value = result.metrics.at(name);
     const std::string split = name.substr(0, name.find('.') + 1), own = name.substr(split.size());
     const bool of_side = std::find(kOfSides.begin(), kOfSides.end(), own) != kOfSides.end();
     if (of_side && protocol != "groups" && same(split + kOnlyOfGroups) != all.end()) continue;

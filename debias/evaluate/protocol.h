@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/data/on_error.h"
+#include "debias/data/sample_kind.h"
 #include "debias/encoders/encoder.h"
 #include "debias/evaluate/alignment.h"
 #include "debias/evaluate/condition.h"
@@ -25,17 +27,40 @@
 
 namespace debias {
 
+class Sentences;
+
+// What a run on sentences is evaluated on. Its pair of encoders (sentence_encoders.h) is EvaluationInput::encoder.
+struct SentenceInput {
+  struct Judged {
+    std::string split;
+    std::shared_ptr<const Sentences> books;
+  };
+  std::vector<Judged> judged;  // valid before test; either may be missing
+  int64_t batch_size = 0;      // of training
+  // Vectors of texts, float32 [N, dimensions]: the encoder's, or those of several encoders side by side.
+  std::function<at::Tensor(const std::vector<std::string>& texts)> embed;
+  std::function<bool(const std::string& text)> knows;                  // at least one word of the text
+  std::function<void(const std::vector<std::string>& texts)> prepare;  // for all texts, before any of them is embedded; may be empty
+  int64_t dimensions = 0;
+  Json described = Json::object();  // how the vectors are made, for the record
+};
+
 struct EvaluationInput {
-  std::shared_ptr<Encoder> encoder;
-  std::shared_ptr<const Dataset> train, valid, test;  // valid may be null
+  std::shared_ptr<Encoder> encoder;                   // null where the splits' features are stored
+  std::map<std::string, Features> stored;             // by split, of a feature table (table_input.h); else empty
+  std::shared_ptr<const Dataset> train, valid, test;  // valid or test may be null
+  bool leaves_one_out = false;                        // the judged set is the training set: kNN leaves each row out of its neighbours
   Config train_views;                                 // the run's `views:` section, with `eval` (eval_views.h)
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
+  std::optional<SentenceInput> sentences;  // of a run on sentences, which has none of the image sets above
   int64_t workers = 1;
   Precision precision = Precision::kFp32;  // of the encoder
   OnError on_error = OnError::kStop;       // of the training images: kSubstitute leaves those out of the features that cannot be read
   // The run's online classifier: pooled features [N, D] to logits [N, C]. Empty when the run has none.
   std::function<at::Tensor(const at::Tensor& features)> classifier;
+
+  SampleKind samples() const { return sentences ? SampleKind::kSentences : SampleKind::kImages; }
 };
 
 // An image that a protocol's record speaks of, to be shown beside it.
@@ -50,6 +75,7 @@ struct EvaluationResult {
   std::map<std::string, std::vector<int64_t>> predictions;  // split -> predicted class of each image, where the protocol classifies
   std::map<std::string, ShownImage> images;                 // "test_17" (split and Dataset::id()) -> where it is
   std::vector<std::string> notes;                           // one line each: what was left out, and why
+  std::string variant = {};  // of another kind than the protocol's usual result, beside which it has a file of its own: "cheap"
 };
 
 // What the protocols of one call share: features, extracted once per data set, and each other's results. `input` and `progress` must

@@ -1,26 +1,72 @@
 #include "debias/evaluate/protocol_registry.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/protocols/clusterings.h"
 #include "debias/evaluate/protocols/geometry.h"
 #include "debias/evaluate/protocols/groups.h"
 #include "debias/evaluate/protocols/knn_protocol.h"
 #include "debias/evaluate/protocols/linear_probe.h"
+#include "debias/evaluate/protocols/low_shot.h"
 #include "debias/evaluate/protocols/macro_auc.h"
 #include "debias/evaluate/protocols/mean_classifier.h"
+#include "debias/evaluate/protocols/neighbour_protocol.h"
+#include "debias/evaluate/protocols/retrieval.h"
+#include "debias/evaluate/protocols/task_protocol.h"
 #include "debias/evaluate/protocols/tsne.h"
 
 namespace debias {
 namespace {
 
+// What a protocol needs to know of the samples.
+enum class Needs { kSamples, kLabels, kBiasValues };
+
+void require_labels(const EvaluationInput& input, const std::string& protocol) {
+  const int64_t classes = count_classes(*input.train, protocol);
+  for (const auto& judged : judged_splits(input)) debias::require_labels(*judged.dataset, classes, protocol);
+}
+
 template <class Options>
 ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, const std::string& summary,
                     EvaluationResult (*run)(const EvaluationInput&, EvaluationCache&, const Config&, Progress&),
-                    std::vector<Metric> metrics) {
+                    std::vector<Metric> metrics, Needs needs = Needs::kLabels) {
   const auto check = [name](const Config& section) { Options::table().read(section, name); };
-  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), run, check};
+  const auto check_data = [name, needs](const EvaluationInput& input, const Config&) {
+    if (needs != Needs::kSamples) require_labels(input, name);
+    if (needs == Needs::kBiasValues) require_bias_values(input, name);
+  };
+  return {name, std::move(aliases), summary, std::move(metrics), Options::table().specs(), run, check, check_data};
 }
+
+ProtocolEntry neighbours_entry() {
+  ProtocolEntry of_neighbours = entry<NeighboursOptions>("neighbours", {}, "whether the sentence with the largest score is one next to it",
+                                                         run_neighbours, neighbours_metrics(), Needs::kSamples);
+  of_neighbours.reads = SampleKind::kSentences;
+  return of_neighbours;
+}
+
+ProtocolEntry sentences_entry() {
+  ProtocolEntry of_tasks = entry<SentencesProtocolOptions>("sentences", {}, "six tasks for vectors of sentences (Kiros et al. 2015)",
+                                                           run_sentence_tasks, sentence_task_metrics(), Needs::kSamples);
+  of_tasks.check = [](const Config& section) { read_sentences_options(section); };
+  of_tasks.reads = SampleKind::kSentences;
+  of_tasks.is_of_splits = false;
+  return of_tasks;
+}
+
+ProtocolEntry low_shot_entry() {
+  ProtocolEntry of_draws = entry<LowShotOptions>("low_shot", {}, "linear classifier on frozen features of few labelled training images",
+                                                 run_low_shot, low_shot_metrics());
+  of_draws.check_data = check_low_shot_data;
+  return of_draws;
+}
+
+const char* word_for(SampleKind samples) { return samples == SampleKind::kImages ? "images" : "sentences"; }
 
 }  // namespace
 
@@ -33,19 +79,40 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                                  run_linear_supcon, linear_supcon_metrics()),
       entry<LinearFeaturesOptions>("linear_features", {}, "linear classifier on stored features, Adam until the loss stalls (USC)",
                                    run_linear_features, linear_features_metrics()),
+      low_shot_entry(),
       entry<MeanClassifierOptions>("mean_classifier", {}, "each class by the mean of its normalised training features", run_mean_classifier,
                                    mean_classifier_metrics()),
       entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc,
                              macro_auc_metrics()),
+      entry<RetrievalOptions>("retrieval", {}, "recall@k, mAP and mAP@R: whether the images most like an image are of its class",
+                              run_retrieval, retrieval_metrics()),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias value, worst group, fairness differences, with intervals", run_groups,
-                           groups_metrics()),
+                           groups_metrics(), Needs::kBiasValues),
       entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, mean over clusterings of a CSV (ReBias)",
                                 run_clusterings, clusterings_metrics()),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry,
-                             geometry_metrics()),
-      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne, tsne_metrics()),
+                             geometry_metrics(), Needs::kSamples),
+      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne, tsne_metrics(),
+                         Needs::kSamples),
+      neighbours_entry(),
+      sentences_entry(),
   };
   return registry;
+}
+
+const ProtocolEntry& protocol_for(SampleKind samples, const std::string& name, const std::string& where) {
+  const auto& found = find_entry(protocol_registry(), name, "protocol", where);
+  if (found.reads == samples) return found;
+  throw usage_error("{}protocol '{}' is for {}, and the run is on {}; for these there are: {}", where, found.name, word_for(found.reads),
+                    word_for(samples), fmt::join(protocols_for(samples), ", "));
+}
+
+std::vector<std::string> protocols_for(SampleKind samples) {
+  std::vector<std::string> names;
+  for (const auto& found : protocol_registry()) {
+    if (found.reads == samples) names.push_back(found.name);
+  }
+  return names;
 }
 
 std::vector<Metric> protocol_metrics() {

@@ -21,8 +21,16 @@ struct ProtocolEntry {
   std::vector<OptionSpec> options;
   std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
   std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
+  // Errors of data sets that lack the labels or bias values that it needs, or the images that its options ask for.
+  std::function<void(const EvaluationInput&, const Config& options)> check_data;
+  SampleKind reads = SampleKind::kImages;
+  bool is_of_splits = true;  // its metrics are of the run's valid and test set; else of data of its own, and have no split in front
 };
 const std::vector<ProtocolEntry>& protocol_registry();
+
+// The entry, by its name or an alias. Usage errors, `where` in front: no such protocol, or one that does not read such samples.
+const ProtocolEntry& protocol_for(SampleKind samples, const std::string& name, const std::string& where = "");
+std::vector<std::string> protocols_for(SampleKind samples);  // their names
 
 // Of all of them, in the order of the registry; those that several protocols have are there several times.
 std::vector<Metric> protocol_metrics();

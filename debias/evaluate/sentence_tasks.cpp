@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <numeric>
 
@@ -109,6 +110,7 @@ Fitted choose_and_fit(const LogisticRegression& regression, const Problems& prob
     result.evaluations += fits.evaluations;
     result.unfinished += fits.unfinished;
   };
+  progress.begin(result.task + ": fits", kLargestPower + 1);  // embedding, which is over, has shown progress of its own
   for (int power = 0; power <= kLargestPower; ++power) {
     const double C = std::ldexp(1.0, power);
     const LogisticFits fits = regression.fit(targets, std::vector<double>(static_cast<size_t>(targets.size(1)), C), weights);
@@ -136,6 +138,7 @@ Fitted choose_and_fit(const LogisticRegression& regression, const Problems& prob
   for (const double C : chosen) C_of_problem.insert(C_of_problem.end(), static_cast<size_t>(P), C);
   const LogisticFits fits = regression.fit(problems.targets(groups), C_of_problem, at::cat(starts));
   count(fits);
+  progress.end();
   return {chosen, fits.weights};
 }
 
@@ -228,6 +231,17 @@ void judge_by_test(const SentenceSet& set, const EmbedTexts& embed, TaskMode mod
 
 }  // namespace
 
+std::vector<Metric> sentence_task_metrics() {
+  std::vector<Metric> metrics;
+  for (const auto& task : sentence_set_names()) {
+    std::string title = task;
+    std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    metrics.push_back({task + "_acc", title + " accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol});
+  }
+  metrics.push_back({"msrp_f1", "MSRP F1", Unit::kShare, Better::kHigher, Standing::kProtocol});
+  return metrics;
+}
+
 std::vector<int64_t> fold_ends(int64_t n, int64_t folds) {
   std::vector<int64_t> ends;
   int64_t end = 0;
@@ -241,9 +255,7 @@ TaskResult judge_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode 
   TaskResult result;
   result.task = set.name;
   result.majority = majority_of(set.test ? set.test->labels : set.train.labels, std::ssize(set.classes));
-  progress.begin(set.name, kLargestPower + 1);
   set.test ? judge_by_test(set, embed, mode, seed, result, progress) : judge_by_folds(set, embed, mode, seed, result, progress);
-  progress.end();
   return result;
 }
 

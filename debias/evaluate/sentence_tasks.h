@@ -21,6 +21,7 @@
 
 #include "debias/core/options.h"
 #include "debias/core/progress.h"
+#include "debias/results/metric.h"
 #include "debias/text/sentence_sets.h"
 
 namespace debias {
@@ -52,6 +53,8 @@ using EmbedTexts = std::function<at::Tensor(const std::vector<std::string>& text
 
 TaskResult judge_task(const SentenceSet& set, const EmbedTexts& embed, TaskMode mode, uint64_t seed,
                       Progress& progress = Progress::silent());
+
+std::vector<Metric> sentence_task_metrics();  // of all tasks
 
 // The ends of `folds` contiguous folds of n: the first n mod folds have one more.
 std::vector<int64_t> fold_ends(int64_t n, int64_t folds);

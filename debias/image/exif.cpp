@@ -82,23 +82,58 @@ std::span<const uint8_t> exif_block(std::span<const uint8_t> file) {
   }
 }
 
-}  // namespace
+struct ExifDirectory {
+  std::span<const uint8_t> block;  // from its byte order on; empty where there is none
+  ByteOrder order = ByteOrder::kLittle;
+};
 
-Orientation exif_orientation(std::span<const uint8_t> file) {
+ExifDirectory exif_directory(std::span<const uint8_t> file) {
   std::span<const uint8_t> block = exif_block(file);
   if (begins_with(block, kExifMark)) block = block.subspan(kExifMark.size());
   if (!begins_with(block, "II") && !begins_with(block, "MM")) return {};
-  const ByteOrder order = block[0] == 'I' ? ByteOrder::kLittle : ByteOrder::kBig;
+  return {block, block[0] == 'I' ? ByteOrder::kLittle : ByteOrder::kBig};
+}
+
+// Where the entry of this tag and type begins in the first directory; 0 where there is none.
+size_t exif_entry(const ExifDirectory& directory, uint64_t tag, uint64_t type) {
   constexpr size_t kEntry = 12;
-  constexpr uint64_t kOrientation = 0x0112, kShort = 3;
-  const size_t directory = number(block, 4, 4, order);
-  const size_t entries = number(block, directory, 2, order);
-  for (size_t i = 0, at = directory + 2; i < entries && at + kEntry <= block.size(); ++i, at += kEntry) {
-    if (number(block, at, 2, order) != kOrientation) continue;
-    return number(block, at + 2, 2, order) == kShort ? orientation_of(static_cast<int64_t>(number(block, at + 8, 2, order)))
-                                                     : Orientation{};
+  const size_t first = number(directory.block, 4, 4, directory.order);
+  const size_t entries = number(directory.block, first, 2, directory.order);
+  for (size_t i = 0, at = first + 2; i < entries && at + kEntry <= directory.block.size(); ++i, at += kEntry) {
+    if (number(directory.block, at, 2, directory.order) != tag) continue;
+    return number(directory.block, at + 2, 2, directory.order) == type ? at : 0;
   }
-  return {};
+  return 0;
+}
+
+std::string exif_text(const ExifDirectory& directory, uint64_t tag) {
+  constexpr uint64_t kAscii = 2;
+  constexpr size_t kLongest = 64, kInPlace = 4;
+  const size_t entry = exif_entry(directory, tag, kAscii);
+  if (entry == 0) return "";
+  const size_t size = number(directory.block, entry + 4, 4, directory.order);
+  const size_t at = size <= kInPlace ? entry + 8 : number(directory.block, entry + 8, 4, directory.order);
+  const auto bytes = part(directory.block, at, std::min(size, kLongest));
+  std::string text(bytes.begin(), std::find(bytes.begin(), bytes.end(), 0));
+  text.erase(0, std::min(text.find_first_not_of(' '), text.size()));
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+}  // namespace
+
+Orientation exif_orientation(std::span<const uint8_t> file) {
+  constexpr uint64_t kOrientation = 0x0112, kShort = 3;
+  const ExifDirectory directory = exif_directory(file);
+  const size_t entry = exif_entry(directory, kOrientation, kShort);
+  return entry == 0 ? Orientation{} : orientation_of(static_cast<int64_t>(number(directory.block, entry + 8, 2, directory.order)));
+}
+
+std::string exif_camera(std::span<const uint8_t> file) {
+  constexpr uint64_t kMake = 0x010f, kModel = 0x0110;
+  const ExifDirectory directory = exif_directory(file);
+  const std::string make = exif_text(directory, kMake), model = exif_text(directory, kModel);
+  return make.empty() || model.empty() ? make + model : make + " " + model;
 }
 
 }  // namespace debias

@@ -1,8 +1,9 @@
-// The orientation that a camera noted in an image file.
+// What a camera noted in an image file: its orientation and its name.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "debias/image/orientation.h"
 
@@ -11,5 +12,9 @@ namespace debias {
 // From the EXIF block of a JPEG, PNG or WebP file (first directory, tag 0x0112), without decoding it; upright where the file is of another
 // format, has none or a damaged one. XMP is not looked at.
 Orientation exif_orientation(std::span<const uint8_t> file);
+
+// "MAKE MODEL" of the same block (first directory, tags 0x010f and 0x0110), each without blanks around it and of at most 64 bytes; empty
+// where neither is there.
+std::string exif_camera(std::span<const uint8_t> file);
 
 }  // namespace debias

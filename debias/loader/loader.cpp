@@ -249,7 +249,7 @@ void Loader::State::write_views(Slot& slot, int64_t row, Workspace& workspace) {
   workspace.views.start(key, 0, options.views());
   const Found own = read_own(batch.indices[row], key, needed_by(workspace.views), workspace.image);
   if (!own.unreadable.empty()) seat(own, batch, row);
-  const Found second = other_class ? read_second(own, key, workspace, batch) : own;
+  const Found second = other_class || options.links() ? read_second(own, key, workspace, batch) : own;
   const int64_t size = int64_t{channels} * height * width * bytes_of_value();
   auto* place = static_cast<std::byte*>(slot.buffer.mutable_data_ptr()) + (row - slot.begin) * size;
   for (int64_t view = 0; view < options.views(); ++view, place += (slot.end - slot.begin) * size) {
@@ -268,14 +268,16 @@ Found Loader::State::read_own(int64_t index, RngKey key, const RegionChooser& ch
   });
 }
 
-// Mostly the own image; now and then one of another class.
+// Mostly the own image; now and then one of another class, or of the own group where images are linked.
 Found Loader::State::read_second(const Found& own, RngKey key, Workspace& workspace, Batch& batch) {
   workspace.of_other.start(key, 1, 2);
   key.domain = RngDomain::kNoise;
   Random random(key);
-  if (random.uniform() >= options.noise()) return own;
-  const auto draw = [&] { return other_class->draw(own.index, random); };
-  Found other = reader.read(draw(), needed_by(workspace.of_other), workspace.other, draw);
+  if (!options.links() && random.uniform() >= options.noise()) return own;
+  const auto draw = [&] { return options.links() ? options.links()->draw(own.index, random) : other_class->draw(own.index, random); };
+  const int64_t drawn = draw();
+  if (drawn == own.index) return own;
+  Found other = reader.read(drawn, needed_by(workspace.of_other), workspace.other, draw);
   if (!other.unreadable.empty()) note_substitution(other, batch);
   return other;
 }

@@ -9,6 +9,8 @@
 // of the image would have been, so that they differ from those of the stand-in's own visit. For the second view of `noise` the stand-in
 // is drawn among the images of another class.
 //
+// Where images are linked (linked_images.h), the second view shows an image of the row's group; the row keeps its own id and label.
+//
 // Of JPEG files that are not kept in memory, what all views of a row need is decoded where they begin with random_resized_crop.
 // Decode::kScaled keeps no JPEG file's pixels in memory and decodes it at the largest denominator of 1, 2, 4, 8 at which every crop of the
 // row still has at least the size of the view. Ids, boxes and all that is drawn are as with kExact; the edges of a box then go to the

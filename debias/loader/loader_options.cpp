@@ -24,6 +24,10 @@ void LoaderOptions::check() const {
   if (!(noise() >= 0 && noise() <= 1)) {
     throw usage_error("views: noise: {} is out of range; give a value in [0, 1]", noise());
   }
+  if (links() != nullptr && views() < 2) throw usage_error("data: must_link: positive needs a second view; set views.count: 2");
+  if (links() != nullptr && noise() > 0) {
+    throw usage_error("data: must_link: positive and views: noise both choose the image of a second view; leave one out");
+  }
   if (noise() > 0 && views() < 2) throw usage_error("views: noise needs a second view; set count: 2");
 }
 

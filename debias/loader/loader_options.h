@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "debias/augment/view_target.h"
 #include "debias/core/options.h"
 #include "debias/data/decode.h"
 #include "debias/data/on_error.h"
+#include "debias/loader/linked_images.h"
 
 namespace debias {
 
@@ -18,7 +20,8 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, int64_t, workers, 1)   // 0: in the calling thread
   DEBIAS_OPTION(LoaderOptions, int64_t, prefetch, 2)  // batches ready ahead of the consumer
   DEBIAS_OPTION(LoaderOptions, uint64_t, seed, 1)
-  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)  // share of second views made from an image of another class
+  DEBIAS_OPTION(LoaderOptions, double, noise, 0.0)                              // share of second views made from an image of another class
+  DEBIAS_OPTION(LoaderOptions, std::shared_ptr<const LinkedImages>, links, {})  // second views are made of an image of the same group
   DEBIAS_OPTION(LoaderOptions, OnError, on_error, OnError::kStop)
   DEBIAS_OPTION(LoaderOptions, Decode, decode, Decode::kExact)
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory

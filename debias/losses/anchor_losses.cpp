@@ -92,6 +92,10 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, 
   return result;
 }
 
+AnchorLosses losses_against(const at::Tensor& log_negatives, const at::Tensor& positive) {
+  return {.loss = log_one_plus_exp(log_negatives - positive), .used = {}, .clamped = 0, .min_estimate = {}};
+}
+
 AnchorLosses no_negatives(const at::Tensor& positive) { return {.loss = positive * 0, .used = {}, .clamped = 0, .min_estimate = {}}; }
 
 LateNumber smallest_estimate(const at::Tensor& estimate, const at::Tensor& shift) {

@@ -19,6 +19,7 @@ struct AnchorLosses {
   at::Tensor used;  // bool [anchors]; undefined: all are
   LateNumber clamped;
   std::optional<LateNumber> min_estimate;
+  std::optional<LateNumber> effective_sample_size{};  // the mean over these anchors, where negatives are weighted
 };
 
 // The mean over the anchors in use (0 when there is none), times `scale`. `engines`: that computed the sums behind the losses
@@ -33,6 +34,9 @@ ObjectiveResult mean_over_view_pairs(const ObjectiveInput& input, double scale, 
 // The same of parts that keyed_parts has made.
 ObjectiveResult mean_over_parts(const std::vector<ViewPair>& parts, double scale,
                                 const std::function<AnchorLosses(const ViewPair&)>& part_losses);
+
+// log(1 + e^{log_negatives - positive}), log_negatives the log of a sum over the anchor's negatives: InfoNCE of that sum.
+AnchorLosses losses_against(const at::Tensor& log_negatives, const at::Tensor& positive);
 
 // A loss of 0 for every row: what an anchor without negatives (one sample) costs. It stays part of the graph.
 AnchorLosses no_negatives(const at::Tensor& positive);

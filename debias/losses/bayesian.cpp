@@ -6,6 +6,7 @@
 #include "debias/losses/importance_weights.h"
 #include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
+#include "debias/losses/scores/neighbours.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
 
@@ -19,26 +20,27 @@ bool by_rank_alone(const BayesianOptions& options) { return options.form() == Ba
 double exponent(const BayesianOptions& options) { return by_rank_alone(options) ? 0 : options.beta(); }
 
 // Rows all of whose negatives are tied at a rank of weight zero have the sum of equal weights, the limit of alpha -> 1.
-at::Tensor with_tied_rows(const WeightedRows& rows, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
+at::Tensor with_tied_rows(const NegativeSums& sums, const at::Tensor& log_sum, const at::Tensor& log_weighted) {
   const at::Tensor weightless = log_sum.detach().le(kLogOfNothing / 2);
   if (!weightless.any().item<bool>()) return log_weighted;
-  return log_sums(rows.pairs, {{PairSet::kUnequal, 1}})[0].where(weightless, log_weighted);
+  return sums.log_sums({{1}})[0].where(weightless, log_weighted);
 }
 
-WeightedLosses losses_of(const WeightedRows& rows, const BayesianOptions& options) {
+AnchorLosses losses_of(const ScoredAnchors& anchors, const BayesianOptions& options) {
   const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
-  const at::Tensor log_rank = log_rank_weights(weighting, rows.negatives), log_square = 2 * log_rank;
+  const at::Tensor log_rank = log_rank_weights(weighting, anchors.negatives), log_square = 2 * log_rank;
   const double beta = exponent(options);
   // The weighted sum, the weights' sum, and for the evidence that of their squares.
   const auto sums =
-      ranked_log_sums(rows.pairs, {{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights()}, {log_square, 2 * beta, true}});
+      anchors.sums.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights()}, {log_square, 2 * beta, true}});
   at::Tensor log_negatives = sums[0];
   if (!by_rank_alone(options)) {
-    log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, rows.negatives);
-    if (options.alpha() == 1) log_negatives = with_tied_rows(rows, sums[0], log_negatives);
+    log_negatives = log_normalised({sums[0], sums[1], beta, options.detach_weights()}, anchors.negatives);
+    if (options.alpha() == 1) log_negatives = with_tied_rows(anchors.sums, sums[0], log_negatives);
   }
-  return {{.loss = log_one_plus_exp(log_negatives - rows.positives.numerator), .used = {}, .clamped = 0, .min_estimate = {}},
-          effective_sample_size(sums[1], sums[2], rows.negatives)};
+  AnchorLosses losses = losses_against(log_negatives, anchors.positive);
+  losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
+  return losses;
 }
 
 void check_form(const BayesianOptions& options, const std::string& what) {
@@ -78,7 +80,12 @@ ObjectiveResult computed(const ObjectiveInput& given, const BayesianOptions& opt
   const ObjectiveInput input = checked_views(given, kBayesianName);
   require_one_positive(input, kBayesianName);
   return mean_over_weighted_rows(input, options.temperature(), loss_scale(options), kBayesianName,
-                                 [&](const WeightedRows& rows) { return losses_of(rows, options); });
+                                 [&](const ScoredAnchors& anchors) { return losses_of(anchors, options); });
+}
+
+ObjectiveResult on_scores(const Scores& scores, const BayesianOptions& options) {
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, options.temperature(),
+                              loss_scale(options), [&](const ScoredAnchors& anchors) { return losses_of(anchors, options); });
 }
 
 }  // namespace
@@ -96,7 +103,7 @@ ObjectiveEntry bayesian_entry() {
   entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<BayesianOptions>(std::move(entry), computed);
+  return with_options<BayesianOptions>(std::move(entry), computed, {{ScoreForm::kNeighbours}, on_scores});
 }
 
 }  // namespace debias

@@ -15,6 +15,7 @@
 // (the weights by rank carry none). It changes nothing in form authors.
 //
 // z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.
+// On scores (scores.h): neighbours in a text.
 // Evidence: effective_sample_size is the mean over anchors of sum(omega)^2 / sum(omega^2). Throws: usage error on V < 2, options out of
 // range (beta of form authors included); data error on shapes, dtypes and sample keys.
 //

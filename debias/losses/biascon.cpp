@@ -39,6 +39,7 @@ ObjectiveResult computed(const ObjectiveInput& input, const BiasConOptions& opti
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
   Rows same_class = rows.pairs;
   same_class.anchors = rows.pairs.anchors.to(at::kDouble);
+  if (same_class.engine == Engine::kFused) same_class.engine = Engine::kAuto;  // which has no double rows; the sums over all keys are fused
   Rows aligned = same_class;
   aligned.group = aligned_groups(rows.keys);
   const at::Tensor count = rows.positives - set_sizes(aligned, PairSet::kEqual);

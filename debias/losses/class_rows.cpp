@@ -30,7 +30,7 @@ ClassRows class_rows(const ObjectiveInput& given, double temperature, const char
                 .memory_budget = input.memory_budget,
                 .bfloat16_products = input.bfloat16_products || z.scalar_type() == at::kBFloat16,
                 .share = input.row_share,
-                .engines = std::make_shared<EngineRecord>()};
+                .engines = std::make_shared<EngineRecord>(input.engine)};
   if (input.keys.defined()) set_keys(rows.pairs, input, input.labels.defined(), objective);
   rows.positives = set_sizes(rows.pairs, PairSet::kEqual);
   rows.negatives = set_sizes(rows.pairs, PairSet::kUnequal);

@@ -57,6 +57,10 @@ ObjectiveResult cross_entropy(const at::Tensor& logits, const at::Tensor& labels
   return cross_entropy(ObjectiveInput{.z = logits, .labels = labels}, options);
 }
 
+bool is_cross_entropy(const ObjectiveOptions& options) {
+  return dynamic_cast<const FunctionOptions<CrossEntropyOptions>*>(&options) != nullptr;
+}
+
 ObjectiveEntry cross_entropy_entry() {
   ObjectiveEntry entry;
   entry.name = kCrossEntropyName;

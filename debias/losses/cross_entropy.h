@@ -41,5 +41,6 @@ class CrossEntropyImpl : public ObjectiveModule<CrossEntropyOptions, cross_entro
 TORCH_MODULE(CrossEntropy);
 
 ObjectiveEntry cross_entropy_entry();
+bool is_cross_entropy(const ObjectiveOptions& options);  // of a term of this entry
 
 }  // namespace debias

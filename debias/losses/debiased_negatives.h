@@ -14,7 +14,12 @@
 // z [B, V, D], rows of unit norm. V > 2, aggregation grouping: anchors and negatives are the rows of views 0 and 1 and the positives of an
 // anchor its M = V - 1 other views; the numerator keeps its partner alone. pairs: the two-view loss of all unordered pairs of views,
 // averaged. drop_false_negatives (needs labels): negatives of the anchor's class count as zero, N stays. One sample has no negatives: its
-// loss is 0. Evidence: min_estimate is the least g before any clamp, in g per negative (null without negatives); clamped counts the anchors
+// loss is 0.
+//
+// On scores (scores.h): draws from a bank with clamp fallback, at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
+// The floor e^{-1/t} is for unit rows, and scores have neither labels nor views. With tau_plus = 0 the loss of scores is infonce's.
+//
+// Evidence: min_estimate is the least g before any clamp, in g per negative (null without negatives); clamped counts the anchors
 // on which floor, fallback or positive acted. Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and
 // dtypes.
 //

@@ -50,7 +50,8 @@ const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
           .add("form", &Self::form_, "means as in eq. 12, sums as behind the paper's figures, or the last version of its code")
           .add("guard", &Self::guard_, "what becomes of a numerator below its least value tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "of more than two views: further positives, or all pairs of views averaged")
-          .add("drop_false_negatives", &Self::drop_false_negatives_, "negatives' mean over other classes only (needs labels)")
+          .add("drop_false_negatives", &Self::drop_false_negatives_,
+               "negatives' mean over other classes only (needs labels); P keeps them, which makes the loss supervised, but in form final")
           .with_variants()
           .variant("paper", "guard", "none")
           .variant("authors", "form", "sum")

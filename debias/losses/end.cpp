@@ -114,6 +114,7 @@ ObjectiveResult computed(const ObjectiveInput& input, const EndOptions& options)
   if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kEndName);
   const at::Tensor known = all.bias.ge(0).nonzero().squeeze(1);
   const KeyedRows rows = all.picked(known);
+  refuse_blocked(input, kEndName);
   const bool fused = input.engine != Engine::kDense;
   ObjectiveResult result = fused ? evaluated<GroupedPairs>(rows, options) : evaluated<DensePairs>(rows, options);
   const bool used = result.clamped < 2;

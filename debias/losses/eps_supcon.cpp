@@ -72,6 +72,7 @@ ObjectiveEntry eps_supcon_entry() {
   entry.summary = "SupCon with a margin between positives and negatives (Barbano et al. 2023 eq. 5)";
   entry.needs_labels = true;
   entry.takes_keys = true;
+  entry.joins_positives = true;
   return with_options<EpsSupConOptions>(std::move(entry), computed);
 }
 

@@ -106,6 +106,7 @@ ObjectiveEntry eps_supinfonce_entry() {
   entry.summary = "each positive of the anchor's class against the negatives alone, with a margin (Barbano et al. 2023 eq. 4)";
   entry.needs_labels = true;
   entry.takes_keys = true;
+  entry.joins_positives = true;
   return with_options<EpsSupInfoNceOptions>(std::move(entry), computed);
 }
 

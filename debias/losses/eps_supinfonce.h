@@ -12,9 +12,9 @@
 // An anchor without positives has loss 0 and counts. Without negatives: c and a -eps for each outer term, in -eps - log |P|, and 0 for
 // epsilon = inf; b and d 0. log_eps (form c) adds log_eps e^{m} to the sum over j of e^{s_j} as the released code does, m = the row's
 // maximum, which is s_aa for unit rows, taken without gradient: nothing unless all negatives are far and e^{-eps} is tiny.
-// z [B, V, D], rows of unit norm, V >= 1. base_temperature multiplies the loss by t / base_temperature. Form d costs n |P| N and has no
-// second derivative; the others are sums over rows. Throws: usage error on options out of range and missing labels; data error on shapes
-// and dtypes.
+// z [B, V, D], rows of unit norm, V >= 1. base_temperature multiplies the loss by t / base_temperature. Form d costs n |P| N in
+// panels, without a second derivative, and with engine dense holds all of them; the others are sums over rows. Throws: usage error on
+// options out of range and missing labels; data error on shapes and dtypes.
 //
 // Source: Barbano et al. 2023, eq. 4 (c, as a sum), eq. 17 (a to d). Differences from their code: it has c as a mean over positives,
 // multiplied by t / 0.07, with log_eps = 1e-6 (variant `authors`), and `in`; raw exponentials there, log space here.

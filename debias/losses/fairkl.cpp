@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "debias/core/error.h"
+#include "debias/losses/bias_features.h"
 #include "debias/losses/fairkl_moments.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/two_view.h"
@@ -29,12 +30,6 @@ at::Tensor deviation(const at::Tensor& variance) {
   return variance.where(some, 1).sqrt().where(some, 0);
 }
 
-// The variance over all n^2 entries of a matrix that is zero outside the set; without a difference of large sums.
-at::Tensor zero_filled_variance(const FairKlMoments& set, int64_t rows) {
-  const double entries = static_cast<double>(rows) * static_cast<double>(rows);
-  return set.weight * (set.variance + set.mean.square() * (1 - set.weight / std::max(entries, 1.0))) / std::max(entries - 1, 1.0);
-}
-
 // D of one sign, for all anchors together [1] or for each [n].
 struct Comparison {
   at::Tensor value;  // finite everywhere
@@ -44,7 +39,7 @@ struct Comparison {
 
 class Comparer {
  public:
-  Comparer(const FairKlOptions& options, int64_t rows, bool weighted) : options_(options), rows_(rows), mode_(options.mode()) {
+  Comparer(const FairKlOptions& options, bool weighted) : options_(options), mode_(options.mode()) {
     zero_ = options.empty() == FairKlEmpty::kZero || (options.empty() == FairKlEmpty::kAuto && mode_ == FairKlMode::kAuthors);
     const bool two = options.pooling() == FairKlPooling::kAnchor && mode_ != FairKlMode::kMean && !zero_;
     least_ = weighted ? kLeastWeight : two ? 2 : 1;
@@ -69,7 +64,7 @@ class Comparer {
   LateNumber prepare(FairKlMoments& set, const at::Tensor& small, const at::Tensor& used) const {
     set.mean = set.mean.masked_fill(small, empty_mean_);
     set.variance = set.variance.masked_fill(small, 0);
-    set.weight = set.weight.masked_fill(small, 0);
+    if (set.zero_filled.defined()) set.zero_filled = set.zero_filled.masked_fill(small, 0);
     at::Tensor acts = small;
     if (has_floor(mode_)) {
       acts = acts.logical_or(set.variance.lt(floor_).logical_and(used));
@@ -93,12 +88,11 @@ class Comparer {
       case FairKlMode::kAuthors:
         break;
     }
-    const at::Tensor deviations = deviation(zero_filled_variance(a, rows_)) - deviation(zero_filled_variance(c, rows_));
+    const at::Tensor deviations = deviation(a.zero_filled) - deviation(c.zero_filled);
     return means + options_.kld() * deviations.square() + (positive ? -c.mean : a.mean);
   }
 
   FairKlOptions options_;
-  int64_t rows_;
   FairKlMode mode_;
   bool zero_;
   double least_, floor_, empty_mean_;
@@ -130,18 +124,8 @@ at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
   return known.nonzero().squeeze(1);
 }
 
-at::Tensor checked_features(const at::Tensor& weights, const at::Tensor& z) {
-  if (weights.dim() != 2 || weights.size(0) != z.size(0) || !weights.is_floating_point()) {
-    throw data_error("{}: weights: expected floating-point bias features of shape [{}, F], found {} of shape {}", kFairklName, z.size(0),
-                     c10::toString(weights.scalar_type()), c10::str(weights.sizes()));
-  }
-  return weights.repeat({z.size(1), 1});
-}
-
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
-  if (weighted && options.mode() == FairKlMode::kAuthors) {
-    throw usage_error("{}: mode authors knows bias values only, weights were given; leave them out or choose another mode", kFairklName);
-  }
+  refuse_blocked(input, kFairklName);
   if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
   throw usage_error("{}: {} needs every pair, the fused engine sums by groups of rows; give engine dense or auto", kFairklName,
                     weighted ? "a continuous bias" : "mode lognormal");
@@ -160,7 +144,9 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
   using Self = FairKlOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("mode", &Self::mode_, "how two sets of pairs are compared")
+          .add_dependent<FairKlMode>(
+              "mode", [](const Self& options) { return options.mode(); }, [](Self& options, FairKlMode mode) { options.mode(mode); },
+              "how two sets of pairs are compared; with pooling anchor mean by default; kl, the paper's, trained worse than no regulariser")
           .add("kld", &Self::kld_, Range::at_least(0), "weight of the deviations in modes stats and authors")
           .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
           .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")
@@ -168,6 +154,7 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
                "least variance of squared distances in kl, jeffreys, lognormal")
           .add("normaliser", &Self::normaliser_, "with a continuous bias, moments divided by the weights or by the number of rows")
           .with_variants()
+          .variant("paper", "mode", "kl")
           .variant("paper", "pooling", "anchor")
           .variant("paper", "normaliser", "batch")
           .variant("authors", "mode", "authors")
@@ -175,7 +162,7 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
             if (options.mode() == FairKlMode::kAuthors && options.pooling() == FairKlPooling::kAnchor) {
               throw usage_error("{}: mode authors pools over the batch; give pooling batch or another mode", what);
             }
-            if (options.kld() != 1 && has_floor(options.mode())) {
+            if (options.kld() != 1 && options.mode() != FairKlMode::kStats && options.mode() != FairKlMode::kAuthors) {
               throw usage_error("{}: kld weighs the deviations of modes stats and authors, mode {} has none; leave it at 1", what,
                                 enum_name(options.mode()));
             }
@@ -197,15 +184,17 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   const FairKlMomentRequest request = {.by_anchor = options.pooling() == FairKlPooling::kAnchor,
                                        .self_pairs = options.mode() == FairKlMode::kAuthors,
                                        .log_distances = options.mode() == FairKlMode::kLogNormal,
+                                       .zero_filled = options.mode() == FairKlMode::kAuthors,
                                        .divide_by_rows = weighted && options.normaliser() == FairKlNormaliser::kBatch};
   ObjectiveResult result;
-  const at::Tensor features = weighted ? checked_features(input.weights, input.z).index_select(0, known) : at::Tensor();
+  const at::Tensor features =
+      weighted ? unit_bias_features(input, kFairklName).repeat({input.z.size(1), 1}).index_select(0, known) : at::Tensor();
   const RowGroups groups = weighted || request.log_distances ? RowGroups() : row_groups(rows.label, rows.bias);
   const bool fused = groups.order.defined() && by_groups(input, rows, groups);
   result.engine = fused ? Engine::kFused : Engine::kDense;
   const FairKlSets sets = fused ? group_moments(rows, groups, request) : pair_moments(rows, features, request);
 
-  const Comparer compare(options, rows.z.size(0), weighted);
+  const Comparer compare(options, weighted);
   const Comparison positive = compare(sets[kPositiveAligned], sets[kPositiveConflicting], true),
                    negative = compare(sets[kNegativeAligned], sets[kNegativeConflicting], false);
   const Parts parts = together(positive, negative);
@@ -217,8 +206,15 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   result.anchors_used = LateNumber(result.per_anchor.isnan().logical_not().sum());
   result.clamped = positive.acted;
   result.clamped += negative.acted;
+  result.mode = enum_name(options.mode());
   result.clampable = 4 * parts.used.size(0);  // sets, of the batch or of each anchor
   return result;
+}
+
+std::string fairkl_caution(const FairKlOptions& options) {
+  if (options.mode() != FairKlMode::kKl) return "";
+  return "mode kl trained worse than no regulariser on Biased-MNIST at every weight tried, unless variance_floor was 0.3 or more; modes "
+         "authors and mean gained there";
 }
 
 }  // namespace
@@ -238,7 +234,7 @@ ObjectiveEntry fairkl_entry() {
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.takes_bias_features = true;
-  return with_options<FairKlOptions>(std::move(entry), computed);
+  return with_options<FairKlOptions>(std::move(entry), computed, {}, fairkl_caution);
 }
 
 }  // namespace debias

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include "debias/runtime/unit_rows.h"
+#include <algorithm>
 
 namespace debias {
 namespace {
@@ -11,9 +11,14 @@ at::Tensor equal_keys(const at::Tensor& keys, const at::Tensor& like) {
   return keys.unsqueeze(1).eq(keys.unsqueeze(0)).to(like.scalar_type());
 }
 
-at::Tensor clipped_cosines(const at::Tensor& features, const at::Tensor& like) {
-  const at::Tensor rows = unit_rows(features.detach().to(like.device(), like.scalar_type()));
-  return rows.mm(rows.t()).clamp(0, 1);
+at::Tensor clipped_cosines(const at::Tensor& unit_features, const at::Tensor& like) {
+  return unit_features.mm(unit_features.t()).clamp(0, 1).to(like.scalar_type());
+}
+
+// Deviations from the mean over all entries, squared and summed: no difference of large sums.
+at::Tensor variance_of_all(const at::Tensor& entries) {
+  const at::Tensor squares = (entries - entries.mean()).square().sum().view({1});
+  return squares / std::max(static_cast<double>(entries.numel()) - 1, 1.0);
 }
 
 FairKlMoments weighted_moments(const at::Tensor& x, const at::Tensor& weights, double least, const FairKlMomentRequest& request) {
@@ -25,6 +30,7 @@ FairKlMoments weighted_moments(const at::Tensor& x, const at::Tensor& weights, d
       request.divide_by_rows ? at::full_like(moments.weight, request.by_anchor ? rows : rows * rows) : moments.weight.clamp_min(least);
   moments.mean = total(weights * x) / divisor;
   moments.variance = total(weights * (x - moments.mean.unsqueeze(1)).square()) / divisor;
+  if (request.zero_filled) moments.zero_filled = variance_of_all(weights * x);
   return moments;
 }
 
@@ -38,6 +44,11 @@ struct PairSums {
   FairKlMoments moments() const {
     const at::Tensor divisor = count.clamp_min(1), mean = first / divisor;
     return {count, mean, second / divisor - mean.square()};
+  }
+
+  // Of a set in which a pair weighs 1, from its own moments: without a difference of large sums.
+  static at::Tensor zero_filled(const FairKlMoments& set, double pairs) {
+    return set.weight * (set.variance + set.mean.square() * (1 - set.weight / std::max(pairs, 1.0))) / std::max(pairs - 1, 1.0);
   }
 };
 
@@ -106,7 +117,12 @@ FairKlSets group_moments(const KeyedRows& rows, const RowGroups& groups, const F
   const GroupSums sums(rows, groups, request.by_anchor);
   const PairSums both = sums.together(Merged::kGroups), label = sums.together(Merged::kLabels), bias = sums.together(Merged::kBiases),
                  all = sums.together(Merged::kAll);
-  const auto moments = [&](const PairSums& set) { return sums.in_order_given(set).moments(); };
+  const double pairs = static_cast<double>(rows.z.size(0)) * static_cast<double>(rows.z.size(0));
+  const auto moments = [&](const PairSums& set) {
+    FairKlMoments own = sums.in_order_given(set).moments();
+    if (request.zero_filled) own.zero_filled = PairSums::zero_filled(own, pairs);
+    return own;
+  };
   return {moments(request.self_pairs ? both : both - sums.self_pairs()), moments(label - both), moments(bias - both),
           moments(all - label - bias + both)};
 }

@@ -20,6 +20,8 @@ struct FairKlMoments {
   at::Tensor weight;    // sum of w: how many pairs, [1] over all anchors or [n] by anchor
   at::Tensor mean;      // of an empty set: 0 but for rounding
   at::Tensor variance;  // >= 0 but for rounding
+  // Where asked for: the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 but for rounding.
+  at::Tensor zero_filled{};
 };
 
 // Indices of the sets.
@@ -30,13 +32,14 @@ struct FairKlMomentRequest {
   bool by_anchor = false;
   bool self_pairs = false;      // the positives aligned hold the pairs (a, a) as well
   bool log_distances = false;   // x = ln(2 - 2c + kDistanceOffset) in place of x = c; pair_moments only
+  bool zero_filled = false;     // the variance over all pairs as well; not by anchor
   bool divide_by_rows = false;  // W = n for each anchor, n^2 for all; pair_moments only
 };
 
 inline constexpr double kDistanceOffset = 1e-6;
 inline constexpr double kLeastWeight = 1e-6;  // of features: a set with less is empty
 
-// `features` [n, F] or undefined: then rows.bias counts.
+// `features` double [n, F] of unit norm, or undefined: then rows.bias counts.
 FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const FairKlMomentRequest& request);
 
 // In double whatever the dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.

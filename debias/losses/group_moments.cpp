@@ -5,9 +5,12 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
+#include <array>
+#include <new>
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/kernels/gram_products.h"
 #include "debias/losses/pair_keys.h"
 
 namespace debias {
@@ -19,13 +22,64 @@ std::vector<int64_t> starts_of(const std::vector<int64_t>& sizes) {
   return starts;
 }
 
-// The runs of rows in parallel: many products too small for threads of their own. Grad mode is per thread, hence detached tensors only.
+// The runs of rows in parallel: many products too small for threads of their own. A worker thread has none of the caller's thread state
+// (inference mode, gradient mode, dispatch keys), so `function` works on pointers and calls no operator of torch.
 template <class Function>
 void for_each_run(const std::vector<int64_t>& sizes, const Function& function) {
   const std::vector<int64_t> starts = starts_of(sizes);
   at::parallel_for(0, static_cast<int64_t>(sizes.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t g = begin; g < end; ++g) function(g, starts[g], starts[g + 1]);
   });
+}
+
+// On a device the calling thread queues one product after another; on the CPU the runs are shared among threads.
+at::Tensor grams(const at::Tensor& z, const std::vector<int64_t>& sizes) {
+  const int64_t d = z.size(1);
+  const at::Tensor products = at::empty({static_cast<int64_t>(sizes.size()), d, d}, z.options());
+  if (!z.is_cpu()) {
+    const std::vector<at::Tensor> runs = z.split_with_sizes(sizes, 0);
+    for (size_t g = 0; g < runs.size(); ++g) products.select(0, static_cast<int64_t>(g)).copy_(runs[g].t().mm(runs[g]));
+    return products;
+  }
+  const double* rows = z.const_data_ptr<double>();
+  double* out = products.mutable_data_ptr<double>();
+  for_each_run(sizes, [=](int64_t g, int64_t begin, int64_t end) { kernels::gram(end - begin, d, rows + begin * d, out + g * d * d); });
+  return products;
+}
+
+// Where torch's tensors begin: MKL's bits depend on it.
+class AlignedDoubles {
+ public:
+  explicit AlignedDoubles(int64_t count)
+      : values_(static_cast<double*>(::operator new[](static_cast<size_t>(count) * sizeof(double), kLine))) {}
+  AlignedDoubles(const AlignedDoubles&) = delete;
+  AlignedDoubles& operator=(const AlignedDoubles&) = delete;
+  ~AlignedDoubles() { ::operator delete[](values_, kLine); }
+  double* get() const { return values_; }
+
+ private:
+  static constexpr std::align_val_t kLine{64};
+  double* values_;
+};
+
+// The rows of run g times slope g, [d, d]: by `slope(g, out)` on the CPU, which writes it, and by `slope_on_device(g)` elsewhere.
+template <class Write, class Compute>
+at::Tensor times_slopes(const at::Tensor& z, const std::vector<int64_t>& sizes, const Write& slope, const Compute& slope_on_device) {
+  const int64_t d = z.size(1);
+  if (!z.is_cpu()) {
+    std::vector<at::Tensor> runs = z.split_with_sizes(sizes, 0);
+    for (size_t g = 0; g < runs.size(); ++g) runs[g] = runs[g].mm(slope_on_device(static_cast<int64_t>(g)));
+    return runs.empty() ? at::empty_like(z) : at::cat(runs);
+  }
+  const at::Tensor result = at::empty_like(z);
+  const double* rows = z.const_data_ptr<double>();
+  double* out = result.mutable_data_ptr<double>();
+  for_each_run(sizes, [=, &slope](int64_t g, int64_t begin, int64_t end) {
+    const AlignedDoubles own(d * d);
+    slope(g, own.get());
+    kernels::times_square(end - begin, d, rows + begin * d, own.get(), out + begin * d);
+  });
+  return result;
 }
 
 void refuse_second_derivatives() {
@@ -38,27 +92,24 @@ class OuterProducts : public torch::autograd::Function<OuterProducts> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, std::vector<int64_t> sizes) {
     context->save_for_backward({rows});
-    const at::Tensor z = rows.detach();
-    const at::Tensor products = at::empty({static_cast<int64_t>(sizes.size()), z.size(1), z.size(1)}, z.options());
-    for_each_run(sizes, [&](int64_t g, int64_t begin, int64_t end) {
-      const at::Tensor run = z.slice(0, begin, end);
-      at::Tensor out = products.select(0, g);
-      at::mm_out(out, run.t(), run);
-    });
+    const at::Tensor products = grams(rows.detach(), sizes);
     context->saved_data["sizes"] = std::move(sizes);
     return products;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
     refuse_second_derivatives();
-    const at::Tensor z = context->get_saved_variables()[0].detach(), gradient = gradients[0];
-    const at::Tensor result = at::empty_like(z);
-    for_each_run(context->saved_data["sizes"].toIntVector(), [&](int64_t g, int64_t begin, int64_t end) {
-      const at::Tensor slope = gradient.select(0, g);
-      at::Tensor out = result.slice(0, begin, end);
-      at::mm_out(out, z.slice(0, begin, end), slope + slope.t());
-    });
-    return {result, at::Tensor()};
+    const at::Tensor z = context->get_saved_variables()[0].detach(), gradient = gradients[0].contiguous();
+    const int64_t d = z.size(1);
+    const double* all = gradient.is_cpu() ? gradient.const_data_ptr<double>() : nullptr;
+    const auto slope = [=](int64_t g, double* out) {
+      const double* own = all + g * d * d;
+      for (int64_t i = 0; i < d; ++i) {
+        for (int64_t j = 0; j < d; ++j) out[i * d + j] = own[i * d + j] + own[j * d + i];
+      }
+    };
+    const auto on_device = [&](int64_t g) { return gradient.select(0, g) + gradient.select(0, g).t(); };
+    return {times_slopes(z, context->saved_data["sizes"].toIntVector(), slope, on_device), at::Tensor()};
   }
 };
 
@@ -78,18 +129,28 @@ class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, torch::autograd::variable_list gradients) {
     refuse_second_derivatives();
     const auto saved = context->get_saved_variables();
-    const at::Tensor z = saved[0].detach(), weights = (4 * gradients[0]).cpu(), result = at::empty_like(z);
-    const double* w = weights.data_ptr<double>();
-    const int64_t* label = saved[5].data_ptr<int64_t>();
-    const int64_t* bias = saved[6].data_ptr<int64_t>();
+    const at::Tensor z = saved[0].detach(), weights = (4 * gradients[0]).cpu();
+    const double* w = weights.const_data_ptr<double>();
+    const int64_t* label = saved[5].const_data_ptr<int64_t>();
+    const int64_t* bias = saved[6].const_data_ptr<int64_t>();
     const at::Tensor of_all = saved[4].select(0, 0) * w[3];
-    for_each_run(context->saved_data["sizes"].toIntVector(), [&](int64_t g, int64_t begin, int64_t end) {
-      at::Tensor slope = at::add(of_all, saved[1].select(0, g), w[0]);
-      slope.add_(saved[2].select(0, label[g]), w[1]).add_(saved[3].select(0, bias[g]), w[2]);
-      at::Tensor out = result.slice(0, begin, end);
-      at::mm_out(out, z.slice(0, begin, end), slope);
-    });
-    return {result, at::Tensor()};
+    const int64_t square = z.size(1) * z.size(1);
+    std::array<const double*, 4> m = {};
+    if (z.is_cpu()) {
+      m = {of_all.const_data_ptr<double>(), saved[1].const_data_ptr<double>(), saved[2].const_data_ptr<double>(),
+           saved[3].const_data_ptr<double>()};
+    }
+    const auto slope = [=](int64_t g, double* out) {
+      std::copy_n(m[0], square, out);
+      for (const auto& [weight, matrix] :
+           {std::pair(w[0], m[1] + g * square), std::pair(w[1], m[2] + label[g] * square), std::pair(w[2], m[3] + bias[g] * square)}) {
+        kernels::add_scaled(square, weight, matrix, out);
+      }
+    };
+    const auto on_device = [&](int64_t g) {
+      return at::add(of_all, saved[1].select(0, g), w[0]).add_(saved[2].select(0, label[g]), w[1]).add_(saved[3].select(0, bias[g]), w[2]);
+    };
+    return {times_slopes(z, context->saved_data["sizes"].toIntVector(), slope, on_device), at::Tensor()};
   }
 };
 
@@ -151,6 +212,12 @@ class PartnerSums : public torch::autograd::Function<PartnerSums> {
 KeyedRows KeyedRows::picked(const at::Tensor& rows) const {
   const auto pick = [&](const at::Tensor& of) { return of.defined() ? of.index_select(0, rows) : of; };
   return {pick(z), pick(label), pick(bias)};
+}
+
+void refuse_blocked(const ObjectiveInput& input, const char* objective) {
+  if (input.engine != Engine::kBlocked) return;
+  throw usage_error("{}: it has no blocked engine: sums go by groups of rows (fused) or over all pairs (dense); give engine auto",
+                    objective);
 }
 
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective) {

@@ -24,6 +24,9 @@ struct KeyedRows {
   KeyedRows picked(const at::Tensor& rows) const;  // int64 indices
 };
 
+// Usage error where the blocked engine is asked for: a regulariser sums by groups of rows (fused), or over all pairs (dense).
+void refuse_blocked(const ObjectiveInput& input, const char* objective);
+
 // Data error: z that is not floating point [B, V, D] and not empty, keys that are not int64 [B].
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective);
 
@@ -43,7 +46,7 @@ enum class Merged { kGroups, kLabels, kBiases, kAll };
 at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
 at::Tensor place_of(const RowGroups& groups, Merged into);                             // int64 [G]: where group g went
 
-// [G, D, D]: M of consecutive runs of rows. Differentiable once; a second derivative is refused (usage error).
+// double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is refused (usage error).
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes);
 
 // double [4]: sum of <M, M> over the groups, labels, biases and all rows (in the order of Merged), of double rows in the groups' order.

@@ -4,6 +4,7 @@
 
 #include "debias/losses/importance_weights.h"
 #include "debias/losses/objective_entry.h"
+#include "debias/losses/scores/neighbours.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
 
@@ -12,23 +13,20 @@ namespace {
 
 constexpr char kHardNegativesName[] = "hard_negatives";
 
-PairSum negatives_to(double exponent, bool constant = false) { return {PairSet::kUnequal, exponent, constant}; }
-
-WeightedLosses losses_of(const WeightedRows& rows, const HardNegativesOptions& options) {
+AnchorLosses losses_of(const ScoredAnchors& anchors, const HardNegativesOptions& options) {
   const double beta = options.beta();
-  // The last is evidence.
-  const auto sums =
-      log_sums(rows.pairs, {negatives_to(1 + beta), negatives_to(beta, options.detach_weights()), negatives_to(2 * beta, true)});
+  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights()}, {2 * beta, true}});  // the last is evidence
   const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
-  return {estimate_losses({.log_sum = log_normalised(weighted, rows.negatives),
-                           .mean_positive = rows.positives.log_mean,
-                           .positive = rows.positives.numerator,
-                           .negatives = rows.negatives,
-                           .tau_plus = options.tau_plus(),
-                           .temperature = options.temperature(),
-                           .clamp = options.clamp(),
-                           .multiplier = 1 + 2 * beta}),
-          effective_sample_size(sums[1], sums[2], rows.negatives)};
+  AnchorLosses losses = estimate_losses({.log_sum = log_normalised(weighted, anchors.negatives),
+                                         .mean_positive = anchors.mean_positive,
+                                         .positive = anchors.positive,
+                                         .negatives = anchors.negatives,
+                                         .tau_plus = options.tau_plus(),
+                                         .temperature = options.temperature(),
+                                         .clamp = options.clamp(),
+                                         .multiplier = 1 + 2 * beta});
+  losses.effective_sample_size = effective_sample_size(sums[1], sums[2], anchors.negatives);
+  return losses;
 }
 
 }  // namespace
@@ -48,8 +46,15 @@ namespace {
 
 ObjectiveResult computed(const ObjectiveInput& given, const HardNegativesOptions& options) {
   return mean_over_weighted_rows(checked_views(given, kHardNegativesName), options.temperature(), loss_scale(options), kHardNegativesName,
-                                 [&](const WeightedRows& rows) { return losses_of(rows, options); });
+                                 [&](const ScoredAnchors& anchors) { return losses_of(anchors, options); });
 }
+
+ObjectiveResult on_scores(const Scores& scores, const HardNegativesOptions& options) {
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kNegatives, options.temperature(),
+                              loss_scale(options), [&](const ScoredAnchors& anchors) { return losses_of(anchors, options); });
+}
+
+std::string unfit_for(ScoreForm, const HardNegativesOptions& options) { return unfit_for_products(options.clamp()); }
 
 }  // namespace
 
@@ -68,7 +73,7 @@ ObjectiveEntry hard_negatives_entry() {
   entry.summary = "debiased negatives, each weighted by e^{beta s}: hard ones count for more (Robinson et al. 2021)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<HardNegativesOptions>(std::move(entry), computed);
+  return with_options<HardNegativesOptions>(std::move(entry), computed, {{ScoreForm::kNeighbours}, on_scores, unfit_for});
 }
 
 }  // namespace debias

@@ -9,29 +9,44 @@
 namespace debias {
 namespace {
 
-WeightedRows weighted_rows(const ViewPair& pair, double temperature, const char* objective) {
-  WeightedRows rows;
-  rows.pairs = rows_of(pair, temperature, false, objective);
-  rows.positives = positives_of(pair, rows.pairs);
-  rows.negatives =
-      rows.pairs.square() ? 2 * pair.input.z.size(0) - 2 : set_sizes(rows.pairs, PairSet::kUnequal)[0].to(at::kLong).item<int64_t>();
-  return rows;
+// Unequal rows, or keys, of rows that are grouped by sample.
+class RowNegatives final : public NegativeSums {
+ public:
+  explicit RowNegatives(const Rows& rows) : rows_(rows) {}
+  std::vector<at::Tensor> log_sums(const std::vector<NegativeSum>& requests) const override {
+    std::vector<PairSum> sums;
+    for (const auto& [multiplier, constant] : requests) sums.push_back({PairSet::kUnequal, multiplier, constant});
+    return debias::log_sums(rows_, sums);
+  }
+  std::vector<at::Tensor> ranked_log_sums(const std::vector<RankedSum>& requests) const override {
+    return debias::ranked_log_sums(rows_, requests);
+  }
+
+ private:
+  const Rows& rows_;
+};
+
+int64_t negatives_of_each(const ViewPair& pair, const Rows& rows) {
+  if (rows.square()) return 2 * pair.input.z.size(0) - 2;
+  return set_sizes(rows, PairSet::kUnequal)[0].to(at::kLong).item<int64_t>();
 }
 
 }  // namespace
 
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
-                                        const std::function<WeightedLosses(const WeightedRows&)>& losses) {
+                                        const LossOfAnchors& losses) {
   LateNumber sample_sizes;
   double total = 0;
   const auto pair_losses = [&](const ViewPair& pair) {
-    const WeightedRows rows = weighted_rows(pair, temperature, objective);
-    if (rows.negatives == 0) return no_negatives(rows.positives.numerator);
-    WeightedLosses own = losses(rows);
-    const double share = pair.rows.defined() ? static_cast<double>(rows.pairs.size()) : 1;
-    sample_sizes += own.effective_sample_size.times(share);
+    const Rows rows = rows_of(pair, temperature, false, objective);
+    const Positives positives = positives_of(pair, rows);
+    const int64_t negatives = negatives_of_each(pair, rows);
+    if (negatives == 0) return no_negatives(positives.numerator);
+    const AnchorLosses own = losses({RowNegatives(rows), positives.numerator, positives.log_mean, negatives});
+    const double share = pair.rows.defined() ? static_cast<double>(rows.size()) : 1;
+    sample_sizes += own.effective_sample_size->times(share);
     total += share;
-    return std::move(own.losses);
+    return own;
   };
   ObjectiveResult result = mean_over_view_pairs(input, scale, objective, pair_losses);
   if (total > 0) result.effective_sample_size = sample_sizes.over(total);

@@ -5,30 +5,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 
-#include "debias/losses/anchor_losses.h"
 #include "debias/losses/objective.h"
-#include "debias/pairs/pair_sums.h"
+#include "debias/losses/scored_anchors.h"
 
 namespace debias {
 
-struct WeightedRows {
-  Rows pairs;             // grouped by sample: unequal rows, or keys, are negatives
-  Positives positives;    // [rows]
-  int64_t negatives = 0;  // N = 2B - 2; with keys, how many are of other samples
-};
-
-struct WeightedLosses {
-  AnchorLosses losses;
-  LateNumber effective_sample_size;
-};
-
-// The mean of the two-view losses over all pairs of views, with evidence. `input` from checked_views; a sample without negatives costs
-// nothing and is not passed on.
+// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with evidence. `input` from checked_views; a
+// sample without negatives costs nothing and is not passed on. N = 2B - 2; with keys, how many are of other samples.
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
-                                        const std::function<WeightedLosses(const WeightedRows&)>& losses);
+                                        const LossOfAnchors& losses);
 
 // log of N sum(w e^s) / sum(w), with weights w proportional to e^{beta s}, from the logs of both sums. Detached weights are constants: the
 // gradient of the numerator, whose terms grow as e^{(1 + beta) s}, is then taken for its e^s alone.

@@ -3,6 +3,8 @@
 #include "debias/losses/anchor_losses.h"
 #include "debias/losses/keyed_input.h"
 #include "debias/losses/objective_entry.h"
+#include "debias/losses/scores/draws.h"
+#include "debias/losses/scores/neighbours.h"
 #include "debias/losses/temperature_options.h"
 #include "debias/losses/two_view.h"
 
@@ -31,8 +33,21 @@ ObjectiveResult computed(const ObjectiveInput& given, const InfoNceOptions& opti
     const auto sums =
         two_view_sums(pair, {.temperature = options.temperature(), .drop_false_negatives = options.drop_false_negatives()}, kInfonceName);
     if (sums.negatives == 0) return no_negatives(sums.positive);
-    return {.loss = log_one_plus_exp(sums.log_kept - sums.positive), .used = {}, .clamped = 0, .min_estimate = {}};
+    return losses_against(sums.log_kept, sums.positive);
   });
+}
+
+ObjectiveResult on_scores(const Scores& scores, const InfoNceOptions& options) {
+  if (const auto* draws = std::get_if<std::vector<BankDraws>>(&scores.of)) {
+    return sum_over_banks(*draws, options.temperature(), loss_scale(options), softmax_losses);
+  }
+  return mean_over_neighbours(std::get<NeighbourScores>(scores.of), NeighbourNegatives::kOfficial, options.temperature(),
+                              loss_scale(options), biased_losses);
+}
+
+std::string unfit_for(ScoreForm form, const InfoNceOptions& options) {
+  if (form != ScoreForm::kNeighbours) return unfit_for_draws(options.temperature(), options.drop_false_negatives());
+  return options.drop_false_negatives() ? kDropsWithoutLabels : "";
 }
 
 }  // namespace
@@ -52,7 +67,8 @@ ObjectiveEntry infonce_entry() {
   entry.summary = "other samples pushed away, the other view pulled near (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
-  return with_options<InfoNceOptions>(std::move(entry), computed);
+  return with_options<InfoNceOptions>(std::move(entry), computed,
+                                      {{ScoreForm::kDraws, ScoreForm::kNceDraws, ScoreForm::kNeighbours}, on_scores, unfit_for});
 }
 
 }  // namespace debias

@@ -6,6 +6,8 @@
 // z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.
 // drop_false_negatives (needs labels): negatives of the anchor's class count as zero; where none is left, L_a = 0.
 // base_temperature multiplies the loss by t / base_temperature (Khosla et al. 2020, released code).
+// On scores (scores.h): draws from a bank, by noise-contrastive estimation too, at temperatures of at least 2e-3; neighbours in a text,
+// with the official negatives where the method leaves them open. Scores have no labels, so that drop_false_negatives is rejected there.
 // Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and dtypes.
 //
 // Sources: van den Oord et al. 2018 eq. 4; Chen et al. 2020 (SimCLR) eq. 1; "biased" in Chuang et al. 2020 eq. 1. The released programs sum

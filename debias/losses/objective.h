@@ -33,6 +33,7 @@ struct ObjectiveInput {
   at::Tensor weights{};  // pair weights' features [B, F] (softcon, continuous fairkl)
   at::Tensor samples{};  // int64 [B] keys of "same sample"; absent: 0..B-1
   at::Tensor prior{};    // [C, G] P(y | b) (bias_balanced); absent: counted from the batch
+  at::Tensor norms{};    // [B, C] |W_c| |x_i|: what each logit is at most (large_margin_softmax), with or without gradient
 
   // Keys to compare the anchors with, in place of the anchors (objectives that take keys). Then one view is enough, and samples may repeat.
   at::Tensor keys{};              // [m, D], with or without gradient
@@ -66,6 +67,7 @@ struct ObjectiveResult {
   std::optional<LateNumber> min_estimate;  // the smallest estimate before it acted
   // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
   std::optional<LateNumber> effective_sample_size;
+  std::string_view mode{};         // of fairkl: the one that was computed; empty elsewhere
   Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
 
   int64_t clamped_of() const { return clampable > 0 ? clampable : anchors; }
@@ -74,12 +76,40 @@ struct ObjectiveResult {
 
 enum class InputKind { kPairs, kRegulariser, kLogits };
 
+// Scores that a method has formed itself (scores.h): draws of each anchor's own from a bank, with a cross-entropy over them or
+// noise-contrastive estimation, and sentences next to each other.
+enum class ScoreForm { kDraws, kNceDraws, kNeighbours };
+struct Scores;
+
 class Objective {
  public:
   virtual ~Objective() = default;
   virtual ObjectiveResult operator()(const ObjectiveInput& input) const = 0;
-  virtual Config config() const = 0;                                     // resolved options, without the name
-  virtual void set(const std::string& option, const Config& value) = 0;  // one option in force from now on (value schedules)
+  virtual ObjectiveResult on_scores(const Scores& scores) const = 0;  // usage error: refusal() of their form
+  // Why the objective, with its options, cannot be evaluated on such scores: one line that begins with its name; empty where it can.
+  virtual std::string refusal(ScoreForm form) const = 0;
+  virtual Config config() const = 0;  // resolved options, without the name
+};
+
+// A number that takes the place of an option's: of a schedule at an epoch, or an estimate.
+struct OptionNumber {
+  size_t option = 0;  // its place in ObjectiveEntry::options
+  double value = 0;
+  std::string where;  // "recipe.yaml:12" or empty, for messages
+};
+
+// The options of an objective: read and checked once, and never changed. Makes the objective that has them.
+class ObjectiveOptions {
+ public:
+  virtual ~ObjectiveOptions() = default;
+  virtual std::unique_ptr<Objective> make() const = 0;
+  // These options with all of `numbers` at once: they are checked together. Usage errors: a number out of range, options that exclude
+  // each other.
+  virtual std::shared_ptr<const ObjectiveOptions> with(const std::vector<OptionNumber>& numbers) const = 0;
+  virtual Config config() const = 0;                      // every option written out, without the name
+  virtual std::optional<double> temperature() const = 0;  // none: the objective has no such option
+  virtual bool drops_false_negatives() const = 0;         // so that it needs labels
+  virtual std::string caution() const = 0;                // what a user should know before a long run: one sentence, or nothing
 };
 
 struct ObjectiveEntry {
@@ -92,14 +122,24 @@ struct ObjectiveEntry {
   bool needs_bias = false;
   bool takes_bias_features = false;  // reads ObjectiveInput::weights
   bool needs_bias_features = false;
-  bool takes_prior = false;  // reads ObjectiveInput::prior
-  bool takes_keys = false;   // reads ObjectiveInput::keys
+  bool takes_prior = false;      // reads ObjectiveInput::prior
+  bool takes_norms = false;      // reads ObjectiveInput::norms
+  bool takes_keys = false;       // reads ObjectiveInput::keys
+  bool joins_positives = false;  // to the keys, so that a positive must not be among these
+  std::vector<ScoreForm> takes_scores{};
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
-  std::function<std::unique_ptr<Objective>(const Config& term, const std::vector<std::string>& others)> make;
+  std::function<std::shared_ptr<const ObjectiveOptions>(const Config& term, const std::vector<std::string>& others)> read;
+
+  std::unique_ptr<Objective> make(const Config& term, const std::vector<std::string>& others) const { return read(term, others)->make(); }
 };
 
 const std::vector<ObjectiveEntry>& objective_registry();
+
+std::vector<std::string> objectives_on(ScoreForm form);  // names of the entries that take it
+
+// Objective::refusal() of an objective, "objective 'supcon'", whose entry does not take the form.
+std::string no_such_scores(const std::string& objective, ScoreForm form);
 
 // For scores that are products of rows of any norm: where a term says nothing, they are not divided (temperature 1), and an estimate falls to
 // the least positive number (clamp positive).

@@ -1,6 +1,8 @@
 #include <ATen/ATen.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "debias/losses/bayesian.h"
@@ -18,6 +20,7 @@
 #include "debias/losses/generalized_cross_entropy.h"
 #include "debias/losses/hard_negatives.h"
 #include "debias/losses/infonce.h"
+#include "debias/losses/large_margin_softmax.h"
 #include "debias/losses/objective.h"
 #include "debias/losses/softcon.h"
 #include "debias/losses/supcon.h"
@@ -45,8 +48,24 @@ const std::vector<ObjectiveEntry>& objective_registry() {
       cross_entropy_entry(),
       bias_balanced_entry(),
       generalized_cross_entropy_entry(),
+      large_margin_softmax_entry(),
   };
   return registry;
+}
+
+std::vector<std::string> objectives_on(ScoreForm form) {
+  std::vector<std::string> names;
+  for (const auto& entry : objective_registry()) {
+    if (std::ranges::find(entry.takes_scores, form) != entry.takes_scores.end()) names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::string no_such_scores(const std::string& objective, ScoreForm form) {
+  static constexpr std::array<const char*, 3> kForms = {"draws of each anchor from a bank", "noise-contrastive estimation",
+                                                        "scores of neighbours"};
+  return fmt::format("{} does not take {}; choose {}", objective, kForms.at(static_cast<size_t>(form)),
+                     fmt::join(objectives_on(form), ", "));
 }
 
 void set_product_defaults(Config& term, const ObjectiveEntry& entry) {

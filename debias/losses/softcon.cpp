@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/losses/anchor_losses.h"
+#include "debias/losses/bias_features.h"
 #include "debias/losses/class_rows.h"
 #include "debias/losses/objective_entry.h"
 #include "debias/losses/temperature_options.h"
@@ -16,22 +17,6 @@ namespace {
 
 constexpr char kSoftconName[] = "softcon";
 constexpr double kRounding = 1e-10;  // of a weight: far above double's, far below a difference that features in single precision show
-
-// [B, F] in double, rows of unit norm.
-at::Tensor unit_features(const ObjectiveInput& input) {
-  const at::Tensor& g = input.weights;
-  if (!g.defined()) throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kSoftconName);
-  if (g.dim() != 2 || g.size(0) != input.z.size(0) || !g.is_floating_point()) {
-    throw data_error("{}: weights: expected floating-point features of shape [{}, F], one row per sample, found {} of shape {}",
-                     kSoftconName, input.z.size(0), c10::toString(g.scalar_type()), c10::str(g.sizes()));
-  }
-  const at::Tensor wide = g.detach().to(input.z.device(), at::kDouble), norms = at::linalg_vector_norm(wide, 2, at::IntArrayRef{-1}, true);
-  if (const at::Tensor bad = norms.gt(0).logical_and(norms.isfinite()).logical_not().flatten().nonzero(); bad.size(0) > 0) {
-    throw data_error("{}: weights: the row of sample {} is zero or not finite and has no direction", kSoftconName,
-                     bad[0][0].item<int64_t>());
-  }
-  return wide / norms;
-}
 
 struct WeightedPositives {
   at::Tensor sum;     // [B, D] sum over p of m_ap z_p
@@ -74,9 +59,12 @@ namespace {
 ObjectiveResult computed(const ObjectiveInput& input, const SoftConOptions& options) {
   refuse_keys(input, kSoftconName);
   require_labels(input, kSoftconName, "the choice of positives");
+  if (!input.weights.defined()) {
+    throw usage_error("{}: needs pair weights: features [B, F] of a model of the bias; none were given", kSoftconName);
+  }
   const ClassRows rows = class_rows(input, options.temperature(), kSoftconName);
   const at::Tensor label = rows.keys.label.slice(0, 0, input.z.size(0));
-  const WeightedPositives positives = weighted_positives(input.z, label, unit_features(input));
+  const WeightedPositives positives = weighted_positives(input.z, label, unit_bias_features(input, kSoftconName));
 
   const int64_t views = input.z.size(1);
   const at::Tensor used = positives.weight.gt(0), directions = positives.sum / positives.weight.where(used, 1).unsqueeze(1);

@@ -55,6 +55,7 @@ ObjectiveEntry supcon_entry() {
   entry.name = kSupconName;
   entry.summary = "rows of the anchor's class pulled near, all rows pushed away (Khosla et al. 2020 eqs. 2 and 3)";
   entry.takes_keys = true;
+  entry.joins_positives = true;
   return with_options<SupConOptions>(std::move(entry), computed);
 }
 

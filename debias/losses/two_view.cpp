@@ -48,7 +48,7 @@ ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective)
   ObjectiveInput checked = input;
   if (z.scalar_type() != at::kDouble) checked.z = z.to(at::kFloat);
   checked.bfloat16_products |= z.scalar_type() == at::kBFloat16;
-  checked.engines = std::make_shared<EngineRecord>();
+  checked.engines = std::make_shared<EngineRecord>(input.engine);
   check_keyed(checked, objective);
   return checked;
 }

@@ -3,7 +3,11 @@
 #include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <typeinfo>
 
+#include "debias/core/error.h"
 #include "debias/optim/optimizer_entry.h"
 
 namespace debias {
@@ -12,6 +16,10 @@ namespace {
 const OptimizerEntry& find(const Config& section) {
   return find_entry(optimizer_registry(), section_name(section, "optimizer"), "optimizer", section.prefix());
 }
+
+// A rule has nothing but arithmetic on tensors, whose failures are c10::Error; torch reports a scalar that does not fit into a tensor's type,
+// and that alone, as a plain std::runtime_error (c10/util/TypeCast.h).
+bool is_overflow(const std::runtime_error& error) { return typeid(error) == typeid(std::runtime_error); }
 
 void clip(const std::vector<OptimizedParameter>& parameters, const Clipping& clipping) {
   std::vector<torch::Tensor> all;
@@ -49,11 +57,28 @@ const OptionTable<CommonOptimizerOptions>& CommonOptimizerOptions::table() {
 
 Optimizer::Optimizer(std::unique_ptr<torch::optim::Optimizer> rule, std::vector<OptimizedParameter> parameters, Clipping clipping,
                      StateFormat format)
-    : rule_(std::move(rule)), parameters_(std::move(parameters)), clipping_(clipping), format_(format) {}
+    : rule_(std::move(rule)), parameters_(std::move(parameters)), clipping_(clipping), format_(format) {
+  std::map<const void*, double> rates;
+  for (const auto& parameter : parameters_) rates[parameter.tensor.unsafeGetTensorImpl()] = parameter.rate;
+  for (auto& group : rule_->param_groups()) {
+    factors_.push_back(group.params().empty() ? 1 : rates.at(group.params().front().unsafeGetTensorImpl()));
+    group.options().set_lr(group.options().get_lr() * factors_.back());
+  }
+}
+
+void Optimizer::set_learning_rate(double learning_rate) {
+  auto& groups = rule_->param_groups();
+  for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(learning_rate * factors_[i]);
+}
 
 void Optimizer::step() {
   clip(parameters_, clipping_);
-  rule_->step();
+  try {
+    rule_->step();
+  } catch (const std::runtime_error& error) {
+    if (!is_overflow(error)) throw;
+    throw numeric_error("the optimizer's step does not fit into a 32-bit number; lower the learning rate or the weight decay");
+  }
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Config& section, std::vector<OptimizedParameter> parameters) {
@@ -68,8 +93,6 @@ double base_learning_rate(const Config& section) {
   return value;
 }
 
-void set_learning_rate(Optimizer& optimizer, double learning_rate) {
-  for (auto& group : optimizer.rule().param_groups()) group.options().set_lr(learning_rate);
-}
+void set_learning_rate(Optimizer& optimizer, double learning_rate) { optimizer.set_learning_rate(learning_rate); }
 
 }  // namespace debias

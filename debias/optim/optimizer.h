@@ -42,7 +42,10 @@ class Optimizer {
             StateFormat format);
 
   void zero_grad() { rule_->zero_grad(); }
-  void step();  // clips the gradients, then updates the parameters
+  // Clips the gradients, then updates the parameters. Numeric error where a factor of the rule does not fit into their type; parameters
+  // before the one in question are then updated.
+  void step();
+  void set_learning_rate(double learning_rate);
 
   torch::optim::Optimizer& rule() { return *rule_; }
   const torch::optim::Optimizer& rule() const { return *rule_; }
@@ -52,6 +55,7 @@ class Optimizer {
  private:
   std::unique_ptr<torch::optim::Optimizer> rule_;
   std::vector<OptimizedParameter> parameters_;
+  std::vector<double> factors_;  // of the learning rate, by group
   Clipping clipping_;
   StateFormat format_;
 };
@@ -68,7 +72,7 @@ const std::vector<OptimizerEntry>& optimizer_registry();
 std::unique_ptr<Optimizer> make_optimizer(const Config& section, std::vector<OptimizedParameter> parameters);
 Config resolved_optimizer(const Config& section);  // all options, with `name`
 double base_learning_rate(const Config& section);
-void set_learning_rate(Optimizer& optimizer, double learning_rate);  // of every group
+void set_learning_rate(Optimizer& optimizer, double learning_rate);  // of every group, times its factor (OptimizedParameter::rate)
 
 // The optimizer's state as named tensors ("0.exp_avg", "0.exp_avg_sq", "0.step" as 0-d int64, "0.momentum_buffer"), in parameter order, and
 // back. A state that was never stepped has no tensors. load throws a data error on a missing or misshapen tensor and then changes nothing.

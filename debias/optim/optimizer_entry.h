@@ -56,14 +56,16 @@ class CommonOptimizerOptions {
   Clipping clipping() const { return {clip_norm(), clip_norm_per_tensor()}; }
 };
 
-// One group for each kind of parameter that there is, with the options that `options_of` gives the kind.
+// One group for each kind of parameter and factor of the learning rate that there is, with the options that `options_of` gives the kind.
 template <class OptionsOf>
 std::vector<torch::optim::OptimizerParamGroup> groups_by_kind(const std::vector<OptimizedParameter>& parameters, OptionsOf options_of) {
-  std::map<ParameterKind, std::vector<torch::Tensor>> kinds;
-  for (const auto& parameter : parameters) kinds[parameter.kind].push_back(parameter.tensor);
+  std::map<std::pair<ParameterKind, double>, std::vector<torch::Tensor>> members;
+  for (const auto& parameter : parameters) members[{parameter.kind, parameter.rate}].push_back(parameter.tensor);
   std::vector<torch::optim::OptimizerParamGroup> groups;
-  for (auto& [kind, tensors] : kinds)
+  for (auto& [kind_and_rate, tensors] : members) {
+    const ParameterKind kind = kind_and_rate.first;
     groups.emplace_back(std::move(tensors), std::make_unique<decltype(options_of(kind))>(options_of(kind)));
+  }
   return groups;
 }
 

@@ -15,6 +15,7 @@ struct OptimizedParameter {
   std::string name;  // for messages: "encoder.layer1.0.bn1.weight"
   torch::Tensor tensor;
   ParameterKind kind = ParameterKind::kWeight;
+  double rate = 1;  // factor of the learning rate
 };
 
 // The parameters of `module`, in the order of module.parameters(). The kind follows from the type of the layer that holds a parameter,

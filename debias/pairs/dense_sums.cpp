@@ -32,12 +32,18 @@ at::Tensor ranks(const at::Tensor& s, const at::Tensor& out) {
 std::vector<at::Tensor> dense_log_sums(const Rows& rows, const std::vector<PairSum>& requests) {
   const at::Tensor s = similarities(rows);
   std::vector<at::Tensor> results;
-  for (const auto& request : requests) results.push_back(log_sum(s * request.multiplier, excluded(rows, request.set)));
+  for (const auto& request : requests) results.push_back(matrix_log_sum(s, excluded(rows, request.set), request.multiplier));
   return results;
 }
 
 std::vector<at::Tensor> dense_ranked_log_sums(const Rows& rows, const std::vector<RankedSum>& requests) {
-  const at::Tensor s = similarities(rows), out = excluded(rows, PairSet::kUnequal), rank = ranks(s, out);
+  return matrix_ranked_log_sums(similarities(rows), excluded(rows, PairSet::kUnequal), requests);
+}
+
+at::Tensor matrix_log_sum(const at::Tensor& s, const at::Tensor& out, double multiplier) { return log_sum(s * multiplier, out); }
+
+std::vector<at::Tensor> matrix_ranked_log_sums(const at::Tensor& s, const at::Tensor& out, const std::vector<RankedSum>& requests) {
+  const at::Tensor rank = ranks(s, out);
   std::vector<at::Tensor> results;
   for (const auto& request : requests) {
     const at::Tensor log_weight = at::cat({at::zeros({1}, at::kDouble), request.log_weight}).to(s.device(), s.scalar_type());

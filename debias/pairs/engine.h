@@ -14,6 +14,7 @@ namespace debias {
 // fused:   tiles of one triangle, never a matrix: float32 on the CPU (and bfloat16, which objectives read as float32), no keys.
 // blocked: blocks of anchors against all keys, in libtorch: any device and dtype, with or without keys, O(n * block) memory.
 // auto:    fused where it can be; else blocked where the pairs are many or the rows are on a device; else dense.
+// An engine that is asked for computes, or is a usage error with the reason.
 enum class Engine { kAuto, kFused, kBlocked, kDense };
 
 template <>
@@ -27,10 +28,12 @@ inline constexpr int64_t kDefaultMemoryBudget = int64_t{256} << 20;
 // Which engines computed the sums of one evaluation.
 class EngineRecord {
  public:
+  explicit EngineRecord(Engine asked = Engine::kAuto) : asked_(asked) {}
   void note(Engine used);
-  Engine engine() const;  // the one that held the most; dense where nothing was noted
+  Engine engine() const;  // the one that held the most; where there was nothing to sum the one asked for, dense for auto
 
  private:
+  Engine asked_;
   bool dense_ = false, blocked_ = false, fused_ = false;
 };
 

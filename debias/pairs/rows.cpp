@@ -26,7 +26,8 @@ void EngineRecord::note(Engine used) {
 }
 
 Engine EngineRecord::engine() const {
-  if (dense_ || (!blocked_ && !fused_)) return Engine::kDense;
+  if (!dense_ && !blocked_ && !fused_) return asked_ == Engine::kAuto ? Engine::kDense : asked_;
+  if (dense_) return Engine::kDense;
   return blocked_ ? Engine::kBlocked : Engine::kFused;
 }
 
@@ -36,8 +37,12 @@ Engine engine_of(const Rows& rows) {
   if (rows.engine == Engine::kDense || rows.engine == Engine::kBlocked) return rows.engine;
   if (rows.share != nullptr && rows.engine == Engine::kAuto) return Engine::kBlocked;
   if (takes_fused(rows)) return Engine::kFused;
-  if (rows.engine == Engine::kFused && !rows.square()) {
-    throw usage_error("fused engine: it compares rows with themselves, and keys were given; give engine auto, blocked or dense");
+  if (rows.engine == Engine::kFused) {
+    if (!rows.square()) {
+      throw usage_error("fused engine: it compares rows with themselves, and keys were given; give engine auto, blocked or dense");
+    }
+    throw usage_error("fused engine: it takes float32 rows on the CPU, found {} on {}; give engine auto, blocked or dense",
+                      c10::toString(rows.anchors.scalar_type()), rows.anchors.device().str());
   }
   return !rows.anchors.is_cpu() || rows.size() * rows.key_count() >= kManyPairs ? Engine::kBlocked : Engine::kDense;
 }

@@ -47,8 +47,7 @@ struct Rows {
   std::optional<int64_t> self_key() const { return square() ? std::optional<int64_t>(0) : self; }
 };
 
-// The engine that `rows` come to. Where the fused one is asked for, keys are a usage error; rows that are not float32 on the CPU go to
-// another one, as with auto.
+// The engine that `rows` come to. Where the fused one is asked for, keys are a usage error, and so are rows that are not float32 on the CPU.
 Engine engine_of(const Rows& rows);
 
 at::Tensor set_sizes(const Rows& rows, PairSet set);  // how many keys, [n] in the dtype of the anchors, no gradient

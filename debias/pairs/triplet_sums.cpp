@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
+#include "debias/core/error.h"
 #include "debias/pairs/pair_sums.h"
 #include "debias/pairs/row_blocks.h"
 
@@ -87,10 +89,35 @@ class LogAddTripletSums : public torch::autograd::Function<LogAddTripletSums> {
   }
 };
 
+int64_t number_of_terms(const Rows& rows) {
+  const at::Tensor positives = set_sizes(rows, PairSet::kEqual).to(at::kDouble), negatives = set_sizes(rows, PairSet::kUnequal);
+  return static_cast<int64_t>((positives * negatives).sum().item<double>());
+}
+
+at::Tensor dense_triplet_sums(const Rows& rows, double epsilon) {
+  if (const int64_t terms = number_of_terms(rows); terms > kDenseTerms) {
+    throw usage_error(
+        "dense engine: sums over an anchor's positives and negatives have {} terms here, it holds at most {}; give engine auto or blocked",
+        terms, kDenseTerms);
+  }
+  const at::Tensor z = rows.flat();
+  at::Tensor sums = (z * 0).sum(1);
+  for_each_panel(rows.group, std::numeric_limits<int64_t>::max(), [&](const Panel& panel) {
+    const PanelTerms terms = terms_of(panel, z, rows.temperature);
+    sums = sums.index_add(0, panel.anchors, log_add(terms.x, epsilon).sum(2).masked_fill(terms.self, 0).sum(1));
+  });
+  return sums;
+}
+
 }  // namespace
 
 at::Tensor log_add_triplet_sums(const Rows& rows, double epsilon, int64_t panel_terms) {
-  if (rows.engines) rows.engines->note(Engine::kBlocked);
+  if (rows.engine == Engine::kFused) {
+    throw usage_error("fused engine: sums over an anchor's positives and negatives have no tiles; give engine auto, blocked or dense");
+  }
+  const Engine engine = rows.engine == Engine::kDense ? Engine::kDense : Engine::kBlocked;
+  if (rows.engines) rows.engines->note(engine);
+  if (engine == Engine::kDense) return dense_triplet_sums(rows, epsilon);
   return LogAddTripletSums::apply(rows.flat(), rows.group, rows.temperature, epsilon, panel_terms);
 }
 

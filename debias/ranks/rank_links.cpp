@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <unistd.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -9,8 +11,10 @@
 #include <climits>
 #include <ctime>
 #include <fstream>
+#include <future>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "debias/core/printable.h"
 #include "debias/ranks/bounded_store.h"
@@ -45,7 +49,24 @@ std::string named(const std::vector<int64_t>& ranks, int64_t size) {
   return fmt::format("ranks {} of {}", fmt::join(ranks, ", "), size);
 }
 
-std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvous) {
+// Whether the name of this machine leads to addresses that no other machine reaches, or to none.
+bool name_is_loopback() {
+  char name[HOST_NAME_MAX + 1] = {};
+  addrinfo* addresses = nullptr;
+  if (gethostname(name, sizeof name - 1) != 0 || getaddrinfo(name, nullptr, nullptr, &addresses) != 0) return true;
+  bool all = true;
+  for (const addrinfo* one = addresses; one != nullptr; one = one->ai_next) {
+    if (one->ai_family == AF_INET) {
+      all = all && ntohl(reinterpret_cast<const sockaddr_in*>(one->ai_addr)->sin_addr.s_addr) >> 24 == 127;
+    } else if (one->ai_family == AF_INET6) {
+      all = all && IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(one->ai_addr)->sin6_addr) != 0;
+    }
+  }
+  freeaddrinfo(addresses);
+  return all;
+}
+
+std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvous, bool several_machines) {
   if (!rendezvous.interface.empty()) {
     try {
       return Gloo::createDeviceForInterface(rendezvous.interface);
@@ -54,8 +75,13 @@ std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvou
                         rendezvous.interface);
     }
   }
-  if (rendezvous.threads != nullptr || is_this_machine(rendezvous.host)) return Gloo::createDeviceForHostname("127.0.0.1");
-  return Gloo::createDefaultDevice();
+  if (rendezvous.threads != nullptr) return Gloo::createDeviceForHostname("127.0.0.1");
+  const bool meets_here = is_this_machine(rendezvous.host);
+  if (several_machines && (meets_here || name_is_loopback())) {
+    throw usage_error("--interface: ranks on other machines cannot reach {}, a loopback address; name a network, such as --interface eth0",
+                      meets_here ? "'" + rendezvous.host + "'" : "this machine by its name");
+  }
+  return meets_here ? Gloo::createDeviceForHostname("127.0.0.1") : Gloo::createDefaultDevice();
 }
 
 }  // namespace
@@ -191,7 +217,7 @@ std::vector<int64_t> RankLinks::those_without(const char* what) const {
 }
 
 void RankLinks::connect() {
-  const auto device = device_of(rendezvous);
+  const auto device = device_of(rendezvous, place.local_size < place.size);
   for (size_t i = 0; i < kChannels; ++i) {
     auto options = Gloo::Options::create(rendezvous.step);
     options->threads = 1;
@@ -219,14 +245,17 @@ void RankLinks::connect_devices(const c10::Device& own) {
       });
 }
 
+// All at once: NCCL's abort of one communicator may wait for the others of its process.
 void RankLinks::end_device_groups() {
-  for (auto& group : device_groups) {
-    if (group == nullptr) continue;
-    try {
-      within(kPatienceToAbort, [group] { group->abort(); });
-    } catch (const std::exception&) {  // it is left behind with its thread
-    }
-    group.reset();
+  const auto ended = std::exchange(device_groups, {});
+  try {
+    within(kPatienceToAbort, [ended] {
+      std::vector<std::future<void>> aborts;
+      for (const auto& group : ended) {
+        if (group != nullptr) aborts.push_back(std::async(std::launch::async, [group] { group->abort(); }));
+      }
+    });
+  } catch (const std::exception&) {  // they are left behind with their threads
   }
 }
 

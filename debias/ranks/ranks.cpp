@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <new>
 
 #include "debias/core/cpu_share.h"
@@ -56,6 +57,20 @@ std::string Ranks::refusal_of_any(const std::string& own) const {
     }
     return "";
   });
+}
+
+void Ranks::require_own_devices(const std::string& uuid) const {
+  if (is_alone()) return;
+  const std::vector<std::string> uuids = tell_leader(uuid);
+  const std::string clash = leader_says([&]() -> std::string {
+    std::map<std::string, int64_t> owners;
+    for (int64_t rank = 0; rank < size(); ++rank) {
+      const auto [owner, is_new] = owners.try_emplace(uuids[rank], rank);
+      if (!is_new && !uuids[rank].empty()) return fmt::format("ranks {} and {} have one device, {}", owner->second, rank, uuids[rank]);
+    }
+    return "";
+  });
+  if (!clash.empty()) throw resource_error("device: {}; show each process a device of its own, or start fewer processes", clash);
 }
 
 void Ranks::join_devices(const c10::Device& own) const {

@@ -78,6 +78,9 @@ class Ranks {
   RowRange share_of(int64_t rows, int64_t rank) const { return {rows * rank / place_.size, rows * (rank + 1) / place_.size}; }
   int64_t largest_share(int64_t rows) const { return (rows + place_.size - 1) / place_.size; }
 
+  // Collective, with the UUID of the device that this process computes on, or nothing on the CPU. A resource error where two ranks have one
+  // physical device.
+  void require_own_devices(const std::string& uuid) const;
   // Collective, with the one device that this process computes on. From now on its tensors cross between devices, where every rank has one
   // and groups for it that a trial has crossed; otherwise those of all ranks go on by way of the host.
   void join_devices(const c10::Device& own) const;

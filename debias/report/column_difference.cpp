@@ -1,15 +1,15 @@
 #include "debias/report/column_difference.h"
 
-#include <algorithm>
-
 namespace debias {
 
 ColumnDifference column_difference(const RunColumn& a, const std::vector<double>& of_a, const RunColumn& b,
                                    const std::vector<double>& of_b) {
-  const bool same_seeds = std::ranges::equal(
-      a.runs, b.runs, {}, [](const RunRecord* run) { return run->seed(); }, [](const RunRecord* run) { return run->seed(); });
-  if (same_seeds && a.has_seeds()) return {paired_difference(of_a, of_b), true};
-  return {welch_difference(of_a, of_b), false};
+  const auto with_seeds = [](const RunColumn& column, const std::vector<double>& values) {
+    SeedValues found{{}, values};
+    for (const RunRecord* run : column.runs) found.seeds.push_back(run->seed());
+    return found;
+  };
+  return {seed_difference(with_seeds(a, of_a), with_seeds(b, of_b))};
 }
 
 }  // namespace debias

@@ -8,16 +8,13 @@
 
 namespace debias {
 
-struct ColumnDifference {
-  SeedInterval interval;  // a - b; no half width where a side has one seed
-  bool paired = false;    // both sides have the same seeds
+struct ColumnDifference : SeedDifference {  // no half width where a side has one seed
   // A difference that is the same in every seed has an interval without width, which says nothing about further seeds.
   bool told() const { return interval.half_width > 0; }
   bool larger_than_spread() const { return told() && (interval.low() > 0 || interval.high() < 0); }
 };
 
-// Values by run of each column; NaN where a run lacks the number. Paired where both columns have the same seeds, which draw the same first
-// weights and batches; else Welch's.
+// Values by run of each column; NaN where a run lacks the number. Paired or not as seed_difference() says.
 ColumnDifference column_difference(const RunColumn& a, const std::vector<double>& of_a, const RunColumn& b,
                                    const std::vector<double>& of_b);
 

@@ -13,12 +13,16 @@ constexpr size_t kShownDigits = 12;  // of a digest
 }  // namespace
 
 void require_same_texts(const std::string& verb, const std::string& task, const std::vector<TaskJudgement>& judgements) {
+  const auto digest_of = [&task](const TaskJudgement& one) {
+    const EvaluatedTask* found = one.record->task(task);
+    return found == nullptr ? std::string() : found->digest;
+  };
   const TaskJudgement* first = nullptr;
   for (const auto& one : judgements) {
-    const std::string digest = one.record->digest_of_task(task);
+    const std::string digest = digest_of(one);
     if (digest.empty()) continue;
     if (first == nullptr) first = &one;
-    const std::string known = first->record->digest_of_task(task);
+    const std::string known = digest_of(*first);
     if (digest == known) continue;
     throw usage_error(
         "{}: runs judged on different texts: those of '{}' have the digest {} in '{}' and {} in '{}'; judge them with one --root, or "
@@ -31,8 +35,7 @@ void require_same_texts(const std::string& verb, const std::vector<RunRecord>& r
   std::map<std::pair<std::string, std::string>, std::vector<TaskJudgement>> judged;  // by kind and task
   for (const auto& run : runs) {
     for (const auto& record : run.evaluations) {
-      if (record.protocol != "sentences") continue;
-      for (const auto& [task, count] : record.counts) judged[{record.data, task}].push_back({&run, &record});
+      for (const auto& task : record.tasks) judged[{record.data, task.name}].push_back({&run, &record});
     }
   }
   for (const auto& [kind_and_task, judgements] : judged) require_same_texts(verb, kind_and_task.second, judgements);

@@ -1,4 +1,4 @@
-// Numbers of a sentence task stand beside each other where they are of the same texts. Files name them by a digest; those of older versions do
+// Numbers of a task stand beside each other where they are of the same texts. Files name them by a digest; those of older versions do
 // not, and are taken as they are.
 #pragma once
 

@@ -1,59 +1,20 @@
 #include "debias/report/metric_title.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
+#include <utility>
 
-#include "debias/report/axis.h"
+#include "debias/report/charts/axis.h"
 
 namespace debias {
 namespace {
 
-std::vector<Metric> training_metrics() {
-  const auto metric = [](const char* name, const char* title, Unit unit = Unit::kNumber) {
-    return Metric{name, title, unit, Better::kNeither, Standing::kTraining};
-  };
-  return {metric("train_loss", "training loss"),
-          metric("training_seconds", "training time in seconds"),
-          metric("minutes_per_epoch", "minutes of training an epoch"),
-          metric("images_per_second", "images a second"),
-          metric("sentences_per_second", "sentences a second"),
-          metric("agent_steps_per_second", "steps of the agent a second"),
-          metric("classifier_loss", "classifier loss"),
-          metric("grad_norm", "gradient norm"),
-          metric("learning_rate", "learning rate"),
-          metric("clamped_share", "clamp share", Unit::kShare),
-          metric("min_estimate", "least estimate before the clamp"),
-          metric("effective_sample_size", "effective sample size"),
-          metric("next_acc", "next sentence found", Unit::kShare),
-          metric("previous_acc", "previous sentence found", Unit::kShare),
-          Metric{"return_mean", "return of judged episodes", Unit::kNumber, Better::kHigher, Standing::kAccuracy},
-          metric("return_std", "standard deviation of judged episodes"),
-          metric("episode_return", "return of training episodes"),
-          metric("critic_loss", "critic's loss"),
-          metric("actor_loss", "actor's loss"),
-          metric("contrastive_loss", "contrastive loss"),
-          metric("entropy", "entropy of the policy in nats"),
-          metric("temperature", "worth of a nat of entropy"),
-          metric("control_steps", "control steps"),
-          metric("diverged", "episodes without a finite end")};
-}
-
-// Of runs on sentences, whose judges are no protocols of images.
-std::vector<Metric> sentence_metrics() {
-  const auto metric = [](const char* name, const char* title) {
-    return Metric{name, title, Unit::kShare, Better::kHigher, Standing::kProtocol};
-  };
-  return {metric("neighbour_acc", "neighbours found"), metric("mr_acc", "MR accuracy"),     metric("cr_acc", "CR accuracy"),
-          metric("subj_acc", "SUBJ accuracy"),         metric("mpqa_acc", "MPQA accuracy"), metric("trec_acc", "TREC accuracy"),
-          metric("msrp_acc", "MSRP accuracy"),         metric("msrp_f1", "MSRP F1")};
-}
-
-Unit unit_by_name(const std::string& name) {
-  if (name.find("learning_rate") != std::string::npos) return Unit::kNumber;
-  const bool share = std::ranges::any_of(std::array<std::string_view, 5>{"acc", "_auc", "_rate", "_difference", "_share"},
-                                         [&](std::string_view part) { return name.find(part) != std::string::npos; });
-  return share ? Unit::kShare : Unit::kNumber;
+// "low-shot accuracy, 5 per class" of low_shot_acc1_5_per_class.
+std::string title_of_setting(const Metric& metric, const std::string& name) {
+  const size_t place = metric.title.find("{}");
+  if (!metric.of_setting || place == std::string::npos) return metric.title;
+  std::string setting = name == metric.name ? "" : name.substr(metric.name.size() + 1);
+  std::ranges::replace(setting, '_', ' ');
+  return std::string(metric.title).replace(place, 2, setting);
 }
 
 }  // namespace
@@ -75,26 +36,36 @@ std::vector<std::string> metric_names(const std::string& list) {
   return names;
 }
 
-MetricTitles::MetricTitles(const std::vector<Metric>& of_protocols) {
-  std::vector<Metric> all = of_protocols;
-  for (auto& metric : sentence_metrics()) all.push_back(std::move(metric));
-  for (auto& metric : training_metrics()) all.push_back(std::move(metric));
-  for (auto& metric : all) {
-    if (std::ranges::find(known_, metric.name, &Metric::name) == known_.end()) known_.push_back(std::move(metric));
+MetricTitles::MetricTitles(const std::vector<Metric>& described) {
+  for (const auto& metric : described) {
+    if (find(metric.name) == known_.end()) known_.push_back(metric);
   }
   std::ranges::stable_sort(known_, {}, &Metric::standing);
 }
 
+std::vector<Metric>::const_iterator MetricTitles::find(const std::string& name) const {
+  return std::ranges::find_if(known_, [&](const Metric& metric) { return describes(metric, name); });
+}
+
 MetricTitle MetricTitles::of(const std::string& metric) const {
   const std::string name = split_of(metric).name;
-  const auto found = std::ranges::find(known_, name, &Metric::name);
+  auto found = find(name);
+  std::string term;
+  if (const size_t dot = name.rfind('.'); found == known_.end() && dot != std::string::npos) {
+    const auto of_term = find(name.substr(dot + 1));
+    if (of_term != known_.end() && of_term->of_term) {
+      found = of_term;
+      term = name.substr(0, dot) + ": ";
+    }
+  }
   const auto place = static_cast<int>(found - known_.begin());
-  if (found == known_.end()) return {name, Better::kNeither, unit_by_name(name), place};
-  return {found->title, found->better, found->unit, place};
+  if (found == known_.end()) return {.title = name, .place = place};
+  return {term + title_of_setting(*found, name), found->better, found->unit, place, found->chance, found->of_predictions};
 }
 
 bool MetricTitles::lower_is_better(const std::string& metric) const {
-  return of(metric).better == Better::kLower || split_of(metric).name.ends_with("loss");
+  const Better better = of(metric).better;
+  return better == Better::kLower || better == Better::kLowerOfOneObjective;
 }
 
 std::string metric_number(Unit unit, double value) { return unit == Unit::kShare ? percent_text(value, 2) : short_number(value); }

@@ -12,7 +12,9 @@ struct MetricTitle {
   std::string title;  // "kNN accuracy"
   Better better = Better::kNeither;
   Unit unit = Unit::kNumber;
-  int place = 0;  // in a table: lower ones first
+  int place = 0;                         // in a table: lower ones first
+  std::vector<std::string> chance = {};  // as Metric::chance
+  bool of_predictions = false;           // as Metric::of_predictions
 };
 
 // "test.knn_acc1" -> "test" and "knn_acc1"; a name without one of the splits train, valid and test before its first dot has none.
@@ -26,17 +28,19 @@ std::vector<std::string> metric_names(const std::string& list);
 
 class MetricTitles {
  public:
-  // Of the metrics that protocols describe (of equal names the first counts), and of those that training says of itself.
-  explicit MetricTitles(const std::vector<Metric>& of_protocols);
+  // Of what the makers of metrics describe; of equal names the first counts.
+  explicit MetricTitles(const std::vector<Metric>& described);
 
-  // Of a name with its split or without. One that is not known (of another version's file, of an objective of one's own) is its own title and
-  // comes last; it is a share where acc, auc, rate, difference or share are in its name.
+  // Of a name with its split or without; of one term of several with the term's label in front. One that nobody describes (of another
+  // version's file) is its own title, a plain number, and comes last.
   MetricTitle of(const std::string& metric) const;
   Unit unit(const std::string& metric) const { return of(metric).unit; }
   // Of every loss, too: a report calls none better, as its runs may have other objectives, but an order of published losses means that.
   bool lower_is_better(const std::string& metric) const;
 
  private:
+  std::vector<Metric>::const_iterator find(const std::string& name) const;
+
   std::vector<Metric> known_;  // in the order of tables
 };
 

@@ -1,22 +1,9 @@
 #include "debias/report/prediction_source.h"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 namespace debias {
 namespace {
-
-constexpr std::array<std::string_view, 8> kOfSomeone = {"acc1",
-                                                        "aligned_acc",
-                                                        "conflicting_acc",
-                                                        "worst_group_acc",
-                                                        "unbiased_acc",
-                                                        "demographic_parity_difference",
-                                                        "equal_opportunity_difference",
-                                                        "equalized_odds_difference"};
-
-bool is_of_someone(const std::string& metric) { return std::ranges::find(kOfSomeone, metric) != kOfSomeone.end(); }
 
 bool is_judged_with(const Config& evaluate, const std::string& protocol) {
   const Config* protocols = evaluate.find("protocols");
@@ -35,12 +22,12 @@ std::string groups_predictions(const Config& evaluate) {
 
 }  // namespace
 
-std::string prediction_source(const EvaluationRecord& record, const std::string& metric) {
-  return is_of_someone(metric) ? record.predictions : "";
+std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles) {
+  return titles.of(metric).of_predictions ? record.predictions : "";
 }
 
 std::string prediction_source(const RunRecord& run, const std::string& metric) {
-  if (!is_of_someone(metric)) return "";
+  if (!run.titles->of(metric).of_predictions) return "";
   const Config* classifier = run.config.find("classifier");
   const bool has_classifier = classifier != nullptr && !classifier->is_null();
   const Config* evaluate = run.config.find("evaluate");
@@ -53,10 +40,11 @@ std::string prediction_source(const RunRecord& run, const std::string& metric) {
   return by_knn ? "knn" : "";
 }
 
-std::string source_title(const std::string& source) {
-  if (source == "knn") return "kNN";
-  if (source == "mean_classifier") return "mean classifier";
-  return source == "linear" ? "linear probe" : source;
+std::vector<std::string> sources_in_order() {
+  std::vector<std::string> sources;
+  for (const auto& source : kPredictionsOf) sources.emplace_back(source.name);
+  sources.emplace_back();
+  return sources;
 }
 
 }  // namespace debias

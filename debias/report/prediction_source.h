@@ -1,19 +1,21 @@
-// Whose predictions a number judges: aligned_acc of kNN and aligned_acc of a classifier are different numbers.
+// Whose predictions a number evaluates: aligned_acc of kNN and aligned_acc of a classifier are different numbers.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "debias/report/run_record.h"
+#include "debias/results/prediction_sources.h"  // IWYU pragma: export
 
 namespace debias {
 
 // "knn", "linear" or "classifier" of a metric (without its split) that can be of either; empty for one whose name says it ("knn_acc1"),
 // that judges no predictions, or of which neither the file nor the recipe says it.
-std::string prediction_source(const EvaluationRecord& record, const std::string& metric);
+std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles);
 // Of what training wrote into metrics.jsonl, from the recipe's `evaluate`.
 std::string prediction_source(const RunRecord& run, const std::string& metric);
 
-// "kNN", "linear probe", "classifier".
-std::string source_title(const std::string& source);
+// Those of kPredictionsOf in their order, then "", of a file that does not say whose predictions it evaluates.
+std::vector<std::string> sources_in_order();
 
 }  // namespace debias

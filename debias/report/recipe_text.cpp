@@ -13,7 +13,11 @@ std::string objective_names(const Config& config) {
   if (objective->is_scalar()) return objective->text();
   if (objective->is_map()) return text_at_path(*objective, {"name"});
   std::string names;
-  for (const auto& term : objective->items()) names += (names.empty() ? "" : " + ") + text_at_path(term, {"name"});
+  for (const auto& term : objective->items()) {
+    double weight = 1;
+    if (parse_number(text_at_path(term, {"weight"}), &weight) && weight == 0) continue;  // it took no part
+    names += (names.empty() ? "" : " + ") + text_at_path(term, {"name"});
+  }
   return names;
 }
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "debias/core/flattened.h"
-#include "debias/results/data_sets.h"
+#include "debias/report/data_draw.h"
 
 namespace debias {
 namespace {
@@ -14,9 +14,8 @@ namespace {
 using Recipe = std::pair<int64_t, std::vector<std::pair<std::string, std::string>>>;
 
 bool have_data_alike(const RunRecord& a, const RunRecord& b) {
-  return std::ranges::none_of(std::initializer_list<const char*>{"train", "valid", "test"}, [&](const char* split) {
-    return compare_data_sets(a.data_sets, b.data_sets, split) == DataLikeness::kDifferent;
-  });
+  return std::ranges::none_of(std::initializer_list<const char*>{"train", "valid", "test"},
+                              [&](const char* split) { return compare_run_data(a, b, split) == DataLikeness::kDifferent; });
 }
 
 // What two runs of a column share, beside their data: epochs done, and the recipe but for where and with which seed it was run.

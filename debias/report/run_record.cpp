@@ -1,13 +1,13 @@
 #include "debias/report/run_record.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <limits>
 #include <set>
-#include <string_view>
 
 #include "debias/core/real_path.h"
+#include "debias/core/start_of_path.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/report/recipe_text.h"
 #include "debias/results/data_sets.h"
 
@@ -86,6 +86,13 @@ void note_versions(RunRecord& run, const std::string& debias_version) {
                                   debias_version));
 }
 
+void note_damaged_times(RunRecord& run) {
+  const int64_t lines = run.speed.damaged_lines;
+  if (lines == 0) return;
+  run.notes.push_back(fmt::format("{} line{} of {} {} damaged: the training time is without {}", lines, lines == 1 ? "" : "s",
+                                  kEpochTimesFile, lines == 1 ? "is" : "are", lines == 1 ? "it" : "them"));
+}
+
 void note_judgements(RunRecord& run) {
   for (const auto& record : run.evaluations) {
     if (record.epoch < 0 || record.epoch == run.epochs_done || record.has_option("untrained", true)) continue;
@@ -96,7 +103,6 @@ void note_judgements(RunRecord& run) {
 
 // Older versions took bias value c to go with class c in any data set, which is so in those that are numbered so.
 void leave_out_invented_alignment(RunRecord& run) {
-  constexpr std::array<std::string_view, 4> kNumberedSo = {"glyphs", "biased_mnist", "corrupted_cifar10", "bffhq"};
   for (auto& record : run.evaluations) {
     if (record.aligned || record.protocol == "groups") continue;
     const size_t removed = std::erase_if(record.metrics, [&](const auto& metric) {
@@ -104,7 +110,8 @@ void leave_out_invented_alignment(RunRecord& run) {
       if (name.name != "aligned_acc" && name.name != "conflicting_acc") return false;
       const auto section = record.judged.find(name.split);
       const std::string data = section == record.judged.end() || !section->is_object() ? "" : value_or(*section, "name", std::string());
-      return !data.empty() && std::ranges::find(kNumberedSo, data) == kNumberedSo.end();
+      const DatasetEntry* entry = find_dataset(data);
+      return !data.empty() && (entry == nullptr || !entry->numbers_biases_as_classes);
     });
     if (removed == 0) continue;
     run.notes.push_back(
@@ -149,7 +156,19 @@ double MetricHistory::last_of_epochs(const std::string& metric) const {
   return found == by_epoch.end() || found->second.y.empty() ? std::numeric_limits<double>::quiet_NaN() : found->second.y.back();
 }
 
-bool RunRecord::of_text() const { return text_at_path(config, {"data", "train", "name"}) == "sentences"; }
+bool RunRecord::of_text() const {
+  const DatasetEntry* entry = find_dataset(text_at_path(config, {"data", "train", "name"}));
+  return entry != nullptr && entry->samples == SampleKind::kSentences;
+}
+
+bool RunRecord::has_bias_values() const {
+  if (!biases.empty() || evaluation("groups") != nullptr) return true;
+  if (!text_at_path(config, {"data", "test", "correlation"}).empty()) return true;
+  const DatasetEntry* entry = find_dataset(text_at_path(config, {"data", "test", "name"}));
+  if (entry == nullptr || !entry->numbers_biases_as_classes) return false;
+  return std::ranges::find(entry->options, "correlation", &OptionSpec::name) ==
+         entry->options.end();  // else it has none without the option
+}
 
 std::string RunRecord::seed() const {
   const Config* found = config.find("seed");
@@ -170,7 +189,8 @@ const EvaluationRecord* RunRecord::evaluation(const std::string& protocol, const
 
 RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   const std::string config_path = path + "/config.yaml";
-  if (!fs::exists(path)) throw data_error("report: '{}': no such run folder; give one that debias train has written", path);
+  if (!fs::exists(path))
+    throw data_error("report: '{}': no such run folder{}; give one that debias train has written", path, start_of(path));
   if (!fs::exists(config_path))
     throw data_error("report: '{}': not a run folder (no config.yaml); give one that debias train has written", path);
   RunRecord run;
@@ -184,7 +204,8 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   note_versions(run, program.version);
   run.data_sets = read_data_sets(path);
   read_names(path + "/classes.json", run);
-  if (fs::exists(path + "/train.log")) run.speed = training_speed(read_text_file(path + "/train.log", kLargestHistory));
+  run.speed = read_training_speed(path);
+  note_damaged_times(run);
   run.epochs = planned_epochs(run.config);
   run.epochs_done = read_history(path + "/metrics.jsonl", run);
   run.evaluations = read_evaluations(path + "/evaluation");

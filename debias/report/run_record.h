@@ -11,10 +11,10 @@
 #include "debias/core/config.h"
 #include "debias/report/metric_title.h"
 #include "debias/report/similarity_history.h"
-#include "debias/report/training_speed.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/results/film_record.h"
 #include "debias/results/json_file.h"
+#include "debias/results/training_speed.h"
 
 namespace debias {
 
@@ -51,10 +51,13 @@ struct RunRecord {
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
   bool finished() const { return epochs > 0 && epochs_done >= epochs; }
+  bool is_fixed() const { return config.find("fix") != nullptr; }  // features that debias fix has corrected: no training
   // It learnt from rewards, or from sentences: nothing has classes or bias values. All others are of images.
   bool of_agent() const { return config.find("environment") != nullptr; }
   bool of_text() const;
   bool of_images() const { return !of_agent() && !of_text(); }
+  // Bias values of the judged images: without them nothing can be judged by group.
+  bool has_bias_values() const;
   std::string seed() const;                           // "1", or "" where the recipe has none
   std::string of_environment(const char* key) const;  // "" where there is none
   // On the run's own data, or on another data set; null where there is none.

@@ -5,39 +5,19 @@
 #include <limits>
 #include <stdexcept>
 
+#include "debias/results/student_t.h"
+
 namespace debias {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// The continued fraction of the incomplete beta function (Press et al., Numerical Recipes, section 6.4), by Lentz's method.
-double beta_fraction(double a, double b, double x) {
-  constexpr double kTiny = 1e-300, kEnough = 1e-15;
-  constexpr int kMostTerms = 1000;
-  const auto away_from_zero = [](double value) { return std::fabs(value) < kTiny ? kTiny : value; };
-  double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), result = d;
-  for (int m = 1; m <= kMostTerms; ++m) {
-    const double even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-    d = 1 / away_from_zero(1 + even * d);
-    c = away_from_zero(1 + even / c);
-    result *= d * c;
-    const double odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-    d = 1 / away_from_zero(1 + odd * d);
-    c = away_from_zero(1 + odd / c);
-    result *= d * c;
-    if (std::fabs(d * c - 1) < kEnough) break;
-  }
-  return result;
+// With the half width and p-value of a mean whose standard error is `error` > 0.
+SeedInterval with_width(SeedInterval interval, double error, double degrees, double level) {
+  interval.half_width = student_t_quantile((1 + level) / 2, degrees) * error;
+  interval.p = student_t_two_sided(interval.mean / error, degrees);
+  return interval;
 }
-
-double incomplete_beta(double a, double b, double x) {
-  const double log_front = std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) + a * std::log(x) + b * std::log1p(-x);
-  return x < (a + 1) / (a + b + 2) ? std::exp(log_front) * beta_fraction(a, b, x) / a
-                                   : 1 - std::exp(log_front) * beta_fraction(b, a, 1 - x) / b;
-}
-
-// The probability above t > 0.
-double upper_tail(double t, double degrees) { return 0.5 * incomplete_beta(degrees / 2, 0.5, degrees / (degrees + t * t)); }
 
 struct Moments {
   double mean = kNone, variance = kNone;  // the variance with n - 1
@@ -66,27 +46,13 @@ Moments moments(const std::vector<double>& values) {
 
 }  // namespace
 
-double student_t_quantile(double probability, double degrees) {
-  if (!(probability > 0 && probability < 1 && degrees > 0)) throw std::invalid_argument("student_t_quantile: outside of its range");
-  if (probability < 0.5) return -student_t_quantile(1 - probability, degrees);
-  const double tail = 1 - probability;
-  if (tail == 0.5) return 0;
-  double low = 0, high = 1;
-  while (upper_tail(high, degrees) > tail) high *= 2;
-  for (int halving = 0; halving < 200 && high - low > 1e-14 * high; ++halving) {
-    const double middle = (low + high) / 2;
-    (upper_tail(middle, degrees) > tail ? low : high) = middle;
-  }
-  return (low + high) / 2;
-}
-
 SeedInterval seed_interval(const std::vector<double>& values, double level) {
   const Moments found = moments(values);
   SeedInterval interval{found.mean, kNone, found.n};
-  if (found.n > 1) {
-    const auto n = static_cast<double>(found.n);
-    interval.half_width = student_t_quantile((1 + level) / 2, n - 1) * std::sqrt(found.variance / n);
-  }
+  if (found.n < 2) return interval;
+  const auto n = static_cast<double>(found.n);
+  if (found.variance > 0) return with_width(interval, std::sqrt(found.variance / n), n - 1, level);
+  interval.half_width = 0;
   return interval;
 }
 
@@ -97,19 +63,39 @@ SeedInterval paired_difference(const std::vector<double>& a, const std::vector<d
   return seed_interval(differences, level);
 }
 
-SeedInterval welch_difference(const std::vector<double>& a, const std::vector<double>& b, double level) {
-  const Moments first = moments(a), second = moments(b);
-  SeedInterval interval{first.mean - second.mean, kNone, std::min(first.n, second.n)};
+SeedInterval welch_of_summaries(const SampleSummary& a, const SampleSummary& b, double level) {
+  SeedInterval interval{a.mean - b.mean, kNone, std::min(a.n, b.n)};
   if (interval.n < 2) return interval;
-  const auto n = static_cast<double>(first.n), m = static_cast<double>(second.n);
-  const double of_first = first.variance / n, of_second = second.variance / m, both = of_first + of_second;
+  const auto n = static_cast<double>(a.n), m = static_cast<double>(b.n);
+  const double of_a = a.deviation * a.deviation / n, of_b = b.deviation * b.deviation / m, both = of_a + of_b;
   if (both == 0) {
     interval.half_width = 0;
     return interval;
   }
-  const double degrees = both * both / (of_first * of_first / (n - 1) + of_second * of_second / (m - 1));
-  interval.half_width = student_t_quantile((1 + level) / 2, degrees) * std::sqrt(both);
-  return interval;
+  const double degrees = both * both / (of_a * of_a / (n - 1) + of_b * of_b / (m - 1));
+  return with_width(interval, std::sqrt(both), degrees, level);
+}
+
+SeedInterval welch_difference(const std::vector<double>& a, const std::vector<double>& b, double level) {
+  const auto summary = [](const Moments& found) { return SampleSummary{found.mean, std::sqrt(found.variance), found.n}; };
+  return welch_of_summaries(summary(moments(a)), summary(moments(b)), level);
+}
+
+SeedDifference seed_difference(const SeedValues& a, const SeedValues& b, double level) {
+  if (a.seeds.size() != a.values.size() || b.seeds.size() != b.values.size()) {
+    throw std::invalid_argument("seed_difference: as many seeds as values are needed");
+  }
+  std::vector<double> of_a, of_b;
+  for (size_t i = 0; i < a.seeds.size(); ++i) {
+    const auto place = static_cast<size_t>(std::ranges::find(b.seeds, a.seeds[i]) - b.seeds.begin());
+    if (place == b.seeds.size() || std::isnan(a.values[i]) || std::isnan(b.values[place])) continue;
+    of_a.push_back(a.values[i]);
+    of_b.push_back(b.values[place]);
+  }
+  constexpr size_t kLeastPairs = 3;
+  const SeedInterval welch = welch_difference(a.values, b.values, level);
+  const bool is_paired = of_a.size() >= kLeastPairs || (!of_a.empty() && welch.n == 1);
+  return is_paired ? SeedDifference{paired_difference(of_a, of_b, level), true} : SeedDifference{welch, false};
 }
 
 }  // namespace debias

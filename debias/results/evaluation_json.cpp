@@ -71,6 +71,7 @@ void add_predictions(const EvaluationRecord& record, Json& json) {
   for_each_split(record.groups, [&](const std::string& split, const GroupTable& table) {
     json["groups"][split] = group_table_json(table, record.classes.at(split));
   });
+  for_each_split(record.marks, [&](const std::string& split, const std::string& marks) { json["marks"][split] = marks; });
   for_each_split(record.clusterings, [&](const std::string& split, const auto& clusterings) {
     for (const auto& [name, one] : clusterings) {
       json["clusterings"][split][name] = {{"accuracy", number_or_null(one.accuracy)}, {"cells", one.cells}};
@@ -95,6 +96,12 @@ void add_features(const EvaluationRecord& record, Json& json) {
     if (!training->selected_on.empty()) json["selected_on"] = training->selected_on;
   }
   for (const auto& [split, count] : record.anchors) json["anchors"][split] = count;
+  for (const auto& [split, count] : record.queries) json["queries"][split] = count;
+  for (const auto& [setting, count] : record.drawn) json["drawn"][setting] = count;
+  for (const auto& [name, values] : record.by_draw) {
+    Json& list = json["by_draw"][name] = Json::array();
+    for (const double value : values) list.push_back(number_or_null(value));
+  }
 }
 
 void add_notes(const std::vector<std::string>& notes, Json& json) {
@@ -110,6 +117,7 @@ Json to_json(const EvaluationRecord& record) {
   json["options"] = record.options;
   json["classes"] = record.class_count;
   for (const auto& [split, count] : record.counts) json["counts"][split] = count;
+  add_tasks(record.tasks, json);
   add_predictions(record, json);
   add_features(record, json);
   if (record.notes) add_notes(*record.notes, json);
@@ -119,6 +127,9 @@ Json to_json(const EvaluationRecord& record) {
   for (const auto& [split, section] : record.judged.items()) json["data"][split] = section;
   for (const auto& [key, value] : record.recipe_changes) json["recipe_changes"][key] = value ? Json(*value) : Json();
   if (!record.accepted_changes.empty()) json["accepted_data_changes"] = record.accepted_changes;
+  if (const auto& added = record.bias_values) {
+    json["bias_values"] = {{"file", added->file}, {"column", added->column}, {"sha256", added->digest}, {"unknown", added->unknown}};
+  }
   return json;
 }
 

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "debias/results/image_marks.h"
+
 namespace debias {
 namespace {
 
@@ -41,6 +43,13 @@ std::optional<AlignedValues> aligned_values(const Json& json) {
   aligned.share = number_or_nan(json.value("aligned_share", Json()));
   aligned.share_by_chance = number_or_nan(json.value("aligned_share_by_chance", Json()));
   return aligned;
+}
+
+std::optional<AddedBiasValues> added_bias_values(const Json& json) {
+  const auto found = json.find("bias_values");
+  if (found == json.end() || !found->is_object()) return std::nullopt;
+  return AddedBiasValues{value_or(*found, "file", std::string()), value_or(*found, "column", std::string()),
+                         value_or(*found, "sha256", std::string()), value_or(*found, "unknown", std::map<std::string, int64_t>())};
 }
 
 std::optional<BiasProbeFit> bias_probe_fit(const Json& json) {
@@ -111,13 +120,23 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   record.bias_probe = bias_probe_fit(json);
   record.trained_probe = trained_probe(json);
   if (json.contains("notes")) record.notes = value_or(json, "notes", std::vector<std::string>());
+  record.bias_values = added_bias_values(json);
   record.accepted_changes = value_or(json, "accepted_data_changes", std::vector<std::string>());
   for_each_split(json, "recipe_changes", [&](const auto& key, const Json& value) {
     record.recipe_changes[key] = value.is_null() ? std::nullopt : std::optional(value.template get<std::string>());
   });
-  for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
   for_each_split(json, "anchors", [&](const auto& split, const Json& value) { record.anchors.emplace_back(split, count_number(value)); });
+  for_each_split(json, "queries", [&](const auto& split, const Json& value) { record.queries.emplace_back(split, count_number(value)); });
+  for_each_split(json, "drawn", [&](const auto& setting, const Json& value) { record.drawn.emplace_back(setting, count_number(value)); });
+  for_each_split(json, "by_draw", [&](const auto& name, const Json& values) {
+    for (const auto& value : values) record.by_draw[name].push_back(number_or_nan(value));
+  });
   for_each_split(json, "metrics", [&](const auto& name, const Json& value) { record.metrics.emplace_back(name, number_or_nan(value)); });
+  if (record.is_of_tasks()) {
+    record.tasks = take_tasks(json, record.options);
+  } else {
+    for_each_split(json, "counts", [&](const auto& split, const Json& value) { record.counts.emplace_back(split, count_number(value)); });
+  }
   for_each_split(json, "sides", [&](const auto& name, const Json& value) { record.side_metrics.emplace_back(name, number_or_nan(value)); });
   for_each_split(json, "intervals", [&](const auto& name, const Json& value) {
     record.intervals[name] = {number_or_nan(value.at(0)), number_or_nan(value.at(1))};
@@ -125,6 +144,10 @@ EvaluationRecord evaluation_record(const std::string& path, const Json& json) {
   for_each_split(json, "groups", [&](const auto& split, const Json& value) {
     record.groups[split] = read_group_table(value, path);
     record.classes[split] = read_class_table(value, path);
+  });
+  for_each_split(json, "marks", [&](const auto& split, const Json& value) {
+    record.marks[split] = value.template get<std::string>();
+    require_marks(record.marks[split], path);
   });
   for_each_split(json, "by_class", [&](const auto& split, const Json& value) { record.classes[split] = read_class_table(value, path); });
   for_each_split(json, "clusterings", [&](const auto& split, const Json& value) {
@@ -159,11 +182,11 @@ bool EvaluationRecord::has_option(const std::string& name, const Json& value) co
   return found != options.end() && *found == value;
 }
 
-std::string EvaluationRecord::digest_of_task(const std::string& task) const {
-  const auto digests = options.find("digest");
-  if (digests == options.end() || !digests->is_object()) return "";
-  const auto found = digests->find(task);
-  return found == digests->end() || !found->is_string() ? "" : found->get<std::string>();
+bool EvaluationRecord::is_of_tasks() const { return !metrics.empty() && metrics.front().first.find('.') == std::string::npos; }
+
+const EvaluatedTask* EvaluationRecord::task(const std::string& name) const {
+  const auto found = std::ranges::find(tasks, name, &EvaluatedTask::name);
+  return found == tasks.end() ? nullptr : &*found;
 }
 
 std::optional<bool> EvaluationRecord::is_aligned(const GroupTable& table, size_t label, size_t bias) const {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "debias/results/evaluated_tasks.h"
 #include "debias/results/json_file.h"
 #include "debias/results/prediction_tables.h"
 
@@ -75,18 +76,27 @@ struct TrainedProbe {
   std::string selected_on = {};                         // the split that chose the epoch
 };
 
+// A CSV whose bias values were added to the data after training.
+struct AddedBiasValues {
+  std::string file, column;
+  std::string digest;                      // SHA-256 of the file's bytes
+  std::map<std::string, int64_t> unknown;  // images without a value, by split
+};
+
 struct EvaluationRecord {
   std::string protocol;                                 // "knn"
   std::vector<std::pair<std::string, double>> metrics;  // in the file's order; NaN: undefined
   Json options = Json::object();
   int64_t class_count = 0;
-  std::vector<std::pair<std::string, int64_t>> counts;  // images by split
+  std::vector<std::pair<std::string, int64_t>> counts;  // samples by split
   std::string predictions;               // whose are judged: "knn", "linear", "classifier"; empty where the file does not say
   std::optional<AlignedValues> aligned;  // none: the file does not say
   std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own stand among the metrics
   std::map<std::string, std::pair<double, double>> intervals;
+  std::vector<EvaluatedTask> tasks;          // of protocols whose metrics are of tasks, not of splits
   std::map<std::string, GroupTable> groups;  // by split, like the following
   std::map<std::string, ClassTable> classes;
+  std::map<std::string, std::string> marks;  // right or wrong by image (image_marks.h); empty in files of older versions
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // then by set of pairs
   std::map<std::string, FeatureMap> maps;
   std::map<std::string, std::vector<NeighbourQuery>> neighbours;
@@ -94,13 +104,18 @@ struct EvaluationRecord {
   std::optional<BiasProbeFit> bias_probe;
   std::optional<TrainedProbe> trained_probe;
   std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)
-  std::optional<std::vector<std::string>> notes;         // what was left out, and why; none: the protocol has nothing to say
+  std::vector<std::pair<std::string, int64_t>> queries;  // with an image of their class in the gallery, by split (retrieval)
+  std::vector<std::pair<std::string, int64_t>> drawn;    // training images of a draw, by setting: "1pct" (low_shot)
+  // Of a metric that is a mean over draws of training images, the value of each; its interval is over them, not over judged images.
+  std::map<std::string, std::vector<double>> by_draw;
+  std::optional<std::vector<std::string>> notes;  // what was left out, and why; none: the protocol has nothing to say
 
   // What was judged, and where it stands: of files.
   std::string checkpoint;
-  int64_t epoch = -1;                         // of that checkpoint; -1: the file does not say
-  Json judged = Json::object();               // sections of the data, by split
-  std::vector<std::string> accepted_changes;  // of the data since training
+  int64_t epoch = -1;                          // of that checkpoint; -1: the file does not say
+  Json judged = Json::object();                // sections of the data, by split
+  std::vector<std::string> accepted_changes;   // of the data since training
+  std::optional<AddedBiasValues> bias_values;  // none: those of the data themselves
   // The leaves of the recipe that judging had otherwise than training, by key; none: the leaf was gone. Data stand in `judged`.
   std::map<std::string, std::optional<std::string>> recipe_changes;
   std::string path;  // of the file
@@ -109,8 +124,8 @@ struct EvaluationRecord {
   const double* metric(const std::string& name) const;  // null where there is none
   bool has_option(const std::string& name, const Json& value) const;
   bool judges_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
-  // Of the texts and labels that a task of sentences was judged on, SHA-256; empty where the file does not say.
-  std::string digest_of_task(const std::string& task) const;
+  bool is_of_tasks() const;                                      // its metrics have tasks in front of their names, not splits
+  const EvaluatedTask* task(const std::string& name) const;      // null where there is none
   // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
   // number. None where no bias value goes with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;

@@ -1,14 +1,22 @@
-// What a number says: a protocol's entry describes each of its metrics, for everyone who shows one.
+// What a number says. Who makes a number describes it: a protocol, a method, the objective's terms, the training loop. All others, such as
+// tables and reports, take unit, direction, title and chance level from here.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace debias {
 
 enum class Unit { kNumber, kShare };  // a share of one is shown in percent
-enum class Better { kHigher, kLower, kNeither };
 
-// Where a metric stands in a table, first to last; within one of these by protocol, in the order of the registry.
+enum class Better {
+  kHigher,
+  kLower,
+  kLowerOfOneObjective,  // of losses: less is better among runs of one objective alone, so that a report calls none of them best
+  kNeither
+};
+
+// Where a metric stands in a table, first to last; within one of these in the order of the registries.
 enum class Standing { kAccuracy, kProtocol, kGroups, kFairness, kFeatures, kDetail, kTraining };
 
 struct Metric {
@@ -17,6 +25,16 @@ struct Metric {
   Unit unit = Unit::kNumber;
   Better better = Better::kNeither;
   Standing standing = Standing::kProtocol;
+  std::vector<std::string> chance = {};  // metrics of the same split that say what guessing reaches; the largest counts
+  bool of_predictions = false;           // it evaluates predictions, and its name does not say whose (prediction_sources.h)
+  bool of_term = false;                  // one term of several has its label in front: "fairkl.clamped_share"
+  // One setting of several has its text behind, and in the title in the place of {}: "low_shot_acc1_5_per_class".
+  bool of_setting = false;
 };
+
+// Whether the metric of this name, without its split, is the one described.
+inline bool describes(const Metric& metric, const std::string& name) {
+  return name == metric.name || (metric.of_setting && name.size() > metric.name.size() + 1 && name.starts_with(metric.name + "_"));
+}
 
 }  // namespace debias

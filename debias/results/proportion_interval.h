@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "debias/results/image_marks.h"
+
 namespace debias {
 
 struct Proportion {
@@ -17,5 +19,15 @@ std::pair<double, double> wilson_interval(const Proportion& share);
 // The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998,
 // method 10).
 std::pair<double, double> difference_interval(const Proportion& a, const Proportion& b);
+
+// That of counts.first() - counts.second(), two predictions of the same images: square-and-add of Wilson intervals with the correlation of
+// the pairs (Newcombe 1998, "Improved confidence intervals for the difference between binomial proportions based on paired data", method
+// 10). One image or more.
+std::pair<double, double> difference_interval(const PairedCounts& counts);
+
+// Two-sided p-values of "both shares are equal", in [0, 1]: of the same images by the exact binomial test on those that only one predicts
+// right (McNemar); of different images by the normal test with the pooled share.
+double equal_shares_p(const PairedCounts& counts);
+double equal_shares_p(const Proportion& a, const Proportion& b);
 
 }  // namespace debias

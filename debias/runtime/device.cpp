@@ -3,46 +3,64 @@
 #include <ATen/Context.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include "debias/core/error.h"
+#include "debias/runtime/cuda_driver.h"
 
 namespace debias {
 namespace {
 
-bool driver_present() { return access("/dev/nvidiactl", F_OK) == 0; }
-
-bool load_cuda(std::string* reason) {
-  if (!driver_present()) {
-    *reason = "no NVIDIA driver is loaded";
-    return false;
-  }
+// Why CUDA is not available; nothing where it is. Loads libtorch's CUDA library.
+std::string cuda_obstacle() {
+  if (!cuda_driver_is_loaded()) return "no NVIDIA driver is loaded";
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    *reason = dlerror();
-    return false;
+    return load_failure(dlerror()) + " (scripts/bootstrap.sh --cuda fetches the whole of torch)";
   }
-  if (!at::globalContext().hasCUDA()) {
-    *reason = "the driver reports no usable device";
-    return false;
-  }
-  return true;
+  if (!at::globalContext().hasCUDA()) return "the NVIDIA driver reports no usable device, or is older than CUDA 13 (580)";
+  return "";
 }
 
 }  // namespace
 
+std::string load_failure(const std::string& dlerror_text) {
+  const size_t end = dlerror_text.find(": cannot open shared object file");
+  return end == std::string::npos ? dlerror_text : dlerror_text.substr(0, end) + " was not found";
+}
+
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count) {
+  if (count == 1) return {type, 0};
   if (local_rank < count) return {type, static_cast<c10::DeviceIndex>(local_rank)};
   throw resource_error("device {}: process {} of this machine has none of its own, there are {}; start at most {}, or use device cpu",
                        c10::DeviceTypeName(type, /*lower_case=*/true), local_rank, count, count);
 }
 
-c10::Device resolve_device(const std::string& name, int64_t local_rank) {
-  if (name == "cpu") return c10::Device(c10::kCPU);
+DeviceChoice choose_device(const std::string& name, int64_t local_rank) {
+  DeviceChoice choice;
+  if (name == "cpu") return choice;
   if (name != "auto" && name != "cuda") throw usage_error("device: unknown value '{}'; give auto, cpu or cuda", name);
-  std::string reason;
-  if (load_cuda(&reason)) return own_device(c10::kCUDA, local_rank, c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount());
-  if (name == "cuda") throw usage_error("device cuda: it cannot be had ({}); use device cpu", reason);
-  return c10::Device(c10::kCPU);
+  const std::string obstacle = cuda_obstacle();
+  if (!obstacle.empty()) {
+    if (name == "cuda") throw usage_error("device cuda: CUDA is not available: {}; use device cpu", obstacle);
+    choice.cpu_reason = obstacle;
+    choice.driver_unused = cuda_driver_is_loaded();
+    return choice;
+  }
+  choice.device = own_device(c10::kCUDA, local_rank, c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount());
+  if (const auto found = describe_cuda_device(choice.device.index())) {
+    choice.name = found->name;
+    choice.uuid = found->uuid;
+  }
+  return choice;
+}
+
+c10::Device resolve_device(const std::string& name, int64_t local_rank) { return choose_device(name, local_rank).device; }
+
+std::string device_line(const DeviceChoice& choice) {
+  std::string line = "device: " + choice.device.str();
+  if (!choice.name.empty()) line += " " + choice.name;
+  if (!choice.cpu_reason.empty()) line += ", since " + choice.cpu_reason;
+  return line;
 }
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Where models live: the CPU, or CUDA when it can be had.
+// Where models live: the CPU, or a CUDA device where one is available.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -8,12 +8,29 @@
 
 namespace debias {
 
-// "cpu"; "cuda" (a usage error when it cannot be had); "auto" (CUDA where a driver and its libraries are present, else the CPU).
-// To be called before any other tensor work: torch remembers "no CUDA" from the first call that asks. The CUDA library is loaded only here.
-// Of several processes on a machine each takes the device of its number.
+// The device of a process, and why it is that one.
+struct DeviceChoice {
+  c10::Device device{c10::kCPU};
+  std::string name{};          // of a CUDA device: "NVIDIA H100 80GB HBM3"; empty where the driver does not say
+  std::string uuid{};          // of the physical device or MIG instance; empty on the CPU
+  std::string cpu_reason{};    // why `auto` chose the CPU; empty otherwise
+  bool driver_unused = false;  // a driver is loaded, and `auto` could not use it
+};
+
+// "cpu"; "cuda" (a usage error when CUDA is not available); "auto" (CUDA where a driver and its libraries are available, else the CPU).
+// Call it before any other tensor work: torch remembers "no CUDA" from the first call that asks. The CUDA library is loaded only here.
+// Each of several processes on a machine takes the device of its number.
+DeviceChoice choose_device(const std::string& name, int64_t local_rank = 0);
 c10::Device resolve_device(const std::string& name, int64_t local_rank = 0);
 
-// That of `count` devices of a type; a resource error where there are too few.
+// The first line of a log: "device: cuda:0 NVIDIA H100", "device: cpu", "device: cpu, since no NVIDIA driver is loaded".
+std::string device_line(const DeviceChoice& choice);
+
+// The device of a process among the `count` visible ones of a type. A process that sees one device owns it, whatever its number: SLURM's
+// --gpus-per-task and Kubernetes show each process its own. A resource error where there are fewer devices than processes otherwise.
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count);
+
+// What dlerror() says, as a reason: "libcudnn.so.9 was not found" where a library is missing, its own words otherwise.
+std::string load_failure(const std::string& dlerror_text);
 
 }  // namespace debias

@@ -223,6 +223,24 @@ class EmbeddingRun {
   int64_t most_ = 0;
 };
 
+// The objective that works with an estimator.
+const char* objective_of(Estimator estimator) {
+  switch (estimator) {
+    case Estimator::kDebiasedFloor:
+      return "debiased_negatives";
+    case Estimator::kHard:
+      return "hard_negatives";
+    case Estimator::kBayesianPaper:
+      return "bayesian (form paper)";
+    case Estimator::kBayesianCorrected:
+      return "bayesian (form corrected)";
+    case Estimator::kBayesianAuthors:
+      return "bayesian (form authors)";
+    default:
+      return "infonce";
+  }
+}
+
 // The options that an estimator reads.
 std::string reads(Estimator estimator, const EmbeddingSetting& setting) {
   const auto& options = setting.options;
@@ -260,7 +278,7 @@ std::string recommendation(const std::vector<EmbeddingFigures>& settings) {
     return fmt::format("Plain InfoNCE is as good here: at N = {} its mean squared error is {:.3g}, the best of the others {:.3g}.", n,
                        plain, least);
   }
-  return fmt::format("Take {} with {}: at N = {} its mean squared error is {:.3g}, that of plain InfoNCE {:.3g}.", enum_name(winner),
+  return fmt::format("Take {} with {}: at N = {} its mean squared error is {:.3g}, that of plain InfoNCE {:.3g}.", objective_of(winner),
                      reads(winner, *best), n, least, plain);
 }
 

@@ -4,17 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "debias/results/student_t.h"
+
 namespace debias {
 namespace {
-
-// Upper 2.5 % point of Student's law: exact for 1 and 2 degrees of freedom, else the Cornish-Fisher series (error below 1 % from 3 on).
-double student_point(double freedom) {
-  constexpr double z = 1.959963984540054, z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
-  if (freedom < 1.5) return 12.7062047;
-  if (freedom < 2.5) return 4.30265273;
-  return z + (z3 + z) / (4 * freedom) + (5 * z5 + 16 * z3 + 3 * z) / (96 * freedom * freedom) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * freedom * freedom * freedom);
-}
 
 double kolmogorov_tail(double lambda) {
   if (lambda < 0.2) return 1;  // 1 - 1e-13
@@ -37,7 +30,7 @@ MeanWithError mean_with_error(std::span<const double> values) {
   const double mean = sum / n;
   if (values.size() < 2) return {mean, std::numeric_limits<double>::quiet_NaN(), mean, mean};
   for (const double value : values) squares += (value - mean) * (value - mean);
-  const double error = std::sqrt(squares / (n - 1) / n), half = student_point(n - 1) * error;
+  const double error = std::sqrt(squares / (n - 1) / n), half = student_t_quantile(0.975, n - 1) * error;
   return {mean, error, mean - half, mean + half};
 }
 

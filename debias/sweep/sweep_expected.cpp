@@ -90,6 +90,15 @@ int64_t epoch_of(const Config& entry) {
   return epoch;
 }
 
+// How many runs the number is the mean of, of which `spread` is the standard deviation.
+void require_runs(const Config& entry) {
+  int64_t runs = 0;
+  const Config* value = entry.find("runs");
+  if (value == nullptr || value->is_null()) return;
+  if (!value->is_scalar() || !parse_integer(value->text(), &runs) || runs < 1)
+    throw usage_error("{}expected: runs: expected a whole number from 1 on, the runs that the number is the mean of", value->prefix());
+}
+
 // Its words: a folded text of YAML ends in a new line, which would end a table's.
 Config in_one_line(const Config& node) {
   if (!node.is_scalar()) return node;
@@ -115,7 +124,8 @@ void require_one_metric(const Config& entry, const Config& metric) {
 }
 
 void add_expected(const Config& entry, SweepParts& parts) {
-  require_known_keys(entry, {"variant", "at", "metric", "value", "spread", "tolerance", "minutes", "epoch", "source", "cost"}, "expected");
+  require_known_keys(entry, {"variant", "at", "metric", "value", "spread", "runs", "tolerance", "minutes", "epoch", "source", "cost"},
+                     "expected");
   double number = 0;
   const Config* value = entry.find("value");
   if (value == nullptr || !value->is_scalar() || !parse_number(value->text(), &number)) {
@@ -123,6 +133,7 @@ void add_expected(const Config& entry, SweepParts& parts) {
   }
   require_number_from_0(entry, "spread");
   require_number_from_0(entry, "tolerance");
+  require_runs(entry);
   require_minutes(entry);
   epoch_of(entry);
   Config expected = Config::map({{"metric", Config::string(parts.published)}});

@@ -40,6 +40,20 @@ std::optional<PartsLeft> parts_left(std::string_view a, std::string_view b) {
   return PartsLeft{ours.size() - i, theirs.size() - j};
 }
 
+// That a key assigned, by the same reading of it.
+Config& node_at(Config& recipe, const std::vector<std::string>& parts) {
+  Config* node = &recipe;
+  for (const auto& part : parts) {
+    if (is_list_index(part) && node->is_sequence()) {
+      node = &node->items()[std::stoul(part)];
+      continue;
+    }
+    if (node->is_sequence()) node = &node->items()[0];  // the only one
+    node = node->find(part);
+  }
+  return *node;
+}
+
 }  // namespace
 
 void assign_key(Config& recipe, const std::string& key, const Config& value) {
@@ -58,6 +72,7 @@ void assign_key(Config& recipe, const std::string& key, const Config& value) {
     const std::string text = error.what();
     throw Error(error.kind(), value.prefix() + (text.starts_with(kOwn) ? text.substr(kOwn.size()) : text));
   }
+  node_at(recipe, parts) = value;  // which knows its line in the sweep's file
 }
 
 bool keys_overlap(std::string_view a, std::string_view b) { return parts_left(a, b).has_value(); }

@@ -161,6 +161,20 @@ Config sweep_base(const Config& root, const std::string& file, const FindBase& f
   return base;
 }
 
+SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t count) {
+  if (count < 1 || count > kMostRuns) throw usage_error("train: --seeds {}: give 1 to {}", count, kMostRuns);
+  const Config *output = recipe.find("output"), *own = recipe.find("seed");
+  if (output == nullptr || !output->is_scalar() || output->text().empty())
+    throw usage_error("train: '{}' names no output folder; add output=runs/NAME, below which each seed has a folder", file);
+  int64_t first = 1;
+  if (own != nullptr && (!own->is_scalar() || !parse_integer(own->text(), &first) || first < 0))
+    throw usage_error("{}seed: expected a whole number from 0 on, the first of {} seeds", own->prefix(), count);
+  SweepPlan plan{file, output->text(), "", {}, {}, {}, {}};
+  for (int64_t i = 0; i < count; ++i) plan.seeds.push_back(std::to_string(first + i));
+  add_point(plan, {}, recipe);
+  return plan;
+}
+
 SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base) {
   Config root = read_yaml_file(path);
   if (!is_sweep(root)) throw usage_error("sweep '{}': no `base` is given; name the recipe that the runs start from", path);

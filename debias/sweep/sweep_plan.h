@@ -14,6 +14,7 @@
 // base may be an agent's recipe: then it is what it is on that of `debias rl train`, such as `objective.tau_plus`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -53,6 +54,8 @@ struct SweepPlan {
   std::vector<SweepPoint> points;  // variants, and within each the grid, its last key fastest
   std::vector<SweepRun> runs;      // points, and within each the seeds
   std::vector<VariantAxis> axes = {};
+  std::string verb = "sweep";              // that was given, for messages
+  std::string again = "the same command";  // which goes on
 };
 
 // Path of the recipe that `base` names; throws where there is none.
@@ -64,6 +67,10 @@ using FindBase = std::function<std::string(const std::string&)>;
 // Whether the recipes can run is not looked at. What the base recipe expects stays only where a point changes nothing of it, in a sweep
 // that expects nothing itself.
 SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base);
+
+// One recipe with `count` seeds, from its own on (1 where it has none): a sweep of a single setting, whose run folders are OUTPUT/seed-N.
+// `file`: where the recipe is from. Usage errors: no output, no whole seed, a count out of [1, 10000].
+SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t count);
 
 // Whether a YAML file is a sweep and no recipe.
 bool is_sweep(const Config& root);

@@ -136,17 +136,18 @@ SweepRecord read_sweep_record(const std::string& output) {
 void require_own_output(const SweepPlan& plan) {
   std::error_code ignored;
   if (!fs::exists(plan.output, ignored)) return;
-  if (!fs::is_directory(plan.output)) throw usage_error("sweep: output '{}' is a file; choose another output", plan.output);
+  if (!fs::is_directory(plan.output)) throw usage_error("{}: output '{}' is a file; choose another output", plan.verb, plan.output);
   if (!has_sweep_record(plan.output)) {
     if (is_empty(plan.output)) return;
     const bool any =
         std::ranges::any_of(plan.runs, [&](const SweepRun& run) { return fs::exists(plan.output + "/" + run.name() + "/config.yaml"); });
     if (any) return;  // sweep.json was removed
-    throw usage_error("sweep: output '{}' exists and is none of this sweep's; choose another output", plan.output);
+    throw usage_error("{}: output '{}' exists and holds none of these runs; choose another output", plan.verb, plan.output);
   }
   const SweepRecord record = read_sweep_record(plan.output);
   if (std::ranges::any_of(plan.runs, [&](const SweepRun& run) { return record.find(run.name()) != nullptr; })) return;
-  throw usage_error("sweep: output '{}' is that of another sweep, which has none of these runs; choose another output", plan.output);
+  throw usage_error("{}: output '{}' is that of another sweep, which has none of these runs; choose another output", plan.verb,
+                    plan.output);
 }
 
 SweepRecord open_sweep_record(const SweepPlan& plan) {

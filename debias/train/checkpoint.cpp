@@ -13,15 +13,19 @@ namespace debias {
 
 std::string instruction_set() { return at::get_cpu_capability(); }
 
-void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run) {
-  std::vector<std::pair<std::string, torch::Tensor>> named = trained.model.state();
+NamedTensors stored_tensors(const Trained& trained) {
+  NamedTensors named = trained.model.state();
   for (auto& entry : trained.optimizers.state()) named.push_back(std::move(entry));
   for (auto& entry : trained.method.state()) named.push_back(std::move(entry));
   for (auto& entry : trained.source.state()) named.push_back(std::move(entry));
-  save_checkpoint(path, std::move(named), stored_metadata(state, run));
+  return named;
 }
 
-void save_checkpoint(const std::string& path, std::vector<std::pair<std::string, torch::Tensor>> named, Metadata metadata) {
+void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run) {
+  save_checkpoint(path, stored_tensors(trained), stored_metadata(state, run));
+}
+
+void save_checkpoint(const std::string& path, NamedTensors named, Metadata metadata) {
   std::vector<TensorBytes> tensors;
   for (auto& [name, tensor] : named) {
     tensor = tensor.detach().cpu().contiguous();
@@ -29,10 +33,6 @@ void save_checkpoint(const std::string& path, std::vector<std::pair<std::string,
   }
   metadata["format"] = "pt";
   write_safetensors(path, tensors, std::move(metadata));
-}
-
-void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run) {
-  save_generation(folder, [&](const std::string& path) { save_checkpoint(path, trained, state, run); });
 }
 
 void save_generation(const std::string& folder, const std::function<void(const std::string& path)>& save) {
@@ -83,6 +83,7 @@ void restore(const OpenCheckpoint& checkpoint, const Trained& trained) {
   load_state(*model.head, checkpoint.file, "head.");
   if (model.predictor != nullptr) load_state(*model.predictor, checkpoint.file, "predictor.");
   if (model.classifier != nullptr) load_state(*model.classifier->linear(), checkpoint.file, "classifier.");
+  for (const auto& network : model.side) load_state(*network.module, checkpoint.file, network.name + ".");
   trained.optimizers.load(checkpoint.file);
   trained.method.load(checkpoint.file);
   trained.source.load(checkpoint.file);

@@ -28,14 +28,14 @@ struct Trained {
   BatchSource& source;
 };
 
+NamedTensors stored_tensors(const Trained& trained);  // the model's first
 void save_checkpoint(const std::string& path, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
 // The same of any tensors and metadata.
-void save_checkpoint(const std::string& path, std::vector<std::pair<std::string, torch::Tensor>> named, Metadata metadata);
+void save_checkpoint(const std::string& path, NamedTensors named, Metadata metadata);
 
 // Saves as `folder`/last.safetensors, the present one becoming previous.safetensors.
 void save_generation(const std::string& folder, const std::function<void(const std::string& path)>& save);
-void save_generation(const std::string& folder, const Trained& trained, const TrainingState& state, const RunDescription& run);
 
 struct OpenCheckpoint : StoredState {
   SafetensorsFile file;

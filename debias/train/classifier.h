@@ -31,11 +31,16 @@ class Classifier {
   // features [B, V, D] to logits [V*B, C], view-major, on the classifier's device; with gradient stop nothing flows back to the features.
   at::Tensor logits(const at::Tensor& features) const;
 
+  // What each logit is at most, of the same shape: |(W_c, b_c)| |(f, 1)|, the bias being the weight of a feature that is 1 everywhere.
+  at::Tensor norms(const at::Tensor& features) const;
+
   bool flows() const { return options_.gradient() == ClassifierGradient::kFlow; }
   std::optional<double> own_learning_rate() const { return options_.learning_rate(); }  // absent: the recipe's optimizer has it
   torch::nn::Linear& linear() { return linear_; }
 
  private:
+  at::Tensor rows_of(const at::Tensor& features) const;
+
   ClassifierOptions options_;
   mutable torch::nn::Linear linear_;
 };

@@ -10,44 +10,21 @@
 #include "debias/data/dataset.h"
 #include "debias/encoders/channel_halves.h"
 #include "debias/loader/batch.h"
+#include "debias/losses/joined_results.h"
+#include "debias/losses/scores.h"
 #include "debias/runtime/unit_rows.h"
-#include "debias/scores/bank_scores.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/memory_bank.h"
 
 namespace debias {
 namespace {
 
-constexpr double kLeastTemperature = 2e-3;
 constexpr int64_t kFirstChannels = 1;                 // L, or Y
 constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks' first weights apart
 constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
 constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
 
 CmcOptions cmc_options(const Config& section) { return CmcOptions::table().read(section_map(section), "method 'cmc'", {"name"}); }
-
-// loss_scale() of the objective's options: temperature over base_temperature, where that is set.
-double scale_of(const Config& config) {
-  double base = 0, t = 0;
-  const Config* given = config.find("base_temperature");
-  if (given == nullptr || !parse_number(given->text(), &base) || !parse_number(config.find("temperature")->text(), &t)) return 1;
-  return t / base;
-}
-
-double number_of(const Config& config, const char* option) {
-  double value = 0;
-  parse_number(config.find(option)->text(), &value);
-  return value;
-}
-
-// Whether scores alone give the term's loss, each anchor having draws of its own.
-bool on_scores(const Term& term) {
-  const Config config = term.objective().config();
-  if (number_of(config, "temperature") < kLeastTemperature) return false;  // e^{1/t} is formed as it is
-  if (term.name() == "infonce") return config.find("drop_false_negatives")->text() == "false";
-  return term.name() == "debiased_negatives" && config.find("clamp")->text() == "fallback" &&
-         config.find("drop_false_negatives")->text() == "false";
-}
 
 class Cmc final : public Method {
  public:
@@ -57,10 +34,9 @@ class Cmc final : public Method {
       throw usage_error("{}method 'cmc' runs on the CPU, where its banks lie; write train.device: cpu", recipe.method.prefix());
     }
     const int64_t dim = model().head->output_dim() / 2;
-    const BankLossOptions loss = BankLossOptions().loss(options.loss());
     for (uint16_t half = 0; half < 2; ++half) {
       banks_.emplace_back(dataset.size(), dim, recipe.seed, half);
-      losses_.emplace_back(loss, dataset.size());
+      nce_.emplace_back(dataset.size());
     }
     for (int64_t i = 0; i < dataset.size(); ++i) labels_.data_ptr<int64_t>()[i] = dataset.label(i);
   }
@@ -69,7 +45,7 @@ class Cmc final : public Method {
     std::vector<std::pair<std::string, at::Tensor>> all;
     for (size_t half = 0; half < 2; ++half) {
       all.emplace_back(kBankNames[half], banks_[half].rows());
-      all.emplace_back(kNormaliserNames[half], losses_[half].state());
+      all.emplace_back(kNormaliserNames[half], normaliser_state(nce_[half]));
     }
     return all;
   }
@@ -77,7 +53,7 @@ class Cmc final : public Method {
   void load(const SafetensorsFile& file) override {
     for (size_t half = 0; half < 2; ++half) {
       banks_[half].load(file, kBankNames[half]);
-      losses_[half].load(file, kNormaliserNames[half]);
+      load_normaliser(nce_[half], file, kNormaliserNames[half]);
     }
   }
 
@@ -91,7 +67,7 @@ class Cmc final : public Method {
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
       const ObjectiveInput input = input_of(term, batch, output, logits);
       if (term.kind() != InputKind::kPairs) return term.objective()(input);
-      return on_scores(term) ? by_scores(term, step) : by_keys(term, input);
+      return draws_for_each(term) ? term.objective().on_scores(own_draws(step)) : by_keys(term, input);
     });
     count_false_negatives(batch, evaluated);
     backward(evaluated, output);
@@ -109,27 +85,20 @@ class Cmc final : public Method {
     return draw_bank_ids(own, options_.negatives(), banks_[0].samples(), seed_, static_cast<uint64_t>(step));
   }
 
-  ObjectiveResult by_scores(const Term& term, int64_t step) {
-    const Config config = term.objective().config();
-    const double t = number_of(config, "temperature");
-    BankLossOptions options = BankLossOptions().loss(options_.loss()).temperature(t);
-    if (term.name() == "debiased_negatives") options.tau_plus(number_of(config, "tau_plus"));
+  bool draws_for_each(const Term& term) const {
+    return options_.loss() == BankLossKind::kNce || term.objective().refusal(ScoreForm::kDraws).empty();
+  }
+
+  Scores own_draws(int64_t step) {
     const at::Tensor ids = draws(own_, step);
-    const double scale = scale_of(config);
-    std::vector<ObjectiveResult> parts;
+    std::vector<BankDraws> directions;
     for (size_t half = 0; half < 2; ++half) {
-      losses_[half].set(options);
-      const ScoreLosses found =
-          losses_[half](bank_scores(banks_[1 - half].rows(), ids, features_.select(1, static_cast<int64_t>(half)).contiguous(), t));
-      ObjectiveResult part;
-      part.value = found.loss.mean().to(at::kFloat);
-      part.per_anchor = found.loss.detach() * scale;
-      part.anchors = part.anchors_used = found.loss.size(0);
-      part.clamped = found.fallen_back;
-      part.min_estimate = found.min_estimate;
-      parts.push_back(std::move(part));
+      directions.push_back({.anchors = features_.select(1, static_cast<int64_t>(half)).contiguous(),
+                            .bank = banks_[1 - half].rows(),
+                            .ids = ids,
+                            .nce = options_.loss() == BankLossKind::kNce ? &nce_[half] : nullptr});
     }
-    return joined(parts, scale);
+    return {std::move(directions)};
   }
 
   // The same draws for all anchors, so that keys are rows that they share.
@@ -154,15 +123,14 @@ class Cmc final : public Method {
   void count_false_negatives(const Batch& batch, Evaluated& evaluated) const {
     const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, shared_);
     const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(shared_));
-    evaluated.labelled_negatives = LateNumber(known.sum());
-    evaluated.false_negatives = LateNumber(known.logical_and(label.eq(drawn)).sum());
+    evaluated.metrics.push_back({kFalseNegativeShare, LateNumber(known.logical_and(label.eq(drawn)).sum()), LateNumber(known.sum())});
   }
 
   CmcOptions options_;
   uint64_t seed_;
   at::Tensor labels_;  // of all samples
   std::vector<MemoryBank> banks_;
-  std::vector<BankLoss> losses_;
+  std::vector<BankNce> nce_;            // in use where loss: nce
   at::Tensor features_, own_, shared_;  // of the step under way; shared: the draws of its first anchor, which may stand for all
 };
 
@@ -175,8 +143,8 @@ void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOp
                       where);
   }
   for (const auto& term : terms) {
-    if (on_scores(term) && term.name() == "infonce") continue;
-    throw usage_error("{}method 'cmc': loss: nce goes with infonce, the objective is '{}'; write loss: softmax", where, term.label());
+    const std::string why = term.objective().refusal(ScoreForm::kNceDraws);
+    if (!why.empty()) throw usage_error("{}method 'cmc': loss: nce: {}, or write loss: softmax", where, why);
   }
 }
 
@@ -192,8 +160,8 @@ void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
     throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name,
                       dataset.info().channels);
   }
-  const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys()).config();
-  if (views.to_yaml().find("rgb_to_") == std::string::npos) {
+  const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys());
+  if (!views.leaves_rgb()) {
     throw usage_error(
         "{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
         "the preset cmc_lab or cmc_ycbcr",
@@ -238,6 +206,7 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
+  entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));

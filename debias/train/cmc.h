@@ -4,17 +4,27 @@
 //   scores of anchor i against the other half's bank: its own row (the positive, of an earlier epoch), and K rows drawn uniformly
 //   after each step: row i <- (momentum row i + (1 - momentum) projection i) / length, in the half's own bank
 //
-// The objective says what an anchor pays for its scores; both halves' losses are added. `infonce` and `debiased_negatives` with clamp:
-// fallback are computed on scores, each anchor with draws of its own (`loss: nce` in place of the cross-entropy for the first), as is
-// published (and in Chuang et al. 2020, Table 1). Other objectives that take keys are given the same K draws for a whole batch.
+// Both halves' losses are added. An objective that takes draws of each anchor's own (ScoreForm::kDraws: infonce, and debiased_negatives with
+// clamp: fallback) is evaluated on them, as is published (and in Chuang et al. 2020, Table 1); `loss: nce` is in place of infonce's
+// cross-entropy. Other objectives that take keys are given the same K draws for a whole batch.
 // Judged are both networks, one after the other.
 #pragma once
 
+#include <array>
+#include <string_view>
+#include <utility>
+
 #include "debias/core/options.h"
-#include "debias/train/bank_loss.h"
 #include "debias/train/method.h"
 
 namespace debias {
+
+enum class BankLossKind { kSoftmax, kNce };
+template <>
+struct EnumNames<BankLossKind> {
+  static constexpr std::array<std::pair<std::string_view, BankLossKind>, 2> values = {
+      {{"softmax", BankLossKind::kSoftmax}, {"nce", BankLossKind::kNce}}};
+};
 
 class CmcOptions {
  public:

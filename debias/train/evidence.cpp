@@ -42,11 +42,31 @@ void Evidence::add(const Evidence& more) {
   terms.resize(more.terms.size());
   for (size_t i = 0; i < terms.size(); ++i) terms[i].add(more.terms[i]);
   classifier.add(more.classifier);
-  labelled_negatives += more.labelled_negatives;
-  false_negatives += more.false_negatives;
-  neighbour_pairs += more.neighbour_pairs;
-  next_hits += more.next_hits;
-  previous_hits += more.previous_hits;
+  for (const auto& metric : more.of_method) {
+    const auto found = std::ranges::find(of_method, metric.name, &MethodMetric::name);
+    MethodMetric& sum = found == of_method.end() ? of_method.emplace_back(metric.name) : *found;
+    sum.sum += metric.sum;
+    sum.count += metric.count;
+  }
+}
+
+const MethodMetric* Evidence::metric_of_method(const std::string& name) const {
+  const auto found = std::ranges::find(of_method, name, &MethodMetric::name);
+  return found == of_method.end() ? nullptr : &*found;
+}
+
+std::vector<Metric> evidence_metrics() {
+  const auto of_term = [](const char* name, const char* title, Unit unit, Better better = Better::kNeither) {
+    return Metric{.name = name, .title = title, .unit = unit, .better = better, .standing = Standing::kTraining, .of_term = true};
+  };
+  return {{"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},
+          {"classifier_loss", "classifier loss", Unit::kNumber, Better::kLowerOfOneObjective, Standing::kTraining},
+          of_term("loss", "loss", Unit::kNumber, Better::kLowerOfOneObjective),
+          of_term("clamped_share", "clamp share", Unit::kShare),
+          of_term("min_estimate", "least estimate before the clamp", Unit::kNumber),
+          of_term("effective_sample_size", "effective sample size", Unit::kNumber),
+          of_term("anchors", "anchors", Unit::kNumber),
+          of_term("clamped", "clamped", Unit::kNumber)};
 }
 
 std::string term_prefix(const std::vector<std::string>& labels, size_t term) { return labels.size() < 2 ? "" : labels[term] + "."; }
@@ -65,12 +85,8 @@ Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
   }
   if (classifier.rows > 0) metrics.emplace_back("acc1", ratio(static_cast<double>(classifier.correct), classifier.rows));
   if (classifier.loss_steps > 0) metrics.emplace_back("classifier_loss", ratio(classifier.loss_sum, classifier.loss_steps));
-  if (labelled_negatives > 0) {
-    metrics.emplace_back("false_negative_share", ratio(static_cast<double>(false_negatives), labelled_negatives));
-  }
-  if (neighbour_pairs > 0) {
-    metrics.emplace_back("next_acc", ratio(static_cast<double>(next_hits), neighbour_pairs));
-    metrics.emplace_back("previous_acc", ratio(static_cast<double>(previous_hits), neighbour_pairs));
+  for (const auto& [name, sum, count] : of_method) {
+    if (count > 0) metrics.emplace_back(name, sum / count);
   }
   return metrics;
 }
@@ -93,8 +109,7 @@ nlohmann::ordered_json Evidence::to_json() const {
                                    {"correct", classifier.correct},
                                    {"loss_steps", classifier.loss_steps},
                                    {"loss_sum", classifier.loss_sum}}}};
-  if (labelled_negatives > 0) json["negatives"] = {{"labelled", labelled_negatives}, {"false", false_negatives}};
-  if (neighbour_pairs > 0) json["neighbours"] = {{"pairs", neighbour_pairs}, {"next", next_hits}, {"previous", previous_hits}};
+  for (const auto& [name, sum, count] : of_method) json["method"][name] = {{"sum", sum}, {"count", count}};
   return json;
 }
 
@@ -122,14 +137,10 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
   evidence.classifier.correct = share_at(classifier, "correct", evidence.classifier.rows);
   evidence.classifier.loss_steps = count_at(classifier, "loss_steps");
   evidence.classifier.loss_sum = number_at(classifier, "loss_sum");
-  if (const auto negatives = json.find("negatives"); negatives != json.end()) {
-    evidence.labelled_negatives = count_at(*negatives, "labelled");
-    evidence.false_negatives = share_at(*negatives, "false", evidence.labelled_negatives);
-  }
-  if (const auto neighbours = json.find("neighbours"); neighbours != json.end()) {
-    evidence.neighbour_pairs = count_at(*neighbours, "pairs");
-    evidence.next_hits = share_at(*neighbours, "next", evidence.neighbour_pairs);
-    evidence.previous_hits = share_at(*neighbours, "previous", evidence.neighbour_pairs);
+  if (const auto method = json.find("method"); method != json.end()) {
+    for (const auto& [name, metric] : method->items()) {
+      evidence.of_method.push_back({name, number_at(metric, "sum"), number_at(metric, "count")});
+    }
   }
   return evidence;
 }

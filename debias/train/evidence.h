@@ -7,8 +7,7 @@
 //   min_estimate             the least estimate before it acted; absent where the objective has none
 //   effective_sample_size    the mean over steps of that of the importance weights; absent where there are none
 // and of the classifier: acc1, the share of labelled rows (all views) whose largest logit is that of the label; classifier_loss, the mean
-// cross-entropy, where that trains it. Of methods with keys, where labels are known: false_negative_share. Of quick_thoughts: next_acc and previous_acc, the shares of sentences
-// whose largest score is that of the next and of the previous one: at most about a half, since both are neighbours.
+// cross-entropy, where that trains it. Behind them stand the method's own, by the names that its entry describes.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,6 +17,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "debias/results/metric.h"
 
 namespace debias {
 
@@ -42,21 +43,26 @@ struct ClassifierEvidence {
   void add(const ClassifierEvidence& more);
 };
 
+// A metric of a method's own: sum / count, each added up over the steps; of a share hits and cases. There is no metric while count is 0.
+struct MethodMetric {
+  std::string name;
+  double sum = 0, count = 0;
+};
+
 struct Evidence {
   std::vector<TermEvidence> terms;
   ClassifierEvidence classifier;
-  // Of methods with keys: pairs of an anchor and a key of another image whose labels are both known, and those of one class among them.
-  int64_t labelled_negatives = 0, false_negatives = 0;
+  std::vector<MethodMetric> of_method;  // each name once
 
-  // Of quick_thoughts: pairs of a sentence and the next of its batch, and how often either was told from all others of the batch.
-  int64_t neighbour_pairs = 0, next_hits = 0, previous_hits = 0;
-
-  void add(const Evidence& more);  // an empty one takes the terms of `more`
+  void add(const Evidence& more);                                       // an empty one takes the terms of `more`
+  const MethodMetric* metric_of_method(const std::string& name) const;  // null where the method has not reported it
   Metrics metrics(const std::vector<std::string>& labels) const;
 
   nlohmann::ordered_json to_json() const;
   static Evidence from_json(const nlohmann::ordered_json& json);
 };
+
+std::vector<Metric> evidence_metrics();  // what the terms' and the classifier's say
 
 // "" for the only term, else "LABEL.".
 std::string term_prefix(const std::vector<std::string>& labels, size_t term);

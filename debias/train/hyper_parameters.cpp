@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "debias/train/proto_message.h"
+#include "debias/core/proto_message.h"
 
 namespace debias {
 namespace {
@@ -31,26 +31,12 @@ void add_leaves(const Config& node, const std::string& path, std::vector<HyperPa
   }
 }
 
-std::string struct_value(const Config& value) {
+ProtoMessage struct_value(const Config& value) {
   double number = 0;
   bool boolean = false;
-  return proto_message([&](ProtoStream& out) {
-    if (!value.quoted() && parse_number(value.text(), &number)) {
-      write_double(out, kValueNumber, number);
-    } else if (!value.quoted() && parse_boolean(value.text(), &boolean)) {
-      write_varint(out, kValueBool, boolean ? 1 : 0);
-    } else {
-      write_bytes(out, kValueString, value.text());
-    }
-  });
-}
-
-std::string named(uint32_t field, const std::string& name) {
-  return proto_message([&](ProtoStream& out) { write_bytes(out, field, name); });
-}
-
-std::string plugin_data(uint32_t field, const std::string& content) {
-  return proto_message([&](ProtoStream& out) { write_bytes(out, field, content); });
+  if (!value.quoted() && parse_number(value.text(), &number)) return ProtoMessage().real(kValueNumber, number);
+  if (!value.quoted() && parse_boolean(value.text(), &boolean)) return ProtoMessage().integer(kValueBool, boolean ? 1 : 0);
+  return ProtoMessage().bytes(kValueString, value.text());
 }
 
 }  // namespace
@@ -65,27 +51,23 @@ std::vector<HyperParameter> hyper_parameters(const Config& resolved) {
 }
 
 std::string session_start(const std::vector<HyperParameter>& parameters) {
-  return plugin_data(kPluginStart, proto_message([&](ProtoStream& out) {
-                       for (const auto& [name, value] : parameters) {
-                         write_bytes(out, kStartParameters, proto_message([&, &name = name, &value = value](ProtoStream& entry) {
-                                       write_bytes(entry, kMapKey, name);
-                                       write_bytes(entry, kMapValue, struct_value(value));
-                                     }));
-                       }
-                     }));
+  ProtoMessage start;
+  for (const auto& [name, value] : parameters) {
+    start.message(kStartParameters, ProtoMessage().bytes(kMapKey, name).message(kMapValue, struct_value(value)));
+  }
+  return ProtoMessage().message(kPluginStart, start).text();
 }
 
-std::string session_success() {
-  return plugin_data(kPluginEnd, proto_message([](ProtoStream& out) { write_varint(out, kEndStatus, kStatusSuccess); }));
-}
+std::string session_success() { return ProtoMessage().message(kPluginEnd, ProtoMessage().integer(kEndStatus, kStatusSuccess)).text(); }
 
 std::string experiment(const std::vector<std::string>& parameters, const std::vector<std::string>& metrics) {
-  return plugin_data(kPluginExperiment, proto_message([&](ProtoStream& out) {
-                       for (const auto& name : parameters) write_bytes(out, kExperimentParameters, named(kInfoName, name));
-                       for (const auto& metric : metrics) {
-                         write_bytes(out, kExperimentMetrics, named(kMetricInfoName, named(kMetricNameTag, metric)));
-                       }
-                     }));
+  ProtoMessage all;
+  for (const auto& name : parameters) all.message(kExperimentParameters, ProtoMessage().bytes(kInfoName, name));
+  for (const auto& metric : metrics) {
+    const ProtoMessage name = ProtoMessage().bytes(kMetricNameTag, metric);
+    all.message(kExperimentMetrics, ProtoMessage().message(kMetricInfoName, name));
+  }
+  return ProtoMessage().message(kPluginExperiment, all).text();
 }
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/encoder.h"
 #include "debias/loader/loader.h"
+#include "debias/train/linked_samples.h"
 #include "debias/train/recipe.h"
 #include "debias/train/sampling.h"
 
@@ -19,10 +20,12 @@ int64_t worker_count(const Recipe& recipe, const Ranks& ranks) {
   return std::clamp<int64_t>(ranks.cpus() / 2, 1, 16);
 }
 
+int64_t views_a_pass(const Recipe& recipe) { return recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1; }
+
 // As require_two_rows_a_pass(), of the share of a batch that each of several ranks has; one row is enough where they normalise together.
-void require_shares(const Recipe& recipe, int64_t images, int64_t views, const Ranks& ranks) {
-  const int64_t batch = recipe.train.batch_size(), W = ranks.size();
-  const int64_t last = recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
+// `last`: the size of an epoch's last batch.
+void require_shares(const Recipe& recipe, int64_t last, int64_t ranks) {
+  const int64_t batch = recipe.train.batch_size(), W = ranks, views = views_a_pass(recipe);
   if (batch < W) throw usage_error("train: {} ranks share batches of {} images; start at most {}, or raise batch_size", W, batch, batch);
   for (const int64_t share : {batch / W, (batch + W - 1) / W, last / W, (last + W - 1) / W}) {
     const int64_t part = recipe.train.micro_batch() ? std::min(share, *recipe.train.micro_batch()) : share;
@@ -37,10 +40,15 @@ void require_shares(const Recipe& recipe, int64_t images, int64_t views, const R
   }
 }
 
+int64_t last_batch(const Recipe& recipe, int64_t images) {
+  const int64_t batch = recipe.train.batch_size();
+  return recipe.train.drop_last() || images % batch == 0 ? batch : images % batch;
+}
+
 // Batch normalisation in training mode has nothing to normalise one row over.
 void require_two_rows_a_pass(const Recipe& recipe, int64_t images, const Ranks& ranks) {
-  const int64_t batch = recipe.train.batch_size(), views = recipe.views.forward() == Forward::kJoint ? recipe.views.count() : 1;
-  if (!ranks.is_alone()) return require_shares(recipe, images, views, ranks);
+  const int64_t batch = recipe.train.batch_size(), views = views_a_pass(recipe);
+  if (!ranks.is_alone()) return require_shares(recipe, last_batch(recipe, images), ranks.size());
   const auto smallest_part = [](int64_t whole, int64_t part) { return whole % part == 0 ? std::min(whole, part) : whole % part; };
   const int64_t last = recipe.train.drop_last() ? batch : smallest_part(images, batch);
   int64_t pass = std::min(batch, last);
@@ -62,7 +70,17 @@ ViewTarget::Type type_of(const Recipe& recipe) {
   return recipe.train.precision() == Precision::kBf16 ? ViewTarget::Type::kBfloat16 : ViewTarget::Type::kFloat32;
 }
 
+std::shared_ptr<const LinkedImages> views_of_groups(const Recipe& recipe, const SampleTable& samples) {
+  if (!recipe.must_link || recipe.must_link->relation() != LinkRelation::kPositive) return nullptr;
+  return std::make_shared<const LinkedImages>(linked_groups(*recipe.must_link, samples));
+}
+
 }  // namespace
+
+void require_shares_of_batch(const Recipe& recipe, int64_t ranks) {
+  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  if (!encoder.reads_words) require_shares(recipe, recipe.train.batch_size(), ranks);
+}
 
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method) {
   const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
@@ -88,6 +106,7 @@ std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::sh
                                              .prefetch(recipe.train.prefetch())
                                              .seed(recipe.seed)
                                              .noise(recipe.views.noise())
+                                             .links(views_of_groups(recipe, *samples))
                                              .on_error(recipe.on_error)
                                              .decode(recipe.decode)
                                              .cache_megabytes(kCacheMegabytes / ranks.place().local_size)

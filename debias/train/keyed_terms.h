@@ -1,10 +1,8 @@
-// What methods whose keys are not the batch's own rows share.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "debias/losses/objective.h"
 #include "debias/train/method.h"
 
 namespace debias {
@@ -13,7 +11,8 @@ namespace debias {
 // Returns the pairwise terms.
 std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method);
 
-// The results of one term in several directions as one: values are added, times `share`.
-ObjectiveResult joined(const std::vector<ObjectiveResult>& parts, double share);
+// Of the pairs of an anchor and a key of another image that both have labels, the share that are of one class: what tau_plus estimates.
+inline constexpr const char* kFalseNegativeShare = "false_negative_share";
+Metric false_negative_metric();
 
 }  // namespace debias

@@ -86,6 +86,20 @@ void MemoryBank::load(const SafetensorsFile& file, const std::string& name) {
   rows_.copy_(stored);
 }
 
+at::Tensor normaliser_state(const BankNce& nce) { return at::full({1}, nce.normaliser().value_or(0), at::kDouble); }
+
+void load_normaliser(BankNce& nce, const SafetensorsFile& file, const std::string& name) {
+  const TensorEntry* entry = file.find(name);
+  if (entry == nullptr || entry->dtype != DType::kFloat64 || entry->shape != std::vector<int64_t>{1}) {
+    throw data_error("{}: no normaliser '{}' of a memory bank in it; resume a run of this method", file.path(), name);
+  }
+  const double stored = read_tensor(file, *entry).item<double>();
+  if (!(stored >= 0) || !std::isfinite(stored)) {
+    throw data_error("{}: normaliser '{}' of a memory bank is {}, where 0 or more was expected", file.path(), name, stored);
+  }
+  nce.set_normaliser(stored > 0 ? std::optional<double>(stored) : std::nullopt);
+}
+
 at::Tensor draw_bank_ids(const at::Tensor& own, int64_t negatives, int64_t samples, uint64_t seed, uint64_t step) {
   require_samples(own, samples);
   const int64_t batch = own.size(0), each = 1 + negatives;

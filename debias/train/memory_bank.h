@@ -1,6 +1,6 @@
 // A memory bank (Wu et al. 2018; contrastive multiview coding): for each sample of the data the feature it had when it was last seen.
 //
-// A batch is scored against rows that are drawn from it (scores/bank_scores.h), and its own rows are updated after the step. Rows begin
+// A batch is scored against rows that are drawn from it (losses/scores/bank_scores.h), and its own rows are updated after the step. Rows begin
 // uniform in [-b, b], b = 1 / sqrt(D / 3), which makes their mean square length 1. All that is drawn is a function of seed and step.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "debias/core/safetensors.h"
+#include "debias/losses/scores/score_losses.h"
 
 namespace debias {
 
@@ -31,6 +32,11 @@ class MemoryBank {
  private:
   at::Tensor rows_;
 };
+
+// What a checkpoint keeps of the estimator against a bank: its normaliser, float64 [1], 0 where none is set. load: a data error where the
+// tensor `name` is missing or is no normaliser.
+at::Tensor normaliser_state(const BankNce& nce);
+void load_normaliser(BankNce& nce, const SafetensorsFile& file, const std::string& name);
 
 // For each sample of a batch the rows to score it against: int32 [B, 1 + negatives], its own id first, then draws that are uniform over
 // all samples, with replacement, its own id among them. own: int64 [B].

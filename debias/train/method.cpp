@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
-#include <string_view>
 
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
@@ -17,20 +15,33 @@
 #include "debias/train/cmc.h"
 #include "debias/train/moco.h"
 #include "debias/train/quick_thoughts.h"
+#include "debias/train/rivals/dfa.h"
+#include "debias/train/rivals/group_dro.h"
+#include "debias/train/rivals/hex.h"
+#include "debias/train/rivals/jtt.h"
+#include "debias/train/rivals/learned_mixin.h"
+#include "debias/train/rivals/lff.h"
+#include "debias/train/rivals/lnl.h"
+#include "debias/train/rivals/rebias.h"
+#include "debias/train/rivals/rubi.h"
 #include "debias/train/running_statistics.h"
 #include "debias/train/simclr.h"
 
 namespace debias {
 namespace {
 
-// In these words a factor is refused that does not fit into the type of a tensor.
-constexpr std::string_view kOverflow = "without overflow";
-
 // "Same sample" means the same visit: a sampler with replacement may bring an image twice into a batch.
 std::vector<int64_t> sample_keys(const Batch& batch) {
   std::vector<int64_t> keys(batch.ids.size());
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = batch.ids[i] * kMaxOccurrences + batch.occurrences[i];
   return keys;
+}
+
+std::vector<int64_t> at_indices(const std::vector<int64_t>& values, const std::vector<int64_t>& indices) {
+  std::vector<int64_t> taken;
+  taken.reserve(indices.size());
+  for (const int64_t index : indices) taken.push_back(values[static_cast<size_t>(index)]);
+  return taken;
 }
 
 std::string bad_samples(const at::Tensor& rows, const std::vector<int64_t>& ids) {  // rows: [B, ...]
@@ -73,7 +84,12 @@ Method::Method(MethodParts parts) : parts_(std::move(parts)), terms_(std::move(p
 std::vector<const torch::nn::Module*> Method::networks() const {
   std::vector<const torch::nn::Module*> all = {model().encoder.get(), model().head.get()};
   if (model().predictor != nullptr) all.push_back(model().predictor.get());
+  for (const auto& network : model().side) all.push_back(network.module.get());
   return all;
+}
+
+void Method::hold_encoders(bool on) {
+  for (Encoder* encoder : encoders()) encoder->hold(on);
 }
 
 at::Tensor Method::on_device(const std::vector<int64_t>& values) const {
@@ -122,9 +138,11 @@ ObjectiveInput Method::input_of(const Term& term, const Batch& batch, const Mode
   const int64_t repeats = term.on_logits_as_they_are() ? V : 1;  // every view is a row of its own there
   ObjectiveInput input;
   if (term.has_labels()) input.labels = on_device(batch.labels).repeat({repeats});
+  if (!parts_.linked.empty() && term.kind() == InputKind::kPairs) input.labels = on_device(at_indices(parts_.linked, batch.indices));
   if (term.has_bias()) input.bias = on_device(batch.biases).repeat({repeats});
   if (term.on_logits_as_they_are()) {
     input.z = logits;
+    if (term.takes_norms()) input.norms = model().classifier->norms(output.features);
   } else {
     input.z = unit_rows(term.on() == TermInput::kProjection ? output.projection
                         : term.on() == TermInput::kEncoder  ? output.features
@@ -170,8 +188,8 @@ void Method::train_classifier(const torch::Tensor& labels, Evaluated& evaluated)
 }
 
 std::vector<const LateNumber*> Method::numbers_of(const Evaluated& evaluated) {
-  std::vector<const LateNumber*> numbers = {&evaluated.loss, &evaluated.classifier.rows, &evaluated.classifier.correct,
-                                            &evaluated.labelled_negatives, &evaluated.false_negatives};
+  std::vector<const LateNumber*> numbers = {&evaluated.loss, &evaluated.classifier.rows, &evaluated.classifier.correct};
+  for (const auto& metric : evaluated.metrics) numbers.insert(numbers.end(), {&metric.sum, &metric.count});
   if (evaluated.classifier.loss) numbers.push_back(&*evaluated.classifier.loss);
   for (const auto& value : evaluated.values) numbers.push_back(&value);
   for (const auto& found : evaluated.terms) {
@@ -203,11 +221,7 @@ Evidence Method::evidence_of(const Evaluated& evaluated) {
     evidence.classifier.loss_steps = 1;
     evidence.classifier.loss_sum = *classifier.loss;
   }
-  evidence.labelled_negatives = static_cast<int64_t>(evaluated.labelled_negatives);
-  evidence.false_negatives = static_cast<int64_t>(evaluated.false_negatives);
-  evidence.neighbour_pairs = evaluated.neighbours.pairs;
-  evidence.next_hits = evaluated.neighbours.next;
-  evidence.previous_hits = evaluated.neighbours.previous;
+  for (const auto& metric : evaluated.metrics) evidence.of_method.push_back({metric.name, metric.sum, metric.count});
   return evidence;
 }
 
@@ -279,19 +293,19 @@ StepReport Method::run(const Batch& batch, int64_t step) {
   buffers.keep();
   try {
     parts_.optimizers.step();
-  } catch (const std::exception& error) {
-    if (std::string_view(error.what()).find(kOverflow) == std::string_view::npos) throw;
-    throw numeric_error(
-        "training stopped at step {} (epoch {}, batch {}): the optimizer's step does not fit into a 32-bit number; lower the learning rate "
-        "or the weight decay",
-        step, batch.epoch + 1, batch.number);
+  } catch (const Error& error) {
+    throw Error(error.kind(),
+                fmt::format("training stopped at step {} (epoch {}, batch {}): {}", step, batch.epoch + 1, batch.number, error.what()));
   }
   after_update(batch);
   return report;
 }
 
 const std::vector<MethodEntry>& method_registry() {
-  static const std::vector<MethodEntry> registry = {simclr_entry(), moco_entry(), cmc_entry(), quick_thoughts_entry()};
+  static const std::vector<MethodEntry> registry = {simclr_entry(),       moco_entry(),      cmc_entry(), quick_thoughts_entry(),
+                                                    lff_entry(),          dfa_entry(),       jtt_entry(), rebias_entry(),
+                                                    hex_entry(),          group_dro_entry(), lnl_entry(), rubi_entry(),
+                                                    learned_mixin_entry()};
   return registry;
 }
 

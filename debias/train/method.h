@@ -16,7 +16,6 @@
 
 #include "debias/core/safetensors.h"
 #include "debias/data/sample_table.h"
-#include "debias/losses/neighbours.h"
 #include "debias/losses/objective.h"
 #include "debias/ranks/ranks.h"
 #include "debias/train/evidence.h"
@@ -54,6 +53,7 @@ struct MethodParts {
   bool joins_norm = false;  // batch normalisation over the rows of all of them
   LossRows loss_rows = LossRows::kAll;
   Engine pair_engine = Engine::kAuto;  // of the terms over pairs
+  std::vector<int64_t> linked{};  // by index of a sample: its group of must_link, which terms over pairs take for its class; empty: none
 };
 
 class Method {
@@ -62,6 +62,8 @@ class Method {
   virtual ~Method() = default;
 
   TermSet& terms() { return terms_; }
+  // Encoder::hold of encoders().
+  void hold_encoders(bool on);
 
   // Throws a numeric error naming step, tensor and sample ids when the loss or a gradient is not finite; parameters, and running
   // statistics of the networks, are then as they were before the step.
@@ -72,6 +74,11 @@ class Method {
   virtual void load(const SafetensorsFile& /*file*/) {}
 
  protected:
+  // A metric of the method's own: sum / count, each added up over the steps of an epoch (MethodMetric). The method's entry describes it.
+  struct LateMetric {
+    std::string name;
+    LateNumber sum, count;
+  };
   // What a step has computed, none of which the host has read yet: each reading would make it wait for a device.
   struct Evaluated {
     at::Tensor total;   // what the backward pass starts from: the loss, and beside it the cross-entropy of a probe
@@ -83,8 +90,7 @@ class Method {
       LateNumber rows, correct;
       std::optional<LateNumber> loss;  // where it trains the classifier
     } classifier;
-    LateNumber labelled_negatives, false_negatives;
-    NeighbourHits neighbours;
+    std::vector<LateMetric> metrics;                          // of the method's own
     std::vector<std::pair<std::string, at::Tensor>> watched;  // [B, ...], which must be finite
 
     void add(const at::Tensor& value) { total = total.defined() ? total + value : value; }
@@ -94,7 +100,8 @@ class Method {
   // of_all_ranks(), and losses and classifier behind it: every rank computes them, and only gradients of the former are summed.
   virtual Evaluated differentiate(const Batch& batch, int64_t step) = 0;
   virtual void after_update(const Batch& /*batch*/) {}
-  virtual std::vector<const torch::nn::Module*> networks() const;  // whose running statistics a step changes
+  virtual std::vector<const torch::nn::Module*> networks() const;                          // whose running statistics a step changes
+  virtual std::vector<Encoder*> encoders() const { return {parts_.model.encoder.get()}; }  // of the recipe, copies of it included
 
   // The outputs [B, V, ...] of all rows, of those of this rank's images; gradients flow back to these.
   at::Tensor of_all_ranks(const at::Tensor& own, const Batch& batch) const;
@@ -147,6 +154,7 @@ struct MethodEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
+  std::vector<Metric> metrics;  // of its own
   // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share (Batch::first_row);
   // one that makes them all is refused where there are several.
   std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks)>
@@ -155,6 +163,9 @@ struct MethodEntry {
   std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
   // The networks of the judged model and those that the optimizers train beside it.
   std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
+  // Those that only training has (Model::side), beside `evaluated`.
+  std::function<std::vector<SideNetwork>(const Recipe& recipe, const DatasetInfo& info, const Model& evaluated)> side_networks =
+      [](const Recipe&, const DatasetInfo&, const Model&) { return std::vector<SideNetwork>(); };
   bool scores_products = false;  // of rows of any norm: terms have the defaults of set_product_defaults()
   bool gives_keys = false;       // so that one view of an image is enough for objectives that take them
   std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };

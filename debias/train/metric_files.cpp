@@ -78,6 +78,12 @@ void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
   }
 }
 
+void MetricFiles::write_time(const EpochTime& time, int64_t step) {
+  tensorboard_.scalar("time/" + time.counted + "_per_second", step, time.per_second());
+  if (append_epoch_time(folder_, time)) return;
+  log_.warn(fmt::format("'{}/{}' cannot be written: the time of epoch {} is missing there", folder_, kEpochTimesFile, time.epoch));
+}
+
 void MetricFiles::append(const std::string& path) const {
   const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC, 0644));
   if (file.value() < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
@@ -87,6 +93,7 @@ void MetricFiles::append(const std::string& path) const {
   }
   errno = failure;
   if (means_full_disk(failure)) throw DiskFull(path, text_.size() - on_disk_);
+  if (failure == EFBIG) throw file_too_large(path);
   if (failure != 0) throw resource_error("writing '{}': {}; check the disk, then --resume", path, std::strerror(failure));
 }
 

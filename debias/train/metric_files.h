@@ -1,4 +1,5 @@
-// The metric files of a run: metrics.jsonl (step and epoch lines), metrics.csv (epoch lines), TensorBoard events.
+// The metric files of a run: metrics.jsonl (step and epoch lines), metrics.csv (epoch lines), times.jsonl (results/training_speed.h),
+// TensorBoard events.
 //
 // The first two hold no wall-clock times, so that a resumed run writes the same bytes; metrics.csv is a function of metrics.jsonl.
 #pragma once
@@ -12,6 +13,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
+#include "debias/results/training_speed.h"
 #include "debias/train/tensorboard.h"
 
 namespace debias {
@@ -32,7 +34,8 @@ class MetricFiles {
 
   // A line of metrics.jsonl, and its numbers to TensorBoard at `step`. Lines with a key "step" are step lines, others epoch lines.
   void write(const nlohmann::ordered_json& line, int64_t step);
-  void timing(const std::string& tag, int64_t step, double value) { tensorboard_.scalar(tag, step, value); }
+  // A line of times.jsonl, and the rate to TensorBoard as "time/COUNTED_per_second". A line that cannot be written is a warning.
+  void write_time(const EpochTime& time, int64_t step);
   void begin(const Config& resolved);  // the run's options, for TensorBoard
   void finish();
 

@@ -9,10 +9,12 @@
 #include "debias/data/dataset.h"
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
+#include "debias/losses/joined_results.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/keyed_terms.h"
 #include "debias/train/momentum_copy.h"
+#include "debias/train/shuffled_groups.h"
 
 namespace debias {
 namespace {
@@ -21,10 +23,26 @@ MocoOptions options_of(const Recipe& recipe) {
   return MocoOptions::table().read(section_map(recipe.method), "method 'moco'", {"name"}).resolved();
 }
 
+// Of the whole run; batches are whole.
+int64_t steps_of(const Recipe& recipe, const SampleTable& dataset) {
+  const int64_t visits = std::ssize(make_sampler(recipe, dataset)->epoch(recipe.seed, 0));
+  return recipe.train.epochs() * (visits / recipe.train.batch_size());
+}
+
 class Moco final : public Method {
  public:
-  Moco(const Recipe& recipe, int64_t channels, const MocoOptions& options, MethodParts parts)
-      : Method(std::move(parts)), options_(options), copy_(model(), recipe, channels) {
+  Moco(const Recipe& recipe, const SampleTable& dataset, const MocoOptions& options, MethodParts parts)
+      : Method(std::move(parts)),
+        options_(options),
+        seed_(recipe.seed),
+        copy_(model(), recipe, dataset.info().channels),
+        steps_(steps_of(recipe, dataset)) {
+    if (options_.shuffle_bn() > 1 && !this->parts().ranks->is_alone()) {
+      throw usage_error(
+          "method 'moco': shuffle_bn {}: a group needs images of all {} processes, and each has its own alone; train with one process, "
+          "or write method.shuffle_bn: 1",
+          options_.shuffle_bn(), this->parts().ranks->size());
+    }
     if (*options_.queue() > 0) {
       queue_ = std::make_unique<KeyQueue>(*options_.queue(), model().head->output_dim(), recipe.seed, this->parts().forward.device);
     }
@@ -49,14 +67,17 @@ class Moco final : public Method {
     return all;
   }
 
-  Evaluated differentiate(const Batch& batch, int64_t) override {
+  std::vector<Encoder*> encoders() const override { return {model().encoder.get(), &copy_.encoder()}; }
+
+  Evaluated differentiate(const Batch& batch, int64_t step) override {
+    step_ = step;
     // Direction d asks with view d and has the other view's keys.
     const int64_t directions = *options_.symmetric() ? 2 : 1;
     const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
     {
       const at::NoGradGuard no_grad;
       const at::Tensor others = directions == 2 ? batch.images().flip(0) : batch.images().slice(0, 1, 2);
-      keys_ = unit_rows(of_all_ranks(copy_.forward(others, parts().forward).projection, batch));  // [B, directions, D]
+      keys_ = unit_rows(of_all_ranks(projections_of_copy(others, step), batch));  // [B, directions, D]
     }
     const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
     Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
@@ -72,12 +93,23 @@ class Moco final : public Method {
   }
 
   void after_update(const Batch& batch) override {
-    copy_.follow(model(), *options_.momentum());
+    copy_.follow(model(), momentum_at(options_, step_ - 1, steps_));
     if (queue_ == nullptr) return;
     for (int64_t d = 0; d < keys_.size(1); ++d) queue_->add(keys_.select(1, d), on_device(batch.ids), on_device(batch.labels));
   }
 
  private:
+  // images [directions, B, C, H, W]
+  at::Tensor projections_of_copy(const at::Tensor& images, int64_t step) const {
+    if (options_.shuffle_bn() == 1) return copy_.forward(images, parts().forward).projection;
+    const ShuffledGroups shuffled(images.size(1), options_.shuffle_bn(), seed_, static_cast<uint64_t>(step));
+    std::vector<at::Tensor> projections;
+    for (const at::Tensor& rows : shuffled.groups()) {
+      projections.push_back(copy_.forward(images.index_select(1, rows), parts().forward).projection);
+    }
+    return shuffled.in_order(projections);
+  }
+
   ObjectiveInput keyed(const ObjectiveInput& all, int64_t direction, const at::Tensor& ids, const at::Tensor& labels) const {
     ObjectiveInput input = all;
     input.z = all.z.slice(1, direction, direction + 1);
@@ -100,15 +132,29 @@ class Moco final : public Method {
   void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evaluated& evaluated) const {
     const at::Tensor key_ids = queue_ == nullptr ? ids : queue_->samples(), key_labels = queue_ == nullptr ? labels : queue_->labels();
     const at::Tensor known = labels.ge(0).unsqueeze(1).logical_and(key_labels.ge(0)).logical_and(ids.unsqueeze(1).ne(key_ids));
-    evaluated.labelled_negatives = LateNumber(directions * known.sum());
-    evaluated.false_negatives = LateNumber(directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum());
+    evaluated.metrics.push_back({kFalseNegativeShare, LateNumber(directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum()),
+                                 LateNumber(directions * known.sum())});
   }
 
   MocoOptions options_;
+  uint64_t seed_;
   MomentumCopy copy_;
   std::unique_ptr<KeyQueue> queue_;
   at::Tensor keys_;  // of the step under way
+  int64_t step_ = 1, steps_;
 };
+
+void check_groups(int64_t batch, int64_t groups, const std::string& where) {
+  if (groups == 1 || (batch % groups == 0 && batch / groups > 1)) return;
+  std::vector<int64_t> choices;
+  for (int64_t g = 2; g <= batch / 2; ++g) {
+    if (batch % g == 0) choices.push_back(g);
+  }
+  const auto distance = [&](int64_t g) { return std::abs(g - groups); };
+  const auto nearest = std::ranges::min_element(choices, {}, distance);
+  throw usage_error("{}method 'moco': shuffle_bn {} does not cut a batch of {} into groups of one size and at least 2 images; choose {}",
+                    where, groups, batch, nearest == choices.end() ? "1" : fmt::format("{}, or 1", *nearest));
+}
 
 void check(const Recipe& recipe, const SampleTable& dataset) {
   require_images(recipe, dataset, "moco");
@@ -120,6 +166,7 @@ void check(const Recipe& recipe, const SampleTable& dataset) {
     throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives",
                       where);
   }
+  check_groups(recipe.train.batch_size(), options.shuffle_bn(), where);
   const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
   if (size % added != 0) {
     const std::string below = size > added ? fmt::format("{} or ", size / added * added) : "";
@@ -138,6 +185,7 @@ MethodEntry moco_entry() {
   entry.options = MocoOptions::table().specs();
   entry.check = check;
   entry.gives_keys = true;
+  entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe& recipe) { return *options_of(recipe).queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch; };
   entry.networks = [](const Recipe& recipe, int64_t in_channels) {
     Model model = encoder_and_head(recipe, in_channels);
@@ -146,7 +194,7 @@ MethodEntry moco_entry() {
     return model;
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Moco>(recipe, dataset.info().channels, options_of(recipe), std::move(parts));
+    return std::make_unique<Moco>(recipe, dataset, options_of(recipe), std::move(parts));
   };
   entry.resolved = [](const Config& section) {
     Config config = Config::map({{"name", Config::string("moco")}});

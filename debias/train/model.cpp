@@ -9,8 +9,12 @@ namespace debias {
 std::vector<torch::Tensor> Model::parameters() const {
   std::vector<torch::Tensor> all = encoder->parameters();
   for (const auto& parameter : head->parameters()) all.push_back(parameter);
-  if (predictor == nullptr) return all;
-  for (const auto& parameter : predictor->parameters()) all.push_back(parameter);
+  if (predictor != nullptr) {
+    for (const auto& parameter : predictor->parameters()) all.push_back(parameter);
+  }
+  for (const auto& network : side) {
+    for (const auto& parameter : network.module->parameters()) all.push_back(parameter);
+  }
   return all;
 }
 
@@ -20,8 +24,12 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::state() const {
   if (predictor != nullptr) {
     for (auto& entry : named_state(*predictor, "predictor.")) all.push_back(std::move(entry));
   }
-  if (classifier == nullptr) return all;
-  for (auto& entry : named_state(*classifier->linear(), "classifier.")) all.push_back(std::move(entry));
+  if (classifier != nullptr) {
+    for (auto& entry : named_state(*classifier->linear(), "classifier.")) all.push_back(std::move(entry));
+  }
+  for (const auto& network : side) {
+    for (auto& entry : named_state(*network.module, network.name + ".")) all.push_back(std::move(entry));
+  }
   return all;
 }
 
@@ -32,8 +40,12 @@ std::vector<std::pair<std::string, torch::Tensor>> Model::named_parameters() con
   if (predictor != nullptr) {
     for (const auto& item : predictor->named_parameters()) all.emplace_back("predictor." + item.key(), item.value());
   }
-  if (classifier == nullptr || !classifier->flows()) return all;
-  for (const auto& item : classifier->linear()->named_parameters()) all.emplace_back("classifier." + item.key(), item.value());
+  if (classifier != nullptr && classifier->flows()) {
+    for (const auto& item : classifier->linear()->named_parameters()) all.emplace_back("classifier." + item.key(), item.value());
+  }
+  for (const auto& network : side) {
+    for (const auto& item : network.module->named_parameters()) all.emplace_back(network.name + "." + item.key(), item.value());
+  }
   return all;
 }
 
@@ -41,6 +53,7 @@ void Model::train(bool on) const {
   encoder->train(on);
   head->train(on);
   if (predictor != nullptr) predictor->train(on);
+  for (const auto& network : side) network.module->train(on);
 }
 
 void Model::to(c10::Device device) const {
@@ -48,6 +61,7 @@ void Model::to(c10::Device device) const {
   head->to(device);
   if (predictor != nullptr) predictor->to(device);
   if (classifier != nullptr) classifier->linear()->to(device);
+  for (const auto& network : side) network.module->to(device);
 }
 
 Model encoder_and_head(const Recipe& recipe, int64_t in_channels) {

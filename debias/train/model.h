@@ -13,16 +13,27 @@
 
 namespace debias {
 
+// A network that is trained beside the evaluated one, such as a biased classifier. A checkpoint holds it as "NAME." tensors, the recipe's
+// optimizer updates its parameters, and a step that fails restores its running statistics. Evaluation and export never read it.
+struct SideNetwork {
+  std::string name;
+  std::shared_ptr<torch::nn::Module> module;
+  // The module's part "encoder", where it has one, and the section that it was made from: rates and image size follow from them.
+  std::shared_ptr<Encoder> encoder = nullptr;
+  Config encoder_section = {};
+};
+
 struct Model {
   std::shared_ptr<Encoder> encoder;
   std::shared_ptr<Head> head;
   std::shared_ptr<Classifier> classifier = nullptr;  // null where the run has none
   std::shared_ptr<Head> predictor = nullptr;         // after the head, in training alone; null where the method has none
+  std::vector<SideNetwork> side = {};                // in training alone
 
-  std::vector<torch::Tensor> parameters() const;  // encoder's, then head's, then predictor's
-  // Parameters and buffers: "encoder.", "head.", "predictor.", "classifier." names.
+  std::vector<torch::Tensor> parameters() const;  // encoder's, head's, predictor's, then those of side networks
+  // Parameters and buffers: "encoder.", "head.", "predictor.", "classifier." names, and those of side networks.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
-  // Those that the objective trains: encoder's, head's, predictor's, and the classifier's where its gradient flows.
+  // Those that the objective trains: encoder's, head's, predictor's, the classifier's where its gradient flows, and side networks'.
   std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
   void train(bool on) const;
   void to(c10::Device device) const;

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 
 namespace debias {
@@ -16,9 +17,9 @@ void copy_all(const torch::nn::Module& from, const torch::nn::Module& to) {
 }  // namespace
 
 MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe, int64_t channels) {
-  Recipe without_weights = recipe;  // they would be read once more, only to be written over
-  without_weights.encoder.set("weights", Config());
-  copy_ = encoder_and_head(without_weights, channels);
+  Recipe afresh = recipe;  // weights would be read once more, only to be written over
+  afresh.encoder = without_weights(recipe.encoder);
+  copy_ = encoder_and_head(afresh, channels);
   copy_.to(of.encoder->parameters().front().device());
   copy_all(*of.encoder, *copy_.encoder);
   copy_all(*of.head, *copy_.head);

@@ -18,6 +18,7 @@ class MomentumCopy {
   ModelOutput forward(const torch::Tensor& images, const ForwardOptions& options) const { return debias::forward(copy_, images, options); }
 
   std::vector<const torch::nn::Module*> networks() const { return {copy_.encoder.get(), copy_.head.get()}; }
+  Encoder& encoder() const { return *copy_.encoder; }
   std::vector<std::pair<std::string, torch::Tensor>> state() const;  // "momentum.encoder.", "momentum.head."
   void load(const SafetensorsFile& file);
 

@@ -2,6 +2,7 @@
 //
 //   source      gives                  of                                    estimated by
 //   prior       tau_plus, [0, 0.99]    every objective that has it           the labels of the training set, else two views of its images
+//   marks       tau_plus, [0, 0.99]    every objective that has it           a person's marks of random pairs (marked_prior.h), once
 //   macro_auc   alpha, [0.5, 1]        bayesian                              cosines of labelled training images under the encoder
 //   augment     alpha, [0.5, 1]        bayesian                              cosines of two training views, without labels
 //
@@ -10,6 +11,9 @@
 // is not given. Where only an upper bound is known (`prior` without labels), the smaller of it and `start` is in force: a bound lowers a
 // guess and never raises it, and that of an encoder that knows nothing yet is 1. An estimate outside of the range is clamped to it. One
 // that cannot be made leaves the value in force as it is. Values in force are part of the training state.
+//
+// {from: marks, file: answers.csv} is read with the recipe and is the value from the start; the resolved recipe holds it with its 95 %
+// interval, {from: marks, file, value, low, high}, and is then read without the file.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +26,7 @@
 
 namespace debias {
 
-enum class SourceMeasure { kPrior, kMacroAuc, kViewAuc };
+enum class SourceMeasure { kPrior, kMarks, kMacroAuc, kViewAuc };
 
 struct OptionSource {
   std::string name;
@@ -38,13 +42,31 @@ struct OptionSource {
 
 const std::vector<OptionSource>& option_source_registry();
 
+// A number of a term that changes over the epochs: its weight, or an option of its objective.
+struct TermNumber {
+  std::string name;              // "weight", "alpha"
+  std::optional<size_t> option;  // its place in ObjectiveEntry::options; none: the weight
+  std::string where;             // "recipe.yaml:12" or empty, for messages
+};
+
+// `option` of an objective, "weight", or an option that is not known, which reading the term's options refuses. Usage error: one that takes
+// no number.
+TermNumber term_number(const std::string& option, const ObjectiveEntry& entry, const std::string& where);
+
+// A person's marks, read with the recipe: the file, and the 95 % interval of what they estimate.
+struct MarksRead {
+  std::string file;
+  double low = 0, high = 1;
+};
+
 struct SourcedOption {
-  std::string option;
+  TermNumber number;
   const OptionSource* source = nullptr;
   int64_t every = 1;
   double start = 0;
+  std::optional<MarksRead> marks{};  // of the source marks: `start` is their estimate, for the whole run
 
-  bool due_after(int64_t finished_epochs) const { return finished_epochs % every == 0; }
+  bool due_after(int64_t finished_epochs) const { return !marks && finished_epochs % every == 0; }
   Config config() const;  // every option written out; reads as the same
 };
 

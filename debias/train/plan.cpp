@@ -43,9 +43,69 @@ int64_t state_bytes(const RunParts& parts) {
   return bytes;
 }
 
+// Steps of a run that is thrown away.
+class TrialSteps {
+ public:
+  explicit TrialSteps(RunParts& parts) : parts_(parts) {
+    parts_.model.train(true);
+    parts_.source->start(epoch_);
+    cached_ = next();
+    for (auto& [name, tensor] : cached_.inputs) tensor = tensor.clone();
+  }
+
+  const Batch& next() {
+    if (const Batch* batch = parts_.source->next()) return *batch;
+    parts_.source->start(++epoch_);
+    return *parts_.source->next();
+  }
+  void cached() { parts_.method->run(cached_, ++step_); }
+  void fresh() { parts_.method->run(next(), ++step_); }
+
+  // Seconds of one on a cached batch, behind the first, which allocates and chooses kernels.
+  double warm_up() {
+    cached();
+    return timed([this] { cached(); });
+  }
+
+  // Medians, in seconds. The batches that were made while others were timed are used up first.
+  double fresh_seconds(int64_t steps, int64_t prefetch) {
+    for (int64_t i = 0; i <= prefetch; ++i) fresh();
+    std::vector<double> seconds;
+    for (int64_t i = 0; i < steps; ++i) seconds.push_back(timed([this] { fresh(); }));
+    return median(seconds);
+  }
+  double cached_seconds(int64_t steps) {
+    for (int64_t i = 0; i < 2; ++i) cached();  // until the workers have filled the ring and rest
+    std::vector<double> seconds;
+    for (int64_t i = 0; i < steps; ++i) seconds.push_back(timed([this] { cached(); }));
+    return median(seconds);
+  }
+
+  // Of a network of weeks, whose step is not repeated a dozen times: loader and network overlap, and the slower one counts.
+  double slow_seconds(double trial, int64_t prefetch) {
+    for (int64_t i = 0; i <= prefetch; ++i) next();
+    return std::max(trial, timed([this] { next(); }));
+  }
+
+ private:
+  RunParts& parts_;
+  Batch cached_;
+  int64_t epoch_ = 0, step_ = 0;
+};
+
+int64_t parameter_count(const Model& model) {
+  int64_t count = 0;
+  for (const auto& parameter : model.parameters()) count += parameter.numel();
+  if (model.classifier == nullptr) return count;
+  for (const auto& parameter : model.classifier->linear()->parameters()) count += parameter.numel();
+  return count;
+}
+
 }  // namespace
 
 TrainPlan plan_training(const TrainInput& input) {
+  constexpr double kTrialSeconds = 10;
+  constexpr int64_t kMostTrials = 12;
   RunParts parts = make_run_parts(input.recipe, input.dataset);
   for (const auto& observer : input.observers) observer->before_training(parts.model);
   TrainPlan plan;
@@ -54,40 +114,14 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.samples = input.dataset->size();
   plan.steps_per_epoch = parts.source->batches_per_epoch();
   plan.epochs = input.recipe.train.epochs();
-  for (const auto& parameter : parts.model.parameters()) plan.parameters += parameter.numel();
-  if (parts.model.classifier != nullptr) {
-    for (const auto& parameter : parts.model.classifier->linear()->parameters()) plan.parameters += parameter.numel();
-  }
-
-  parts.model.train(true);
-  int64_t epoch = 0, step = 0;
-  parts.source->start(epoch);
-  const auto next = [&]() -> const Batch& {
-    if (const Batch* batch = parts.source->next()) return *batch;
-    parts.source->start(++epoch);
-    return *parts.source->next();
-  };
-  Batch cached = next();
-  for (auto& [name, tensor] : cached.inputs) tensor = tensor.clone();
-  const auto cached_step = [&] { parts.method->run(cached, ++step); };
-  const auto fresh_step = [&] { parts.method->run(next(), ++step); };
-
-  cached_step();  // the first step allocates and chooses kernels
-  const double trial = timed(cached_step);
-  plan.trial_steps = std::clamp<int64_t>(static_cast<int64_t>(10 / std::max(trial, 1e-6)), 1, 12);
-  std::vector<double> fresh, held;
-  if (trial > kSlowStep) {  // a network of weeks: its step is not repeated a dozen times; loader and network overlap, the slower one counts
-    for (int64_t i = 0; i <= input.recipe.train.prefetch(); ++i) next();
-    held.push_back(trial);
-    fresh.push_back(std::max(trial, timed(next)));
-  } else {
-    for (int64_t i = 0; i <= input.recipe.train.prefetch(); ++i) fresh_step();  // these batches were made while others were timed
-    for (int64_t i = 0; i < plan.trial_steps; ++i) fresh.push_back(timed(fresh_step));
-    for (int64_t i = 0; i < 2; ++i) cached_step();  // until the workers have filled the ring and rest
-    for (int64_t i = 0; i < plan.trial_steps; ++i) held.push_back(timed(cached_step));
-  }
-  plan.seconds_per_step = median(fresh);
-  plan.seconds_per_cached_step = median(held);
+  plan.parameters = parameter_count(parts.model);
+  TrialSteps steps(parts);
+  const int64_t prefetch = input.recipe.train.prefetch();
+  const double trial = steps.warm_up();
+  plan.trial_steps = std::clamp<int64_t>(static_cast<int64_t>(kTrialSeconds / std::max(trial, 1e-6)), 1, kMostTrials);
+  const bool is_slow = trial > kSlowStep;
+  plan.seconds_per_step = is_slow ? steps.slow_seconds(trial, prefetch) : steps.fresh_seconds(plan.trial_steps, prefetch);
+  plan.seconds_per_cached_step = is_slow ? trial : steps.cached_seconds(plan.trial_steps);
   plan.seconds_per_epoch = plan.seconds_per_step * static_cast<double>(plan.steps_per_epoch);
   plan.seconds_total = plan.seconds_per_epoch * static_cast<double>(plan.epochs);
   plan.peak_bytes = peak_resident_bytes();
@@ -96,6 +130,15 @@ TrainPlan plan_training(const TrainInput& input) {
   plan.undrawn = undrawn_groups(input.recipe, *input.dataset);
   for (const auto& line : parts.source->notes()) plan.undrawn.push_back(line);
   return plan;
+}
+
+double seconds_of_step(const TrainInput& input) {
+  constexpr int64_t kTrials = 3;
+  RunParts parts = make_run_parts(input.recipe, input.dataset);
+  TrialSteps steps(parts);
+  const int64_t prefetch = input.recipe.train.prefetch();
+  const double trial = steps.warm_up();
+  return trial > kSlowStep ? steps.slow_seconds(trial, prefetch) : steps.fresh_seconds(kTrials, prefetch);
 }
 
 }  // namespace debias

@@ -6,7 +6,8 @@
 #include "debias/core/registry.h"
 #include "debias/encoders/sentence_encoders.h"
 #include "debias/loader/batch.h"
-#include "debias/losses/neighbours.h"
+#include "debias/losses/scores.h"
+#include "debias/losses/scores/neighbour_hits.h"
 
 namespace debias {
 namespace {
@@ -17,12 +18,12 @@ QuickThoughtsOptions quick_thoughts_options(const Config& section) {
   return QuickThoughtsOptions::table().read(section_map(section), "method 'quick_thoughts'", {"name"});
 }
 
-double number_in(const Config& config, const char* option) {
-  double value = 0;
-  const Config* given = config.find(option);
-  if (given != nullptr) parse_number(given->text(), &value);
-  return value;
+std::optional<NeighbourNegatives> negatives_of(Denominator denominator) {
+  if (denominator == Denominator::kAuto) return std::nullopt;
+  return denominator == Denominator::kOfficial ? NeighbourNegatives::kOfficial : NeighbourNegatives::kNegatives;
 }
+
+constexpr const char *kNextAccuracy = "next_acc", *kPreviousAccuracy = "previous_acc";
 
 class QuickThoughts final : public Method {
  public:
@@ -33,53 +34,28 @@ class QuickThoughts final : public Method {
     const at::Tensor own = model().encoder->forward(batch.input("words")[0]).unsqueeze(1);
     const at::Tensor features = of_all_ranks(own, batch);
     const at::Tensor pair = features.select(1, 0).unflatten(1, {2, -1});  // [B, 2, D]
-    const at::Tensor scores = pair.select(1, 0).mm(pair.select(1, 1).t());
+    const at::Tensor products = pair.select(1, 0).mm(pair.select(1, 1).t());
     const ModelOutput output = {features, features};
-    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor&) { return loss_of(term, scores); });
-    evaluated.neighbours = neighbour_hits(scores);
+    const Scores scores = {NeighbourScores{products, options_.context(), negatives_of(options_.denominator())}};
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor&) { return term.objective().on_scores(scores); });
+    const NeighbourHits hits = neighbour_hits(products);
+    evaluated.metrics = {{kNextAccuracy, hits.next, hits.pairs}, {kPreviousAccuracy, hits.previous, hits.pairs}};
     backward(evaluated, output);
     return evaluated;
   }
 
  private:
-  ObjectiveResult loss_of(const Term& term, const at::Tensor& scores) const {
-    const Config config = term.objective().config();
-    const bool biased = term.name() == "infonce";
-    const bool official = options_.denominator() == Denominator::kOfficial || (options_.denominator() == Denominator::kAuto && biased);
-    const NeighbourOptions loss = NeighbourOptions()
-                                      .context(options_.context())
-                                      .tau_plus(biased ? 0 : number_in(config, "tau_plus"))
-                                      .denominator(official ? NeighbourNegatives::kOfficial : NeighbourNegatives::kNegatives);
-    return neighbour_loss(scores / number_in(config, "temperature"), loss);
-  }
-
   QuickThoughtsOptions options_;
 };
 
 void require_sentence_terms(const Recipe& recipe, const SampleTable& samples, const std::string& where) {
   for (const auto& term : make_terms(recipe, samples)) {
-    const Config config = term.objective().config();
-    const auto is = [&config](const char* option, const char* value) {
-      const Config* given = config.find(option);
-      return given == nullptr || given->text() == value;
-    };
-    if (term.name() != "infonce" && term.name() != "debiased_negatives") {
-      throw usage_error(
-          "{}method 'quick_thoughts' tells neighbours from others: objective '{}' does not; take infonce or debiased_negatives", where,
-          term.label());
-    }
-    if (term.name() == "debiased_negatives" && !is("clamp", "positive")) {
-      throw usage_error("{}method 'quick_thoughts': scores are of vectors of any length, so '{}' needs clamp: positive", where,
-                        term.label());
-    }
-    if (!is("drop_false_negatives", "false") || !is("base_temperature", "none") || !is("aggregation", "grouping")) {
-      throw usage_error("{}method 'quick_thoughts': '{}' takes temperature{} alone", where, term.label(),
-                        term.name() == "infonce" ? "" : ", tau_plus and clamp");
-    }
+    const std::string why = term.objective().refusal(ScoreForm::kNeighbours);
+    if (!why.empty()) throw usage_error("{}method 'quick_thoughts' is trained on scores of neighbours: {}", where, why);
   }
   for (const auto& term : recipe.objective) {
     if (!term.sources.empty())
-      throw usage_error("{}method 'quick_thoughts' makes no estimates; give '{}' a number", where, term.sources[0].option);
+      throw usage_error("{}method 'quick_thoughts' makes no estimates; give '{}' a number", where, term.sources[0].number.name);
   }
 }
 
@@ -160,6 +136,9 @@ MethodEntry quick_thoughts_entry() {
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
   entry.scores_products = true;
+  // At most about a half each, since a sentence has two neighbours.
+  entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
+                   {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<QuickThoughts>(quick_thoughts_options(recipe.method), std::move(parts));
   };

@@ -2,8 +2,8 @@
 // among all sentences of a batch, which follow each other in a book. Scores are plain inner products over the term's temperature, which
 // the paper's is 1 of. The judged encoder is the pair.
 //
-// Terms: infonce (biased) or debiased_negatives with clamp: positive; their losses are those of losses/neighbours.h. Where a recipe says
-// nothing, temperature is 1 and clamp positive.
+// Terms: objectives that take scores of neighbours (losses/scores/neighbours.h). Where a recipe says nothing, temperature is 1 and clamp
+// positive.
 #pragma once
 
 #include "debias/loader/sentence_batches.h"

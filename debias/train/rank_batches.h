@@ -6,15 +6,9 @@
 
 #include "debias/loader/batch_source.h"
 #include "debias/ranks/ranks.h"
+#include "debias/train/loop/step_orders.h"
 
 namespace debias {
-
-// What holds for the step under way, on all ranks alike.
-struct StepOrders {
-  int stop_signal = 0;  // that some rank was sent
-  int64_t stopped_rank = 0;
-  bool save = false;
-};
 
 class RankBatches {
  public:

@@ -36,9 +36,9 @@ std::string data_difference(const std::string& leaders, const std::string& other
   return lines.empty() ? "" : fmt::format("{} (then: on rank 0; now: there)", lines.front());
 }
 
-std::string hash_of(const Model& model) {
+std::string hash_of(const NamedTensors& weights) {
   Sha256 hash;
-  for (const auto& [name, tensor] : model.state()) {
+  for (const auto& [name, tensor] : weights) {
     const at::Tensor bytes = tensor.detach().cpu().contiguous();
     hash.update(static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes());
   }
@@ -89,10 +89,10 @@ void require_same_training(const std::string& recipe_yaml, const DataRecord& dat
                ranks);
 }
 
-void require_same_weights(const Model& model, const std::string& when, const Ranks& ranks) {
+void require_same_weights(const NamedTensors& weights, const std::string& when, const Ranks& ranks) {
   if (ranks.is_alone()) return;
   const auto words = [&](const std::string&, const std::string&) { return when; };
-  require_same({{"the weights", hash_of(model), words}}, ranks);
+  require_same({{"the weights", hash_of(weights), words}}, ranks);
 }
 
 }  // namespace debias

@@ -16,6 +16,6 @@ OpenCheckpoint take_checkpoint(const Ranks& ranks);
 void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks);
 
 // Whether all ranks have the same parameters; a failure that names the rank otherwise. `when`: "at the start".
-void require_same_weights(const Model& model, const std::string& when, const Ranks& ranks);
+void require_same_weights(const NamedTensors& weights, const std::string& when, const Ranks& ranks);
 
 }  // namespace debias

@@ -2,16 +2,19 @@
 
 #include <algorithm>
 
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/data_seed.h"
 #include "debias/core/error.h"
+#include "debias/core/mistakes.h"
+#include "debias/core/option_mistakes.h"
 #include "debias/core/registry.h"
+#include "debias/encoders/backbone_options.h"
 #include "debias/losses/objective.h"
 #include "debias/train/method.h"
+#include "debias/train/recipe_sections.h"
 
 namespace debias {
 namespace {
-
-const std::vector<std::string> kSections = {"name",   "seed",    "data",      "views",    "encoder", "head",     "objective", "classifier",
-                                            "method", "sampler", "optimizer", "schedule", "train",   "evaluate", "output",    "expected"};
 
 const Config& required(const Config& root, const std::string& key) {
   const Config* node = root.find(key);
@@ -24,35 +27,68 @@ Config optional(const Config& root, const std::string& key) {
   return node == nullptr ? Config() : *node;
 }
 
+std::string text_of(const Config& section, const char* key, const char* otherwise = "") {
+  const Config* value = section.find(key);
+  return value == nullptr || !value->is_scalar() ? otherwise : value->text();
+}
+
+// Images that another seed holds out of the same set are images that are trained on.
+void require_held_out_seed(const Config& section, const Config& train) {
+  const auto is_same = [&](const char* key) { return text_of(section, key) == text_of(train, key); };
+  const std::string seed = text_of(section, "seed", "0"), of_train = text_of(train, "seed", "0");
+  if (text_of(section, "split") != "held_out" || !is_same("name") || !is_same("root") || seed == of_train) return;
+  throw usage_error("{}data: split held_out with seed {} holds images that data.train, with seed {}, trains on; leave its seed out",
+                    section.prefix(), seed, of_train);
+}
+
+void read_data_key(const std::string& key, const Config& value, Recipe& recipe) {
+  if (key == "train") {
+    recipe.train_data = section_map(value);
+  } else if (key == "valid") {
+    recipe.valid_data = section_map(value);
+  } else if (key == "test") {
+    recipe.test_data = section_map(value);
+  } else if (key == "on_error") {
+    recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
+  } else if (key == "decode") {
+    recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
+  } else if (key == "verify") {
+    recipe.verify = options_detail::Field<Verify>::parse(value, Range::any(), "data: verify");
+  } else if (key == "must_link") {
+    recipe.must_link = MustLink::from_config(value);
+  } else {
+    throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
+                      suggestion(key, {"train", "valid", "test", "must_link", "on_error", "decode", "verify"}));
+  }
+}
+
+// Held-out images are those that the train entry left out: what says which, and where they are, need not be written twice.
+void take_held_out_keys(const Config& train, Config& section) {
+  const Config *split = section.find("split"), *name = section.find("name"), *own = train.find("name");
+  if (split == nullptr || split->text() != "held_out") return;
+  if (name != nullptr && own != nullptr && *name != *own) return;
+  for (const char* key : {"name", "root", "labels", "hold_out", "seed"}) {
+    const Config* from = train.find(key);
+    if (section.find(key) == nullptr && from != nullptr) section.set(key, *from);
+  }
+}
+
 void read_data(const Config& data, Recipe& recipe) {
   if (!data.is_map()) throw usage_error("{}data: expected a map with `train` (and `valid`, `test`)", data.prefix());
-  for (const auto& [key, value] : data.entries()) {
-    if (key == "train") {
-      recipe.train_data = section_map(value);
-    } else if (key == "valid") {
-      recipe.valid_data = section_map(value);
-    } else if (key == "test") {
-      recipe.test_data = section_map(value);
-    } else if (key == "on_error") {
-      recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
-    } else if (key == "decode") {
-      recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
-    } else if (key == "verify") {
-      recipe.verify = options_detail::Field<Verify>::parse(value, Range::any(), "data: verify");
-    } else {
-      throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
-                        suggestion(key, {"train", "valid", "test", "on_error", "decode", "verify"}));
-    }
-  }
+  Mistakes mistakes;
+  for (const auto& [key, value] : data.entries()) mistakes.collect([&, &key = key, &value = value] { read_data_key(key, value, recipe); });
+  mistakes.throw_if_any();
   if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());
-  for (Config* section : {&recipe.valid_data, &recipe.test_data}) {  // held-out images are those the train entry left out
-    const Config* split = section->find("split");
-    if (split == nullptr || split->text() != "held_out") continue;
-    for (const char* key : {"hold_out", "seed"}) {
-      const Config* from = recipe.train_data.find(key);
-      if (section->find(key) == nullptr && from != nullptr) section->set(key, *from);
-    }
-  }
+  for (Config* section : {&recipe.valid_data, &recipe.test_data}) take_held_out_keys(recipe.train_data, *section);
+  for (const Config* section : {&recipe.valid_data, &recipe.test_data}) require_held_out_seed(*section, recipe.train_data);
+  const auto seeded = [&](Config& section, const char* what) {
+    const bool follows = follows_run_seed(section);
+    section = with_run_seed(std::move(section), recipe.seed, what);
+    return follows;
+  };
+  recipe.data_follows_seed = {.train = seeded(recipe.train_data, "data.train"),
+                              .valid = seeded(recipe.valid_data, "data.valid"),
+                              .test = seeded(recipe.test_data, "data.test")};
 }
 
 void read_views(const Config& views, Recipe& recipe) {
@@ -72,6 +108,24 @@ void read_views(const Config& views, Recipe& recipe) {
   }
 }
 
+// Of weights from a file the encoder says how images are normalised, unless the views do, or change colours to other coordinates.
+void take_normalisation(Recipe& recipe) {
+  const auto asked = input_normalisation(recipe.encoder);
+  if (!asked) return;
+  Config normalize = Config::map();
+  normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
+  normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
+  const Config* written = recipe.views_section.find("normalize");
+  if (written == nullptr) {
+    const bool other_colours = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys()).leaves_rgb();
+    if (!other_colours || asked->asked) recipe.views_section.set("normalize", normalize);
+  } else if (asked->asked) {
+    const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
+    if (views.mean() == asked->mean && views.std() == asked->std) return;
+    throw usage_error("{}encoder: mean and std differ from those of views.normalize; leave one of the two out", recipe.encoder.prefix());
+  }
+}
+
 // Of a registered method; one of the caller's own is not known yet.
 bool scores_products(const Recipe& recipe) {
   const std::string name = section_name(recipe.method, "method", "simclr");
@@ -80,39 +134,128 @@ bool scores_products(const Recipe& recipe) {
   });
 }
 
-TermRecipe read_term(const Config& item, const Recipe& recipe) {
-  TermRecipe term;
-  term.section = section_map(item);
-  term.name = section_name(term.section, "objective");
-  const auto& entry = find_entry(objective_registry(), term.name, "objective", term.section.prefix());
-  if (scores_products(recipe)) set_product_defaults(term.section, entry);
-  for (const auto& [key, value] : term.section.entries()) {
-    if (!value.is_map()) continue;
+// Linked pairs leave the negatives as pairs of one class do, by the objectives that can drop some.
+void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recipe& recipe) {
+  if (!recipe.must_link || entry.kind != InputKind::kPairs) return;
+  const auto drops = [](const ObjectiveEntry& of) {
+    return std::ranges::find(of.options, "drop_false_negatives", &OptionSpec::name) != of.options.end();
+  };
+  std::string able;
+  for (const auto& other : objective_registry()) {
+    if (drops(other)) able += (able.empty() ? "" : ", ") + other.name;
+  }
+  if (!drops(entry))
+    throw usage_error("{}objective '{}' cannot leave linked pairs out (data.must_link); use one of {}", section.prefix(), entry.name, able);
+  if (const std::string method = section_name(recipe.method, "method", "simclr"); method != "simclr")
+    throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method);
+  const Config* written = section.find("drop_false_negatives");
+  if (written != nullptr && written->text() == "false")
+    throw usage_error("{}drop_false_negatives: false contradicts data.must_link, which drops linked pairs; leave one out",
+                      section.prefix());
+  const bool is_resolved = !recipe.must_link->sha256().empty();  // a resolved recipe has the digest, and says that pairs are dropped
+  if (written != nullptr && !is_resolved)
+    throw usage_error("{}drop_false_negatives: true drops pairs of one label, data.must_link linked pairs instead; leave one out",
+                      section.prefix());
+  section.set("drop_false_negatives", options_detail::Field<bool>::emit(true));
+}
+
+// The numbers that change, and in `first` their values at epoch 0 in place of what says how they change.
+void read_changing_numbers(const Config& section, int64_t epochs, TermRecipe& term, Config& first) {
+  Mistakes mistakes;
+  const auto begin_with = [&first](const TermNumber& number, double value) {
+    Config start = Config::number(value);
+    start.set_where(number.where);
+    first.set(number.name, std::move(start));
+  };
+  const auto read = [&](const std::string& key, const Config& value) {
     if (is_option_source(value)) {
-      term.sources.push_back(read_option_source(key, entry, term.section));
-      continue;
+      term.sources.push_back(read_option_source(key, *term.entry, section));
+      begin_with(term.sources.back().number, term.sources.back().start);
+      return;
     }
-    term.schedules.push_back({key, make_value_schedule(value, fmt::format("objective '{}': {}", entry.name, key), recipe.train.epochs())});
+    const TermNumber number = term_number(key, *term.entry, value.where());
+    term.schedules.push_back({number, make_value_schedule(value, fmt::format("objective '{}': {}", term.entry->name, key), epochs)});
+    begin_with(number, term.schedules.back().schedule->value(0));
+  };
+  for (const auto& [key, value] : section.entries()) {
+    if (value.is_map()) mistakes.collect([&, &key = key, &value = value] { read(key, value); });
   }
-  const bool reads_logits = entry.kind == InputKind::kLogits;
-  if (reads_logits && term.section.find("on") == nullptr)
-    term.section.set("on", options_detail::Field<TermInput>::emit(TermInput::kLogits));
-  term.options = term.options_at(0);
-  const std::string prefix = term.section.prefix();
-  if (reads_logits && term.options.on() != TermInput::kLogits) {
-    throw usage_error("{}objective '{}' works on logits; write on: logits, or leave `on` out", prefix, entry.name);
+  mistakes.throw_if_any();
+}
+
+void require_logits(const TermRecipe& term, const std::optional<ClassifierOptions>& classifier) {
+  if (term.options.on() != TermInput::kLogits || (classifier && classifier->gradient() == ClassifierGradient::kFlow)) return;
+  throw usage_error("{}objective '{}' reads logits; add classifier: {{name: linear, gradient: flow}}{}", term.where, term.entry->name,
+                    classifier ? " (it is gradient: stop)" : "");
+}
+
+void read_own_options(const Config& first, TermRecipe& term) {
+  Config own = Config::map();
+  for (const auto& key : TermOptions::table().names()) {
+    if (const Config* value = first.find(key)) own.set(key, *value);
   }
-  if (term.options.on() == TermInput::kLogits && (!recipe.classifier || recipe.classifier->gradient() != ClassifierGradient::kFlow)) {
-    throw usage_error("{}objective '{}' reads logits; add classifier: {{name: linear, gradient: flow}}{}", prefix, entry.name,
-                      recipe.classifier ? " (it is gradient: stop)" : "");
+  term.options = read_options<TermOptions>(own, fmt::format("objective '{}'", term.entry->name));
+  if (term.entry->kind != InputKind::kLogits) return;
+  if (own.find("on") == nullptr) term.options.on(TermInput::kLogits);
+  if (term.options.on() == TermInput::kLogits) return;
+  throw usage_error("{}objective '{}' works on logits; write on: logits, or leave `on` out", term.where, term.entry->name);
+}
+
+// knows_classifier: its section has been read.
+void read_term_options(const Config& first, const Recipe& recipe, bool knows_classifier, TermRecipe& term) {
+  std::vector<std::string> others = TermOptions::table().names();
+  others.emplace_back("name");
+  Mistakes mistakes;
+  const bool has_own = mistakes.collect([&] { read_own_options(first, term); });
+  if (has_own && knows_classifier) mistakes.collect([&] { require_logits(term, recipe.classifier); });
+  mistakes.collect([&] { term.objective = term.entry->read(first, others); });
+  mistakes.throw_if_any();
+}
+
+void check_every_epoch(const TermRecipe& term, int64_t epochs) {
+  for (int64_t epoch = 1; epoch < epochs && !term.schedules.empty(); ++epoch) {
+    try {
+      term.with(term.numbers_at(epoch));
+    } catch (const Error& error) {
+      throw usage_error("{} (in epoch {} of the schedules, counted from 0)", error.what(), epoch);
+    }
   }
+}
+
+void check_ends_of_sources(const TermRecipe& term) {
+  for (const bool high : {false, true}) {
+    std::map<std::string, double> ends;
+    for (const auto& sourced : term.sources) ends[sourced.number.name] = high ? sourced.source->high : sourced.source->low;
+    try {
+      term.with(term.numbers_at(0, ends));
+    } catch (const Error& error) {
+      throw usage_error("{} (at the {} end of what `from` may give)", error.what(), high ? "upper" : "lower");
+    }
+  }
+}
+
+TermRecipe read_term(const Config& item, const Recipe& recipe, int64_t epochs, bool knows_classifier) {
+  Config section = section_map(item);
+  TermRecipe term;
+  term.where = section.prefix();
+  term.entry = &find_entry(objective_registry(), section_name(section, "objective"), "objective", term.where);
+  if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar()) term.variant = variant->text();
+  if (scores_products(recipe)) set_product_defaults(section, *term.entry);
+  drop_linked_pairs(section, *term.entry, recipe);
+  Config first = section;
+  read_changing_numbers(section, epochs, term, first);
+  read_term_options(first, recipe, knows_classifier, term);
+  check_every_epoch(term, epochs);
+  check_ends_of_sources(term);
   return term;
 }
 
-void read_objective(const Config& node, Recipe& recipe) {
+void read_objective(const Config& node, int64_t epochs, bool knows_classifier, Recipe& recipe) {
   const std::vector<Config> terms = node.is_sequence() ? node.items() : std::vector<Config>{node};
   if (terms.empty()) throw usage_error("{}objective: the list is empty; give at least one term", node.prefix());
-  for (const auto& item : terms) recipe.objective.push_back(read_term(item, recipe));
+  Mistakes mistakes;
+  for (const auto& item : terms) mistakes.collect([&] { recipe.objective.push_back(read_term(item, recipe, epochs, knows_classifier)); });
+  mistakes.throw_if_any();
 }
 
 void read_classifier(const Config& node, Recipe& recipe) {
@@ -143,6 +286,17 @@ void read_evaluate(const Config& node, Recipe& recipe) {
   recipe.evaluate = EvaluateOptions::table().read(own, "evaluate");
 }
 
+void read_seed(const Config& root, Recipe& recipe) {
+  const Config* seed = root.find("seed");
+  if (seed == nullptr) return;
+  recipe.seed = static_cast<uint64_t>(options_detail::Field<int64_t>::parse(*seed, Range::at_least(0), "recipe: seed"));
+}
+
+void check_micro_batch(const TrainOptions& train) {
+  if (!train.micro_batch() || *train.micro_batch() <= train.batch_size()) return;
+  throw usage_error("train: micro_batch: {} is larger than batch_size {}", *train.micro_batch(), train.batch_size());
+}
+
 }  // namespace
 
 const std::vector<std::string>& views_keys() {
@@ -152,60 +306,81 @@ const std::vector<std::string>& views_keys() {
 
 Recipe read_recipe(const Config& root) {
   if (!root.is_map()) throw usage_error("{}recipe: expected sections such as data, encoder, objective", root.prefix());
+  Mistakes mistakes;
+  const std::vector<std::string> sections = recipe_section_names();
   for (const auto& [key, value] : root.entries()) {
-    if (std::find(kSections.begin(), kSections.end(), key) == kSections.end()) {
-      throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, kSections));
-    }
+    if (std::ranges::find(sections, key) != sections.end()) continue;
+    mistakes.collect([&, &key = key, &value = value] {
+      throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, sections));
+    });
   }
   Recipe recipe;
-  const std::string what = "recipe";
   recipe.name = optional(root, "name").text();
-  if (const Config* seed = root.find("seed")) {
-    recipe.seed = static_cast<uint64_t>(options_detail::Field<int64_t>::parse(*seed, Range::at_least(0), "recipe: seed"));
-  }
-  read_data(required(root, "data"), recipe);
-  read_views(optional(root, "views"), recipe);
-  recipe.encoder = section_map(required(root, "encoder"));
+  mistakes.collect([&] { read_seed(root, recipe); });
+  mistakes.collect([&] { read_data(required(root, "data"), recipe); });
+  mistakes.collect([&] { read_views(optional(root, "views"), recipe); });
+  mistakes.collect([&] {
+    recipe.encoder = section_map(required(root, "encoder"));
+    take_normalisation(recipe);
+  });
   recipe.head = section_map(optional(root, "head"));
-  recipe.train = TrainOptions::table().read(optional(root, "train"), "train");
-  read_classifier(optional(root, "classifier"), recipe);
+  const bool has_train = mistakes.collect([&] { recipe.train = TrainOptions::table().read(optional(root, "train"), "train"); });
+  const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
   recipe.method = section_map(optional(root, "method"));
-  read_objective(required(root, "objective"), recipe);
+  const int64_t epochs = has_train ? recipe.train.epochs() : 1;  // of schedules
+  mistakes.collect([&] { read_objective(required(root, "objective"), epochs, has_classifier, recipe); });
   recipe.sampler = section_map(optional(root, "sampler"));
   recipe.optimizer = section_map(optional(root, "optimizer"));
   if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
   recipe.schedule = section_map(optional(root, "schedule"));
-  read_evaluate(optional(root, "evaluate"), recipe);
+  mistakes.collect([&] { read_evaluate(optional(root, "evaluate"), recipe); });
   recipe.output = optional(root, "output").text();
   recipe.expected = optional(root, "expected");
-  if (recipe.train.micro_batch() && *recipe.train.micro_batch() > recipe.train.batch_size()) {
-    throw usage_error("train: micro_batch: {} is larger than batch_size {}", *recipe.train.micro_batch(), recipe.train.batch_size());
-  }
+  mistakes.collect([&] { check_micro_batch(recipe.train); });
+  mistakes.throw_if_any();
   return recipe;
 }
 
-Config TermRecipe::section_at(int64_t epoch, const std::map<std::string, double>& estimates) const {
-  Config at_epoch = section;
-  const auto set = [&](const std::string& option, double number) {
-    Config value = Config::number(number);
-    value.set_where(section.find(option)->where());
-    at_epoch.set(option, std::move(value));
-  };
-  for (const auto& [option, schedule] : schedules) set(option, schedule->value(epoch));
+std::vector<NumberInForce> TermRecipe::numbers_at(int64_t epoch, const std::map<std::string, double>& estimates) const {
+  std::vector<NumberInForce> numbers;
+  for (const auto& [number, schedule] : schedules) numbers.push_back({&number, schedule->value(epoch)});
   for (const auto& sourced : sources) {
-    const auto estimate = estimates.find(sourced.option);
-    set(sourced.option, estimate == estimates.end() ? sourced.start : estimate->second);
+    const auto estimate = estimates.find(sourced.number.name);
+    numbers.push_back({&sourced.number, estimate == estimates.end() ? sourced.start : estimate->second});
   }
-  return at_epoch;
+  return numbers;
 }
 
-TermOptions TermRecipe::options_at(int64_t epoch) const {
-  const Config at_epoch = section_at(epoch);
-  Config own = Config::map();
-  for (const auto& key : TermOptions::table().names()) {
-    if (const Config* value = at_epoch.find(key)) own.set(key, *value);
+// All numbers together: some options are checked against each other, and both may change.
+TermInForce TermRecipe::with(const std::vector<NumberInForce>& numbers) const {
+  TermInForce in_force = {options, objective};
+  std::vector<OptionNumber> of_objective;
+  for (const auto& [number, value] : numbers) {
+    if (number->option) {
+      of_objective.push_back({*number->option, value, number->where});
+    } else {
+      in_force.own.weight(value);
+    }
   }
-  return TermOptions::table().read(own, "objective '" + name + "'");
+  if (!of_objective.empty()) in_force.objective = objective->with(of_objective);
+  return in_force;
+}
+
+std::optional<double> TermRecipe::temperature() const {
+  const auto is_temperature = [](const auto& changing) { return changing.number.name == "temperature"; };
+  const bool changes = std::ranges::any_of(schedules, is_temperature) || std::ranges::any_of(sources, is_temperature);
+  return changes ? std::nullopt : objective->temperature();
+}
+
+Config TermRecipe::config() const {
+  Config term = Config::map({{"name", Config::string(entry->name)}});
+  term.overlay(TermOptions::table().write(options));
+  if (options.bias_features().empty()) term.erase("bias_features");
+  if (variant) term.set("variant", Config::string(*variant));
+  term.overlay(objective->config());
+  for (const auto& [number, schedule] : schedules) term.set(number.name, schedule->config());
+  for (const auto& sourced : sources) term.set(sourced.number.name, sourced.config());
+  return term;
 }
 
 std::string rounding(const TrainOptions& options) {

@@ -16,8 +16,10 @@
 #include "debias/data/fingerprint.h"
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
+#include "debias/losses/objective.h"
 #include "debias/optim/value_schedule.h"
 #include "debias/runtime/precision.h"
+#include "debias/train/linked_samples.h"
 #include "debias/train/option_source.h"
 
 namespace debias {
@@ -121,20 +123,37 @@ class TermOptions {
 };
 
 struct ScheduledOption {
-  std::string option;
+  TermNumber number;
   std::shared_ptr<const ValueSchedule> schedule;
 };
 
+struct NumberInForce {
+  const TermNumber* number;
+  double value;
+};
+
+// What a term computes with at an epoch.
+struct TermInForce {
+  TermOptions own;
+  std::shared_ptr<const ObjectiveOptions> objective;
+};
+
+// A term of the objective, read and checked at every epoch of the run and at both ends of what its sources may give.
 struct TermRecipe {
-  std::string name;
-  TermOptions options;  // those of epoch 0
-  Config section;       // as written: options of the objective, with name, weight, on
+  const ObjectiveEntry* entry = nullptr;
+  std::string where;                                  // "recipe.yaml:12: " or empty, for messages
+  std::optional<std::string> variant;                 // as written
+  TermOptions options;                                // those of epoch 0
+  std::shared_ptr<const ObjectiveOptions> objective;  // those of epoch 0
   std::vector<ScheduledOption> schedules;
   std::vector<SourcedOption> sources;
 
-  // The section with the values that schedules have at an epoch, from 0, and estimates by option; without one, its source's start.
-  Config section_at(int64_t epoch, const std::map<std::string, double>& estimates = {}) const;
-  TermOptions options_at(int64_t epoch) const;
+  // Numbers that have a schedule, as it gives them at an epoch, from 0; then those that have a source: the estimate by option, and without
+  // one the source's start.
+  std::vector<NumberInForce> numbers_at(int64_t epoch, const std::map<std::string, double>& estimates = {}) const;
+  TermInForce with(const std::vector<NumberInForce>& numbers) const;
+  std::optional<double> temperature() const;  // none where the objective has none, or one that changes
+  Config config() const;                      // every option written out, schedules as schedules
 };
 
 // classifier.h says what they mean.
@@ -148,13 +167,20 @@ class ClassifierOptions {
 
 struct MethodEntry;
 
+// Which data sets have `seed: run` (data_seed.h); their sections hold the run's seed as a number.
+struct DataFollowsSeed {
+  bool train = false, valid = false, test = false;
+};
+
 struct Recipe {
   std::string name;
   uint64_t seed = 1;
   Config train_data, valid_data, test_data;  // null where absent
-  OnError on_error = OnError::kStop;         // `data.on_error`: of the training images
-  Decode decode = Decode::kExact;            // `data.decode`: of the training images
-  Verify verify = Verify::kListing;          // `data.verify`: how a data set is known again
+  DataFollowsSeed data_follows_seed;
+  OnError on_error = OnError::kStop;  // `data.on_error`: of the training images
+  Decode decode = Decode::kExact;     // `data.decode`: of the training images
+  std::optional<MustLink> must_link;  // `data.must_link`: training images that belong together
+  Verify verify = Verify::kListing;   // `data.verify`: how a data set is known again
   ViewsOptions views;
   Config views_section;  // without count, forward, noise, eval
   Config eval_views;     // `views.eval`, null where absent
@@ -178,7 +204,8 @@ std::string rounding(const TrainOptions& options);
 // Keys of `views:` that the pipeline leaves to others.
 const std::vector<std::string>& views_keys();
 
-// Throws usage errors that name file, line and key; sections are read by their registries later.
+// Throws usage errors that name file, line and key, several at once where several sections have mistakes (mistakes.h); sections are read by
+// their registries later.
 Recipe read_recipe(const Config& root);
 
 // `section` with every option of `specs` that it does not set, at its default (or its variant's value).

@@ -18,8 +18,10 @@
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/core/training_keys.h"
 #include "debias/encoders/encoder.h"
 #include "debias/optim/optimizer.h"
+#include "debias/results/training_speed.h"
 #include "debias/train/recipe.h"
 
 namespace debias {
@@ -108,8 +110,8 @@ void empty_run(const std::string& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename();
     if (name == "checkpoints" || name == "evaluation" || name == "exported" || name.starts_with("metrics.") || name == "train.log" ||
-        name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" || name == "replay.pictures" ||
-        name == "nearest_sentences.json" || name.starts_with("events.out.tfevents.")) {
+        name == kEpochTimesFile || name == "environment.json" || name == "classes.json" || name == "data" || name == "report.html" ||
+        name == "replay.pictures" || name == "nearest_sentences.json" || name.starts_with("events.out.tfevents.")) {
       fs::remove_all(entry.path(), ignored);
     }
   }
@@ -199,7 +201,8 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
 
 void RunFolder::put_in_force(const Config& resolved) {
   const std::string config_path = path_ + "/config.yaml";
-  if (read_yaml_file(config_path) != resolved) write_file_atomically(config_path, resolved.to_yaml());
+  const std::string text = resolved.to_yaml();
+  if (read_yaml_file(config_path).to_yaml() != text) write_file_atomically(config_path, text);
 }
 
 }  // namespace debias

@@ -6,13 +6,13 @@
 #include <cstdlib>
 
 #include "debias/augment/view_pipeline.h"
+#include "debias/core/data_seed.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/data/dataset.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/loader/ahead_batches.h"
 #include "debias/optim/optimizer.h"
-#include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {
@@ -38,8 +38,27 @@ int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
   return classes;
 }
 
+ViewPipeline pipeline_of(const Recipe& recipe, const SampleTable& samples) {
+  return ViewPipeline::from_config(recipe.views_section, samples.info().mean, samples.info().std, views_keys());
+}
+
+// Views of training, of images of the set's size or of two others where it has none.
+void require_view_size(const Recipe& recipe, const SampleTable& samples, const Encoder& encoder, const std::string& where) {
+  const auto side = encoder.image_side();
+  if (!side) return;
+  const ViewPipeline views = pipeline_of(recipe, samples);
+  const auto [height, width] = std::pair{samples.info().height, samples.info().width};
+  const std::vector<std::pair<int, int>> sizes =
+      height > 0 ? std::vector{views.output_size(height, width)} : std::vector{views.output_size(307, 211), views.output_size(211, 307)};
+  for (const auto& [rows, columns] : sizes) {
+    if (rows == *side && columns == *side) continue;
+    throw usage_error("{} '{}': the views have {}x{} pixels and it takes {}x{}; end the views' steps with that size", where,
+                      encoder.config().find("name")->text(), rows, columns, *side, *side);
+  }
+}
+
 Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
-  Config views = ViewPipeline::from_config(recipe.views_section, samples.info().mean, samples.info().std, views_keys()).config();
+  Config views = pipeline_of(recipe, samples).config();
   views.overlay(ViewsOptions::table().write(recipe.views));
   if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
   return views;
@@ -48,13 +67,21 @@ Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
 }  // namespace
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
-  const c10::Device device = resolve_device(recipe.train.device(), ranks.place().local_rank);
+  RunParts parts;
+  parts.device = choose_device(recipe.train.device(), ranks.place().local_rank);
+  const c10::Device device = parts.device.device;
+  ranks.require_own_devices(parts.device.uuid);
   ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));
   const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
-  RunParts parts;
   parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
+  require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.prefix() + "encoder");
+  parts.model.side = method.side_networks(recipe, dataset->info(), parts.model);
+  for (const auto& network : parts.model.side) {
+    if (network.encoder == nullptr) continue;
+    require_view_size(recipe, *dataset, *network.encoder, fmt::format("{}{} encoder", network.encoder_section.prefix(), network.name));
+  }
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
   parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
@@ -71,7 +98,8 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .loss_precision = recipe.train.loss_precision(),
                               .ranks = &ranks,
                               .joins_norm = recipe.train.joins_norm(),
-                              .loss_rows = recipe.train.loss_rows()});
+                              .loss_rows = recipe.train.loss_rows(),
+                              .linked = recipe.must_link ? linked_groups(*recipe.must_link, *dataset) : std::vector<int64_t>()});
   parts.source = method.batches(recipe, dataset, ranks);
   if (copies_ahead(device) && parts.source->state().empty()) {
     parts.source = std::make_unique<AheadBatches>(std::move(parts.source), transfer_to(device));
@@ -80,19 +108,23 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
 }
 
 Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
-  const auto resolved_data = [](const Config& section) {
+  const auto resolved_data = [](const Config& section, bool follows_seed) {
     const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
-    return with_defaults(section, entry.options);
+    Config resolved = with_defaults(section, entry.options);
+    if (follows_seed) resolved.set("seed", Config::scalar(std::string(kSeedOfRun)));
+    return resolved;
   };
   Config root = Config::map();
   root.set("name", Config::string(recipe.name));
   root.set("seed", Config::integer(static_cast<int64_t>(recipe.seed)));
   Config data = Config::map();
-  data.set("train", resolved_data(recipe.train_data));
-  if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data));
-  if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data));
+  const DataFollowsSeed& follows = recipe.data_follows_seed;
+  data.set("train", resolved_data(recipe.train_data, follows.train));
+  if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data, follows.valid));
+  if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data, follows.test));
   data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
   data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
+  if (recipe.must_link) data.set("must_link", MustLink::table().write(with_digest(*recipe.must_link)));
   data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
   root.set("data", std::move(data));
   if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
@@ -104,7 +136,8 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
   root.set("head", std::move(resolved_head));
   Config objective = Config::sequence();
-  for (const auto& term : make_terms(recipe, dataset)) objective.items().push_back(term.config());
+  require_terms(recipe, dataset.info());
+  for (const auto& term : recipe.objective) objective.items().push_back(term.config());
   root.set("objective", std::move(objective));
   if (class_count(recipe, dataset) > 0) {
     Config classifier = Config::map({{"name", Config::string("linear")}});

@@ -5,6 +5,7 @@
 
 #include "debias/loader/batch_source.h"
 #include "debias/optim/schedule.h"
+#include "debias/runtime/device.h"
 #include "debias/train/method.h"
 #include "debias/train/optimizers.h"
 #include "debias/train/trainer.h"
@@ -12,6 +13,7 @@
 namespace debias {
 
 struct RunParts {
+  DeviceChoice device;
   Model model;
   std::unique_ptr<Optimizers> optimizers;
   std::unique_ptr<Schedule> schedule;

@@ -7,7 +7,7 @@
 #include <array>
 #include <chrono>
 
-#include "debias/train/proto_message.h"
+#include "debias/core/proto_message.h"
 
 namespace debias {
 namespace {
@@ -19,13 +19,12 @@ constexpr uint32_t kEventWallTime = 1, kEventStep = 2, kEventFileVersion = 3, kE
 constexpr uint32_t kSummaryValue = 1, kValueTag = 1, kValueSimple = 2, kValueMetadata = 9;
 constexpr uint32_t kMetadataPlugin = 1, kPluginName = 1, kPluginContent = 2;
 
-std::string event_of_value(int64_t step, const std::string& value) {
-  const std::string summary = proto_message([&](ProtoStream& out) { write_bytes(out, kSummaryValue, value); });
-  return proto_message([&](ProtoStream& out) {
-    write_double(out, kEventWallTime, now_seconds());
-    write_varint(out, kEventStep, static_cast<uint64_t>(step));
-    write_bytes(out, kEventSummary, summary);
-  });
+std::string event_of_value(int64_t step, const ProtoMessage& value) {
+  return ProtoMessage()
+      .real(kEventWallTime, now_seconds())
+      .integer(kEventStep, step)
+      .message(kEventSummary, ProtoMessage().message(kSummaryValue, value))
+      .text();
 }
 
 uint32_t masked(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
@@ -59,29 +58,17 @@ TensorBoardWriter::TensorBoardWriter(const std::string& folder) {
   gethostname(host, sizeof host - 1);
   const std::string path = fmt::format("{}/events.out.tfevents.{:010d}.{}.{}", folder, static_cast<int64_t>(now_seconds()), host, getpid());
   file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  record(proto_message([](ProtoStream& out) {
-    write_double(out, kEventWallTime, now_seconds());
-    write_bytes(out, kEventFileVersion, "brain.Event:2");
-  }));
+  record(ProtoMessage().real(kEventWallTime, now_seconds()).bytes(kEventFileVersion, "brain.Event:2").text());
 }
 
 void TensorBoardWriter::scalar(const std::string& tag, int64_t step, double value) {
-  record(event_of_value(step, proto_message([&](ProtoStream& out) {
-                          write_bytes(out, kValueTag, tag);
-                          write_float(out, kValueSimple, static_cast<float>(value));
-                        })));
+  record(event_of_value(step, ProtoMessage().bytes(kValueTag, tag).real(kValueSimple, static_cast<float>(value))));
 }
 
 void TensorBoardWriter::plugin(const std::string& tag, const std::string& name, const std::string& content) {
-  const std::string data = proto_message([&](ProtoStream& out) {
-    write_bytes(out, kPluginName, name);
-    write_bytes(out, kPluginContent, content);
-  });
-  const std::string metadata = proto_message([&](ProtoStream& out) { write_bytes(out, kMetadataPlugin, data); });
-  record(event_of_value(0, proto_message([&](ProtoStream& out) {
-                          write_bytes(out, kValueTag, tag);
-                          write_bytes(out, kValueMetadata, metadata);
-                        })));
+  const ProtoMessage data = ProtoMessage().bytes(kPluginName, name).bytes(kPluginContent, content);
+  const ProtoMessage metadata = ProtoMessage().message(kMetadataPlugin, data);
+  record(event_of_value(0, ProtoMessage().bytes(kValueTag, tag).message(kValueMetadata, metadata)));
 }
 
 void TensorBoardWriter::record(const std::string& bytes) {

@@ -14,68 +14,57 @@
 namespace debias {
 namespace {
 
-std::vector<std::string> keys_of_others() {
-  std::vector<std::string> keys = TermOptions::table().names();
-  keys.push_back("name");
-  return keys;
+void require_views(const Recipe& recipe, const TermRecipe& term) {
+  const ObjectiveEntry& entry = *term.entry;
+  if (recipe.views.count() >= entry.min_views || (entry.takes_keys && method_of(recipe).gives_keys)) return;
+  throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", term.where, entry.name, entry.min_views,
+                    recipe.views.count());
 }
 
-void require_data(const ObjectiveEntry& entry, const TermRecipe& term, const DatasetInfo& info) {
-  const std::string prefix = term.section.prefix();
+// Groups of linked images stand for classes where pairs are dropped, also where nothing has a label.
+DatasetInfo with_link_classes(const Recipe& recipe, DatasetInfo info) {
+  if (recipe.must_link && info.class_names.empty()) info.class_names = {"linked"};
+  return info;
+}
+
+void require_data(const TermRecipe& term, const DatasetInfo& info, bool has_links) {
+  const ObjectiveEntry& entry = *term.entry;
   const std::string of = fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));
   const bool features = !term.options.bias_features().empty();
   if (features && !entry.takes_bias_features) {
-    throw usage_error("{}objective '{}': bias_features: it reads none; softcon and fairkl do", prefix, entry.name);
+    throw usage_error("{}objective '{}': bias_features: it reads none; softcon and fairkl do", term.where, entry.name);
   }
   if (!features && entry.needs_bias_features) {
     throw usage_error("{}objective '{}' needs features of a model of the bias; add bias_features: FILE.npy, [N, F], row = sample id",
-                      prefix, entry.name);
+                      term.where, entry.name);
   }
-  const Config* drop = term.section.find("drop_false_negatives");
-  if (info.class_names.empty() && (entry.needs_labels || (drop != nullptr && drop->text() == "true"))) {
-    throw usage_error("{}objective '{}' needs labels, {} has none; choose a labelled set or another objective", prefix, entry.name, of);
+  if (info.class_names.empty() && (entry.needs_labels || (term.objective->drops_false_negatives() && !has_links))) {
+    throw usage_error("{}objective '{}' needs labels, {} has none; choose a labelled set or another objective", term.where, entry.name, of);
   }
   const bool either = entry.takes_bias_features && !entry.needs_bias_features;
   if (info.bias_names.empty() && (entry.needs_bias || (either && !features))) {
-    throw usage_error("{}objective '{}' needs bias values{}, {} has none; choose a set with a bias attribute or another objective", prefix,
-                      entry.name, either ? " or bias_features: FILE.npy" : "", of);
-  }
-}
-
-void require_numbers(const ObjectiveEntry& entry, const TermRecipe& term) {
-  for (const auto& [option, schedule] : term.schedules) {
-    std::vector<OptionSpec> specs = entry.options;
-    for (auto& spec : TermOptions::table().specs()) specs.push_back(std::move(spec));
-    for (const auto& spec : specs) {
-      if (spec.name != option || spec.type.starts_with("number") || spec.type.starts_with("integer")) continue;
-      throw usage_error("{}objective '{}': {}: a schedule gives numbers, this takes a {}", term.section.find(option)->prefix(), entry.name,
-                        option, spec.type);
-    }
+    throw usage_error("{}objective '{}' needs bias values{}, {} has none; choose a set with a bias attribute or another objective",
+                      term.where, entry.name, either ? " or bias_features: FILE.npy" : "", of);
   }
 }
 
 }  // namespace
 
-Term::Term(const ObjectiveEntry& entry, TermRecipe recipe, std::string label, const DatasetInfo& info)
-    : entry_(&entry),
-      recipe_(std::move(recipe)),
+Term::Term(TermRecipe recipe, std::string label, const DatasetInfo& info)
+    : recipe_(std::move(recipe)),
       label_(std::move(label)),
       has_labels_(!info.class_names.empty()),
       has_bias_(!info.bias_names.empty()),
-      options_(recipe_.options),
-      objective_(entry.make(recipe_.section_at(0), keys_of_others())) {}
+      in_force_{recipe_.options, recipe_.objective},
+      objective_(in_force_.objective->make()) {}
 
-// Options are read again as a whole, not set one by one: some are checked against each other, and both may be scheduled.
 void Term::begin_epoch(int64_t epoch) {
-  if (recipe_.schedules.empty() && recipe_.sources.empty()) return;
-  objective_ = entry_->make(recipe_.section_at(epoch, estimates_), keys_of_others());
-  options_ = recipe_.options_at(epoch);
+  const std::vector<NumberInForce> numbers = recipe_.numbers_at(epoch, estimates_);
+  if (numbers.empty()) return;
+  in_force_ = recipe_.with(numbers);
+  objective_ = in_force_.objective->make();
   scheduled_.clear();
-  for (const auto& [option, schedule] : recipe_.schedules) scheduled_.emplace_back(option, schedule->value(epoch));
-  for (const auto& sourced : recipe_.sources) {
-    const auto estimate = estimates_.find(sourced.option);
-    scheduled_.emplace_back(sourced.option, estimate == estimates_.end() ? sourced.start : estimate->second);
-  }
+  for (const auto& [number, value] : numbers) scheduled_.emplace_back(number->name, value);
 }
 
 std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Metrics& metrics) {
@@ -90,35 +79,23 @@ std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Met
     const double bound = measured(source.bound_metric());
     const double estimate = std::isnan(bound) ? measured(source.metric()) : std::min(bound, sourced.start);
     if (!std::isfinite(estimate)) {
-      notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the value in force stays", label_, sourced.option,
+      notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the value in force stays", label_, sourced.number.name,
                                   source.name, finished_epochs));
       continue;
     }
     const double value = std::clamp(estimate, source.low, source.high);
     if (value != estimate) {
       notes.push_back(fmt::format("{}.{}: the estimate {:.4g} of '{}' after epoch {} is outside [{}, {}] and is taken as {}", label_,
-                                  sourced.option, estimate, source.name, finished_epochs, source.low, source.high, value));
+                                  sourced.number.name, estimate, source.name, finished_epochs, source.low, source.high, value));
     }
-    estimates_[sourced.option] = value;
+    estimates_[sourced.number.name] = value;
   }
   return notes;
 }
 
-void Term::try_estimates() const {
-  for (const bool high : {false, true}) {
-    std::map<std::string, double> ends;
-    for (const auto& sourced : recipe_.sources) ends[sourced.option] = high ? sourced.source->high : sourced.source->low;
-    try {
-      entry_->make(recipe_.section_at(0, ends), keys_of_others());
-    } catch (const Error& error) {
-      throw usage_error("{} (at the {} end of what `from` may give)", error.what(), high ? "upper" : "lower");
-    }
-  }
-}
-
 void Term::load(const SampleTable& dataset, int64_t views, bool keyed, const std::vector<double>& weights) {
-  if (!options_.bias_features().empty()) bias_features_ = read_bias_features(options_.bias_features(), dataset);
-  if (entry_->kind == InputKind::kLogits && entry_->needs_bias) prior_ = label_given_bias(dataset, weights);
+  if (!in_force_.own.bias_features().empty()) bias_features_ = read_bias_features(in_force_.own.bias_features(), dataset);
+  if (recipe_.entry->kind == InputKind::kLogits && recipe_.entry->needs_bias) prior_ = label_given_bias(dataset, weights);
   if (!on_logits_as_they_are()) try_on_rows(views, keyed);
 }
 
@@ -129,50 +106,32 @@ void Term::try_on_rows(int64_t views, bool keyed) const {
   input.z = unit_rows(at::sin(at::arange(1, kRows * views * kColumns + 1, at::kFloat)).view({kRows, views, kColumns}));
   if (has_labels_) input.labels = at::tensor({0, 0, 1, 1}, at::kLong);
   if (has_bias_) input.bias = at::tensor({0, 1, 0, 1}, at::kLong);
-  if (keyed && entry_->takes_keys) {
+  if (keyed && recipe_.entry->takes_keys) {
     input.z = input.z.slice(1, 0, 1);
     input.positives = input.z;
     input.keys = input.z.select(1, 0);
     input.key_labels = input.labels;
   }
-  if (bias_features_.defined()) input.weights = bias_features_.slice(0, 0, 1).expand({kRows, -1});
+  if (bias_features_.defined()) input.weights = at::ones({kRows, bias_features_.size(1)}, bias_features_.options());
   objective()(input);
 }
 
-Config Term::config() const {
-  Config term = Config::map({{"name", Config::string(entry_->name)}});
-  term.overlay(TermOptions::table().write(options_));
-  if (options_.bias_features().empty()) term.erase("bias_features");
-  if (const Config* variant = recipe_.section.find("variant")) term.set("variant", *variant);
-  term.overlay(objective_->config());
-  for (const auto& [option, schedule] : recipe_.schedules) term.set(option, schedule->config());
-  for (const auto& sourced : recipe_.sources) term.set(sourced.option, sourced.config());
-  return term;
+void require_terms(const Recipe& recipe, const DatasetInfo& info) {
+  for (const auto& term : recipe.objective) {
+    require_views(recipe, term);
+    require_data(term, info, recipe.must_link.has_value());
+  }
 }
 
 std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset) {
+  require_terms(recipe, dataset.info());
   std::vector<Term> terms;
   std::map<std::string, int> uses;
   for (const auto& written : recipe.objective) {
-    const auto& entry = find_entry(objective_registry(), written.name, "objective", written.section.prefix());
-    const bool keyed = entry.takes_keys && method_of(recipe).gives_keys;
-    if (recipe.views.count() < entry.min_views && !keyed) {
-      throw usage_error("{}objective '{}' needs at least {} views of each image, views.count is {}", written.section.prefix(), entry.name,
-                        entry.min_views, recipe.views.count());
-    }
-    require_data(entry, written, dataset.info());
-    require_numbers(entry, written);
-    const int use = ++uses[entry.name];
-    terms.emplace_back(entry, written, use == 1 ? entry.name : fmt::format("{}_{}", entry.name, use), dataset.info());
-    for (int64_t epoch = 0; epoch < recipe.train.epochs() && !written.schedules.empty(); ++epoch) {
-      try {
-        terms.back().begin_epoch(epoch);
-      } catch (const Error& error) {
-        throw usage_error("{} (in epoch {} of the schedules, counted from 0)", error.what(), epoch);
-      }
-    }
+    const std::string& name = written.entry->name;
+    const int use = ++uses[name];
+    terms.emplace_back(written, use == 1 ? name : fmt::format("{}_{}", name, use), with_link_classes(recipe, dataset.info()));
     terms.back().begin_epoch(0);
-    terms.back().try_estimates();
   }
   return terms;
 }

@@ -39,6 +39,14 @@ std::vector<std::string> TermSet::labels() const {
   return labels;
 }
 
+std::vector<std::string> TermSet::cautions() const {
+  std::vector<std::string> lines;
+  for (const auto& term : terms_) {
+    if (const std::string caution = term.caution(); !caution.empty()) lines.push_back(term.label() + ": " + caution);
+  }
+  return lines;
+}
+
 Metrics TermSet::scheduled() const {
   Metrics values;
   for (const auto& term : terms_) {

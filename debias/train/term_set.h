@@ -23,7 +23,8 @@ class TermSet {
   void restore_estimates(const std::map<std::string, double>& estimates);
 
   std::vector<std::string> labels() const;
-  Metrics scheduled() const;  // "bayesian.beta": the value in force
+  std::vector<std::string> cautions() const;  // what is known against the options of a term, a line each; for the start of a log
+  Metrics scheduled() const;                  // "bayesian.beta": the value in force
 
   std::vector<Term>::const_iterator begin() const { return terms_.begin(); }
   std::vector<Term>::const_iterator end() const { return terms_.end(); }

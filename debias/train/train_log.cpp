@@ -14,9 +14,11 @@ void TrainLog::note(const std::string& line) {
   file_.flush();
 }
 
-void TrainLog::info(const std::string& line) {
+void TrainLog::info(const std::string& line) { info_shortened(line, line); }
+
+void TrainLog::info_shortened(const std::string& line, const std::string& shown) {
   note(line);
-  also_.info(line);
+  also_.info(shown);
 }
 
 void TrainLog::warn(const std::string& line) {

@@ -13,7 +13,8 @@ class TrainLog : public Log {
   TrainLog(const std::string& path, Log& also) : file_(path, std::ios::app), also_(also) {}
   void info(const std::string& line) override;
   void warn(const std::string& line) override;
-  void note(const std::string& line);  // to the file alone
+  void note(const std::string& line);                                      // to the file alone
+  void info_shortened(const std::string& line, const std::string& shown);  // `line` to the file, `shown` to the caller's log
 
  private:
   std::ofstream file_;

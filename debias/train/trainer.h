@@ -7,21 +7,16 @@
 // reads and writes the run folder.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "debias/core/progress.h"
 #include "debias/data/sample_table.h"
-#include "debias/ranks/ranks.h"
-#include "debias/train/checkpoint.h"
+#include "debias/train/loop/training_loop.h"
 #include "debias/train/model.h"
 #include "debias/train/recipe.h"
-#include "debias/train/run_folder.h"
 #include "debias/train/sampling.h"
 
 namespace debias {
@@ -46,7 +41,7 @@ class TrainObserver {
   virtual std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) = 0;
 };
 
-struct TrainInput {
+struct TrainInput : RunControl {
   Recipe recipe;
   std::shared_ptr<const SampleTable> dataset;  // recipe.train_data, opened
   std::vector<std::shared_ptr<TrainObserver>> observers;
@@ -54,24 +49,6 @@ struct TrainInput {
   std::vector<std::string> data_roots;                          // folders in which nothing may be written
   DataRecord data;  // what the data sets are now; those that are not in it are not compared at resume
   DataChange data_change = DataChange::kRefuse;
-  ExistingFolder existing = ExistingFolder::kRefuse;
-  const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
-  // True while all that was trained is on disk (at the start, in evaluations): who asked for a stop may then end the process at once.
-  std::atomic<bool>* all_saved = nullptr;
-  std::atomic<bool>* begun = nullptr;                                   // set once there is a run that can be resumed
-  std::chrono::milliseconds full_disk_retry = std::chrono::minutes(1);  // with `train.on_full_disk: wait`
-  const Ranks* ranks = &Ranks::alone();
-  Progress* progress = &Progress::silent();
-  Log* log = &Log::silent();
-};
-
-struct TrainResult {
-  std::string folder;
-  int64_t epochs = 0;
-  bool already_finished = false;                        // a resumed run that had nothing left to do
-  std::vector<std::pair<std::string, double>> metrics;  // of the last epoch, empty when already finished
-  std::vector<FailedEvaluation> failed_evaluations;     // of the whole run
-  double seconds = 0;
 };
 
 // Throws kInterrupted after a stop signal, with a checkpoint written; numeric errors leave the last checkpoint in place.
@@ -95,5 +72,8 @@ struct TrainPlan {
   std::vector<std::string> undrawn;  // undrawn_groups(), and the notes of the batches source
 };
 TrainPlan plan_training(const TrainInput& input);
+
+// TrainPlan::seconds_per_step alone, from three timed steps: for many settings.
+double seconds_of_step(const TrainInput& input);
 
 }  // namespace debias

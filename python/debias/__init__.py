@@ -4,18 +4,26 @@
     loss(z0, z1).backward()          # two views, each [B, D]
     loss.evidence.clamped            # how many anchors' estimates were held at their floor
 
+`debias.Run(path)` opens what the program left in a folder; `debias.train`, `evaluate`, `embed`, `report`, `audit` and `fix` start the program.
+
 Every objective of the C++ registry is one class, named in CamelCase + Loss; `debias.objectives()` lists them. docs/python.md is the manual.
 """
 
 from . import metrics, prior
-from ._dense import COMPOSED as _COMPOSED
 from ._gather import gather
-from ._library import objectives, warn_once as _warn_once
-from ._losses import Evidence, Objective, make_classes
-
-__version__ = "0.1.0"
+from ._library import VERSION as __version__, about, objectives, warn_once as _warn_once
+from ._losses import Evidence, Objective, class_name, make_classes
+from ._program import ProgramError, ProgramNotFound
+from .cached_step import CachedStep
+from .commands import audit, embed, evaluate, fix, report, train
+from .feature_table import FeatureTable
+from .results import Audit, Candidate, Evaluation, Evaluations, FixedFeatures, Report
+from .run_folder import Run
+from .two_tower import TwoTowerLoss
 
 _classes = make_classes(__name__)
 globals().update(_classes)
-__all__ = ["Evidence", "Objective", "gather", "metrics", "objectives", "prior", *_classes]
-_warn_once(_COMPOSED)
+__all__ = ["Audit", "CachedStep", "Candidate", "Evaluation", "Evaluations", "Evidence", "FeatureTable", "FixedFeatures", "Objective",
+           "ProgramError", "ProgramNotFound", "Report", "Run", "TwoTowerLoss", "about", "audit", "class_name", "embed", "evaluate", "fix",
+           "gather", "metrics", "objectives", "prior", "report", "train", *_classes]
+_warn_once()

@@ -1,17 +1,20 @@
 """The shared library with the operators torch.ops.debias.*, one for each minor version of torch, and the table of objectives.
 
-Where none fits the torch that is installed, `AVAILABLE` is false: the losses that _dense.py has are computed there, the others refuse.
+Where none fits the torch that is installed, or the environment variable DEBIAS_ENGINE is `none`, `AVAILABLE` is false and the plain half
+computes everything (plain/).
 """
 
 import functools
 import json
 import math
+import os
 import pathlib
 import warnings
 
 import torch
 
 _FOLDER = pathlib.Path(__file__).parent
+VERSION = "0.1.0"
 
 
 def _minor(version):
@@ -32,7 +35,7 @@ def _spoken(versions):
 
 def _why_not(version, built):
     if not built:
-        return f"debias: this copy has no library; found torch {version}; install a wheel of debias, or build it (docs/python.md)"
+        return f"debias: this copy has no compiled library, found torch {version}"
     distance = lambda other: (abs(other[0] - _minor(version)[0]), abs(other[1] - _minor(version)[1]))
     nearest = ".".join(map(str, min(built, key=distance)))
     return f"debias has libraries for torch {_spoken(built)}, found torch {version}; the nearest is pip install 'torch=={nearest}.*'"
@@ -40,6 +43,11 @@ def _why_not(version, built):
 
 def _load():
     """Why there is no library, or None where one was loaded."""
+    wanted = os.environ.get("DEBIAS_ENGINE", "auto")
+    if wanted not in ("auto", "none"):
+        raise ValueError(f"DEBIAS_ENGINE: expected auto or none, got '{wanted}'; unset it")
+    if wanted == "none":
+        return "debias: DEBIAS_ENGINE is none"
     built = built_for()
     if _minor(torch.__version__) not in built:
         return _why_not(torch.__version__, built)
@@ -65,16 +73,21 @@ def objectives():
     return json.loads(json.dumps(_table()))
 
 
-def require(what):
-    if not AVAILABLE:
-        raise RuntimeError(f"{what} needs the library: {MISSING}")
-
-
-def warn_once(composed):
+def warn_once():
     """Called when the package is imported, which happens once."""
     if not AVAILABLE:
-        warnings.warn(f"{MISSING}. Until then {len(composed)} of {len(_table())} losses are computed by plain compositions in Python, which "
-                      f"hold matrices of all pairs: {', '.join(composed)}", stacklevel=3)
+        warnings.warn(f"{MISSING}. All losses, metrics and priors are computed by PyTorch instead: the same values, without the compiled tile "
+                      "engine, hence more time and memory for float32 on the CPU", stacklevel=3)
+
+
+def about():
+    """Which half computes, with what: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
+
+    >>> debias.about()["backend"] in ("compiled", "plain")
+    True
+    """
+    return {"backend": "compiled" if AVAILABLE else "plain", "torch": torch.__version__, "threads": torch.get_num_threads(),
+            "debias": VERSION}
 
 
 def resolved_options(entry, options):

@@ -4,17 +4,17 @@ import difflib
 import inspect
 import json
 import math
-from typing import NamedTuple, Optional
 
 import torch
 
-from . import _dense, _inputs
+from . import _attributes, _documentation, _evidence, _inputs, plain
+from ._evidence import Evidence
 from ._gather import batch_of_all
-from ._library import AVAILABLE, MISSING, _table, resolved_options
+from ._library import AVAILABLE, _table, resolved_options
+from .plain.call import without_autocast
 
 _VARIANTS = ("stable", "paper", "authors")
 _REDUCTIONS = ("mean", "sum", "none")
-_ENGINES = ("auto", "fused", "blocked", "dense", "python")  # as the evidence numbers them; python is no choice
 _COMMON = {
     "reduction": ("mean", "mean | sum over the anchors in use | none: the losses of all anchors, view-major, 0 for one left out"),
     "gather_distributed": (False, "the loss of the batch of all processes of torch.distributed, with gradients for DistributedDataParallel"),
@@ -22,27 +22,6 @@ _COMMON = {
     "engine": ("auto", "auto | fused | blocked | dense; dense may be differentiated twice"),
     "memory_budget": (256 << 20, "bytes that the fused engine may hold between forward and backward pass"),
 }
-
-
-class Evidence(NamedTuple):
-    """What a value rests on."""
-
-    anchors: int
-    anchors_used: int  # of which the value is the mean
-    clamped: int  # anchors whose clamp, floor or fall-back acted
-    min_estimate: Optional[float]  # the smallest estimate before it acted
-    effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
-    engine: str  # fused (tiles), blocked (blocks of rows), dense (the whole matrix) or python (the same outside the library)
-
-    @property
-    def fused(self):
-        return self.engine == "fused"
-
-
-def _evidence(numbers):
-    anchors, used, clamped, least, effective, engine = numbers.tolist()
-    some = lambda number: None if math.isinf(number) else number
-    return Evidence(int(anchors), int(used), int(clamped), some(least), some(effective), _ENGINES[int(engine)])
 
 
 def _refuse_unknown(name, given, known):
@@ -89,28 +68,35 @@ class Objective(torch.nn.Module):
                 raise TypeError(f"{name}: options go by keyword" + (", but for one temperature" if "temperature" in own else ""))
             options["temperature"] = temperature[0]
         _refuse_unknown(name, options, [*own, "variant", *_COMMON])
-        if not AVAILABLE and self._entry["name"] not in _dense.COMPOSED:
-            raise RuntimeError(f"{name} needs the library: {MISSING}")
-        self.reduction = _choice(name, "reduction", options.pop("reduction", "mean"), _REDUCTIONS)
-        if self.reduction != "mean" and self._entry["kind"] == "regulariser":
-            raise ValueError(f"{name}: reduction: one number of the whole batch has no losses of anchors; give mean, found {self.reduction}")
+        self.reduction = options.pop("reduction", "mean")
         self.gather_distributed = bool(options.pop("gather_distributed", False))
         self.normalize = bool(options.pop("normalize", True))
-        self.engine = _choice(name, "engine", options.pop("engine", "auto"), _ENGINES[:-1])
+        self.engine = options.pop("engine", "auto")
         self.memory_budget = options.pop("memory_budget", 256 << 20)
-        if not isinstance(self.memory_budget, int) or self.memory_budget < 0:
-            raise ValueError(f"{name}: memory_budget: expected bytes, at least 0, found {self.memory_budget!r}")
         if options.get("variant") is None:
             options.pop("variant", None)
-        self.temperature = options["temperature"] if _is_learnt(options.get("temperature")) else None
+        self._temperature = None
+        if _is_learnt(options.get("temperature")):
+            self._learn(options["temperature"])
         self._options = ""
         self._accept(options)
         self._evidence = self._per_anchor = None
+
+    def _learn(self, temperature):
+        if isinstance(temperature, torch.nn.Parameter):
+            self._parameters["temperature"] = temperature  # the name is that of a property as well
+        else:
+            self._temperature = temperature
+
+    def learnt_temperature(self):
+        """The tensor that was given as temperature, None where it is a number."""
+        return self._parameters.get("temperature", self._temperature)
 
     def _accept(self, given):
         if _is_learnt(given.get("temperature")):
             _inputs.temperature(type(self).__name__, given["temperature"])
         self.options = resolved_options(self._entry, _as_json(given))
+        self._given = given
         self._options = _as_json(self.options)
         # Where rows are divided by the root of a temperature that is learnt: the temperature is 1 for whoever is given them.
         self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
@@ -118,15 +104,17 @@ class Objective(torch.nn.Module):
     def set(self, **options):
         """Options in force from now on: what a schedule calls between epochs."""
         _refuse_unknown(type(self).__name__, options, list(self.options))
-        if self.temperature is not None and "temperature" in options:
+        if self.learnt_temperature() is not None and "temperature" in options:
             raise ValueError(f"{type(self).__name__}: temperature: it is learnt; change the tensor itself")
-        self._accept({**self.options, **options})
+        self._accept({**self._given, **options})
         return self
 
     @property
     def evidence(self):
         """Of the last call; None before it."""
-        return None if self._evidence is None else _evidence(self._evidence)
+        if self._evidence is None:
+            return None
+        return _evidence.of_library(self._evidence) if isinstance(self._evidence, torch.Tensor) else _evidence.of_plain(self._evidence)
 
     @property
     def per_anchor(self):
@@ -134,7 +122,7 @@ class Objective(torch.nn.Module):
         return self._per_anchor
 
     def extra_repr(self):
-        options = {**self.options, "temperature": "learnt"} if self.temperature is not None else self.options
+        options = {**self.options, "temperature": "learnt"} if self.learnt_temperature() is not None else self.options
         changed = {key: getattr(self, key) for key in ("reduction", "gather_distributed") if getattr(self, key) != _COMMON[key][0]}
         return ", ".join(f"{key}={value}" for key, value in {**options, **changed}.items())
 
@@ -151,14 +139,16 @@ class Objective(torch.nn.Module):
                        "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
 
         z, given = batch_of_all(name, views, inputs) if self.gather_distributed else inputs()
-        temperature = self.temperature if temperature is None else temperature
+        if isinstance(self, _LabelFree):  # of the whole batch: what one process alone refused, the others would wait for
+            _attributes.refuse_positives_among_keys(self, (z,), given["keys"], given["ids"], given["key_ids"])
+        temperature = self.learnt_temperature() if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         if not AVAILABLE or (temperature is not None and self._moves_a_floor()):
-            value, per_anchor, evidence = self._composed(z, given, temperature)
+            value, per_anchor, evidence = self._in_torch(z, given, temperature)
         else:
             value, per_anchor, evidence = self._computed(z, given, temperature)
         if not _exporting():
-            self._per_anchor, self._evidence = per_anchor.detach(), evidence.detach()
+            self._per_anchor, self._evidence = per_anchor.detach(), evidence
         return value
 
     def _moves_a_floor(self):
@@ -168,7 +158,7 @@ class Objective(torch.nn.Module):
     def _unit(self, rows):
         if rows is None:
             return None
-        rows = rows if rows.dtype == torch.float64 else rows.float()
+        rows = _precise(rows)
         return rows / torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_min(1e-12) if self.normalize else rows
 
     def _computed(self, z, given, temperature):
@@ -191,44 +181,45 @@ class Objective(torch.nn.Module):
             value = value * evidence[1].to(value.dtype)
         return (value, per_anchor, evidence) if scale is None else (value * scale, per_anchor * scale, evidence)
 
-    def _composed(self, z, given, temperature):
-        name = type(self).__name__
-        if self.engine in ("fused", "blocked"):
-            why = MISSING or "a temperature that is learnt moves the floor; choose another clamp or guard, or engine auto"
-            raise ValueError(f"{name}: engine {self.engine} cannot be had: {why}")
-        if given["keys"] is not None or given["ids"] is not None:
-            why = f"the library: {MISSING}" if MISSING else "another clamp or guard where the temperature is learnt: it moves the floor"
-            raise ValueError(f"{name}: keys and ids need {why}")
+    def _in_torch(self, z, given, temperature):
         logits = self._entry["kind"] == "logits"
-        rows = (z if z.dtype == torch.float64 else z.float()) if logits else self._unit(z if z.dim() == 3 else z.unsqueeze(1))
-        self._check_composed(rows, given, logits)
-        with torch.autocast(z.device.type, enabled=False):
-            result = _dense.evaluated(self._entry["name"], self.options, rows, given["labels"], given["bias_labels"], given["prior"], temperature)
+        rows = z.unsqueeze(1) if z.dim() == 2 and not logits else z
+        call = plain.Call(**{**given, "z": _precise(rows) if logits else self._unit(rows), "keys": self._unit(given["keys"]),
+                             "positives": self._unit(given["positives"])},
+                          temperature=temperature, engine=self.engine, memory_budget=self.memory_budget)
+        with without_autocast(z.device.type):
+            value, per_anchor, measured = plain.evaluated(self._entry, self.options, call)
         if self.reduction == "none":
-            losses = result.per_anchor.where(~result.per_anchor.isnan(), torch.zeros_like(result.per_anchor))
-            return losses, losses, result.evidence
-        value = result.value * result.evidence[1].to(result.value.dtype) if self.reduction == "sum" else result.value
-        return value, result.per_anchor, result.evidence
+            losses = torch.where(per_anchor.isnan() & value.isfinite(), 0, per_anchor)
+            return losses, losses, measured
+        return (value * measured.used if self.reduction == "sum" else value), per_anchor, measured
 
-    def _check_composed(self, rows, given, logits):
-        name = type(self).__name__
-        if not rows.numel() or (logits and rows.dim() != 2):
-            raise ValueError(f"{name}: expected non-empty " + ("logits [samples, classes]" if logits else "embeddings [samples, views, "
-                             "dimensions]") + f", found shape {list(rows.shape)}")
-        if not logits and rows.shape[1] < self._entry["min_views"]:
-            raise ValueError(f"{name}: needs at least {self._entry['min_views']} views of each sample; found {rows.shape[1]}")
-        needs = {"labels": self._entry["needs_labels"] or self.options.get("drop_false_negatives", False),
-                 "bias_labels": self._entry["needs_bias"]}
-        for what, needed in needs.items():
-            if needed and given[what] is None:
-                raise ValueError(f"{name}: needs {what}; none were given")
-            if given[what] is not None and len(given[what]) != len(rows):
-                raise ValueError(f"{name}: {what}: expected [{len(rows)}], one per sample, found {list(given[what].shape)}")
+
+def _precise(rows):
+    return rows if rows.dtype == torch.float64 else rows.float()
 
 
 def _exporting():
-    asked = getattr(torch.compiler, "is_exporting", None)
-    return asked is not None and asked()
+    # torch.compiler.is_exporting() is true under torch.compile as well in torch 2.11.
+    return getattr(torch.compiler, "_is_exporting_flag", False)
+
+
+def _checked_reduction(loss, value):
+    _choice(type(loss).__name__, "reduction", value, _REDUCTIONS)
+    if value != "mean" and loss._entry["kind"] == "regulariser":
+        raise ValueError(f"{type(loss).__name__}: reduction: one number of the whole batch has no losses of anchors; give mean, found {value}")
+    return value
+
+
+def _checked_budget(loss, value):
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{type(loss).__name__}: memory_budget: expected bytes, at least 0, found {value!r}")
+    return value
+
+
+Objective.reduction = _attributes.common("reduction", _checked_reduction)
+Objective.engine = _attributes.common("engine", lambda loss, value: _choice(type(loss).__name__, "engine", value, _evidence.ENGINES))
+Objective.memory_budget = _attributes.common("memory_budget", _checked_budget)
 
 
 def _of_last_call(field):
@@ -265,6 +256,7 @@ class _Supervised(Objective):
         """
         if temperature is not None and "temperature" not in self.options:
             raise TypeError(f"{type(self).__name__}: temperature: it has none")
+        _attributes.refuse(self, "weights", weights)
         return self._evaluate((features,), labels, bias_labels, weights, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids,
                               temperature=temperature)
 
@@ -275,6 +267,7 @@ class _Supervised(Objective):
 class _OnLogits(Objective):
     def forward(self, logits, labels, bias_labels=None, prior=None):
         """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch where it is left out."""
+        _attributes.refuse(self, "prior", prior)
         return self._evaluate((logits,), labels, bias_labels, prior=prior)
 
     def _rows(self, views, keys):
@@ -306,7 +299,10 @@ def _signature(entry):
 
 
 def _docstring(entry, base):
-    lines = [entry["summary"][0].upper() + entry["summary"][1:] + ".", "", base.forward.__doc__, "", "Options:"]
+    called = _attributes.forward_of(entry, base)
+    taken = ", ".join(list(inspect.signature(called).parameters)[1:])
+    lines = [entry["summary"][0].upper() + entry["summary"][1:] + ".", "",
+             *_documentation.lines_of(entry, class_name(entry["name"])), f"Called with ({taken}):", called.__doc__, "", "Options:"]
     for option in entry["options"]:
         what = option.get("range") or " | ".join(option.get("choices", []))
         lines.append(f"    {option['name']} = {option['default']} ({option['type']}{' ' + what if what else ''}): {option['help']}")
@@ -323,7 +319,8 @@ def _class(entry, module):
 
     __init__.__signature__ = _signature(entry)
     __init__.__qualname__ = f"{name}.__init__"
-    members = {"_entry": entry, "__init__": __init__, "__doc__": _docstring(entry, base), "__module__": module}
+    members = {"_entry": entry, "__init__": __init__, "__doc__": _docstring(entry, base), "__module__": module,
+               "forward": _attributes.forward_of(entry, base), **_attributes.options_of(entry)}
     return type(name, (base,), members)
 
 

@@ -40,20 +40,51 @@ def _checked(entry, option, value):
     if kind.endswith("or none") and value in (None, "none"):
         return "none"
     number = None if isinstance(value, bool) else _number(value)
+    if kind == "integer":
+        if number is None or not number.is_integer():
+            raise _refusal(entry, name, "an integer", value)
+        number = int(number)
     if number is None or math.isnan(number) or not _inside(number, option["range"]):
         raise _refusal(entry, name, f"a number {'' if option['range'].startswith('>') else 'in '}{option['range']}", value)
     return number
 
 
 def resolved(entry, given):
-    given = dict(given)
-    variant = given.pop("variant", "stable")
+    variant = given.get("variant", "stable")
     if variant not in _VARIANTS:
         raise ValueError(f"objective '{entry['name']}': variant: unknown value '{variant}'; give {', '.join(_VARIANTS)}")
     out = {}
     for option in entry["options"]:
         default = option.get("variants", {}).get(variant, option["default"])
         out[option["name"]] = _checked(entry, option, given.get(option["name"], default))
-    if entry["name"] == "eps_supcon" and out["add_epsilon"] and math.isinf(out["epsilon"]):
-        raise ValueError("objective 'eps_supcon': epsilon: inf makes the loss infinite while it is added; set add_epsilon: false")
+    _DEPENDENT.get(entry["name"], lambda out, given: None)(out, given)
     return out
+
+
+def _eps_supcon(out, given):
+    if out["add_epsilon"] and math.isinf(out["epsilon"]):
+        raise ValueError("objective 'eps_supcon': epsilon: inf makes the loss infinite while it is added; set add_epsilon: false")
+
+
+def _bayesian(out, given):
+    if out["form"] != "authors":
+        return
+    if not 0.5 <= out["beta"] <= 1:
+        raise ValueError(f"objective 'bayesian': beta: form authors takes [0.5, 1], found {out['beta']:g}; choose form corrected or paper for "
+                         "other values")
+    if out["alpha"] == 1 and out["beta"] == 1:
+        raise ValueError("objective 'bayesian': alpha 1 with beta 1 weights every negative with zero in form authors; take either below 1")
+
+
+def _fairkl(out, given):
+    if "mode" not in given and given.get("variant", "stable") == "stable" and out["pooling"] == "anchor":
+        out["mode"] = "mean"
+    if out["mode"] == "authors" and out["pooling"] == "anchor":
+        raise ValueError("objective 'fairkl': mode authors pools over the batch; give pooling batch or another mode")
+    if out["kld"] != 1 and out["mode"] not in ("stats", "authors"):
+        raise ValueError(f"objective 'fairkl': kld weighs the deviations of modes stats and authors, mode {out['mode']} has none; leave it "
+                         "at 1")
+
+
+# Options that depend on others.
+_DEPENDENT = {"eps_supcon": _eps_supcon, "bayesian": _bayesian, "fairkl": _fairkl}

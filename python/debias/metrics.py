@@ -1,4 +1,4 @@
-"""Measures of embeddings and predictions, computed by the C++ library as `debias eval` computes them.
+"""Measures of embeddings and predictions, the same as those of `debias eval`.
 
     predicted = debias.metrics.knn(train_embeddings, train_labels, test_embeddings)
     found = debias.metrics.group_metrics(predicted, test_labels, test_bias, aligned="same")
@@ -7,11 +7,15 @@
 
 import json
 import math
+from typing import Any, Dict, Optional, Sequence, Union
 
 import torch
 
 from . import _inputs
-from ._library import require
+from ._library import AVAILABLE
+from .plain import group_metrics as _plain_groups, knn as _plain_knn
+
+_Integers = Union[torch.Tensor, Sequence[int], Any]
 
 
 def _whole(what, value, least):
@@ -24,19 +28,22 @@ def _known(labels):
     return int((labels >= 0).sum())
 
 
-def knn(gallery, gallery_labels, queries, k=None, temperature=0.1):
+def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, k: Optional[int] = None,
+        temperature: float = 0.1) -> torch.Tensor:
     """Classes of the queries by a vote of their k nearest rows of the gallery, weighted by exp(cos / temperature): int64 [Q].
 
     gallery [N, D] with gallery_labels [N] (-1: does not vote), queries [Q, D]; rows need no norm. k: 200, or all of a smaller gallery.
     """
-    require("debias.metrics.knn")
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
     labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
     k = min(200, _known(labels)) if k is None else _whole("knn: k", k, 1)
+    if not AVAILABLE:
+        return _plain_knn.predicted(gallery, labels.to(gallery.device), queries.to(gallery.device), k, float(temperature)).to(queries.device)
     return torch.ops.debias.knn(gallery, labels, queries, k, float(temperature)).to(queries.device)
 
 
-def knn_accuracy(gallery, gallery_labels, queries, labels, k=None, temperature=0.1):
+def knn_accuracy(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, labels: _Integers, k: Optional[int] = None,
+                 temperature: float = 0.1) -> float:
     """The share of the labelled queries that knn() puts into their class."""
     predicted = knn(gallery, gallery_labels, queries, k, temperature)
     labels = _inputs.needed_integers("knn_accuracy", labels, "labels", predicted)
@@ -62,7 +69,8 @@ def _numbers(found):
     return {name: math.nan if value is None else value for name, value in found.items()}
 
 
-def group_metrics(predictions, labels, bias, *, aligned=None, min_count=1, empty="skip", replicates=0, level=0.95, seed=1):
+def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *, aligned: Any = None, min_count: int = 1, empty: str = "skip",
+                  replicates: int = 0, level: float = 0.95, seed: int = 1) -> Dict[str, Any]:
     """Accuracy and fairness by group, a group being the samples of one label and one bias value: a dict of numbers, NaN where undefined.
 
     acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and equalized_odds_difference (the
@@ -70,14 +78,14 @@ def group_metrics(predictions, labels, bias, *, aligned=None, min_count=1, empty
     value c, or for each class its bias values (a list, or a dict by class). min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
     With replicates > 0, "intervals" holds for each metric the bootstrap interval of that level.
     """
-    require("debias.metrics.group_metrics")
     like = torch.empty(0)
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like)
     predictions, bias = (_inputs.needed_integers("group_metrics", value, what, like) for value, what in ((predictions, "predictions"), (bias, "bias")))
     options = {"aligned": _alignment(aligned, labels), "min_count": _whole("group_metrics: min_count", min_count, 1), "empty": empty,
                "replicates": _whole("group_metrics: replicates", replicates, 0), "level": float(level),
                "seed": _whole("group_metrics: seed", seed, 0)}
-    found = json.loads(torch.ops.debias.group_metrics(predictions, labels, bias, json.dumps(options)))
+    found = json.loads(torch.ops.debias.group_metrics(predictions, labels, bias, json.dumps(options))) if AVAILABLE else \
+        _plain_groups.measured(predictions, labels, bias, options)
     out = _numbers(found["metrics"])
     if replicates:
         out["intervals"] = {name: tuple(interval) for name, interval in found["intervals"].items()}

@@ -5,12 +5,14 @@
 """
 
 import json
-from typing import NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
 from . import _inputs
-from ._library import require
+from ._library import AVAILABLE
+from .feature_table import FeatureTable
+from .plain import class_prior as _plain
 
 
 class Prior(NamedTuple):
@@ -24,20 +26,20 @@ class Prior(NamedTuple):
     assumptions: Tuple[str, ...]
 
 
-def _prior(text):
-    found = json.loads(text)
+def _prior(found: Dict[str, Any]) -> Prior:
     return Prior(found["tau_plus"], found["low"], found["high"], found["method"], found["images"], found.get("classes"),
                  found.get("threshold"), tuple(found["assumptions"]))
 
 
-def from_labels(labels):
-    """From labels [N] of a random sample; -1 is left out."""
-    require("debias.prior")
-    return _prior(torch.ops.debias.class_prior(_inputs.needed_integers("prior", labels, "labels", torch.empty(0))))
+def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable]) -> Prior:
+    """From labels [N] of a random sample, or those of a table; -1 is ignored."""
+    labels = labels.label_numbers() if isinstance(labels, FeatureTable) else labels
+    labels = _inputs.needed_integers("prior", labels, "labels", torch.empty(0))
+    return _prior(json.loads(torch.ops.debias.class_prior(labels)) if AVAILABLE else _plain.of_labels(labels))
 
 
-def from_views(*views):
+def from_views(*views: torch.Tensor) -> Prior:
     """From two views' embeddings [B, D] each, or [B, V, D], of at least 50 images: what the loss itself assumes (see `assumptions`)."""
-    require("debias.prior")
     z = _inputs.views("prior", views)
-    return _prior(torch.ops.debias.class_prior_of_views(z if z.dim() == 3 else z.unsqueeze(1)))
+    z = z if z.dim() == 3 else z.unsqueeze(1)
+    return _prior(json.loads(torch.ops.debias.class_prior_of_views(z)) if AVAILABLE else _plain.of_views(z))

@@ -8,7 +8,11 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,10 +24,38 @@ namespace {
 
 const ObjectiveEntry& entry_of(std::string_view name) { return find_entry(objective_registry(), name, "objective"); }
 
-std::unique_ptr<Objective> made(const ObjectiveEntry& entry, std::string_view options) {
+// An objective with its options, and what the shapes of its results depend on.
+struct ReadObjective {
+  std::unique_ptr<const Objective> objective;
+  nlohmann::ordered_json options;  // every one written out
+  bool groups_views = false;       // views beyond the second are positives and not anchors
+};
+
+ReadObjective read_objective(const ObjectiveEntry& entry, std::string_view options) {
   const auto json = nlohmann::ordered_json::parse(options, nullptr, false);
   if (!json.is_object()) throw usage_error("objective '{}': expected options as a JSON object, found {}", entry.name, options);
-  return entry.make(config_from_json(json), {});
+  ReadObjective read{entry.make(config_from_json(json), {}), {}};
+  read.options = read.objective->config().to_json();
+  read.groups_views = read.options.value("aggregation", "") == "grouping";
+  return read;
+}
+
+// Each pair of a name and options is read once, and found again by later calls of any thread. A schedule of an option makes a new pair a
+// step, so that they are forgotten now and then.
+std::shared_ptr<const ReadObjective> objective_of(const ObjectiveEntry& entry, std::string_view options) {
+  constexpr size_t kKept = 256;
+  static std::mutex mutex;
+  static std::unordered_map<std::string, std::shared_ptr<const ReadObjective>> all;
+  std::string key = entry.name + '\n';
+  key += options;
+  {
+    const std::scoped_lock lock(mutex);
+    if (const auto found = all.find(key); found != all.end()) return found->second;
+  }
+  auto read = std::make_shared<const ReadObjective>(read_objective(entry, options));
+  const std::scoped_lock lock(mutex);
+  if (all.size() >= kKept) all.clear();
+  return all.emplace(std::move(key), std::move(read)).first->second;
 }
 
 at::ScalarType computed_type(const at::Tensor& z) { return z.scalar_type() == at::kDouble ? at::kDouble : at::kFloat; }
@@ -62,7 +94,7 @@ ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::
   input.keys = keys;
   input.positives = positives;
   input.bfloat16_products = z.scalar_type() == at::kBFloat16;
-  return (*made(entry, call.options))(input);
+  return (*objective_of(entry, call.options)->objective)(input);
 }
 
 ObjectiveValue with_evidence(const ObjectiveResult& result) {
@@ -162,10 +194,7 @@ ObjectiveGradient shapes_of(const at::Tensor& z, const ObjectiveCall& call, cons
   const auto options = z.options().dtype(computed_type(z));
   c10::SymInt anchors = z.sym_size(0);
   if (entry.kind != InputKind::kLogits && z.dim() == 3) {
-    const Config config = made(entry, call.options)->config();
-    const Config* aggregation = config.find("aggregation");
-    // Under grouping, views beyond the second are positives and not anchors.
-    const bool grouped = aggregation != nullptr && aggregation->text() == "grouping" && !call.input.keys.defined();
+    const bool grouped = objective_of(entry, call.options)->groups_views && !call.input.keys.defined();
     anchors = anchors * (grouped ? c10::SymInt(2) : z.sym_size(1));
   }
   ObjectiveGradient out;
@@ -191,6 +220,8 @@ std::string objective_table() {
                                    {"needs_labels", entry.needs_labels},
                                    {"needs_bias", entry.needs_bias},
                                    {"takes_keys", entry.takes_keys},
+                                   {"takes_bias_features", entry.takes_bias_features},
+                                   {"takes_prior", entry.takes_prior},
                                    {"fused", has_fused_engine(entry)},
                                    {"options", nlohmann::ordered_json::array()}};
     for (const auto& spec : entry.options) item["options"].push_back(option_json(spec));
@@ -200,7 +231,7 @@ std::string objective_table() {
 }
 
 std::string resolved_options(std::string_view name, std::string_view options) {
-  return made(entry_of(name), options)->config().to_json().dump();
+  return objective_of(entry_of(name), options)->options.dump();
 }
 
 }  // namespace debias

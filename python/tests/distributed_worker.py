@@ -172,7 +172,45 @@ def check_gather(shares, rank):
     assert debias.gather(torch.full((shares[rank],), rank)).tolist() == [r for r, count in enumerate(shares) for _ in range(count)]
 
 
+TOWERS = [("infonce", {}), ("debiased_negatives", {"tau_plus": 0.1}), ("bayesian", {"tau_plus": 0.1}), ("siglip", {})]
+
+
+def towers_step(objective, options, shares, rank, gathered, cached):
+    """Value and gradients of a loss of two towers, whose encoder they share."""
+    images, labels, *_ = batch(shares, 2)
+    first = sum(shares[:rank])
+    rows = torch.arange(first, first + shares[rank]) if gathered else torch.arange(len(images))
+    model = encoder(WIDTH)
+    loss = debias.TwoTowerLoss(objective, gather_distributed=gathered, **options)
+    wrapped = torch.nn.parallel.DistributedDataParallel(model) if gathered else model
+    image, text = images[rows].unbind(1)
+    if cached:
+        value = debias.CachedStep(encode=wrapped, loss=loss, chunk=2)(image, text, ids=labels[rows])
+    else:
+        value = loss(*wrapped(torch.cat([image, text])).chunk(2), ids=labels[rows])
+    value.backward()
+    return value.detach(), [parameter.grad for parameter in model.parameters()]
+
+
+def check_towers(shares, rank):
+    for objective, options in TOWERS:
+        wanted, expected = towers_step(objective, options, shares, rank, False, False)
+        for cached in (False, True):
+            value, found = towers_step(objective, options, shares, rank, True, cached)
+            torch.testing.assert_close(value, wanted, rtol=1e-9, atol=1e-12)
+            for got, want in zip(found, expected):
+                torch.testing.assert_close(got, want, rtol=1e-6, atol=1e-10, msg=lambda text: f"{objective}, cached {cached}: {text}")
+    gathered = debias.TwoTowerLoss(gather_distributed=True)
+    try:
+        gathered(torch.randn(4, WIDTH), torch.randn(4, WIDTH), ids=[0] * (3 if rank == 1 else 4))
+    except ValueError as error:  # of one rank, and all refuse
+        assert "ids of rank 1" in str(error), error
+    else:
+        raise AssertionError("ids of another length were not refused")
+
+
 def check_losses(shares, rank):
+    check_towers(shares, rank)
     for name, entry in TABLE.items():
         check(name, {}, shares, rank)
         if entry["kind"] != "logits":

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import debias
-from test_values import NAMES, arguments_of, called, loss_of
+from test_values import NAMES, arguments_of, called, compiled, loss_of
 
 
 def test_every_objective_is_a_class_with_its_options_as_keywords():
@@ -104,7 +104,8 @@ def test_refusals_of_a_call():
 
 def test_variants_and_schedules():
     assert debias.FairKLLoss(variant="authors").options["mode"] == "authors"
-    assert debias.FairKLLoss().options["mode"] == "kl"
+    assert debias.FairKLLoss().options["mode"] == "authors" and debias.FairKLLoss(variant="paper").options["mode"] == "kl"
+    assert debias.FairKLLoss(pooling="anchor").mode == debias.FairKLLoss().set(pooling="anchor").mode == "mean"
     loss = debias.HardNegativesLoss(beta=2)
     z, *_ = arguments_of("hard_negatives")
     before = loss(z).item()
@@ -153,6 +154,20 @@ def test_nothing_is_recorded_without_grad():
     assert not value.requires_grad
 
 
+@pytest.mark.parametrize("mode", ["authors", "mean", "stats", "kl", "jeffreys", "lognormal"])
+def test_fairkl_works_in_inference_mode_on_two_threads(mode):
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        z, labels, bias = torch.randn(40, 6), torch.arange(40) % 3, torch.arange(40) % 4
+        expected = debias.FairKLLoss(mode=mode)(z, labels, bias).item()
+        with torch.inference_mode():
+            assert debias.FairKLLoss(mode=mode)(z.clone(), labels, bias).item() == pytest.approx(expected, rel=1e-6)
+    finally:
+        torch.set_num_threads(threads)
+
+
+@compiled
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_the_operators_pass_opcheck(name, dtype):
@@ -162,6 +177,7 @@ def test_the_operators_pass_opcheck(name, dtype):
     torch.library.opcheck(torch.ops.debias.objective_with_gradient.default, (z.detach(), *given[1:]))
 
 
+@compiled
 @pytest.mark.parametrize("name, options", [("debiased_negatives", "{}"), ("debiased_negatives", '{"aggregation": "pairs"}'), ("infonce", "{}")])
 def test_shapes_are_known_beforehand_for_three_views(name, options):
     z = torch.randn(5, 3, 4, requires_grad=True)

@@ -62,6 +62,8 @@ TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\ntrain: {epochs: 1, control_steps: 4000}\n"),
               testing::HasSubstr("no more than its 1000 random ones"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\nreplay: {megabytes: -1}\n"), testing::HasSubstr("megabytes"));
+  EXPECT_THAT(complaint("environment: {task: cheetah_run}\nevaluate: {select: valid.knn_acc1}\n"),
+              testing::HasSubstr("write test.return_mean, or leave it out"));
 }
 
 TEST(AgentRecipeTest, ObjectiveThatWouldRefuseTheFirstUpdateIsRefusedWhenItIsRead) {

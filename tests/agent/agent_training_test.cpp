@@ -5,18 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
+#include <vector>
 
-#include "debias/agent/agent_checkpoint.h"
 #include "debias/control/task.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/state.h"
+#include "debias/train/checkpoint.h"
+#include "tests/support/refusals.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"
 
 namespace debias {
@@ -79,19 +84,45 @@ TEST(AgentTrainingTest, ReplayThatARunLeftAtItsEndGoesWhenItIsResumed) {
 
 class NotedProgress : public Progress {
  public:
-  void advance(int64_t /*done*/, const std::string& note) override { last = note; }
-  std::string last;
+  struct Task {
+    std::string label;
+    int64_t total = 0, done = 0;
+    std::set<bool> tell_the_end;  // of the run, in their notes
+    std::string note;
+  };
+  void begin(const std::string& label, int64_t total) override { tasks.push_back({label, total, 0, {}, ""}); }
+  void advance(int64_t done, const std::string& note) override {
+    Task& task = tasks.back();
+    task.done = done;
+    task.note = note;
+    task.tell_the_end.insert(note.starts_with("run "));
+  }
+  std::vector<Task> tasks;
 };
 
-TEST(AgentTrainingTest, ProgressSaysStepsASecondAndTheTimeToTheRunsEnd) {
+// Random steps take no update: a time that is told by them would be far too short.
+TEST(AgentTrainingTest, ProgressTellsTheRunsEndByTheStepsThatLearn) {
   const TemporaryFolder folder;
   AgentInput input = input_into(folder / "run");
-  const std::atomic<int> stop{SIGTERM};  // after the first step: notes of evaluations come later
   NotedProgress progress;
-  input.stop_signal = &stop;
   input.progress = &progress;
-  EXPECT_THROW(train_agent(input), Error);
-  EXPECT_THAT(progress.last, testing::MatchesRegex("episode 1, return [0-9.]+, [0-9.]+ steps a second, [0-9]+ min to the run's end"));
+  train_agent(input);
+  ASSERT_EQ(progress.tasks.size(), 4u);
+  const auto &random = progress.tasks[0], &first = progress.tasks[1], &second = progress.tasks[2];
+  EXPECT_EQ(random.label, "epoch 1/2, random steps");
+  EXPECT_EQ(random.total, 600);
+  EXPECT_EQ(random.done, 600);
+  EXPECT_EQ(random.tell_the_end, std::set<bool>{false});
+  EXPECT_THAT(random.note, testing::MatchesRegex("episode 1, return [0-9.]+, [0-9.]+ steps a second"));
+  for (const auto* task : {&first, &second}) {
+    EXPECT_EQ(task->total, 2000);
+    EXPECT_EQ(task->done, 2000);
+    EXPECT_EQ(task->tell_the_end, std::set<bool>{true});
+    EXPECT_THAT(task->note, testing::MatchesRegex("run [0-9:]+ left, episode [0-9]+, return [0-9.]+, [0-9.]+ steps a second"));
+  }
+  EXPECT_EQ(first.label, "epoch 1/2");
+  EXPECT_EQ(second.label, "epoch 2/2");
+  EXPECT_EQ(progress.tasks[3].label, "evaluation");
 }
 
 std::string text_of(const std::string& path) {
@@ -108,6 +139,7 @@ TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   input.stop_signal = &stop;
   EXPECT_THROW(train_agent(input), Error);
   EXPECT_THAT(text_of(run + "train.log"), testing::HasSubstr(" steps of the agent a second; stopped after step 1\n"));
+  EXPECT_THAT(text_of(run + "times.jsonl"), testing::HasSubstr(R"("count":1,"counted":"agent_steps"})"));
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
   input.stop_signal = nullptr;
   input.existing = ExistingFolder::kResume;
@@ -160,10 +192,10 @@ TEST(AgentTrainingTest, SimulationWithoutAFiniteStateEndsItsEpisodeIsCountedAndR
   const AgentResult result = train_agent(input);
   EXPECT_GT(result.diverged, 1);
   EXPECT_EQ(lines(run).back()["diverged"].get<int64_t>(), result.diverged);
-  EXPECT_EQ(lines(run).back()["test.diverged"].get<int64_t>(), 1);  // of two judged episodes
-  const auto checkpoint = open_newest_agent(run + "/checkpoints", Log::silent());
-  for (const auto& entry : checkpoint->common.file.tensors()) {
-    const at::Tensor tensor = read_tensor(checkpoint->common.file, entry);
+  EXPECT_EQ(lines(run).back()["test.diverged"].get<int64_t>(), 1);  // of two evaluation episodes
+  const auto checkpoint = open_newest(run + "/checkpoints", Log::silent());
+  for (const auto& entry : checkpoint->file.tensors()) {
+    const at::Tensor tensor = read_tensor(checkpoint->file, entry);
     if (tensor.is_floating_point()) {
       EXPECT_TRUE(at::isfinite(tensor).all().item<bool>()) << entry.name;
     }
@@ -188,6 +220,73 @@ TEST(AgentTrainingTest, NothingIsLearntUntilThereIsATransition) {
   EXPECT_FALSE(last.contains("critic_loss"));
   EXPECT_EQ(last["test.diverged"], 2);
   EXPECT_EQ(last["test.return_mean"], 0);
+}
+
+TEST(AgentTrainingTest, KeepsTheEpochWithTheHighestReturn) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  AgentInput input = input_into(run);
+  input.recipe.evaluate.every(1).select(kReturnMean);
+  train_agent(input);
+  double highest = -1;
+  int64_t best = 0;
+  for (const auto& line : lines(run)) {
+    if (!line.contains(kReturnMean) || line[kReturnMean] <= highest) continue;
+    highest = line[kReturnMean];
+    best = line["epoch"];
+  }
+  const OpenCheckpoint kept = open_checkpoint(run + "/checkpoints/best.safetensors");
+  EXPECT_EQ(kept.state.epoch, best);
+  EXPECT_EQ(kept.state.best_value, highest);
+}
+
+TEST(AgentTrainingTest, ARunWhoseRecipeWasEditedIsRefusedWithTheKey) {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run";
+  AgentInput input = input_into(run);
+  const std::atomic<int> stop{SIGTERM};
+  input.stop_signal = &stop;
+  EXPECT_THROW(train_agent(input), Error);
+  input.stop_signal = nullptr;
+  input.existing = ExistingFolder::kResume;
+  input.recipe.agent.discount(0.5);
+  std::ofstream(run + "/config.yaml") << resolved(input.recipe).to_yaml();
+  EXPECT_THAT(usage_error_of([&] { train_agent(input); }), testing::HasSubstr("config.yaml was edited at 'agent.discount' (0.99"));
+}
+
+// Fills the disk at a step, and makes room once somebody complains of it.
+class FillingProgress : public Progress, public Log {
+ public:
+  explicit FillingProgress(const SmallDisk& disk) : disk_(disk) {}
+  void advance(int64_t, const std::string&) override {
+    if (++steps_ == 120) disk_.fill(0);
+  }
+  void warn(const std::string& line) override {
+    warnings.push_back(line);
+    disk_.make_room();
+  }
+  std::vector<std::string> warnings;
+
+ private:
+  const SmallDisk& disk_;
+  int64_t steps_ = 0;
+};
+
+TEST(AgentTrainingTest, WaitsForRoomOnTheDiskAndEndsWithTheSameBytes) {
+  const SmallDisk disk(8 << 20);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  const TemporaryFolder folder;
+  train_agent(input_into(folder / "whole"));
+  AgentInput input = input_into(disk / "run");
+  FillingProgress filling(disk);
+  input.progress = &filling;
+  input.log = &filling;
+  input.full_disk_retry = std::chrono::milliseconds(1);
+  input.recipe.train.on_full_disk(OnFullDisk::kWait);
+  train_agent(input);
+  ASSERT_EQ(filling.warnings.size(), 1u);
+  EXPECT_THAT(filling.warnings[0], testing::HasSubstr("waiting for room"));
+  EXPECT_EQ(text_of(disk / "run/metrics.jsonl"), text_of(folder / "whole/metrics.jsonl"));
 }
 
 }  // namespace agent_training_test

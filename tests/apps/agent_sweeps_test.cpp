@@ -115,7 +115,7 @@ TEST_F(AgentSweeps, AreRunOnceAndComparedInATable) {
   EXPECT_EQ(table["differences"][0]["a"], "debiased, task cartpole_swingup");
   EXPECT_EQ(table["differences"][0]["b"], "biased, task cartpole_swingup");
   EXPECT_EQ(table["differences"][0]["n"], 2);
-  EXPECT_TRUE(table["differences"][0]["paired"]);
+  EXPECT_FALSE(table["differences"][0]["paired"]);                               // by Welch's test, with fewer than three common seeds
   EXPECT_EQ(times("%", run_debias({"table", folder_ / "sweep.yaml"}).out), 1u);  // of the interval's 95 %
 }
 

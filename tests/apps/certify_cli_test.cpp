@@ -93,7 +93,7 @@ TEST_F(RankCertificates, EndWithASignalAndLeaveNothing) {
 
 TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
-  expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: it cannot be had (no NVIDIA driver is loaded); use device cpu");
+  expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: CUDA is not available: no NVIDIA driver is loaded; use device cpu");
   expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
 }
 

@@ -91,5 +91,29 @@ TEST_F(ChangedData, ContentsAreComparedWhereAsked) {
   expect_refused(run_debias({"train", folder_ / "hashed", "--resume"}), "cat/1.jpg");
 }
 
+// The CSV has other bytes then, too, which would name nothing.
+TEST_F(ChangedData, ARenamedPictureIsNamedAndNotTheCsvThatFollowsIt) {
+  const std::string csv = folder_ / "labels.csv";
+  const auto label_all = [&] {
+    std::ofstream file(csv);
+    file << "path,label\n";
+    for (const auto& entry : fs::recursive_directory_iterator(folder_ / "data")) {
+      if (!entry.is_regular_file()) continue;
+      const fs::path path = entry.path().lexically_relative(folder_ / "data");
+      file << path.string() << "," << path.parent_path().string() << "\n";
+    }
+  };
+  label_all();
+  ASSERT_EQ(train("labelled", {"data.train.labels=" + csv}).exit, 0);
+  fs::rename(folder_ / "labelled/checkpoints/previous.safetensors", folder_ / "labelled/checkpoints/last.safetensors");
+  fs::rename(image("cat", 2), folder_ / "data/cat/renamed.jpg");
+  label_all();
+  const ProcessResult result = run_debias({"train", folder_ / "labelled", "--resume"});
+  EXPECT_EQ(result.exit, 3);
+  const std::string message = result.err.substr(result.err.rfind("debias: "));  // behind a line on the columns that are read
+  EXPECT_THAT(message, HasSubstr("is not what it was: cat/2.jpg is missing; cat/renamed.jpg is new"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("CSV")));
+}
+
 }  // namespace changed_data_test
 }  // namespace debias

@@ -105,7 +105,7 @@ TEST_F(Films, ThatFfmpegFailsToMakeLeaveOneLineAndTheEarlierFilm) {
   };
   fails(std::string(kMakesAFilm) + "echo begun >&2\necho 'no such colour' >&2\nexit 3\n", "no such colour; ");
   fails("exit 3\n", "it ended with exit code 3; ");
-  fails("exit 0\n", "it did not take all pictures; ");  // the pipe breaks, and its signal ends nothing
+  fails("exit 0\n", "it did not take all frames; ");  // the pipe breaks, and its signal ends nothing
 }
 
 TEST_F(Films, AreMadeWhereSigchldWasIgnored) {
@@ -122,7 +122,7 @@ TEST_F(Films, AreMadeWhereSigchldWasIgnored) {
 // There is no run to play, which would be exit 3.
 TEST_F(Films, ThatCannotBeMadeAreRefusedBeforeARunIsLookedAt) {
   const std::string none = path("none");
-  expect_complaint(play("film.avi", none), 2, "film.avi' ends neither in .gif nor in .mp4");
+  expect_complaint(play("film.avi", none), 2, "film.avi': unsupported extension '.avi'; use .gif or .mp4");
   expect_complaint(play("film.mp4", none), 2, "ffmpeg, which does not run here: it is not on PATH; install ffmpeg, or name a .gif");
   install("#!/bin/sh\necho 'ffmpeg: no libx264.so.164' >&2\nexit 127\n");
   expect_complaint(play("film.mp4"), 2, "ffmpeg, which does not run here: ffmpeg: no libx264.so.164; install");

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "debias/core/config.h"
 #include "tests/apps/process.h"
 #include "tests/support/golden_folder.h"
 
@@ -39,6 +41,33 @@ class InitCommand : public testing::Test {
     fs::create_directories((fs::path("photos") / path).parent_path());
     fs::copy_file(golden_folder("images") + "/" + image, fs::path("photos") / path);
   }
+  // The same rows under another name of the column of bias values.
+  static void rename_bias(const std::string& title, const std::string& file) {
+    std::string text = file_text("colours.csv");
+    std::ofstream(file) << text.replace(text.find("bias"), 4, title);
+  }
+  // The shell commands of the README's part "Your own images", without comments and without the first, which builds the program.
+  std::vector<std::string> commands_of_readme() const {
+    const std::string page = file_text(golden_folder("images") + "/../../../README.md");
+    const size_t part = page.find("## Your own images"), begin = page.find("```sh\n", part) + 6;
+    std::istringstream block(page.substr(begin, page.find("```", begin) - begin));
+    std::vector<std::string> commands;
+    for (std::string line; std::getline(block, line);) {
+      if (line.starts_with("debias ")) commands.push_back(line.substr(0, line.find(" #")));
+    }
+    return commands;
+  }
+  void run_readme(const std::string& without) const {
+    const std::vector<std::string> commands = commands_of_readme();
+    ASSERT_EQ(commands.size(), 4u);
+    for (std::string command : commands) {
+      if (const size_t at = command.find(without); !without.empty() && at != std::string::npos) command.erase(at, without.size());
+      if (command.starts_with("debias init")) command += " --minutes 0.02";
+      const ProcessResult result = shell(command);
+      EXPECT_EQ(result.exit, 0) << command << "\n" << result.err;
+    }
+    EXPECT_TRUE(fs::exists("photos.html"));
+  }
   ProcessResult init(const std::vector<std::string>& words) const { return run(with({binary_, "init", "photos"}, words)); }
   nlohmann::json json(const std::vector<std::string>& words) const {
     const ProcessResult result = init(with(words, {"--json", "--minutes", "0.02"}));
@@ -58,7 +87,7 @@ class InitCommand : public testing::Test {
     const ProcessResult result = run(with({binary_, "init"}, words));
     EXPECT_EQ(result.exit, exit) << result.err;
     EXPECT_THAT(result.err.substr(result.err.rfind("debias: ")), HasSubstr(text));
-    EXPECT_FALSE(fs::exists("photos.yaml"));
+    for (const char* recipe : {"c.yaml", "c-plain.yaml"}) EXPECT_FALSE(fs::exists(recipe));
   }
 
   TemporaryFolder folder_;
@@ -81,7 +110,47 @@ TEST_F(InitCommand, ItsThreeCommandsLeadToAReport) {
     EXPECT_EQ(result.exit, 0) << command << "\n" << result.err;
   }
   const std::string page = file_text("photos.html");
-  EXPECT_THAT(page, AllOf(HasSubstr("runs/photos-plain"), HasSubstr("conflicting")));
+  EXPECT_THAT(page, AllOf(HasSubstr("runs/photos-plain"), HasSubstr("conflicting"), HasSubstr("bias_balanced")));
+}
+
+TEST_F(InitCommand, TheReadmesCommandsWorkWithACsv) {
+  fs::rename("colours.csv", "photos.csv");
+  run_readme("");
+  EXPECT_THAT(file_text("photos.html"), HasSubstr("conflicting"));
+}
+
+TEST_F(InitCommand, TheReadmesCommandsWorkWithoutACsv) { run_readme(" --labels photos.csv"); }
+
+TEST_F(InitCommand, TheProposedEncodersAreExportedAsOnnx) {
+  const auto found = json({"--labels", "colours.csv"});
+  ASSERT_EQ(shell(found["next"][0]).exit, 0);
+  const ProcessResult exported = run({binary_, "export", "runs/photos", "--format", "onnx"});
+  EXPECT_EQ(exported.exit, 0) << exported.err;
+  EXPECT_TRUE(fs::exists("runs/photos/exported/encoder.onnx"));
+}
+
+TEST_F(InitCommand, AColumnThatIsNotReadIsReportedWithTheCommandThatUsesIt) {
+  rename_bias("paint job", "paints.csv");
+  const ProcessResult result = init({"--labels", "paints.csv", "--minutes", "0.02"});
+  EXPECT_EQ(result.exit, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("columns of paints.csv: path, label are read; paint job is not\n"));
+  const std::string use = "debias init photos --labels paints.csv 'labels.bias=paint job' --out photos-paint-job.yaml";
+  ASSERT_THAT(result.out, HasSubstr("  " + use + "\n"));
+  EXPECT_EQ(shell(use + " --minutes 0.02").exit, 0);
+  EXPECT_THAT(file_text("photos-paint-job.yaml"), AllOf(HasSubstr("bias: paint job"), HasSubstr("[groups, knn, geometry]")));
+  EXPECT_THAT(run({binary_, "train", "photos.yaml", "--dry-run"}).err, HasSubstr("paints.csv: column paint job is not read"));
+}
+
+TEST_F(InitCommand, JsonHasTheColumns) {
+  rename_bias("paint", "paints.csv");
+  EXPECT_EQ(json({"--labels", "paints.csv"})["columns"],
+            nlohmann::json::parse(R"({"read": ["path", "label"], "ignored": ["paint"], "likely_bias": ["paint"]})"));
+  EXPECT_EQ(json({"--labels", "paints.csv", "labels.bias=paint", "--out", "b.yaml"})["columns"],
+            nlohmann::json::parse(R"({"read": ["path", "label", "paint"], "ignored": [], "likely_bias": []})"));
+  expect_refused({"photos", "--labels", "paints.csv", "labels.bias=pain", "--out", "c.yaml"}, 3, "did you mean 'paint'?");
+  expect_refused({"photos", "labels.bias=paint", "--out", "c.yaml"}, 2, "add --labels FILE.csv");
+  expect_refused({"photos", "train.epochs=3", "--out", "c.yaml"}, 2, "other keys are for debias train");
+  expect_refused({"photos", "--labels", "paints.csv", "--goal", "bias", "--out", "c.yaml"}, 2, "labels.bias=paint reads it");
 }
 
 TEST_F(InitCommand, SaysWhatItFound) {
@@ -116,18 +185,6 @@ TEST_F(InitCommand, DamagedFilesAreNamedAndNoneIsJudged) {
   ASSERT_EQ(found["bad_files"].size(), 1u);
   EXPECT_EQ(found["bad_files"][0]["path"], "photos/ape/0.jpg");
   EXPECT_EQ(shell(found["next"][0]).exit, 0);
-}
-
-TEST_F(InitCommand, NothingIsOverwrittenOrWrittenAmongThePictures) {
-  json({});
-  const std::string before = file_text("photos.yaml");
-  const auto again = init({"--minutes", "0.02"});
-  EXPECT_EQ(again.exit, 2);
-  EXPECT_THAT(again.err, HasSubstr("the recipe 'photos.yaml' exists"));
-  EXPECT_EQ(file_text("photos.yaml"), before);
-  fs::remove("photos.yaml");
-  expect_refused({"photos", "--out", "photos/a.yaml"}, 2, "lies inside the data folder");
-  EXPECT_EQ(pictures(), 48u);
 }
 
 TEST_F(InitCommand, HelpFitsAScreenAndEndsWithAnExample) {

@@ -136,6 +136,30 @@ TEST_F(LossCli, KeysAreComparedWithInPlaceOfTheRows) {
   EXPECT_TRUE(with_ids("supcon", {"--labels", folder_ / "y.npy", "--key-labels", folder_ / "yk.npy"})["loss"].is_number());
 }
 
+TEST_F(LossCli, FairKlNamesItsModeAndTakesFeaturesInPlaceOfBiasLabels) {
+  write_integers("b.npy", {0, 1, 0, 1});
+  write("g.npy", {1, 0, 0, 1, 1, 0, 0, 1}, {4, 2});
+  const std::vector<std::string> labels = {"--labels", folder_ / "y.npy"};
+  const auto value = [&](std::vector<std::string> more) { return json("fairkl", with(labels, std::move(more))); };
+  const Json values = value({"--bias", folder_ / "b.npy"}), features = value({"--weights", folder_ / "g.npy"});
+  EXPECT_EQ(values["mode"], "authors");
+  EXPECT_EQ(features["mode"], "authors");
+  EXPECT_NEAR(features["loss"].get<double>(), values["loss"].get<double>(), 1e-12);
+  EXPECT_EQ(value({"--bias", folder_ / "b.npy", "--set", "pooling=anchor"})["mode"], "mean");
+  EXPECT_EQ(value({"--bias", folder_ / "b.npy", "--variant", "paper"})["mode"], "kl");
+  EXPECT_THAT(loss("fairkl", with(labels, {"--bias", folder_ / "b.npy"})).out, HasSubstr("fairkl (mode authors, "));
+  expect_complaint(loss("fairkl", with(labels, {"--bias", folder_ / "b.npy", "--engine", "blocked"})), 2, {"no blocked engine"});
+  expect_complaint(loss("fairkl", with(labels, {"--bias", folder_ / "b.npy", "--set", "pooling=anchor", "--set", "kld=0"})), 2, {"kld"});
+}
+
+TEST_F(LossCli, FormDComputesDenseWhereAsked) {
+  for (const std::string engine : {"dense", "blocked"}) {
+    EXPECT_EQ(json("eps_supinfonce", {"--labels", folder_ / "y.npy", "--set", "form=d", "--engine", engine})["engine"], engine);
+  }
+  expect_complaint(loss("eps_supinfonce", {"--labels", folder_ / "y.npy", "--set", "form=d", "--engine", "fused", "--precision", "fp32"}),
+                   2, {"fused engine"});
+}
+
 TEST_F(LossCli, KeysThatDoNotFitAreRefused) {
   write("k.npy", {1, 0, 0, 1, 1, 0}, {3, 2});
   write("wide.npy", {1, 0, 0}, {1, 3});

@@ -88,7 +88,19 @@ TEST_F(RankRuns, AreRefusedWhereTheyCannotShareABatch) {
   expect_complaint(run_debias(training("run", {"--ranks", "17"})), 2, "--ranks 17 is more than the 16 samples of a batch");
   expect_complaint(run_debias(training("run", {"--ranks", "3", "train.batch_size=5", "train.synchronise_norm=false"})), 2,
                    "one sees one image alone in a pass");
+  const ProcessResult shares = run_debias(training("run", {"--ranks", "16", "train.synchronise_norm=false", "views.forward=per_view"}));
+  expect_refused(shares, 2, "debias: train: 16 ranks share a batch of 16: one sees one image alone in a pass");  // no rank was started
   EXPECT_FALSE(fs::exists(run_of("run")));
+}
+
+TEST_F(RankRuns, BeyondTheCoresAreWarnedOf) {
+  const auto with_ranks = [&](const std::string& name, const char* ranks) {
+    return run(with({"taskset", "-c", "0"}, command(name, {"--ranks", ranks, "train.epochs=1"})));
+  };
+  const ProcessResult two = with_ranks("two", "2");
+  ASSERT_EQ(two.exit, 0) << two.err;
+  EXPECT_THAT(two.err, HasSubstr("warning: --ranks 2 on 1 core: ranks that share a core wait for one another; start at most 1"));
+  EXPECT_THAT(with_ranks("one", "1").err, testing::Not(HasSubstr("warning: --ranks")));
 }
 
 ProcessResult run_with(const Background::Variables& variables, const std::vector<std::string>& words) {
@@ -100,7 +112,8 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   expect_complaint(run_with({{"WORLD_SIZE", "2"}}, command("run")), 2, "WORLD_SIZE is set and RANK is not");
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}}, command("run")), 2,
                    "MASTER_ADDR is set and MASTER_PORT is not");
-  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run")), 2, "not where they meet");
+  expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run")), 2,
+                   "nothing says where they meet; set MASTER_ADDR and MASTER_PORT");
   expect_complaint(run_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}, command("run")), 2, "RANK is '2', which is no number from 0 to 1");
   expect_complaint(run_with({{"OMPI_COMM_WORLD_RANK", "0"}}, command("run")), 2, "OMPI_COMM_WORLD_RANK is set and OMPI_COMM_WORLD_SIZE");
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");

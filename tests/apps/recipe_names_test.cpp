@@ -53,7 +53,8 @@ TEST_F(RecipeNames, AFolderOfOnesOwnComesFirst) {
 TEST_F(RecipeNames, AnUnknownOneIsRefusedWithTheNearest) {
   const auto result = debias({"train", "mnist/infonc"});
   EXPECT_EQ(result.exit, 2);
-  EXPECT_EQ(result.err, "debias: recipe 'mnist/infonc': no such file, and no recipe of that name; did you mean 'mnist/infonce'?\n");
+  EXPECT_EQ(result.err, "debias: recipe 'mnist/infonc': no such file in " + fs::current_path().string() +
+                            ", and no recipe of that name; did you mean 'mnist/infonce'?\n");
   EXPECT_THAT(debias({"train", "qqqqqqqqqqqqqqqqqqqqqq"}).err, HasSubstr("debias list recipes"));
 }
 
@@ -91,7 +92,7 @@ TEST_F(RecipeNames, WhereThereAreNoneTheListSaysWhereItLooked) {
   EXPECT_EQ(moved({"mini/end"}).err, "debias: list recipes: " + looked);
   EXPECT_EQ(nlohmann::json::parse(moved({"--json"}).out), nlohmann::json::parse(R"({"recipes": []})"));
   EXPECT_EQ(run({"moved/bin/debias", "train", "mini/end"}).err,
-            "debias: recipe 'mini/end': no such file, and no recipe of that name; " + looked);
+            "debias: recipe 'mini/end': no such file in " + fs::current_path().string() + ", and no recipe of that name; " + looked);
 }
 
 }  // namespace recipe_names_test

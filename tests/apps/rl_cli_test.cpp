@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -64,6 +65,26 @@ TEST_F(RlCommand, GivesTheSameBytesHoweverOftenItIsStoppedAndKilled) {
   const auto finished = run_debias(words("broken", {"--resume"}));
   EXPECT_THAT(finished.out, HasSubstr("finished already"));
   EXPECT_TRUE(trace("broken") == trace("whole"));
+}
+
+TEST_F(RlCommand, TrainAloneDoesTheSame) {
+  ASSERT_EQ(run_debias(words("agent", {"train.epochs=1"})).exit, 0);
+  const auto trained = run_debias({"train", path("tiny.yaml"), "output=" + path("recipe"), "train.epochs=1", "--json"});
+  ASSERT_EQ(trained.exit, 0) << trained.err;
+  EXPECT_EQ(nlohmann::json::parse(trained.out)["diverged"], 0);
+  EXPECT_TRUE(trace("recipe") == trace("agent"));
+}
+
+TEST_F(RlCommand, PlaysTheBestCheckpoint) {
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=2", "evaluate.select=test.return_mean"})).exit, 0);
+  double best = -1;
+  std::ifstream metrics(path("run") + "/metrics.jsonl");
+  for (std::string line; std::getline(metrics, line);) best = std::max(best, nlohmann::json::parse(line).value("test.return_mean", -1.0));
+  const auto played = run_debias({"rl", "play", path("run"), "--episodes", "2", "--checkpoint", "best", "--json"});
+  ASSERT_EQ(played.exit, 0) << played.err;
+  EXPECT_EQ(nlohmann::json::parse(played.out)["return_mean"], best);
+  fs::remove(path("run") + "/checkpoints/best.safetensors");
+  expect_one_line(run_debias({"rl", "play", path("run"), "--checkpoint", "best"}), 3, "`best` exists only with evaluate.select");
 }
 
 TEST_F(RlCommand, PlaysEpisodesAndWritesAFilm) {
@@ -153,16 +174,16 @@ TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
   const auto played = run_debias({"rl", "play", path("run"), "--episodes", "1", "--json"});
   EXPECT_EQ(played.exit, 0);
   EXPECT_EQ(nlohmann::json::parse(played.out)["returns"].size(), 1u);
-  EXPECT_THAT(played.err, HasSubstr("will not show this film"));
+  EXPECT_THAT(played.err, HasSubstr("will not show this video"));
 }
 
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
   const std::string page = page_of({path("run")}, path("page.html"));
-  EXPECT_THAT(page, HasSubstr("return of judged episodes, test"));
+  EXPECT_THAT(page, HasSubstr("return of evaluation episodes, test"));
   EXPECT_THAT(page, HasSubstr(">control steps<"));
   EXPECT_THAT(page, HasSubstr("minutes of training an epoch"));
-  EXPECT_THAT(page, HasSubstr("steps of the agent a second"));
+  EXPECT_THAT(page, HasSubstr("agent steps a second"));
 }
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
@@ -176,6 +197,8 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
           {"objective={name: infonce, positives: 2}", "--dry-run"});
   refused(2, "drop_false_negatives needs labels", {"objective.drop_false_negatives=true"});
   EXPECT_FALSE(fs::exists(path("none")));
+  const ProcessResult plan = run_debias(words("none", {"--dry-run", "--json"}));
+  EXPECT_EQ(nlohmann::json::parse(plan.out)["config"]["environment"]["task"], "cartpole_swingup") << plan.err;
   const auto large =
       run_debias(words("large", {"environment.pixels=1024", "train.control_steps=1000000000000", "replay.capacity=50000000000"}));
   EXPECT_EQ(large.exit, 5) << large.err;
@@ -185,9 +208,10 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   const auto played = run_debias({"rl", "play", path("encoder")});
   EXPECT_EQ(played.exit, 2);
   EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; judge it with debias eval"));
-  const auto agents = run_debias({"train", path("tiny.yaml")});
-  EXPECT_EQ(agents.exit, 2);
-  EXPECT_THAT(agents.err, HasSubstr("is the recipe of an agent; run debias rl train with it"));
+  const Words train = {"train", path("tiny.yaml"), "output=" + path("none")};
+  expect_one_line(run_debias(with(train, {"--ranks", "2"})), 2, "is the recipe of an agent, which learns in a single process");
+  expect_one_line(run_debias(with(train, {"--resume", "--accept-data-change"})), 2, "is the recipe of an agent, which has no data sets");
+  EXPECT_FALSE(fs::exists(path("none")));
   std::ofstream(path("pictures.yaml")) << "data: {train: glyphs}\n";
   const auto pictures = run_debias({"rl", "train", path("pictures.yaml")});
   EXPECT_EQ(pictures.exit, 2);
@@ -201,6 +225,18 @@ TEST_F(RlCommand, WithoutARendererSaysWhatToInstall) {
   EXPECT_EQ(found.exit, 1) << found.err;
   EXPECT_THAT(found.err, HasSubstr("run scripts/bootstrap.sh --rl"));
   EXPECT_FALSE(fs::exists(path("none")));
+}
+
+TEST_F(RlCommand, ReplaysThatDoNotFitAreRefusedBeforeThereIsAFolder) {
+  const Words large = {"train.epochs=1000", "train.control_steps=1000000000", "replay.capacity=1000000000000"};
+  expect_refused(run_debias(words("run", {"replay.megabytes=0.01"})), 2, "raise replay.megabytes");
+  EXPECT_FALSE(fs::exists(path("run")));
+  expect_refused(run_debias(words("run", large)), 5, "lower replay.capacity or replay.megabytes");
+  EXPECT_FALSE(fs::exists(path("run")));
+  ASSERT_EQ(run_debias(words("run", {"train.epochs=1"})).exit, 0) << "the corrected command finds nothing in its way";
+  const std::string before = trace("run");
+  EXPECT_EQ(run_debias(words("run", with(large, {"--overwrite"}))).exit, 5);
+  EXPECT_TRUE(trace("run") == before) << "what is refused overwrites nothing";
 }
 
 }  // namespace rl_cli_test

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "tests/apps/process.h"
 
@@ -35,13 +34,6 @@ class SamplerCommand : public testing::Test {
   ProcessResult train(const std::vector<std::string>& more) const {
     return run_debias(with({"train", path("recipe.yaml"), "output=" + path("run")}, more));
   }
-  std::vector<Json> epochs() const {
-    std::vector<Json> lines;
-    std::istringstream text(file_text(path("run/metrics.jsonl")));
-    for (std::string line; std::getline(text, line);) lines.push_back(Json::parse(line));
-    std::erase_if(lines, [](const Json& line) { return line.contains("step"); });
-    return lines;
-  }
   TemporaryFolder folder_;
 };
 
@@ -62,19 +54,6 @@ TEST_F(SamplerCommand, ADryRunSaysHowOftenEachGroupIsDrawn) {
   EXPECT_THAT(text, HasSubstr(" groups have no sample and cannot be drawn, the first is class '"));  // colours that a class has not
   EXPECT_FALSE(Json::parse(train({"--dry-run", "--json"}).out).contains("drawn"));
   EXPECT_FALSE(std::filesystem::exists(path("run")));
-}
-
-TEST_F(SamplerCommand, ThePriorOfARunIsThatOfItsDraws) {
-  ASSERT_EQ(train({"sampler={name: balanced, by: class}"}).exit, 0);
-  const ProcessResult found = run_debias({"prior", path("run"), "--json"});
-  ASSERT_EQ(found.exit, 0) << found.err;
-  const Json prior = Json::parse(found.out);
-  EXPECT_EQ(prior["method"], "draws");
-  EXPECT_NEAR(prior["tau_plus"].get<double>(), 11.0 / 23, 1e-12);  // twelve of each class in a batch of 24
-  EXPECT_EQ(prior["low"], prior["tau_plus"]);
-  EXPECT_EQ(epochs().at(0).at("estimate.prior"), prior["tau_plus"]);
-  EXPECT_EQ(epochs().at(1).at("debiased_negatives.tau_plus"), prior["tau_plus"]);
-  EXPECT_THAT(run_debias({"prior", path("run")}).out, HasSubstr("as the run's sampler draws them"));
 }
 
 TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
@@ -107,19 +86,6 @@ TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
   EXPECT_FALSE(std::filesystem::exists(path("run")));
   const ProcessResult by_class = with("{name: weighted, by: class}");
   EXPECT_EQ(by_class.exit, 0) << by_class.err;
-}
-
-TEST_F(SamplerCommand, AlphaIsTakenFromTwoViewsOfEachImage) {
-  const ProcessResult result = train({"objective={name: bayesian, alpha: {from: augment, start: 0.6}}"});
-  ASSERT_EQ(result.exit, 0) << result.err;
-  const auto lines = epochs();
-  EXPECT_EQ(lines.at(0).at("bayesian.alpha"), 0.6);
-  const double found = lines.at(0).at("estimate.augment").get<double>();
-  EXPECT_GT(found, 0.5);
-  EXPECT_LE(found, 1);
-  EXPECT_EQ(lines.at(1).at("bayesian.alpha").get<double>(), found);
-  const ProcessResult refused = train({"--overwrite", "objective={name: infonce, alpha: {from: augment}}"});
-  EXPECT_EQ(refused.exit, 2);
 }
 
 }  // namespace sampler_cli_test

@@ -95,7 +95,7 @@ TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
   const size_t last = good.rfind('\n', good.size() - 2) + 1;
   write(path("edition/custrev.pos"), good.substr(0, last));
   write(path("edition/custrev.neg"), good.substr(last) + file_text(path("sets/custrev.neg")));
-  EXPECT_THAT(judge("named", "edition", "cr"), HasSubstr("has 'cr' judged on other texts; it is replaced"));
+  EXPECT_THAT(judge("named", "edition", "cr"), HasSubstr("has 'cr' evaluated on other texts; it is replaced"));
   const json replaced = judged_in(file)["options"];
   EXPECT_EQ(replaced["texts"], options["texts"]);
   EXPECT_NE(replaced["digest"]["cr"], options["digest"]["cr"]);

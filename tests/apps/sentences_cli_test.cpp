@@ -249,7 +249,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test.vocabulary=" + path("other.txt")},
        2,
        "other.txt' has other words than that of data.train"},
-      {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "protocols judge images"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "is for images, and the run is on sentences"},
       {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
       {{"text", "vectors", path("foreign.txt"), "--vocabulary", path("vocab.txt"), "--out", path("x.npy")},

@@ -100,6 +100,22 @@ TEST_F(Shortage, OfRoomOnTheDiskEndsTheRunWithNeedAndRoom) {
   EXPECT_THAT(result.err, testing::ContainsRegex("next.safetensors': the disk is full: [0-9]+ bytes are needed, [0-9]+ are free"));
 }
 
+// dash counts blocks of 512 bytes.
+TEST_F(Shortage, OfAFilesSizeIsOneLineAndTheLimitIsNamed) {
+  for (const char* how : {"stop", "wait"}) {  // waiting would change nothing
+    const std::string name = std::string("run-") + how;
+    const ProcessResult result =
+        run_under("ulimit -f 40; exec \"$@\"", training(folder_ / name, {std::string("train.on_full_disk=") + how}));
+    expect_complaint(result, 5, "next.safetensors': the file would be larger than this process may write (ulimit -f: 20480 bytes)");
+    EXPECT_FALSE(fs::exists(folder_ / name + "/checkpoints/last.safetensors"));
+  }
+  ASSERT_EQ(run_debias(training(folder_ / "run-stop", {"--resume"})).exit, 0);
+  const std::string made = folder_ / "x.npy";
+  const auto exported = run_under("ulimit -f 4; exec \"$@\"", {"data", "export", "glyphs", "size=16", "train_count=50", "--out", made});
+  expect_complaint(exported, 5, "ulimit -f: 2048 bytes");
+  EXPECT_FALSE(fs::exists(made));
+}
+
 TEST_F(Shortage, OfRoomOnTheDiskIsWaitedForUntilASignal) {
   const SmallDisk disk(256 << 10);
   if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";

@@ -1,4 +1,5 @@
 // `debias train` as a process: stopping, resuming, refusing.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -20,6 +21,7 @@ namespace debias {
 namespace train_cli_test {
 
 namespace fs = std::filesystem;
+using testing::HasSubstr;
 
 // Everything a run must reproduce: metric files and each tensor of the last checkpoint.
 std::string trace(const std::string& run) {
@@ -57,8 +59,13 @@ TEST_F(TrainCommand, KilledAtRandomMomentsAndResumedEachTimeEndsWithTheSameBytes
     const TrainingProcess process(debias_binary(), words("killed", more));
     std::this_thread::sleep_for(std::chrono::duration<double>(random.uniform(0.05, 0.8) * whole));
     process.signal(SIGKILL);
-    if (process.wait() == 0) break;
-    ++kills;
+    if (process.wait() != 0) {
+      ++kills;
+      continue;
+    }
+    // The run was faster than the signal: a new one takes its place.
+    EXPECT_EQ(trace(path("killed")), trace(path("whole")));
+    fs::remove_all(path("killed"));
   }
   EXPECT_GE(kills, 2);
   ASSERT_EQ(run_debias(words("killed", more)).exit, 0);
@@ -111,8 +118,40 @@ TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
   expect("data.train.nam=x", "did you mean 'name'?");
   expect("evaluate={protocols: [groups], select: valid.equalized_odds_difference}", "less of it is better");
   expect("evaluate={protocols: [geometry], select: valid.uniformity}", "neither more nor less of it is better");
-  EXPECT_EQ(run_debias({"trian"}).err, "debias: unknown verb 'trian'; did you mean 'train'?\n");
+  EXPECT_EQ(run_debias({"trian"}).err, "debias: unknown command 'trian'; did you mean 'train'?\n");
   EXPECT_EQ(run_debias({"train", "absent.yaml"}).exit, 2);
+}
+
+TEST_F(TrainCommand, SeveralMistakesOfARecipeAreToldAtOnce) {
+  const std::string path = folder_ / "wrong.yaml";
+  std::ofstream(path) << "sed: 3\n"
+                         "data:\n  train: {name: glyphs, corelation: 0.9}\n"
+                         "views: {preset: none, cuont: 1}\n"
+                         "encoder: {name: resnet18, widht: 8}\n"
+                         "objective: {name: infonce, temperature: -1}\n"
+                         "optimizer: {name: adam, learning_rat: 1e-3}\n"
+                         "train: {epochs: many, batch_siz: 8}\n"
+                         "output: "
+                      << folder_ / "none"
+                      << "\n";
+  const ProcessResult result = run_debias({"train", path});
+  EXPECT_EQ(result.exit, 2);
+  for (const char* line : {"wrong.yaml:1: recipe: unknown section 'sed'; did you mean 'seed'?", "'correlation'?", "'width'?",
+                           "'learning_rate'?", "train: epochs: expected an integer, found many", "'batch_size'?", "temperature"}) {
+    EXPECT_THAT(result.err, HasSubstr(line));
+  }
+  EXPECT_EQ(times("debias: ", result.err), 8u) << result.err;
+  EXPECT_EQ(times("\n", result.err), 8u) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));
+}
+
+TEST_F(TrainCommand, AnEmptyRecipeIsOneMistake) {
+  for (const char* text : {"", "# nothing yet\n", "{}\n"}) {
+    const std::string path = folder_ / "empty.yaml";
+    std::ofstream(path) << text;
+    expect_one_line(run_debias({"train", path, "output=" + folder_ / "none"}), 2, "recipe '" + path + "': it is empty; write the sections");
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "none"));
+  }
 }
 
 TEST_F(TrainCommand, MissingDataExitsWith3AndNamesThePath) {

@@ -138,5 +138,12 @@ TEST(ViewPipeline, EqualStepsAtOtherPositionsDrawIndependently) {
   EXPECT_NEAR(mirrored, 200, 60);  // 0 if both drew the same coin
 }
 
+TEST(ViewPipeline, SaysWhetherAStepLeavesRgb) {
+  EXPECT_TRUE(pipeline("{preset: cmc_lab}").leaves_rgb());
+  EXPECT_TRUE(pipeline("{steps: [rgb_to_ycbcr, {random_horizontal_flip: {p: 1}}]}").leaves_rgb());
+  EXPECT_FALSE(pipeline("{preset: sim32}").leaves_rgb());
+  EXPECT_FALSE(pipeline("{steps: []}").leaves_rgb());
+}
+
 }  // namespace view_pipeline_test
 }  // namespace debias

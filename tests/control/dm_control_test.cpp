@@ -1,10 +1,12 @@
 // Against dm_control: files of tests/control/export_dm_control.py, in tests/golden/control or where DEBIAS_CONTROL_GOLDEN says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "debias/control/egl_context.h"
 #include "debias/control/frame_renderer.h"
@@ -46,19 +48,35 @@ void take(MujocoModel& model, const Task& task, const nlohmann::json& action) {
 
 class DmControl : public testing::TestWithParam<Task> {};
 
-TEST_P(DmControl, StatesAreEqualAndRewardsAgree) {
-  const nlohmann::json file = golden(GetParam().name);
-  MujocoModel model = make_model(GetParam());
-  begin_as(model, file["first"]);
-  for (size_t step = 0; step < file["actions"].size(); ++step) {
-    take(model, GetParam(), file["actions"][step]);
-    const auto& state = file["states"][step];
-    for (int i = 0; i < model.model().nq; ++i) ASSERT_EQ(model.data().qpos[i], state[static_cast<size_t>(i)]) << "step " << step;
-    for (int i = 0; i < model.model().nv; ++i) {
-      ASSERT_EQ(model.data().qvel[i], state[static_cast<size_t>(model.model().nq + i)]) << "step " << step;
+// Of a ball that lies in its cup MuJoCo 2.2.2 and 2.3.7 resolve the contacts in roundings of their own: 2.5e-14 over 1,000 actions. All
+// other states are equal.
+double state_tolerance(const Task& task) { return task.name == "ball_in_cup_catch" ? 1e-12 : 0; }
+
+// `record`: first state, actions, and what came of each.
+void expect_same_course(const Task& task, const nlohmann::json& record) {
+  MujocoModel model = make_model(task);
+  begin_as(model, record["first"]);
+  const auto nq = static_cast<size_t>(model.model().nq), nv = static_cast<size_t>(model.model().nv);
+  for (size_t step = 0; step < record["actions"].size(); ++step) {
+    take(model, task, record["actions"][step]);
+    const auto& state = record["states"][step];
+    for (size_t i = 0; i < nq + nv; ++i) {
+      const double found = i < nq ? model.data().qpos[i] : model.data().qvel[i - nq];
+      ASSERT_NEAR(found, state[i].get<double>(), state_tolerance(task)) << "number " << i << " after step " << step;
     }
-    ASSERT_NEAR(GetParam().reward(model), file["rewards"][step].get<double>(), 1e-15) << "step " << step;
+    ASSERT_NEAR(task.reward(model), record["rewards"][step].get<double>(), 1e-15) << "step " << step;
   }
+}
+
+TEST_P(DmControl, StatesAreEqualAndRewardsAgree) { expect_same_course(GetParam(), golden(GetParam().name)); }
+
+// Random actions from a first state are not paid in three of the tasks: their files have a course that is.
+TEST_P(DmControl, EveryTaskIsHeldToRewardsAboveZero) {
+  const nlohmann::json file = golden(GetParam().name);
+  const nlohmann::json& record = file.contains("paying") ? file["paying"] : file;
+  const auto rewards = record["rewards"].get<std::vector<double>>();
+  EXPECT_GT(*std::max_element(rewards.begin(), rewards.end()), 1e-3);
+  expect_same_course(GetParam(), record);
 }
 
 // `hashes`: of a picture of the model's state, by its pixels.

@@ -84,6 +84,39 @@ TEST(Options, WrongTypesAreRefused) {
   EXPECT_EQ(message("[1]"), "r.yaml:1: paint: expected options as a map, found [1]");
 }
 
+class VarnishOptions {
+ public:
+  DEBIAS_OPTION(VarnishOptions, int64_t, coats, 2)
+  VarnishOptions& colour(Colour chosen) {
+    colour_ = chosen;
+    return *this;
+  }
+  Colour colour() const { return colour_.value_or(coats() > 2 ? Colour::kBlue : Colour::kRed); }
+  std::optional<Colour> colour_;
+  static const OptionTable<VarnishOptions>& table() {
+    static const auto table = OptionTable<VarnishOptions>()
+                                  .add("coats", &VarnishOptions::coats_, Range::at_least(1), "how many")
+                                  .add_dependent<Colour>(
+                                      "colour", [](const VarnishOptions& options) { return options.colour(); },
+                                      [](VarnishOptions& options, Colour colour) { options.colour(colour); }, "red for up to two coats");
+    return table;
+  }
+};
+
+TEST(Options, ADefaultMayFollowFromOtherOptions) {
+  const auto& table = VarnishOptions::table();
+  const auto colour = [&](const std::string& yaml) {
+    const VarnishOptions options = table.read(parse_yaml(yaml, "r.yaml"), "varnish");
+    return table.write(options).find("colour")->text();
+  };
+  EXPECT_EQ(colour("{}"), "red");
+  EXPECT_EQ(colour("{coats: 3}"), "blue");
+  EXPECT_EQ(colour("{coats: 3, colour: red}"), "red");
+  EXPECT_EQ(table.specs()[1].default_value.text(), "red");
+  EXPECT_EQ(table.specs()[1].type, "word");
+  EXPECT_EQ(table.specs()[1].choices, (std::vector<std::string>{"red", "blue"}));
+}
+
 TEST(Options, VariantSetsDefaultsOnly) {
   EXPECT_EQ(read("variant: authors").coats(), 7);
   EXPECT_EQ(read("{coats: 3, variant: authors}").coats(), 3);
@@ -119,6 +152,18 @@ TEST(Config, CommandLineWordsOverlayTheRecipe) {
   EXPECT_EQ(
       config.to_json().dump(),
       R"({"optimizer":{"name":"adam","learning_rate":0.001},"objective":[{"name":"a","betas":[1,2]},{"name":"b","weight":2}],"train":{"epochs":3}})");
+}
+
+TEST(Config, EntryZeroOfASectionWithoutAListIsTheSection) {
+  Config config = parse_yaml("objective: {name: infonce, temperature: 0.5}\nschedule: {values: {0: 1, 5: 2}}\n", "r.yaml");
+  config.assign("objective.0.temperature=0.1");
+  EXPECT_EQ(config.find("objective")->find("temperature")->text(), "0.1");
+  config.assign("schedule.values.0=3");  // a key that is a number stays one
+  EXPECT_EQ(config.find("schedule")->find("values")->find("0")->text(), "3");
+  Config word = parse_yaml("objective: infonce\n", "r.yaml");
+  word.assign("objective[0].temperature=0.2");
+  EXPECT_EQ(word.find("objective")->find("temperature")->text(), "0.2");
+  EXPECT_EQ(word.find("objective")->find("name")->text(), "infonce");
 }
 
 TEST(Config, TextThatLooksLikeANumberStaysText) {

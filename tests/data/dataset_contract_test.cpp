@@ -222,7 +222,7 @@ TEST_P(DatasetContract, MissingRootIsADataErrorNamingIt) {
 std::vector<std::string> registered_names() {
   std::vector<std::string> names;
   for (const auto& entry : dataset_registry()) {
-    if (entry.has_images) names.push_back(entry.name);
+    if (entry.samples == SampleKind::kImages) names.push_back(entry.name);
   }
   return names;
 }

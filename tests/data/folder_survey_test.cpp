@@ -33,7 +33,9 @@ class FolderSurveyOf : public testing::Test {
     write(folder_ / "labels.csv", csv);
     return folder_ / "labels.csv";
   }
-  FolderSurvey survey(const std::string& csv = "") const { return survey_folder(folder_ / "in", csv, Progress::silent()); }
+  FolderSurvey survey(const std::string& csv = "") const {
+    return survey_folder(folder_ / "in", csv.empty() ? Config() : Config::string(csv), Progress::silent());
+  }
   static std::string text(const Config& section, const std::string& key) {
     const Config* value = section.find(key);
     return value == nullptr ? "" : value->text();
@@ -118,7 +120,7 @@ TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
   EXPECT_THAT(data_error_of([&] { survey(); }), HasSubstr("cow"));
   EXPECT_THAT(data_error_of([&] { survey(labels(2)); }), HasSubstr("labels.csv"));
   damage("alone/1.png");
-  EXPECT_THAT(data_error_of([&] { survey_folder(folder_ / "in/alone", "", Progress::silent()); }), HasSubstr("none of its 1 pictures"));
+  EXPECT_THAT(data_error_of([&] { survey_folder(folder_ / "in/alone", {}, Progress::silent()); }), HasSubstr("none of its 1 pictures"));
 }
 
 }  // namespace folder_survey_test

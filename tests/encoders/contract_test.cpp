@@ -25,6 +25,7 @@ Config small_section(const Entry& entry) {
   Config section = Config::map();
   section.set("name", Config::string(entry.name));
   for (const auto& option : entry.options) {
+    if (option.name == "size") section.set("size", Config::integer(16));
     if (option.name == "width") section.set("width", Config::integer(8));
     if (option.name == "hidden_dim") section.set("hidden_dim", Config::integer(5));
     if (option.name == "output_dim") section.set("output_dim", Config::integer(4));
@@ -66,7 +67,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const auto& entry : encoder_registry()) {
-    if (!entry.reads_words) all.push_back({entry.name, small_section(entry), encoder_subject});
+    if (!entry.reads_words && !entry.needs_file) all.push_back({entry.name, small_section(entry), encoder_subject});
   }
   for (const auto& entry : head_registry()) all.push_back({"head_" + entry.name, small_section(entry), head_subject});
   return all;

@@ -66,6 +66,17 @@ TEST(Heads, LinearWithBatchNormTakesTheCommonDirectionAway) {
   EXPECT_TRUE(state_of(*head).contains("bn.running_mean"));
 }
 
+TEST(Heads, MocoV3IsItsFormula) {
+  EXPECT_EQ(count(*make_moco_v3_head({}, 2048, 1)), 2048 * 4096 + 2 * 4096 + 4096 * 256);  // the last norm has no weights
+  const auto head = make_moco_v3_head(MocoV3HeadOptions().layers(3).hidden_dim(5).output_dim(3), 4, 1);
+  const at::Tensor x = at::sin(at::arange(24, at::kFloat)).view({6, 4});
+  const auto s = state_of(*head);
+  const auto normal = [](const at::Tensor& rows) { return (rows - rows.mean(0)) / (rows.var(0, /*unbiased=*/false) + 1e-5).sqrt(); };
+  const at::Tensor first = at::relu(normal(x.mm(s.at("fc1.weight").t())));
+  const at::Tensor second = at::relu(normal(first.mm(s.at("fc2.weight").t())));
+  EXPECT_TRUE(at::allclose(head->forward(x), normal(second.mm(s.at("fc3.weight").t())), 1e-4, 1e-5));
+}
+
 TEST(Heads, AlexnetIsItsFormula) {
   EXPECT_EQ(count(*make_alexnet_head({}, 4608, 1)), 13906048);
   const auto head = make_alexnet_head(AlexNetHeadOptions().hidden_dim(5).output_dim(3), 4, 1);

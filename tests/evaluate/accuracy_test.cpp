@@ -80,7 +80,7 @@ TEST(Labels, OfAnotherClassThanTheTrainingSetsAreADataError) {
   EXPECT_EQ(data_error_of([&] { require_labels(data, 2, "knn"); }),
             "knn: sample 3 of split 'test' of toy (toy/3.png) is of class 5, the training set has classes 0 to 1");
   for (int i = 0; i < 4; ++i) data.set_label(i, kUnknown);
-  EXPECT_EQ(data_error_of([&] { require_labels(data, 2, "knn"); }), "knn: split 'test' of toy has no labels to judge by");
+  EXPECT_EQ(data_error_of([&] { require_labels(data, 2, "knn"); }), "knn: split 'test' of toy has no labels to be evaluated by");
 }
 
 }  // namespace accuracy_test

@@ -2,6 +2,7 @@
 #include "debias/evaluate/protocol_registry.h"
 
 #include <ATen/ATen.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "debias/core/registry.h"
@@ -71,7 +72,7 @@ TEST_P(EveryProtocol, RefusesOneClassAndNoLabels) {
   const auto test = std::make_shared<ToyDataset>(4, 3, "test");
   for (int i = 0; i < 4; ++i) test->set_label(i, kUnknown);
   input.test = test;
-  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to judge by");
+  EXPECT_EQ(data_error_of([&] { judged(input, GetParam()); }), GetParam() + ": split 'test' of toy has no labels to be evaluated by");
 }
 
 TEST_P(EveryProtocol, NamesTheSampleWhoseFeatureIsNotFinite) {
@@ -181,6 +182,30 @@ TEST(LinearSupcon, StepsDownAfterSixtyPercentOfTheEpochs) {
   };
   EXPECT_NEAR(best(10, 1e-12), best(7, 1), 1e-6);  // 6 steps before the loss of the 7th epoch is measured
   EXPECT_GT(best(10, 1e-12), best(10, 1) + 1e-4);
+}
+
+// As above, at a milestone of one's own.
+TEST(LinearSupcon, StepsDownAtItsMilestones) {
+  const EvaluationInput input = toy_input();
+  const auto loss = [&](int64_t epochs, double gamma, const std::string& more) {
+    return details(judged(input, "linear_supcon",
+                          fmt::format("{{epochs: {}, batch_size: 60, learning_rate: 0.01, momentum: 0, gamma: {}, views: eval{}}}", epochs,
+                                      gamma, more)))["train_loss"]
+        .get<double>();
+  };
+  EXPECT_NEAR(loss(10, 1e-12, ", milestones: [3]"), loss(4, 1, ""), 1e-6);
+  EXPECT_EQ(loss(10, 0.2, ", milestones: [6, 8, 9]"), loss(10, 0.2, ""));  // 60, 75 and 90 %
+  EXPECT_EQ(loss(10, 0.2, ", milestones: auto"), loss(10, 0.2, ""));
+}
+
+TEST(LinearSupcon, RefusesMilestonesThatDoNotIncreaseWithinItsEpochs) {
+  const auto refusal = [](const std::string& yaml) { return usage_error_of([&] { judged(toy_input(), "linear_supcon", yaml); }); };
+  EXPECT_THAT(refusal("{epochs: 60, milestones: [30, 40, 60]}"),
+              testing::HasSubstr("milestones: 60 does not come before the last of 60 epochs; lower it, or raise epochs"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: [40, 30]}"), testing::HasSubstr("milestones: they do not increase; sort them"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: []}"), testing::HasSubstr("milestones: none is given"));
+  EXPECT_THAT(refusal("{epochs: 60, milestones: [0, 30]}"), testing::HasSubstr("out of range"));
+  EXPECT_THAT(refusal("{epochs: 60, milestone: [30]}"), testing::HasSubstr("did you mean 'milestones'?"));
 }
 
 TEST(LinearSupcon, DefaultViewsAreCropsAndFlips) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "debias/core/philox.h"
 #include "tests/support/refusals.h"
 
@@ -108,6 +110,32 @@ TEST(SentenceTasks, RefuseTooFewTexts) {
               judge_task({"cr", {"0", "1"}, numbers(0, 19, 2), {}}, embedding(1, 2), TaskMode::kFull, 1);
             }),
             "eval: sentence set 'cr' has 19 texts to train on, ten folds need at least 20");
+}
+
+// Which task each report belongs to.
+class NotedTasks : public Progress {
+ public:
+  void begin(const std::string& label, int64_t) override { now_ = label; }
+  void advance(int64_t, const std::string& note) override {
+    if (note.starts_with("C = ")) fits.insert(now_);
+  }
+  void end() override { now_ = "none"; }
+  std::set<std::string> fits;
+
+ private:
+  std::string now_ = "none";
+};
+
+TEST(SentenceTasks, ReportTheirFitsUnderTheirNameBehindThatOfEmbedding) {
+  NotedTasks progress;
+  const EmbedTexts embed = [&](const std::vector<std::string>& texts) {
+    progress.begin("sentence vectors", 1);
+    progress.end();
+    return drawn_vectors(texts, 3, 2);
+  };
+  judge_task({"mr", {"0", "1"}, numbers(0, 60, 2), {}}, embed, TaskMode::kCheap, 1, progress);
+  judge_task({"trec", {"A", "B"}, numbers(0, 60, 2), numbers(1000, 20, 2)}, embed, TaskMode::kCheap, 1, progress);
+  EXPECT_THAT(progress.fits, ElementsAre("mr: fits", "trec: fits"));
 }
 
 }  // namespace sentence_tasks_test

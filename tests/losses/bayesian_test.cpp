@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -343,13 +344,18 @@ TEST(Bayesian, RefusesWhatItCannotDo) {
 
 TEST(Bayesian, SchedulesSetAlphaAndBetaBetweenEpochs) {
   const ObjectiveInput input = {.z = random_embeddings(4, 2, 3, 5)};
-  const auto objective = bayesian_entry().make(parse_yaml("{alpha: 0.5, beta: 2}", "term"), {});
-  objective->set("alpha", Config::number(0.7));
-  objective->set("beta", Config::number(0.1));
-  EXPECT_EQ(value((*objective)(input)), value(bayesian(input, BayesianOptions().alpha(0.7).beta(0.1))));
-  EXPECT_THROW(objective->set("alpha", Config::number(0.3)), Error);
-  EXPECT_THROW(objective->set("form", Config::scalar("authors")), Error);  // its beta would be 0.1
-  EXPECT_EQ(objective->config().find("form")->text(), "corrected");
+  const ObjectiveEntry entry = bayesian_entry();
+  const auto place = [&](const char* name) {
+    return static_cast<size_t>(std::ranges::find(entry.options, name, &OptionSpec::name) - entry.options.begin());
+  };
+  const auto options = entry.read(parse_yaml("{alpha: 0.5, beta: 2}", "term"), {});
+  const auto changed = options->with({{place("alpha"), 0.7, ""}, {place("beta"), 0.1, ""}});
+  EXPECT_EQ(value((*changed->make())(input)), value(bayesian(input, BayesianOptions().alpha(0.7).beta(0.1))));
+  EXPECT_THROW(changed->with({{place("alpha"), 0.3, ""}}), Error);
+  // Neither fits the other's value of before.
+  const auto authors = entry.read(parse_yaml("{form: authors, alpha: 1, beta: 0.6}", "term"), {});
+  EXPECT_THROW(authors->with({{place("beta"), 1, ""}}), Error);
+  EXPECT_NO_THROW(authors->with({{place("beta"), 1, ""}, {place("alpha"), 0.6, ""}}));
   EXPECT_EQ(Bayesian(BayesianOptions().alpha(0.9))(input.z).value.item<double>(), value(bayesian(input, BayesianOptions().alpha(0.9))));
 }
 

@@ -31,6 +31,13 @@ class Contract : public testing::TestWithParam<std::string> {
   ObjectiveInput input() const { return input(views()); }
 
   std::unique_ptr<Objective> make(const std::string& yaml = "{}") const { return entry().make(parse_yaml(yaml, "term"), {}); }
+  std::unique_ptr<Objective> with_weights_in_the_graph(const std::string& yaml) const {
+    Config term = parse_yaml(yaml, "term");
+    for (const auto& option : entry().options) {
+      if (option.name == "detach_weights") term.set(option.name, Config::boolean(false));
+    }
+    return entry().make(term, {});
+  }
 
   // Every value of every word and switch, one at a time, beside the defaults.
   std::vector<std::string> settings() const {
@@ -52,12 +59,9 @@ class Contract : public testing::TestWithParam<std::string> {
 TEST_P(Contract, ValueAndGradientAgreeWithFiniteDifferences) {
   for (int64_t view_count : {views(), views() + 1}) {
     for (const auto& setting : settings()) {
-      const auto objective = make(setting);
+      const auto objective = with_weights_in_the_graph(setting);
       // Detached weights are constants of the gradient but not of the value: the objectives' own tests compare them with frozen weights.
       if (GetParam() == "generalized_cross_entropy" && setting == "{form: lff}") continue;
-      for (const auto& option : entry().options) {
-        if (option.name == "detach_weights") objective->set(option.name, Config::boolean(false));
-      }
       ObjectiveInput given = input(view_count);
       const at::Tensor leaf = given.z.clone().requires_grad_(true);
       given.z = leaf;
@@ -125,6 +129,50 @@ TEST_P(Contract, LossesOfAnchorsHaveTheGradientOfTheirMean) {
   }
 }
 
+// The engine of a result is the one asked for, or the input is rejected with the reason.
+TEST_P(Contract, TheEngineAskedForComputesOrIsRefused) {
+  for (const auto& setting : settings()) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kBFloat16}) {
+      for (const bool keyed : {false, true}) {
+        if (keyed && !entry().takes_keys) continue;
+        for (const int64_t samples : {kSamples, int64_t{1}}) {
+          ObjectiveInput given = input(views());
+          given.z = given.z.slice(0, 0, samples).to(type);
+          given.labels = given.labels.slice(0, 0, samples);
+          given.bias = given.bias.slice(0, 0, samples);
+          if (given.weights.defined()) given.weights = given.weights.slice(0, 0, samples);
+          if (keyed) {
+            given.keys = random_embeddings(5, 1, 5, 4).squeeze(1).to(type);
+            given.key_labels = integers({0, 1, 2, 0, 1});
+            given.key_samples = integers({0, 1, -1, -1, -1});
+            given.positives = given.z.slice(1, 0, 1);
+            given.z = given.z.slice(1, 0, 1);
+          }
+          for (const Engine engine : {Engine::kDense, Engine::kBlocked, Engine::kFused, Engine::kAuto}) {
+            given.engine = engine;
+            const std::string what =
+                fmt::format("{} {} {} keyed {} samples {}", setting, c10::toString(type), enum_name(engine), keyed, samples);
+            try {
+              const Engine found = (*make(setting))(given).engine;
+              if (engine == Engine::kAuto) {
+                EXPECT_NE(found, Engine::kAuto) << what;
+              } else {
+                EXPECT_EQ(found, engine) << what << ", found " << enum_name(found);
+              }
+            } catch (const Error& error) {
+              EXPECT_EQ(error.kind(), ErrorKind::kUsage) << what << ": " << error.what();
+              const std::string_view message = error.what();
+              EXPECT_TRUE(message.find("engine") != message.npos || (keyed && message.find("keys") != message.npos))
+                  << what << ": " << message;
+              EXPECT_TRUE(engine != Engine::kAuto || keyed) << what << ": " << message;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Contract, OrderOfSamplesAndViewsDoesNotMatter) {
   const ObjectiveInput given = input();
   const at::Tensor order = integers({4, 0, 5, 2, 1, 3});
@@ -180,21 +228,26 @@ TEST_P(Contract, ConfigMakesTheSameObjectiveAgain) {
   }
 }
 
-TEST_P(Contract, SetChangesOneOption) {
-  for (const auto& option : entry().options) {
-    for (const auto& choice : option.choices) {
-      const auto objective = make();
-      objective->set(option.name, Config::scalar(choice));
-      EXPECT_EQ(objective->config(), make(fmt::format("{{{}: {}}}", option.name, choice))->config());
-    }
-    if (option.name != "temperature") continue;
-    const auto objective = make();
-    objective->set("temperature", Config::number(0.25));
-    EXPECT_EQ((*objective)(input()).value.item<double>(), (*make("{temperature: 0.25}"))(input()).value.item<double>());
-    EXPECT_THROW(objective->set("temperature", Config::number(0)), Error);
-    EXPECT_EQ(objective->config().find("temperature")->text(), "0.25");  // a refused value changes nothing
+TEST_P(Contract, NumbersTakeThePlaceOfOptionsAndChangeNothingElse) {
+  const auto options = entry().read(parse_yaml("{}", "recipe.yaml"), {});
+  for (size_t i = 0; i < entry().options.size(); ++i) {
+    if (entry().options[i].name != "temperature") continue;
+    EXPECT_EQ(options->temperature(), options->make()->config().find("temperature")->to_json().get<double>());
+    const auto changed = options->with({{i, 0.25, "recipe.yaml:7"}});
+    EXPECT_EQ(changed->config(), make("{temperature: 0.25}")->config());
+    EXPECT_EQ(changed->temperature(), 0.25);
+    EXPECT_EQ((*changed->make())(input()).value.item<double>(), (*make("{temperature: 0.25}"))(input()).value.item<double>());
+    const std::string message = thrown_by([&] { options->with({{i, 0.0, "recipe.yaml:7"}}); }).what();
+    EXPECT_EQ(message.find("recipe.yaml:7: objective '" + GetParam() + "': temperature: 0 is out of range"), 0u) << message;
+    EXPECT_EQ(options->config(), make()->config());
   }
-  EXPECT_THROW(make()->set("no_such_option", Config::number(1)), Error);
+  EXPECT_EQ(options->with({})->config(), options->config());
+}
+
+TEST_P(Contract, EveryBadOptionIsTold) {
+  const std::string message = thrown_by([&] { make("{no_such_option: 1, neither: 2}"); }).what();
+  EXPECT_NE(message.find("unknown option 'no_such_option'"), std::string::npos) << message;
+  EXPECT_NE(message.find("(and 1 more)"), std::string::npos) << message;
 }
 
 TEST_P(Contract, VariantsAreSettings) {

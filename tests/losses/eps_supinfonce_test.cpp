@@ -132,6 +132,33 @@ TEST(EpsSupInfoNce, FormDInPanelsOfAnySizeIsTheSame) {
   }
 }
 
+TEST(EpsSupInfoNce, FormDIsDenseWhereAskedAndThenHasASecondDerivative) {
+  const auto options = Options().form(EpsForm::kD);
+  const auto with = [&](Engine engine) {
+    const at::Tensor leaf = random_embeddings(7, 2, 5, 3).requires_grad_(true);
+    const ObjectiveInput input = {.z = leaf, .labels = integers({0, 1, 0, 2, 1, 0, -1}), .engine = engine};
+    const ObjectiveResult found = eps_supinfonce(input, options);
+    EXPECT_EQ(found.engine, engine);
+    found.value.backward();
+    return std::pair(found, leaf.grad());
+  };
+  const auto dense = with(Engine::kDense), blocked = with(Engine::kBlocked);
+  EXPECT_NEAR(dense.first.value.item<double>(), blocked.first.value.item<double>(), 1e-13);
+  EXPECT_LT(largest_difference(dense.first.per_anchor.detach(), blocked.first.per_anchor.detach()), 1e-12);
+  EXPECT_LT(largest_difference(dense.second, blocked.second), 1e-13);
+  const at::Tensor leaf = two_views().requires_grad_(true);
+  const ObjectiveResult found = eps_supinfonce({.z = leaf, .labels = classes(), .engine = Engine::kDense}, options);
+  const at::Tensor slope = torch::autograd::grad({found.value}, {leaf}, {}, true, true)[0];
+  EXPECT_GT(torch::autograd::grad({slope.square().sum()}, {leaf})[0].abs().max().item<double>(), 0);
+}
+
+TEST(EpsSupInfoNce, FormDInMoreTermsThanDenseHoldsIsRefused) {
+  const at::Tensor z = at::ones({1300, 1}, at::kDouble), group = at::arange(1300, at::kLong).remainder(2);  // 1300 * 649 * 650 terms
+  const Error error = thrown_by([&] { log_add_triplet_sums({.anchors = z, .group = group, .engine = Engine::kDense}, 0.25); });
+  EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+  EXPECT_NE(std::string(error.what()).find("548405000 terms"), std::string::npos) << error.what();
+}
+
 TEST(EpsSupInfoNce, FormDRefusesASecondDerivative) {
   const at::Tensor leaf = two_views().requires_grad_(true);
   const ObjectiveResult found = eps_supinfonce(leaf, classes(), Options().form(EpsForm::kD));

@@ -92,10 +92,11 @@ TEST_P(Keyed, ThatAreTheAnchorsGiveTheSquareForm) {
 
 TEST_P(Keyed, AQueueAgreesWithFiniteDifferencesInAllThatItReads) {
   for (const auto& setting : settings()) {
-    const auto objective = make(setting);
+    Config term = parse_yaml(setting, "term");
     for (const auto& option : entry().options) {
-      if (option.name == "detach_weights") objective->set(option.name, Config::boolean(false));
+      if (option.name == "detach_weights") term.set(option.name, Config::boolean(false));
     }
+    const auto objective = entry().make(term, {});
     for (at::Tensor ObjectiveInput::*part : {&ObjectiveInput::z, &ObjectiveInput::keys, &ObjectiveInput::positives}) {
       ObjectiveInput given = queued();
       const at::Tensor leaf = (given.*part).clone().requires_grad_(true);
@@ -266,7 +267,7 @@ TEST(KeyedEpsSupInfoNce, FormDNeedsTheSquare) {
   EXPECT_THROW((*entry.make(parse_yaml("{form: d}", "term"), {}))(input), Error);
 }
 
-TEST(EngineTold, IsTheOneThatComputed) {  // sums over triplets have no fused form, whatever was asked for
+TEST(EngineTold, IsTheOneThatComputed) {  // sums over triplets have no fused form
   ObjectiveInput input;
   input.z = random_embeddings(6, 2, 4, 1).to(at::kFloat);
   input.labels = integers({0, 1, 0, 1, 0, 1});
@@ -275,6 +276,10 @@ TEST(EngineTold, IsTheOneThatComputed) {  // sums over triplets have no fused fo
   EXPECT_EQ((*entry.make(parse_yaml("{form: c}", "term"), {}))(input).engine, Engine::kFused);
   input.engine = Engine::kBlocked;
   EXPECT_EQ((*entry.make(parse_yaml("{form: c}", "term"), {}))(input).engine, Engine::kBlocked);
+  input.engine = Engine::kDense;
+  EXPECT_EQ((*entry.make(parse_yaml("{form: d}", "term"), {}))(input).engine, Engine::kDense);
+  input.engine = Engine::kFused;
+  EXPECT_THROW((*entry.make(parse_yaml("{form: d}", "term"), {}))(input), Error);
 }
 
 }  // namespace keys_test

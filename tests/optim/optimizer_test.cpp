@@ -50,6 +50,30 @@ TEST(Optimizer, SgdHasMomentumAndL2) {
   expect_near(path("{name: sgd, learning_rate: 0.1, momentum: 0}"), {0.95, 0.97, 0.96});
 }
 
+// 1e60 times a weight's decay has no place in a float: torch's own exception has no type of its own.
+TEST(Optimizer, AStepThatDoesNotFitIntoAFloatIsANumericError) {
+  for (const char* yaml : {"{name: sgd, learning_rate: 1e60}", "{name: adam, learning_rate: 1e60}", "{name: adam, weight_decay: 1e60}",
+                           "{name: lars, weight_decay: 1e60, no_decay: []}"}) {
+    torch::Tensor x = at::ones({1}, at::kFloat).set_requires_grad(true);
+    const auto optimizer = make_optimizer(section(yaml), given_parameters({x}));
+    x.mutable_grad() = at::ones({1}, at::kFloat);
+    try {
+      optimizer->step();
+      ADD_FAILURE() << yaml;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kNumeric) << yaml;
+      EXPECT_STREQ(error.what(), "the optimizer's step does not fit into a 32-bit number; lower the learning rate or the weight decay");
+    }
+  }
+}
+
+TEST(Optimizer, AnErrorOfAnotherKindStaysThatOfTorch) {
+  torch::Tensor x = at::ones({1}, at::kFloat).set_requires_grad(true);
+  const auto optimizer = make_optimizer(section("sgd"), given_parameters({x}));
+  x.mutable_grad() = at::ones({2, 3}, at::kFloat);  // which a parameter of one number cannot take
+  EXPECT_THROW(optimizer->step(), c10::Error);
+}
+
 TEST(Optimizer, DefaultsAreResolved) {
   EXPECT_EQ(
       resolved_optimizer(section("adam")).to_json().dump(),

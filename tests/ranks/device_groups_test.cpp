@@ -221,6 +221,57 @@ TEST(DeviceGroups, ThatSayNothingOfALostRankAreLookedPastAndEnded) {
   EXPECT_EQ(*device->aborts, 9);                                                  // three groups a rank
 }
 
+// Whose abort waits for those of the rank's other groups, as NCCL's may.
+class GroupAbortedWithOthers : public AnsweringGroup {
+ public:
+  GroupAbortedWithOthers(const Place& place, std::shared_ptr<std::latch> all)
+      : AnsweringGroup(place, Answer::kNever, nullptr), all_(std::move(all)) {}
+  void abort() override { all_->arrive_and_wait(); }
+
+ private:
+  std::shared_ptr<std::latch> all_;
+};
+
+class DevicesAbortedTogether : public DeviceGroups {
+ public:
+  bool are_of(c10::DeviceType type) const override { return type == at::kMeta; }
+  std::string open() const override { return "nothing"; }
+  GroupPointer connect(const StorePointer& /*store*/, const Place& place, const c10::Device& /*own*/,
+                       std::chrono::milliseconds /*timeout*/) const override {
+    return c10::make_intrusive<GroupAbortedWithOthers>(place, all_);
+  }
+
+ private:
+  std::shared_ptr<std::latch> all_ = std::make_shared<std::latch>(RankLinks::kChannels);
+};
+
+TEST(DeviceGroups, OfALostRankAreAbortedAtOnce) {
+  const auto begin = std::chrono::steady_clock::now();
+  heard(
+      2,
+      [](const Ranks& ranks) {
+        ranks.join_devices(kNowhere);
+        if (ranks.rank() == 1) throw data_error("image 'a.png' cannot be read");
+        gathered_nowhere(ranks);
+      },
+      [](Rendezvous& rendezvous, int64_t) { rendezvous.devices = std::make_shared<DevicesAbortedTogether>(); });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9));  // each alone would be given up after ten
+}
+
+TEST(OwnDevices, AreRefusedWhereTwoRanksHaveOne) {
+  const auto texts = heard(3, [](const Ranks& ranks) { ranks.require_own_devices(ranks.rank() == 1 ? "ab" : "cd"); });
+  for (const auto& text : texts)
+    EXPECT_THAT(text, HasSubstr("device: ranks 0 and 2 have one device, cd; show each process a device of its own, or start fewer"))
+        << text;
+}
+
+TEST(OwnDevices, MayBeTheCpuOfAll) {
+  on_ranks(3, [](const Ranks& ranks) {
+    ranks.require_own_devices("");
+    ranks.require_own_devices(std::to_string(ranks.rank()));
+  });
+}
+
 // As of a process that is stopped: rank 2 gives no beats any more, and its connections take what is sent to it. Its silence is noticed
 // after some nine seconds; if it were taken for gone, it would be named two seconds later.
 TEST(DeviceGroups, WaitForASilentRankThatIsNotCutOffUntilTheStepsTimeIsOver) {

@@ -163,6 +163,20 @@ TEST(Ranks, ThoseOfOneMachineAreCountedWhenTheyMeet) {
   });
 }
 
+TEST(Ranks, OfSeveralMachinesCannotMeetAtALoopbackAddress) {
+  const LocalMeeting meeting;
+  on_threads(2, [&](int64_t rank) {
+    Rendezvous rendezvous;
+    rendezvous.host = "127.0.0.1";
+    rendezvous.port = meeting.port();
+    rendezvous.setup = std::chrono::seconds(30);
+    rendezvous.machine = rank == 0 ? "a" : "b";
+    EXPECT_THAT(usage_error_of([&] { Ranks({.rank = rank, .size = 2, .local_rank = -1}, rendezvous); }),
+                HasSubstr("--interface: ranks on other machines cannot reach '127.0.0.1', a loopback address"))
+        << rank;
+  });
+}
+
 TEST(Rendezvous, ReadsHostsAndFiles) {
   Rendezvous rendezvous;
   read_rendezvous("node-1:29500", rendezvous);

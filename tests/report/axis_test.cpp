@@ -1,4 +1,4 @@
-#include "debias/report/axis.h"
+#include "debias/report/charts/axis.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "debias/report/chart.h"
+#include "debias/report/charts/chart.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "debias/core/error.h"
-#include "debias/report/run_report.h"
+#include "debias/report/sections/run_report.h"
 #include "tests/apps/expect_complaint.h"
 #include "tests/apps/process.h"
 #include "tests/report/reading_program.h"

@@ -1,5 +1,5 @@
 // The table of key numbers: whose a number is, which run is better, and what stands beside a number.
-#include "debias/report/key_numbers.h"
+#include "debias/report/tables/key_numbers.h"
 
 #include <gmock/gmock.h>
 
@@ -127,6 +127,29 @@ TEST_F(KeyNumbers, ARunIsBestOnlyWhereNoOtherIntervalReachesIt) {
   EXPECT_EQ(best({"high"}, "test.acc1"), -1);                    // nothing to compare with
   EXPECT_THAT(html({"low", "high"}), HasSubstr("<strong>70.00 %</strong>"));
   EXPECT_THAT(run_report_text(read({"low", "high"})), HasSubstr("70.00 % [65.00, 75.00] *"));
+}
+
+TEST_F(KeyNumbers, IntervalsOverDrawsOfTrainingImagesMakeNoRunTheBest) {
+  const auto write = [&](const std::string& run, double accuracy) {
+    write_run(run_path(run));
+    auto json = described("low_shot", {}, {{"test.low_shot_acc1_1pct", accuracy}, {"test.low_shot_acc1_5_per_class", accuracy}});
+    for (const char* name : {"test.low_shot_acc1_1pct", "test.low_shot_acc1_5_per_class"}) {
+      json["intervals"][name] = {accuracy - 0.05, accuracy + 0.05};
+      json["by_draw"][name] = {accuracy - 0.04, accuracy + 0.04};
+    }
+    write_evaluation(run_path(run), "low_shot", json);
+  };
+  write("low", 0.3);
+  write("high", 0.7);
+  const NumberRow row = row_of(rows({"low", "high"}), "test.low_shot_acc1_5_per_class");
+  EXPECT_EQ(row.best, -1);
+  EXPECT_EQ(row.title.title, "low-shot accuracy, 5 per class");
+  EXPECT_EQ(row.by_column[0]->kind, IntervalKind::kDraws);
+  const std::string page = html({"low", "high"});
+  EXPECT_THAT(page, HasSubstr("low-shot accuracy, 1pct"));
+  EXPECT_THAT(page, HasSubstr("[25.00, 35.00]"));
+  EXPECT_THAT(page, HasSubstr("interval over draws of the labelled training images"));
+  EXPECT_THAT(page, Not(HasSubstr("bootstrap interval over the images")));
 }
 
 TEST_F(KeyNumbers, NoRunIsBestOnDataOfItsOwn) {
@@ -296,14 +319,19 @@ TEST_F(KeyNumbers, TimeAndSpeedAreRowsOfTheirOwn) {
   write_run(run_path("run"));
   const auto found = rows({"run"});
   EXPECT_EQ(row_of(found, "training_seconds").by_column[0]->value, 2.5);
-  EXPECT_EQ(row_of(found, "images_per_second").by_column[0]->source, "train.log");
+  EXPECT_EQ(row_of(found, "images_per_second").by_column[0]->source, "times.jsonl");
   EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("images a second +400\n"));
-  write_text(run_path("run") + "/train.log", "2026-01-01 00:00:00 epoch 1: 90.0 s, 12.5 steps of the agent a second\n");
+  const std::string times = run_path("run") + "/times.jsonl";
+  write_text(times, R"({"epoch":1,"seconds":90,"count":1125,"counted":"agent_steps"})"
+                    "\n");
   EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("minutes of training an epoch +1.5\n"));
-  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("steps of the agent a second +12.5\n"));
-  write_text(run_path("run") + "/train.log", "2026-01-01 00:00:00 epoch 1: 2.5 s, 400 sentences/s, waited 0.10 s for sentences\n");
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("agent steps a second +12.5\n"));
+  write_text(times, R"({"epoch":1,"seconds":2.5,"count":1000,"counted":"sentences"})"
+                    "\n"
+                    R"({"epoch":2,"seco)");
   EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("sentences a second +400\n"));
-  std::filesystem::remove(run_path("run") + "/train.log");
+  EXPECT_THAT(read({"run"})[0].notes, testing::Contains("1 line of times.jsonl is damaged: the training time is without it"));
+  std::filesystem::remove(times);
   EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("images a second")));
 }
 

@@ -1,4 +1,4 @@
-#include "debias/report/page.h"
+#include "debias/report/pages/page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,24 +12,59 @@ inline ReadingProgram reading_program(const char* version = "0.1.0") {
   const auto share = [](const char* name, const char* title, Better better, Standing standing) {
     return Metric{name, title, Unit::kShare, better, standing};
   };
+  const auto of_predictions = [&](Metric metric) {
+    metric.of_predictions = true;
+    return metric;
+  };
+  const auto of_term = [](const char* name, const char* title, Unit unit) {
+    return Metric{.name = name, .title = title, .unit = unit, .standing = Standing::kTraining, .of_term = true};
+  };
+  const auto loss = [](const char* name, const char* title, Standing standing) {
+    return Metric{name, title, Unit::kNumber, Better::kLowerOfOneObjective, standing};
+  };
   const std::vector<Metric> metrics = {
-      share("acc1", "accuracy", Better::kHigher, Standing::kAccuracy),
+      of_predictions(share("acc1", "accuracy", Better::kHigher, Standing::kAccuracy)),
+      {"return_mean", "return of evaluation episodes", Unit::kNumber, Better::kHigher, Standing::kAccuracy},
       share("knn_acc1", "kNN accuracy", Better::kHigher, Standing::kProtocol),
       share("linear_acc1", "linear probe accuracy", Better::kHigher, Standing::kProtocol),
-      share("aligned_acc", "accuracy, bias-aligned", Better::kHigher, Standing::kGroups),
-      share("conflicting_acc", "accuracy, bias-conflicting", Better::kHigher, Standing::kGroups),
-      share("worst_group_acc", "accuracy of the worst group", Better::kHigher, Standing::kGroups),
-      share("unbiased_acc", "unbiased accuracy, mean over groups", Better::kHigher, Standing::kGroups),
-      share("demographic_parity_difference", "demographic parity difference", Better::kLower, Standing::kFairness),
-      share("equal_opportunity_difference", "equal opportunity difference", Better::kLower, Standing::kFairness),
-      share("equalized_odds_difference", "equalized odds difference", Better::kLower, Standing::kFairness),
-      share("bias_probe_acc1", "bias probe accuracy", Better::kNeither, Standing::kFeatures),
+      share("mean_classifier_acc1", "mean classifier accuracy", Better::kHigher, Standing::kProtocol),
+      {.name = "low_shot_acc1",
+       .title = "low-shot accuracy, {}",
+       .unit = Unit::kShare,
+       .better = Better::kHigher,
+       .standing = Standing::kProtocol,
+       .of_setting = true},
+      share("neighbour_acc", "neighbours found", Better::kHigher, Standing::kProtocol),
+      share("mr_acc", "MR accuracy", Better::kHigher, Standing::kProtocol),
+      share("trec_acc", "TREC accuracy", Better::kHigher, Standing::kProtocol),
+      of_predictions(share("aligned_acc", "accuracy, bias-aligned", Better::kHigher, Standing::kGroups)),
+      of_predictions(share("conflicting_acc", "accuracy, bias-conflicting", Better::kHigher, Standing::kGroups)),
+      of_predictions(share("worst_group_acc", "accuracy of the worst group", Better::kHigher, Standing::kGroups)),
+      of_predictions(share("unbiased_acc", "unbiased accuracy, mean over groups", Better::kHigher, Standing::kGroups)),
+      of_predictions(share("demographic_parity_difference", "demographic parity difference", Better::kLower, Standing::kFairness)),
+      of_predictions(share("equal_opportunity_difference", "equal opportunity difference", Better::kLower, Standing::kFairness)),
+      of_predictions(share("equalized_odds_difference", "equalized odds difference", Better::kLower, Standing::kFairness)),
+      {"bias_probe_acc1",
+       "bias probe accuracy",
+       Unit::kShare,
+       Better::kNeither,
+       Standing::kFeatures,
+       {"bias_majority_rate", "bias_uniform_rate"}},
       share("bias_majority_rate", "most frequent bias value", Better::kNeither, Standing::kFeatures),
       share("bias_uniform_rate", "one over the number of bias values", Better::kNeither, Standing::kFeatures),
       {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
       {"uniformity", "uniformity", Unit::kNumber, Better::kNeither, Standing::kFeatures},
       {"rankme", "RankMe", Unit::kNumber, Better::kNeither, Standing::kFeatures},
-      {"tsne_kl", "t-SNE divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}};
+      {"tsne_kl", "t-SNE divergence", Unit::kNumber, Better::kNeither, Standing::kDetail},
+      loss("mean_classifier_loss", "mean classifier loss", Standing::kDetail),
+      loss("train_loss", "training loss", Standing::kTraining),
+      {"training_seconds", "training time in seconds", Unit::kNumber, Better::kNeither, Standing::kTraining},
+      {"minutes_per_epoch", "minutes of training an epoch", Unit::kNumber, Better::kNeither, Standing::kTraining},
+      {"grad_norm", "gradient norm", Unit::kNumber, Better::kNeither, Standing::kTraining},
+      {"learning_rate", "learning rate", Unit::kNumber, Better::kNeither, Standing::kTraining},
+      of_term("clamped_share", "clamp share", Unit::kShare),
+      of_term("min_estimate", "least estimate before the clamp", Unit::kNumber),
+      of_term("effective_sample_size", "effective sample size", Unit::kNumber)};
   return {version, std::make_shared<const MetricTitles>(metrics)};
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/report/run_report.h"
+#include "debias/report/sections/run_report.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 

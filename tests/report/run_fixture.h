@@ -64,7 +64,8 @@ inline void write_run(const std::string& folder, const RunShape& shape = {}) {
   }
   write_text(folder + "/metrics.jsonl", lines);
   if (shape.epochs_done > 0)
-    write_text(folder + "/train.log", "2026-01-01 00:00:00 epoch 1: 2.5 s, 400 images/s, waited 0.10 s for views\n");
+    write_text(folder + "/times.jsonl", R"({"epoch":1,"seconds":2.5,"count":1000,"counted":"images"})"
+                                        "\n");
   std::filesystem::create_directories(folder + "/evaluation");
 }
 

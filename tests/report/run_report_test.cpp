@@ -1,5 +1,5 @@
 // The sections of a page: what they show, and what they say where a run has nothing for them.
-#include "debias/report/run_report.h"
+#include "debias/report/sections/run_report.h"
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "debias/report/missing_parts.h"
-#include "debias/report/neighbour_gallery.h"
+#include "debias/report/sections/missing_parts.h"
+#include "debias/report/sections/neighbour_gallery.h"
 #include "debias/report/similarity_history.h"
 #include "tests/report/reports.h"
 #include "tests/report/well_formed.h"
@@ -58,6 +58,9 @@ TEST_F(Reports, WhatWasExpectedOfAnEpochIsHeldAgainstThatEpoch) {
   write_text(run_path("run") + "/config.yaml", recipe);
   EXPECT_THAT(html({"run"}),
               HasSubstr("run, test.knn_acc1, epoch 2</th><td class=\"n\">50.00 % ± 2.00 %</td><td class=\"n\">52.00 %</td>"));
+  recipe.replace(recipe.find("epoch: 2, "), 8, "epoch: 9");
+  write_text(run_path("run") + "/config.yaml", recipe);
+  EXPECT_THAT(html({"run"}), HasSubstr("<td class=\"n\">–</td><td>trained for 4 epochs</td>"));
 }
 
 nlohmann::ordered_json cosines(std::vector<int64_t> histogram) {
@@ -105,7 +108,7 @@ TEST_F(Reports, WhatARunLacksIsSaidInOneLineWithTheCommandThatAddsIt) {
     EXPECT_THAT(one, HasSubstr(std::string("<code>debias eval ") + protocol + " " + run_path("a") + "</code> adds them.</p>"));
   }
   const MissingPart groups = missing_part(read({"a", "b"}), Part::kGroups);
-  EXPECT_EQ(groups.words, "a: no groups (they need bias values)");
+  EXPECT_EQ(groups.words, "a: no groups");
   EXPECT_EQ(missing_part(read({"a", "b"}), Part::kMap).words, "a, b: no map");
   EXPECT_EQ(missing_part(read({"b"}), Part::kGroups).words, "");
   EXPECT_EQ(shell_word("runs/a b"), "'runs/a b'");
@@ -250,7 +253,7 @@ TEST_F(Reports, TextForTheTerminal) {
   EXPECT_THAT(text, HasSubstr(run_path("b") + ": fixture, seed 1, 1 of 4 epochs, unfinished\n"));
   EXPECT_THAT(text, testing::ContainsRegex("  kNN accuracy +54.00 % +51.00 %\n"));
   EXPECT_THAT(text, testing::ContainsRegex("  accuracy of the worst group, kNN +50.00 % .40.00, 60.00. +-\n"));
-  EXPECT_THAT(text, HasSubstr("b: no groups (they need bias values); debias eval groups " + run_path("b") + " would add them\n"));
+  EXPECT_THAT(text, HasSubstr("b: no groups; debias eval groups " + run_path("b") + " would add them\n"));
 }
 
 TEST_F(Reports, JsonForPrograms) {
@@ -290,8 +293,10 @@ TEST_F(Reports, BeginWithTheVerdict) {
   const size_t verdict = page.find("Verdict</h2>");
   ASSERT_NE(verdict, std::string::npos);
   EXPECT_LT(verdict, page.find("objective debiased_negatives"));
-  EXPECT_THAT(page, HasSubstr("<ul class=\"verdict\"><li class=\"used\"><strong>The shortcut is still used.</strong> On test, 97.5 %"));
-  EXPECT_TRUE(run_report_text(read({"run"})).starts_with("run: the shortcut is still used. On test, 97.5 %"));
+  EXPECT_THAT(
+      page,
+      HasSubstr("<ul class=\"verdict\"><li class=\"used\"><strong>The shortcut is still used very strongly.</strong> On test, 97.5 %"));
+  EXPECT_TRUE(run_report_text(read({"run"})).starts_with("run: the shortcut is still used very strongly. On test, 97.5 %"));
   const auto json = run_report_json(read({"run"}));
   EXPECT_EQ(json["verdict"]["shortcut"][0]["finding"], "used");
   EXPECT_TRUE(json["verdict"]["comparisons"].empty());

@@ -5,31 +5,12 @@
 #include <cmath>
 #include <limits>
 
+#include "debias/results/student_t.h"
+
 namespace debias {
 namespace seed_interval_test {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-// Of the tables in textbooks (Student 1908 and since); 2.5 degrees lie between those of 2 and 3.
-TEST(StudentsT, HasTheQuantilesOfTheTables) {
-  EXPECT_NEAR(student_t_quantile(0.975, 1), 12.7062047, 1e-6);
-  EXPECT_NEAR(student_t_quantile(0.975, 2), 4.3026527, 1e-6);
-  EXPECT_NEAR(student_t_quantile(0.975, 3), 3.1824463, 1e-6);
-  EXPECT_NEAR(student_t_quantile(0.975, 4), 2.7764451, 1e-6);
-  EXPECT_NEAR(student_t_quantile(0.95, 10), 1.8124611, 1e-6);
-  EXPECT_NEAR(student_t_quantile(0.975, 1e6), 1.9599664, 1e-5);
-  EXPECT_EQ(student_t_quantile(0.5, 3), 0);
-  EXPECT_NEAR(student_t_quantile(0.025, 2), -4.3026527, 1e-6);
-  EXPECT_GT(student_t_quantile(0.975, 2.5), student_t_quantile(0.975, 3));
-  EXPECT_LT(student_t_quantile(0.975, 2.5), student_t_quantile(0.975, 2));
-  EXPECT_THROW(student_t_quantile(1, 3), std::invalid_argument);
-  EXPECT_THROW(student_t_quantile(0.9, 0), std::invalid_argument);
-}
-
-// With one degree of freedom the distribution is Cauchy's, whose quantile is a tangent.
-TEST(StudentsT, WithOneDegreeIsCauchys) {
-  for (const double p : {0.6, 0.75, 0.9, 0.999}) EXPECT_NEAR(student_t_quantile(p, 1), std::tan(M_PI * (p - 0.5)), 1e-9 / (1 - p));
-}
 
 TEST(SeedIntervals, OfThreeSeedsByHand) {
   const SeedInterval interval = seed_interval({0.50, 0.52, 0.57});  // deviations -0.03, -0.01, 0.04: s^2 = 0.0026 / 2
@@ -73,6 +54,39 @@ TEST(SeedDifferences, OfOtherSeedsHaveWelchsDegrees) {
   EXPECT_EQ(interval.n, 2);
   EXPECT_TRUE(std::isnan(welch_difference({0.1, 0.2}, {0.3}).half_width));
   EXPECT_EQ(welch_difference({0.1, 0.1}, {0.3, 0.3}).half_width, 0);
+}
+
+// scipy's ttest_rel, ttest_ind(equal_var=False) and ttest_ind_from_stats(equal_var=False).
+TEST(SeedDifferences, HaveThePValuesOfScipy) {
+  const std::vector<double> a = {0.61, 0.71, 0.82}, b = {0.50, 0.62, 0.70};
+  EXPECT_NEAR(paired_difference(a, b).p, 0.00676663160927865, 1e-12);
+  const SeedInterval welch = welch_difference(a, b);
+  EXPECT_NEAR(welch.p, 0.27308905948700746, 1e-12);
+  EXPECT_NEAR(welch.low(), -0.12671375484641653, 1e-10);
+  EXPECT_NEAR(welch.high(), 0.3400470881797497, 1e-10);
+  EXPECT_NEAR(welch_of_summaries(SampleSummary{850, 20, 10}, SampleSummary{860, 4, 10}).p, 0.15296045416137877, 1e-12);
+  EXPECT_NEAR(welch_of_summaries(SampleSummary{0.2582, 0.0033, 3}, SampleSummary{0.2312, 0.0107, 3}).p, 0.03886083874299323, 1e-12);
+}
+
+TEST(SeedDifferences, WithoutASpreadHaveNoTest) {
+  EXPECT_TRUE(std::isnan(seed_interval({0.5}).p));
+  EXPECT_TRUE(std::isnan(paired_difference({0.6, 0.7, 0.8}, {0.5, 0.6, 0.7}).p));
+  EXPECT_TRUE(std::isnan(welch_of_summaries(SampleSummary{0.9, 0, 3}, SampleSummary{0.8, 0, 3}).p));
+  EXPECT_TRUE(std::isnan(welch_of_summaries(SampleSummary{0.9, 0.1, 1}, SampleSummary{0.8, 0.1, 3}).p));
+}
+
+TEST(SeedDifferences, ArePairedFromThreeCommonSeedsOn) {
+  const SeedValues a{{"1", "2", "3", "4"}, {0.61, 0.71, 0.82, 0.9}}, b{{"4", "3", "2"}, {0.8, 0.70, 0.62}};
+  const SeedDifference three = seed_difference(a, b);
+  EXPECT_TRUE(three.paired);
+  EXPECT_NEAR(three.interval.mean, (0.09 + 0.12 + 0.1) / 3, 1e-12);  // by seed, whatever the order
+  EXPECT_FALSE(seed_difference(a, {{"4", "3", "2"}, {0.8, kNone, 0.62}}).paired);
+  EXPECT_FALSE(seed_difference({{"1", "2"}, {0.6, 0.7}}, {{"1", "2"}, {0.5, 0.62}}).paired);
+  const SeedDifference one = seed_difference(a, {{"3"}, {0.7}});
+  EXPECT_TRUE(one.paired);
+  EXPECT_NEAR(one.interval.mean, 0.12, 1e-12);
+  EXPECT_TRUE(std::isnan(one.interval.half_width));
+  EXPECT_THROW(seed_difference({{"1"}, {}}, b), std::invalid_argument);
 }
 
 }  // namespace seed_interval_test

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/report/seed_table.h"
+#include "debias/report/tables/seed_table.h"
 #include "debias/sweep/sweep_record.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
@@ -80,8 +80,9 @@ class SeedTables : public testing::Test {
                "\n";
     }
     write_text(folder + "/metrics.jsonl", lines);
-    write_text(folder + "/train.log",
-               fmt::format("2026-01-01 00:00:00 epoch 1: {}.0 s, 400 images/s, waited 0.10 s for views\n", 60 * plan_.runs.size()));
+    write_text(folder + "/times.jsonl", fmt::format(R"({{"epoch":1,"seconds":{},"count":400,"counted":"images"}})"
+                                                    "\n",
+                                                    60 * plan_.runs.size()));
   }
   std::string output() const { return folder_ / "sweep"; }
   ComparedRuns compared() {

@@ -1,15 +1,15 @@
 // Tables over seeds: means, paired differences, what is published, and what may not stand beside each other.
-#include "debias/report/seed_table.h"
+#include "debias/report/tables/seed_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "debias/report/grid_figures.h"
-#include "debias/report/published_numbers.h"
-#include "debias/report/run_report.h"
-#include "debias/report/seed_table_text.h"
+#include "debias/report/sections/grid_figures.h"
+#include "debias/report/sections/run_report.h"
+#include "debias/report/tables/published_numbers.h"
+#include "debias/report/tables/seed_table_text.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
 #include "tests/report/seed_table_fixture.h"
@@ -50,14 +50,18 @@ TEST_F(SeedTables, PairDifferencesBySeed) {
   EXPECT_NEAR(found.differences[0].interval.half_width, 4.30265273 * 0.01 / std::sqrt(3.0), 1e-8);
 }
 
-TEST_F(SeedTables, SayWhetherThePublishedOrderingHolds) {
+TEST_F(SeedTables, SayWhatBecomesOfThePublishedOrdering) {
   two_settings();
-  const SeedTable reversed = table();
-  ASSERT_EQ(reversed.ordering.size(), 1u);
-  EXPECT_EQ(reversed.rows[reversed.ordering[0].difference.a].label, "a");  // published as the better one
-  EXPECT_NEAR(reversed.ordering[0].published, 0.1, 1e-12);
-  EXPECT_EQ(reversed.ordering[0].verdict, OrderingVerdict::kReversed);
-  EXPECT_THAT(ordering_words(reversed), HasSubstr("Of 1 published orderings 0 hold beyond the seeds' spread, 1 are reversed"));
+  const SeedTable contradicted = table();
+  ASSERT_EQ(contradicted.ordering.size(), 1u);
+  EXPECT_EQ(contradicted.rows[contradicted.ordering[0].a].label, "a");  // published as the better one
+  EXPECT_NEAR(contradicted.ordering[0].published->mean, 0.1, 1e-12);
+  EXPECT_EQ(contradicted.ordering[0].published->outcome, Outcome::kContradicted);
+  EXPECT_EQ(
+      ordering_words(contradicted),
+      "Published orderings: 1; inconclusive in the paper itself: 0. The others, each tested alone at 5 %: 0 confirmed, 1 contradicted, 0 "
+      "inconclusive; adjusted for the number of tests (Holm): 0 confirmed, 1 contradicted, 0 inconclusive. 1 published differences are "
+      "taken as they are: a test of them needs `spread` and `runs` in `expected`.");
 }
 
 // Of two settings, the first published as 0.1 and the second as 0.3.
@@ -72,15 +76,15 @@ TEST_F(SeedTables, TakeTheSmallerPublishedNumberAsBetterWhereLowerIsBetter) {
       judge(run, "groups", "{}", metric, run < 3 ? a + 0.01 * static_cast<double>(run) : 0.4 + 0.011 * static_cast<double>(run - 3));
     return table(of_metrics({metric}));
   };
-  const SeedTable holds = with_a_at(0.2);
-  ASSERT_EQ(holds.ordering.size(), 1u);
-  EXPECT_EQ(holds.rows[holds.ordering[0].difference.a].label, "a");
-  EXPECT_NEAR(holds.ordering[0].published, -0.2, 1e-12);
-  EXPECT_NEAR(holds.ordering[0].difference.interval.mean, -0.201, 1e-12);
-  EXPECT_EQ(holds.ordering[0].verdict, OrderingVerdict::kHolds);
-  EXPECT_THAT(seed_table_text(holds, TableFormat::kText), HasSubstr("-20.00  holds\n"));
-  EXPECT_EQ(to_json(holds)["ordering"][0]["expected"], holds.ordering[0].published);
-  EXPECT_EQ(with_a_at(0.6).ordering[0].verdict, OrderingVerdict::kReversed);
+  const SeedTable found = with_a_at(0.2);
+  ASSERT_EQ(found.ordering.size(), 1u);
+  EXPECT_EQ(found.rows[found.ordering[0].a].label, "a");
+  EXPECT_NEAR(found.ordering[0].published->mean, -0.2, 1e-12);
+  EXPECT_NEAR(found.ordering[0].interval.mean, -0.201, 1e-12);
+  EXPECT_EQ(found.ordering[0].published->outcome, Outcome::kConfirmed);
+  EXPECT_THAT(seed_table_text(found, TableFormat::kText), HasSubstr("-20.00  confirmed\n"));
+  EXPECT_EQ(to_json(found)["ordering"][0]["expected"], found.ordering[0].published->mean);
+  EXPECT_EQ(with_a_at(0.6).ordering[0].published->outcome, Outcome::kContradicted);
 }
 
 TEST(MetricTitle, SaysOfLossesAndDifferencesThatLowerIsBetter) {
@@ -91,10 +95,10 @@ TEST(MetricTitle, SaysOfLossesAndDifferencesThatLowerIsBetter) {
     EXPECT_FALSE(titles->lower_is_better(metric)) << metric;
 }
 
-TEST_F(SeedTables, LeaveAnOrderingOpenThatOneSeedOrTheSpreadCannotTell) {
+TEST_F(SeedTables, LeaveAnOrderingInconclusiveThatOneSeedCannotTell) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .published = 0.9});
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.3, .published = 0.8});
-  EXPECT_EQ(table().ordering.at(0).verdict, OrderingVerdict::kOpen);
+  EXPECT_EQ(table().ordering.at(0).published->outcome, Outcome::kInconclusive);
   EXPECT_THAT(to_json(table())["differences"][0]["half_width"].dump(), "null");
 }
 
@@ -225,7 +229,7 @@ TEST_F(SeedTables, WithoutVariantsCompareSettingsOfTheSameDataOnly) {
   EXPECT_EQ(found.differences[1].a, 3u);
   EXPECT_EQ(found.differences[1].b, 2u);
   ASSERT_EQ(found.ordering.size(), 2u);
-  for (const auto& ordering : found.ordering) EXPECT_EQ(ordering.difference.a, ordering.difference.b + 1);
+  for (const auto& ordering : found.ordering) EXPECT_EQ(ordering.a, ordering.b + 1);
   EXPECT_EQ(table(against("correlation 0.9, batch_size 16")).differences.size(), 3u);
 }
 
@@ -311,11 +315,11 @@ TEST_F(SeedTables, OfAgentsHaveReturnsAsTheyAreAndCompareNoTaskWithAnother) {
   ASSERT_EQ(found.differences.size(), 2u);
   for (const auto& difference : found.differences) EXPECT_EQ(found.rows[difference.a].task, found.rows[difference.b].task);
   ASSERT_EQ(found.ordering.size(), 2u);
-  EXPECT_EQ(found.ordering[1].published, 50);
+  EXPECT_EQ(found.ordering[1].published->mean, 50);
   EXPECT_EQ(seed_table(runs, against("reacher-infonce")).differences.size(), 1u);
   EXPECT_THAT(seed_table_text(found, TableFormat::kText), AllOf(HasSubstr("test.return_mean     published  source\n"),
                                                                 HasSubstr("cartpole-infonce       3      820.0 ± 24.8  850.0 ± 20.0  T3\n"),
-                                                                HasSubstr("cartpole-debiased – cartpole-infonce      3  +4.0 ± 5.0\n"),
+                                                                HasSubstr("cartpole-debiased – cartpole-infonce      3  +4.0 ± 5.0  "),
                                                                 Not(HasSubstr("test.return_mean %")), Not(HasSubstr("points"))));
 }
 
@@ -327,11 +331,12 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
             "setting  seeds    test.acc1 %   published %  source\n"
             "a            3  70.00 ± 24.84  90.00 ± 1.00  Table 3\n"
             "b            3  73.00 ± 27.33  80.00 ± 1.00  Table 3\n\n"
-            "difference  seeds        points\n"
-            "b – a           3  +3.00 ± 2.48\n\n"
-            "Of 1 published orderings 0 hold beyond the seeds' spread, 1 are reversed beyond it, 0 are open.\n\n"
-            "published as better  than        points  published\n"
-            "a                    b     -3.00 ± 2.48     +10.00  reversed\n\n");
+            "difference  seeds        points       p  p (Holm)\n"
+            "b – a           3  +3.00 ± 2.48  0.0351    0.0351\n\n" +
+                ordering_words(found) +
+                "\n\n"
+                "published as better  than        points       p  p (Holm)  published  outcome\n"
+                "a                    b     -3.00 ± 2.48  0.0351    0.0351     +10.00  contradicted\n\n");
   EXPECT_THAT(seed_table_text(found, TableFormat::kMarkdown),
               AllOf(HasSubstr("| setting | seeds | test.acc1 % | published % | source |\n|---|---:|---:|---:|---|\n"),
                     HasSubstr("| a | 3 | 70.00 ± 24.84 | 90.00 ± 1.00 | Table 3 |\n")));
@@ -342,10 +347,11 @@ TEST_F(SeedTables, AreWrittenForTheTerminalMarkdownCsvAndLatex) {
   EXPECT_THAT(csv, AllOf(HasSubstr("setting,variant,metric,seeds,mean,half_width,published,spread,source\na,a,test.acc1,3,"),
                          HasSubstr(",0.248413771"), EndsWith(",0.8,0.01,Table 3\n")));
   EXPECT_THAT(seed_table_text(found, TableFormat::kCsvDifferences),
-              StartsWith("difference,against,seeds,paired,mean,half_width\nb,a,3,true,0.03"));
+              StartsWith("difference,against,seeds,paired,mean,half_width,p,p_holm\nb,a,3,true,0.03"));
   const std::string orderings = seed_table_text(found, TableFormat::kCsvOrderings);
-  EXPECT_THAT(orderings, StartsWith("better,than,published_difference,mean,half_width,verdict\na,b,0.0999999"));
-  EXPECT_THAT(orderings, EndsWith(",reversed\n"));
+  EXPECT_THAT(orderings,
+              StartsWith("better,than,published_difference,published_spread,mean,half_width,p,p_holm,verdict,verdict_holm\na,b,0.0999999"));
+  EXPECT_THAT(orderings, EndsWith(",contradicted,contradicted\n"));
 }
 
 TEST_F(SeedTables, HaveTheMinutesOfTrainingWhereTheyAreAskedFor) {
@@ -386,9 +392,9 @@ TEST_F(SeedTables, ShowDifferencesAndOrderingsInAReport) {
   const ComparedRuns runs = compared();
   const std::string page = run_report_html(runs.runs, "0.1.0", {seed_table(runs, {})});
   EXPECT_EQ(well_formed(page).fault, "");
-  EXPECT_THAT(page,
-              AllOf(HasSubstr(">b – a</th><td class=\"n\">3</td><td class=\"n\">+3.00 ± 2.48</td>"), HasSubstr("Of 1 published orderings"),
-                    HasSubstr("<td class=\"n\">-3.00 ± 2.48</td><td class=\"n\">+10.00</td><td class=\"text\">reversed</td>")));
+  EXPECT_THAT(page, AllOf(HasSubstr(">b – a</th><td class=\"n\">3</td><td class=\"n\">+3.00 ± 2.48</td><td class=\"n\">0.0351</td>"),
+                          HasSubstr("Published orderings: 1;"),
+                          HasSubstr("<td class=\"n\">0.0351</td><td class=\"n\">+10.00</td><td class=\"text\">contradicted</td>")));
 }
 
 }  // namespace seed_table_test

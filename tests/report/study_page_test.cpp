@@ -1,4 +1,4 @@
-#include "debias/report/study_page.h"
+#include "debias/report/pages/study_page.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

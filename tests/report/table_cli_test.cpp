@@ -65,7 +65,7 @@ TEST_F(TableCommand, WritesCsvOfEachPartWithMinutesWhereAsked) {
   EXPECT_THAT(csv.out, HasSubstr("published,spread,source,minutes\nplain,"));
   EXPECT_THAT(csv.out, Not(HasSubstr("difference")));
   EXPECT_THAT(table({"--format", "csv_differences"}).out,
-              HasSubstr("difference,against,seeds,paired,mean,half_width\ndebiased,plain,3,true,0.10"));
+              HasSubstr("difference,against,seeds,paired,mean,half_width,p,p_holm\ndebiased,plain,3,true,0.10"));
   EXPECT_THAT(table({}).out, Not(HasSubstr("minutes")));
   EXPECT_THAT(table({"--minutes"}).out, HasSubstr("minutes"));
 }

@@ -1,5 +1,5 @@
 // What may not be averaged or compared: other data, other settings, other judgements.
-#include "debias/report/table_likeness.h"
+#include "debias/report/tables/table_likeness.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

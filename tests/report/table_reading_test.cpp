@@ -1,5 +1,5 @@
 // Which numbers of a run a table takes: of which epoch, by which protocol, of which runs.
-#include "debias/report/table_reading.h"
+#include "debias/report/tables/table_reading.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

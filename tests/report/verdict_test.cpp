@@ -1,8 +1,13 @@
-#include "debias/report/verdict.h"
+#include "debias/report/sections/verdict.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "debias/report/seed_interval.h"
 #include "tests/apps/process.h"
 #include "tests/report/reading_program.h"
 #include "tests/report/run_fixture.h"
@@ -57,22 +62,47 @@ class Verdicts : public testing::Test {
 TEST_F(Verdicts, AShortcutThatIsUsed) {
   const ShortcutVerdict verdict = verdict_of({.aligned = 0.975, .conflicting = 0.2, .images = 800});
   EXPECT_EQ(verdict.finding, Finding::kUsed);
-  EXPECT_EQ(verdict.head, "the shortcut is still used");
+  EXPECT_EQ(verdict.head, "the shortcut is still used very strongly");
   // Newcombe's interval of 780/800 and 160/800 by hand: Wilson [0.9617, 0.9838] and [0.1738, 0.2291].
-  EXPECT_THAT(verdict.words, HasSubstr("On test, 97.5 % of the bias-aligned and 20.0 % of the bias-conflicting images are judged right "
-                                       "(classifier): a difference of 77.5 points, 95 % interval 74.3 to 80.3 over the images judged."));
-  EXPECT_THAT(verdict.words, HasSubstr("one training run: how far another seed would fall is not known"));
+  EXPECT_THAT(verdict.words,
+              HasSubstr("On test, 97.5 % of the bias-aligned and 20.0 % of the bias-conflicting images are judged right "
+                        "(classifier): a very strong difference of 77.5 points, 95 % interval 74.3 to 80.3 over the images judged "
+                        "(other images, the same network)."));
+  EXPECT_THAT(verdict.words, HasSubstr("one training run: how far another seed would fall is not in that interval"));
+  EXPECT_THAT(verdict.words, HasSubstr("The shortcut: bias value red goes with class cat, blue with dog."));
+  EXPECT_THAT(verdict.words, HasSubstr("The worst group is class cat with bias value blue: 20.0 % of its 400 images."));
+  EXPECT_EQ(verdict.difference.over, Coverage::kImages);
+  EXPECT_NEAR(verdict.difference.mean, 0.775, 1e-12);
 }
 
 TEST_F(Verdicts, AShortcutThatIsUsedALittle) {
   const ShortcutVerdict verdict = verdict_of({.aligned = 0.95, .conflicting = 0.93, .images = 20000});
   EXPECT_EQ(verdict.finding, Finding::kUsedLittle);
-  EXPECT_EQ(verdict.head, "the shortcut is still used, though little");
+  EXPECT_EQ(verdict.head, "the shortcut is still used slightly");
 }
 
 TEST_F(Verdicts, NoSignOfAShortcut) {
   EXPECT_EQ(verdict_of({.aligned = 0.9, .conflicting = 0.9, .images = 2000}).finding, Finding::kNotUsed);
-  EXPECT_EQ(verdict_of({.aligned = 0.8, .conflicting = 0.9, .images = 2000}).finding, Finding::kNotUsed);
+}
+
+TEST_F(Verdicts, ConflictingImagesAboveAlignedOnesAreOverCorrection) {
+  const ShortcutVerdict verdict = verdict_of({.aligned = 0.8, .conflicting = 0.9, .images = 2000});
+  EXPECT_EQ(verdict.finding, Finding::kOverCorrected);
+  EXPECT_EQ(verdict.head, "moderate over-correction");
+  EXPECT_THAT(verdict.words, HasSubstr("a moderate difference of -10.0 points, 95 % interval -12.2 to -7.8"));
+  EXPECT_THAT(verdict.words, HasSubstr("Bias-conflicting images are recognised more often than bias-aligned ones"));
+  read(write_seeds("over", {0.98, 0.985, 0.982}));  // aligned 0.95
+  EXPECT_EQ(shortcut_verdict(columns_, 0, rows_).finding, Finding::kOverCorrected);
+  EXPECT_STREQ(finding_name(Finding::kOverCorrected), "over_corrected");
+}
+
+// 14 and 63 points do not read alike.
+TEST_F(Verdicts, SayTheSizeInWords) {
+  const auto head = [&](double conflicting) { return verdict_of({.aligned = 0.95, .conflicting = conflicting, .images = 20000}).head; };
+  EXPECT_EQ(head(0.32), "the shortcut is still used very strongly");
+  EXPECT_EQ(head(0.70), "the shortcut is still used strongly");
+  EXPECT_EQ(head(0.81), "the shortcut is still used moderately");
+  EXPECT_EQ(head(0.91), "the shortcut is still used slightly");
 }
 
 TEST_F(Verdicts, FewImagesCannotTell) {
@@ -93,8 +123,8 @@ TEST_F(Verdicts, WithoutAnIntervalItCannotBeTold) {
   read({"run"});
   const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(verdict.finding, Finding::kCannotTell);
-  EXPECT_THAT(verdict.words, HasSubstr("(kNN): a difference of 70.0 points. No interval is known"));
-  EXPECT_EQ(verdict.command, "debias eval groups " + path("run"));
+  EXPECT_THAT(verdict.words, HasSubstr("(kNN): a very strong difference of 70.0 points. No interval is known"));
+  EXPECT_EQ(verdict.next.command, "debias eval groups " + path("run"));
 }
 
 TEST_F(Verdicts, WithoutBiasValuesOrATestNothingIsSaid) {
@@ -113,7 +143,8 @@ TEST_F(Verdicts, OfSeveralSeedsTheIntervalIsOverTheSeeds) {
   const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(verdict.finding, Finding::kUsed);
   EXPECT_THAT(verdict.words, HasSubstr("23.0 % of the bias-conflicting images are judged right, in the mean over the seeds"));
-  EXPECT_THAT(verdict.words, HasSubstr("72.0 points, 95 % interval 63.0 to 81.0 over 3 seeds."));  // 4.303 * 0.036056 / sqrt(3)
+  EXPECT_THAT(verdict.words,
+              HasSubstr("72.0 points, 95 % interval 63.0 to 81.0 over 3 seeds (further trainings), and "));  // 4.303 * 0.036056 / sqrt(3)
   EXPECT_THAT(verdict.words, Not(HasSubstr("one training run")));
 }
 
@@ -121,7 +152,7 @@ TEST_F(Verdicts, SeedsThatAgreeOnAFewImagesDoNotTellOfOthers) {
   read(write_seeds("ce", {0.75, 0.76, 0.75}, 1, 20));
   const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(verdict.finding, Finding::kCannotTell);
-  EXPECT_THAT(verdict.words, HasSubstr("seeds and images do not say the same"));
+  EXPECT_THAT(verdict.words, HasSubstr("Seeds and images do not say the same"));
 }
 
 TEST_F(Verdicts, AProbeStandsBesideChance) {
@@ -164,12 +195,50 @@ TEST_F(Verdicts, ADifferenceWithinTheSpreadIsNone) {
   EXPECT_THAT(verdicts[0].words, HasSubstr("which is within the seeds' spread"));
 }
 
+// Newcombe's interval of 2400/4000 less 800/4000; without marks as of different images.
+TEST_F(Verdicts, OfOneSeedEachTheIntervalIsOverTheImages) {
+  const auto verdicts = compare(write_seeds("ce", {0.20}), write_seeds("fairkl", {0.60}));
+  EXPECT_EQ(verdicts[0].comparison, Comparison::kBetterOnImages);
+  EXPECT_EQ(verdicts[0].head, "of these two runs fairkl-1 is better than ce-1, by more than the choice of images makes");
+  EXPECT_THAT(verdicts[0].words,
+              HasSubstr("+40.0 points, 95 % interval +38.0 to +41.9 over 4000 images each, taken as different ones, which "
+                        "covers other images and these two networks. With a single seed each it does not cover other seeds"));
+  EXPECT_EQ(verdicts[0].difference.over, Coverage::kImages);
+  EXPECT_EQ(verdicts[0].next.command,
+            fmt::format("debias train {0} --seeds 3 output={0}-seeds && debias train {1} --seeds 3 output={1}-seeds", path("fairkl-1"),
+                        path("ce-1")));
+}
+
+// 16 conflicting images, of which one run alone is right on 9 and the other on none: McNemar's p is 2/2^9.
+TEST_F(Verdicts, OfOneSeedEachImagesThatBothWereJudgedOnArePaired) {
+  write_biased_run(path("ce"), {.aligned = 0.5, .conflicting = 0.25, .images = 16}, {.objective = "ce"});
+  write_biased_run(path("fairkl"), {.aligned = 0.5, .conflicting = 0.8125, .images = 16}, {.objective = "fairkl"});
+  const auto mark = [&](const std::string& name, const std::string& conflicting) {
+    auto groups = nlohmann::ordered_json::parse(file_text(path(name) + "/evaluation/groups.json"));
+    groups["marks"]["test"] = "AAAAAAAAaaaaaaaa" + conflicting;
+    write_evaluation(path(name), "groups", groups);
+  };
+  mark("ce", "CCCCcccccccccccc");
+  mark("fairkl", "CCCCCCCCCCCCCccc");
+  auto verdicts = compare({"ce"}, {"fairkl"});
+  EXPECT_EQ(verdicts[0].comparison, Comparison::kBetterOnImages);
+  EXPECT_EQ(verdicts[0].difference.over, Coverage::kPairedImages);
+  EXPECT_NEAR(verdicts[0].p, 2.0 / 512, 1e-12);
+  EXPECT_THAT(verdicts[0].words, HasSubstr("over 16 images, the same of both"));
+  EXPECT_THAT(verdicts[0].words, HasSubstr("On bias-aligned images: +0.0 points, 95 % interval"));
+  mark("fairkl", "CCCCCCCCCCCCcccc");  // of other predictions than the numbers are of
+  EXPECT_EQ(compare({"ce"}, {"fairkl"})[0].difference.over, Coverage::kImages);
+}
+
+TEST_F(Verdicts, OfOneSeedEachImagesMayNotTell) {
+  const auto verdicts = compare(write_seeds("ce", {0.60}, 1, 100), write_seeds("fairkl", {0.64}, 1, 100));
+  EXPECT_EQ(verdicts[0].comparison, Comparison::kAlike);
+  EXPECT_FALSE(verdicts[0].next.command.empty());
+}
+
 TEST_F(Verdicts, OneSeedCannotTellWhichIsBetter) {
-  auto verdicts = compare(write_seeds("ce", {0.20}), write_seeds("fairkl", {0.60}));
-  EXPECT_EQ(verdicts[0].comparison, Comparison::kTooFewSeeds);
-  EXPECT_EQ(verdicts[0].head, "which of fairkl-1 and ce-1 is better cannot be told");
-  EXPECT_THAT(verdicts[0].words, HasSubstr("+40.0 points, with a single seed each."));
-  verdicts = compare(write_seeds("ce", {0.20, 0.22}), {"fairkl-1"});
+  write_seeds("fairkl", {0.60});
+  auto verdicts = compare(write_seeds("ce", {0.20, 0.22}), {"fairkl-1"});
   EXPECT_EQ(verdicts[0].comparison, Comparison::kTooFewSeeds);
   EXPECT_THAT(verdicts[0].words, HasSubstr("with a single seed on one side."));
 }
@@ -233,6 +302,100 @@ TEST_F(Verdicts, OfThreeRunsTheBestIsComparedWithEachOther) {
   ASSERT_EQ(verdicts.size(), 2u);
   EXPECT_THAT(verdicts[0].head, HasSubstr("fairkl is better than ce"));
   EXPECT_THAT(verdicts[1].head, HasSubstr("fairkl is better than end"));
+}
+
+// p-values of 0.02 and 0.04 alone; the best of three was chosen by the same numbers.
+TEST_F(Verdicts, TheBestOfSeveralIsAdjustedForTheChoice) {
+  auto names = write_seeds("ce", {0.50, 0.55, 0.52});
+  for (const auto& name : write_seeds("end", {0.51, 0.53, 0.55})) names.push_back(name);
+  const auto verdicts = compare(names, write_seeds("fairkl", {0.55, 0.58, 0.59}));
+  ASSERT_EQ(verdicts.size(), 2u);
+  for (const auto& verdict : verdicts) {
+    EXPECT_EQ(verdict.tests, 3u);
+    EXPECT_GE(verdict.p_holm, verdict.p);
+    EXPECT_THAT(verdict.words, HasSubstr("Adjusted for 3 comparisons, of which the best was chosen (Holm): p = "));
+    EXPECT_EQ(verdict.comparison, verdict.p_holm < 0.05 ? Comparison::kBetter : Comparison::kAlike) << verdict.p_holm;
+  }
+  EXPECT_TRUE(
+      std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.p < 0.05 && verdict.comparison == Comparison::kAlike; }));
+}
+
+// Five settings that do not differ, three seeds of each: how often the report calls one better than another.
+TEST(VerdictsByChance, CallNothingBetterMoreOftenThanTheLevel) {
+  constexpr int kReports = 600;
+  constexpr size_t kSettings = 5;
+  std::mt19937_64 random(3);
+  std::normal_distribution<double> normal;
+  std::vector<RunRecord> runs(kSettings * 3);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i].config = parse_yaml(fmt::format("{{seed: {}, data: {{test: {{name: cifar10}}}}}}", i % 3 + 1), "recipe");
+    runs[i].label = std::to_string(i);
+  }
+  std::vector<RunColumn> columns(kSettings);
+  for (size_t i = 0; i < kSettings; ++i) columns[i] = {std::to_string(i), {&runs[3 * i], &runs[3 * i + 1], &runs[3 * i + 2]}};
+  int better = 0, better_alone = 0;
+  for (int report = 0; report < kReports; ++report) {
+    NumberRow row;
+    row.metric = "test.knn_acc1";
+    for (size_t i = 0; i < kSettings; ++i) {
+      KeyNumber number;
+      for (int seed = 0; seed < 3; ++seed) number.by_seed.push_back(0.7 + 0.01 * normal(random));
+      number.value = seed_interval(number.by_seed).mean;
+      row.by_column.emplace_back(number);
+    }
+    const auto verdicts = comparison_verdicts(columns, {row});
+    better += std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.comparison == Comparison::kBetter; });
+    better_alone += std::ranges::any_of(verdicts, [](const auto& verdict) { return verdict.p < 0.05; });
+  }
+  EXPECT_LE(static_cast<double>(better) / kReports, 0.05 + 3 * std::sqrt(0.05 * 0.95 / kReports));
+  EXPECT_GT(static_cast<double>(better_alone) / kReports, 0.1);  // what the adjustment is for
+}
+
+TEST_F(Verdicts, WithoutBiasValuesAdviseWhatWorks) {
+  write_run(path("run"));
+  std::string recipe = file_text(path("run") + "/config.yaml");
+  for (size_t at; (at = recipe.find(", correlation")) != std::string::npos;) recipe.erase(at, std::string(", correlation: 0.1").size());
+  write_text(path("run") + "/config.yaml", recipe);
+  read({"run"});
+  const ShortcutVerdict unknown = shortcut_verdict(columns_, 0, rows_);
+  EXPECT_EQ(unknown.finding, Finding::kNoBias);
+  EXPECT_EQ(unknown.next.command, "debias eval groups " + path("run") + " --labels FILE.csv");
+  EXPECT_THAT(unknown.words, HasSubstr("docs/unknown-bias.md"));
+  write_text(path("run") + "/classes.json", R"({"classes": ["cat", "dog"], "biases": ["red", "blue"]})");
+  read({"run"});
+  EXPECT_EQ(shortcut_verdict(columns_, 0, rows_).next.command, "debias eval groups,geometry " + path("run"));
+}
+
+// The classifier's accuracy on training batches is `acc1` of the epoch lines.
+TEST_F(Verdicts, FarBetterOnTrainingThanOnTestImagesIsASignOfAShortcut) {
+  const auto verdict = [&](const std::string& more) {
+    write_run(path("run"));
+    write_text(path("run") + "/metrics.jsonl", R"({"epoch":4,"train_loss":1,"acc1":0.94,"test.acc1":0.28)" + more + "}\n");
+    read({"run"});
+    return shortcut_verdict(columns_, 0, rows_);
+  };
+  const ShortcutVerdict sign = verdict("");
+  EXPECT_EQ(sign.head, "no bias information, but a sign of a shortcut");
+  EXPECT_THAT(sign.words, HasSubstr("right on 94.0 % of the training images and on 28.0 % of the test images: a sign of a shortcut"));
+  EXPECT_THAT(sign.words, HasSubstr("Overfitting looks the same"));
+  EXPECT_THAT(verdict(R"(,"valid.acc1":0.91)").words, HasSubstr("that were held out it is right on 91.0 %, so that it is no overfitting"));
+  EXPECT_THAT(verdict(R"(,"valid.acc1":0.33)").words, HasSubstr("which is overfitting and no sign of a shortcut"));
+  EXPECT_EQ(verdict(R"(,"valid.acc1":0.33)").head, "no bias information");
+}
+
+TEST_F(Verdicts, NextStepsHaveTheMinutesOfTheRunsOwnTraining) {
+  write_biased_run(path("run"), {});
+  write_text(path("run") + "/times.jsonl", R"({"epoch":1,"seconds":120,"count":400,"counted":"images"})"
+                                           "\n"
+                                           R"({"epoch":2,"seconds":130,"count":400,"counted":"images"})"
+                                           "\n");
+  read({"run"});
+  const NextStep next = shortcut_verdict(columns_, 0, rows_).next;
+  EXPECT_EQ(step_words(next),
+            fmt::format("Next, for an interval over seeds: debias train {0} --seeds 3 output={0}-seeds (about 12 minutes)", path("run")));
+  std::filesystem::create_directories(path("run-seeds"));
+  read({"run"});
+  EXPECT_THAT(shortcut_verdict(columns_, 0, rows_).next.command, testing::EndsWith("output=" + path("run-seeds-2")));
 }
 
 }  // namespace verdict_test

@@ -29,5 +29,33 @@ TEST(ProportionIntervals, SayNothingWhereNothingWasJudged) {
   EXPECT_EQ(wilson_interval({std::nan(""), 0}), (std::pair<double, double>{0, 1}));
 }
 
+// Newcombe 1998 on paired data, table II, method 10: 36, 12, 2, 0 has [0.0569, 0.3404].
+TEST(PairedProportionIntervals, AreNewcombesExamples) {
+  const auto [low, high] = difference_interval(PairedCounts{36, 12, 2, 0});
+  EXPECT_NEAR(low, 0.0569, 5e-5);
+  EXPECT_NEAR(high, 0.3404, 5e-5);
+  const auto [low_of_alike, high_of_alike] = difference_interval(PairedCounts{20, 0, 0, 30});
+  EXPECT_NEAR(low_of_alike, -high_of_alike, 1e-12);
+  EXPECT_NEAR(high_of_alike, 0.04038033158297433, 1e-10);  // by statsmodels' Wilson intervals
+  EXPECT_NEAR(difference_interval(PairedCounts{24, 9, 3, 14}).first, -0.017070653602757113, 1e-10);
+}
+
+// Pairs that agree make the interval narrower than that of different images.
+TEST(PairedProportionIntervals, AreNarrowerWherePairsAgree) {
+  const PairedCounts counts{400, 60, 20, 320};
+  const auto paired = difference_interval(counts), unpaired = difference_interval({0.575, 800}, {0.525, 800});
+  EXPECT_LT(paired.second - paired.first, 0.6 * (unpaired.second - unpaired.first));
+}
+
+// scipy: binomtest(min, n).pvalue; statsmodels: proportions_ztest.
+TEST(EqualSharesTests, HaveThePValuesOfScipyAndStatsmodels) {
+  EXPECT_NEAR(equal_shares_p(PairedCounts{36, 12, 2, 0}), 0.012939453125, 1e-12);
+  EXPECT_NEAR(equal_shares_p(PairedCounts{30, 2, 6, 12}), 0.2890625, 1e-12);
+  EXPECT_EQ(equal_shares_p(PairedCounts{54, 0, 0, 0}), 1);
+  EXPECT_EQ(equal_shares_p(PairedCounts{10, 5, 5, 10}), 1);
+  EXPECT_NEAR(equal_shares_p({56.0 / 70, 70}, {48.0 / 80, 80}), 0.00804508136819656, 1e-12);
+  EXPECT_EQ(equal_shares_p({1, 10}, {1, 20}), 1);
+}
+
 }  // namespace proportion_interval_test
 }  // namespace debias

@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/runtime/autocast.h"
+#include "debias/runtime/cuda_driver.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 #include "debias/runtime/unit_rows.h"
@@ -60,6 +61,33 @@ TEST(Threads, AreThoseThatAreAskedForElseNoMoreThanBefore) {
   EXPECT_EQ(at::get_num_threads(), 3);
   use_threads();
   EXPECT_LE(at::get_num_threads(), 3);
+}
+
+TEST(Device, ThatAProcessSeesAloneIsItsOwnWhateverItsNumber) {
+  EXPECT_EQ(own_device(c10::kCUDA, 0, 1), c10::Device(c10::kCUDA, 0));
+  EXPECT_EQ(own_device(c10::kCUDA, 3, 1), c10::Device(c10::kCUDA, 0));
+}
+
+TEST(Device, ThatCannotBeUsedSaysWhichLibraryIsMissing) {
+  EXPECT_EQ(load_failure("libcudnn.so.9: cannot open shared object file: No such file or directory"), "libcudnn.so.9 was not found");
+  EXPECT_EQ(load_failure("libtorch_cuda.so: undefined symbol: x"), "libtorch_cuda.so: undefined symbol: x");
+}
+
+TEST(Device, StandsInItsLineWithNameOrReason) {
+  EXPECT_EQ(device_line(choose_device("cpu")), "device: cpu");
+  DeviceChoice choice;
+  choice.cpu_reason = "no NVIDIA driver is loaded";
+  EXPECT_EQ(device_line(choice), "device: cpu, since no NVIDIA driver is loaded");
+  EXPECT_EQ(device_line({.device = c10::Device(c10::kCUDA, 1), .name = "NVIDIA H100"}), "device: cuda:1 NVIDIA H100");
+}
+
+TEST(Device, IsDescribedByTheDriver) {
+  const auto found = describe_cuda_device(0, DEBIAS_STUB_DRIVER);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "Stub 9000");
+  EXPECT_EQ(found->uuid, "2838485868788898a8b8c8d8e8f80818");  // the second version's, which distinguishes MIG instances
+  EXPECT_FALSE(describe_cuda_device(1, DEBIAS_STUB_DRIVER));
+  EXPECT_FALSE(describe_cuda_device(0, "libno_driver_here.so.1"));
 }
 
 TEST(Device, OfAProcessIsTheOneOfItsNumber) {

@@ -6,6 +6,8 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "debias/core/registry.h"
+#include "debias/losses/objective.h"
 #include "tests/support/refusals.h"
 
 namespace debias {
@@ -51,6 +53,18 @@ TEST(EmbeddingStudy, PlainIsAsGoodWithoutStructure) {
   for (size_t i = 0; i < embeddings.labels.size(); ++i) embeddings.labels[i] = static_cast<int64_t>(i / 2 % 50);
   const auto study = study_embeddings(embeddings, small(), {.repetitions = 3});
   EXPECT_EQ(study.recommendation.rfind("Plain InfoNCE is as good here", 0), 0U) << study.recommendation;
+}
+
+TEST(EmbeddingStudy, RecommendsAnObjectiveThatARecipeCanName) {
+  for (const auto winner : {Estimator::kDebiasedFloor, Estimator::kHard, Estimator::kBayesianPaper, Estimator::kBayesianCorrected,
+                            Estimator::kBayesianAuthors}) {
+    EmbeddingFigures figures;
+    for (auto& of : figures.of) of.mse.mean = 1;
+    figures.of[static_cast<size_t>(winner)].mse.mean = 0.1;
+    const std::string advice = recommendation({figures});
+    const std::string name = advice.substr(5, advice.find(' ', 5) - 5);
+    EXPECT_NO_THROW(find_entry(objective_registry(), name, "objective")) << advice;
+  }
 }
 
 TEST(EmbeddingStudy, SameFiguresForAnyNumberOfThreads) {

@@ -363,5 +363,30 @@ TEST_F(SweepFile, MoreRunsThanCanBeMeantAreRefusedBeforeTheyAreMade) {
   EXPECT_THAT(refusal(grid), HasSubstr("are the most"));
 }
 
+// A scalar with `over` is of every number.
+TEST_F(SweepFile, PublishedNumbersSayOfHowManyRunsTheyAre) {
+  const SweepPlan plan =
+      read("metric: m\ngrid: {train.epochs: [1, 2]}\nexpected: [{over: train.epochs, values: [3, 4], runs: 3, source: T}]\n");
+  EXPECT_EQ(recipe(plan, 1)["expected"].dump(), R"([{"metric":"m","runs":3,"source":"T","value":4}])");
+  for (const char* runs : {"0", "-1", "2.5", "three", "[3]"})
+    EXPECT_THAT(refusal(fmt::format("metric: m\nexpected: [{{value: 3, runs: {}}}]\n", runs)),
+                HasSubstr("expected: runs: expected a whole number"))
+        << runs;
+}
+
+TEST(SeedsPlan, HasARunOfEachSeedFromTheRecipesOwnOn) {
+  const auto plan_of = [](const std::string& yaml, int64_t count) { return seeds_plan("r.yaml", parse_yaml(yaml, "r.yaml"), count); };
+  const SweepPlan plan = plan_of("{seed: 4, output: runs/x, name: n}", 3);
+  EXPECT_EQ(plan.seeds, (std::vector<std::string>{"4", "5", "6"}));
+  ASSERT_EQ(plan.points.size(), 1u);
+  ASSERT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.runs[2].name(), "seed-6");
+  EXPECT_EQ(recipe(plan, 2).dump(), R"({"seed":6,"output":"runs/x/seed-6","name":"n"})");
+  EXPECT_EQ(plan_of("{output: runs/x}", 2).seeds.front(), "1");
+  EXPECT_THAT(usage_error_of([&] { plan_of("{seed: 1}", 2); }), HasSubstr("names no output folder"));
+  EXPECT_THAT(usage_error_of([&] { plan_of("{output: x}", 0); }), HasSubstr("--seeds 0: give 1 to 10000"));
+  EXPECT_THAT(usage_error_of([&] { plan_of("{output: x, seed: one}", 2); }), HasSubstr("expected a whole number from 0 on"));
+}
+
 }  // namespace sweep_plan_test
 }  // namespace debias

@@ -70,7 +70,7 @@ TEST(Cmc, DebiasedFallsBackAndSaysHowOften) {
   EXPECT_EQ(b.evidence.terms[0].anchors, 32);
   EXPECT_GT(b.evidence.terms[0].clamped, 0);
   EXPECT_TRUE(b.evidence.terms[0].min_estimate.has_value());
-  EXPECT_GT(b.evidence.labelled_negatives, 0);
+  EXPECT_GT(b.evidence.metric_of_method("false_negative_share")->count, 0);
 }
 
 TEST(Cmc, ResumesByteForByteWithEveryLoss) {
@@ -127,7 +127,10 @@ TEST(Cmc, WhatItCannotUseIsRefusedInOneLine) {
   expect_refused(root, "micro_batch");
   root = cmc_config("x", "{name: hard_negatives}");
   root.assign("method.loss=nce");
-  expect_refused(root, "loss: nce goes with infonce");
+  expect_refused(root, "loss: nce: objective 'hard_negatives' does not take noise-contrastive estimation; choose infonce, or write loss");
+  root = cmc_config("x", "{name: infonce, temperature: 0.001}");
+  root.assign("method.loss=nce");
+  expect_refused(root, "temperature: draws from a bank take 0.002 or more, found 0.001");
   root = cmc_config("x");
   root.assign("data.train.correlation=0.9");
   root.assign("objective=biascon");

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "debias/core/error.h"
+
 namespace debias {
 namespace evidence_test {
 
@@ -30,6 +32,22 @@ TEST(Evidence, OfSeveralTermsCarriesTheirLabels) {
       {"infonce.loss", 1.5}, {"infonce.clamped_share", 0}, {"end.loss", 2.5}, {"end.clamped_share", 1}, {"end.min_estimate", 0.5}};
   EXPECT_EQ(both.metrics({"infonce", "end"}), expected);
   EXPECT_EQ(Evidence::from_json(both.to_json()).metrics({"infonce", "end"}), expected);
+}
+
+TEST(Evidence, AMethodsOwnMetricsAreRatiosOfSums) {
+  Evidence sum, step;
+  step.of_method = {{"hit_share", 3, 4}, {"entropy", 0.5, 1}, {"rare", 0, 0}};
+  sum.add(step);
+  step.of_method = {{"hit_share", 1, 4}, {"entropy", 1.5, 1}};
+  sum.add(step);
+  const Metrics expected = {{"hit_share", 0.5}, {"entropy", 1.0}};  // nothing is known of what was never counted
+  EXPECT_EQ(sum.metrics({}), expected);
+  EXPECT_EQ(Evidence::from_json(nlohmann::ordered_json::parse(sum.to_json().dump())).metrics({}), expected);
+  EXPECT_EQ(sum.metric_of_method("hit_share")->count, 8);
+  EXPECT_EQ(sum.metric_of_method("other"), nullptr);
+  auto damaged = sum.to_json();
+  damaged["method"]["entropy"]["count"] = "two";
+  EXPECT_THROW(Evidence::from_json(damaged), Error);
 }
 
 TEST(Evidence, OfOlderProgramsHasNoShareInTheEpochThatIsResumed) {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "debias/core/disk_full.h"
+#include "debias/train/checkpoint.h"
 #include "debias/train/metric_files.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_disk.h"

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "debias/encoders/state.h"
-#include "debias/train/bank_loss.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 
@@ -139,44 +138,30 @@ TEST(BankDraws, AreAFunctionOfSeedAndStep) {
 
 at::Tensor waves() { return at::sin(at::arange(12, at::kDouble)).view({2, 6}) * 3; }
 
-TEST(BankLoss, IsTheOneOfItsOptions) {
-  BankLoss softmax({}, 100), debiased(BankLossOptions().tau_plus(0.1).temperature(0.5), 100);
-  EXPECT_TRUE(at::equal(softmax(waves()).loss, softmax_losses(waves()).loss));
-  const at::Tensor low = waves() - 4;  // estimates that fall back at this temperature, and not at 0.07
-  EXPECT_TRUE(at::equal(debiased(low).loss, debiased_softmax_losses(low, 0.1, 0.5).loss));
-  EXPECT_EQ(debiased(low).fallen_back, debiased_softmax_losses(low, 0.1, 0.5).fallen_back);
-  EXPECT_NE(debiased(low).fallen_back, debiased_softmax_losses(low, 0.1, 0.07).fallen_back);
-  EXPECT_FALSE(softmax.normaliser().has_value());
-}
-
-TEST(BankLoss, FirstBatchSetsTheNormaliserForGood) {
-  BankLoss loss(BankLossOptions().loss(BankLossKind::kNce), 100);
+TEST(BankNce, FirstBatchSetsTheNormaliserForGood) {
+  BankNce loss(100);
+  EXPECT_FALSE(loss.normaliser().has_value());
   const double normaliser = nce_normaliser(waves(), 100);
   EXPECT_TRUE(at::equal(loss(waves()).loss, nce_losses(waves(), 100, normaliser).loss));
   EXPECT_TRUE(at::equal(loss(waves() + 1).loss, nce_losses(waves() + 1, 100, normaliser).loss));
 }
 
-TEST(BankLoss, NormaliserSurvivesAFile) {
+TEST(BankNce, NormaliserSurvivesAFile) {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/loss.safetensors";
-  BankLoss fresh(BankLossOptions().loss(BankLossKind::kNce), 100), loss = fresh, again = fresh;
+  BankNce fresh(100), loss = fresh, again = fresh;
   loss(waves());
-  const at::Tensor unset = fresh.state(), set = loss.state(), wrong = at::full({1}, -1, at::kDouble);
+  const at::Tensor unset = normaliser_state(fresh), set = normaliser_state(loss), wrong = at::full({1}, -1, at::kDouble);
   write_safetensors(path, {bytes_of("fresh", unset), bytes_of("seen", set), bytes_of("wrong", wrong)}, {});
   const SafetensorsFile file = SafetensorsFile::open(path);
-  again.load(file, "seen");
+  load_normaliser(again, file, "seen");
   EXPECT_EQ(again.normaliser(), loss.normaliser());
-  again.load(file, "fresh");
+  load_normaliser(again, file, "fresh");
   EXPECT_FALSE(again.normaliser().has_value());
-  EXPECT_EQ(data_error_of([&] { again.load(file, "z"); }),
+  EXPECT_EQ(data_error_of([&] { load_normaliser(again, file, "z"); }),
             path + ": no normaliser 'z' of a memory bank in it; resume a run of this method");
-  EXPECT_EQ(data_error_of([&] { again.load(file, "wrong"); }),
+  EXPECT_EQ(data_error_of([&] { load_normaliser(again, file, "wrong"); }),
             path + ": normaliser 'wrong' of a memory bank is -1, where 0 or more was expected");
-}
-
-TEST(BankLoss, DebiasedNceIsRefused) {
-  EXPECT_EQ(usage_error_of([] { BankLoss(BankLossOptions().loss(BankLossKind::kNce).tau_plus(0.01), 100); }),
-            "bank loss: tau_plus: 0.01 with loss: nce, for which no debiased form is known; give loss: softmax or tau_plus: 0");
 }
 
 }  // namespace memory_bank_test

@@ -60,9 +60,31 @@ TEST(Moco, TheCopyFollowsAndTheQueueTakesTheKeys) {
   EXPECT_EQ(made.state().at("queue.next").item<int64_t>(), 16);  // 64 keys into 48 rows
 }
 
+TEST(Moco, TheMomentumOfVersionThreeRisesToOneByHalfACosine) {
+  const MocoOptions v3 = MocoOptions().version(MocoVersion::kV3).momentum(0.9).resolved();
+  EXPECT_DOUBLE_EQ(momentum_at(v3, 0, 8), 0.9);
+  EXPECT_DOUBLE_EQ(momentum_at(v3, 4, 8), 0.95);
+  EXPECT_NEAR(momentum_at(v3, 2, 8), 1 - 0.1 * (1 + std::sqrt(0.5)) / 2, 1e-15);
+  EXPECT_DOUBLE_EQ(momentum_at(v3, 8, 8), 1);
+  const MocoOptions v2 = MocoOptions().momentum(0.9).resolved();
+  EXPECT_DOUBLE_EQ(momentum_at(v2, 4, 8), 0.9);
+  const MocoOptions asked = MocoOptions().momentum(0.9).momentum_schedule(MomentumSchedule::kCosine).resolved();
+  EXPECT_DOUBLE_EQ(momentum_at(asked, 4, 8), 0.95);
+}
+
+TEST(Moco, TheCopyFollowsByTheMomentumOfTheStep) {
+  MethodWithBatch made(moco_config("x", "{name: moco, version: v3, predictor: 12, momentum: 0.5}"));
+  const at::Tensor old = made.parts.model.encoder->parameters().front().detach().clone();
+  made.parts.method->run(made.batch, 10);  // of 3 epochs of 96 / 16 batches: half of the 18 steps are done
+  const at::Tensor network = made.parts.model.encoder->parameters().front().detach();
+  ASSERT_GT((network - old).abs().max().item<double>(), 1e-4);
+  EXPECT_TRUE(at::allclose(made.state().at("momentum.encoder.conv1.weight"), old * 0.75 + network * 0.25, 0, 1e-7));
+}
+
 TEST(Moco, FalseNegativesAreCountedByLabel) {
   MethodWithBatch made(moco_config("x"));
-  EXPECT_EQ(made.parts.method->run(made.batch, 1).evidence.labelled_negatives, 0);  // the queue's first rows are of no class
+  EXPECT_EQ(made.parts.method->run(made.batch, 1).evidence.metric_of_method("false_negative_share")->count,
+            0);  // the queue's first rows are of no class
   const Evidence evidence = made.parts.method->run(made.batch, 2).evidence;
   int64_t pairs = 0, same = 0;
   for (size_t i = 0; i < 16; ++i) {
@@ -72,8 +94,8 @@ TEST(Moco, FalseNegativesAreCountedByLabel) {
       same += made.batch.labels[i] == made.batch.labels[j];
     }
   }
-  EXPECT_EQ(evidence.labelled_negatives, pairs);
-  EXPECT_EQ(evidence.false_negatives, same);
+  EXPECT_EQ(evidence.metric_of_method("false_negative_share")->count, pairs);
+  EXPECT_EQ(evidence.metric_of_method("false_negative_share")->sum, same);
 }
 
 TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {

@@ -3,6 +3,9 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "debias/core/error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
 #include "tests/train/training.h"
@@ -19,6 +22,7 @@ void expect_known_kinds(const torch::nn::Module& module, const std::string& name
 
 TEST(Optimizers, KnowNormsAndBiasesOfEveryEncoderAndHead) {
   for (const auto& entry : encoder_registry()) {
+    if (entry.needs_file) continue;
     const auto encoder = make_encoder(Config::map({{"name", Config::string(entry.name)}}), 3, 1);
     expect_known_kinds(*encoder, entry.name);
   }
@@ -39,6 +43,40 @@ TEST(Optimizers, HaveTheNetworksParametersInItsOrder) {
     EXPECT_EQ(parameters[i].name, expected[i].first);
     EXPECT_TRUE(parameters[i].tensor.is_same(expected[i].second));
   }
+}
+
+TEST(Optimizers, HaveNoFrozenParametersAndTheEncodersOwnRate) {
+  Config root = small_config("x");
+  root.assign("encoder={name: resnet18, width: 8, freeze: layer2, learning_rate: 0.5, layer_decay: 0.1}");
+  root.assign("classifier={name: linear, gradient: flow}");
+  root.assign("optimizer={name: sgd, learning_rate: 1}");
+  const Recipe recipe = read_recipe(root);
+  const Model model = make_model(recipe, 3, 2);
+  const Optimizers optimizers = make_optimizers(recipe, model);
+  for (const double rate : {1.0, 0.25}) {
+    set_learning_rate(*optimizers.network, rate);
+    std::map<const void*, double> rates;
+    for (const auto& group : optimizers.network->rule().param_groups()) {
+      for (const auto& tensor : group.params()) rates[tensor.unsafeGetTensorImpl()] = group.options().get_lr();
+    }
+    for (const auto& [name, tensor] : model.named_parameters()) {
+      const auto found = rates.find(tensor.unsafeGetTensorImpl());
+      const bool frozen = name.starts_with("encoder.") && !name.starts_with("encoder.layer3") && !name.starts_with("encoder.layer4");
+      ASSERT_EQ(found == rates.end(), frozen) << name;
+      if (frozen) continue;
+      const double factor = name.starts_with("encoder.layer3") ? 0.005 : name.starts_with("encoder.layer4") ? 0.05 : 1;
+      EXPECT_DOUBLE_EQ(found->second, rate * factor) << name;
+    }
+  }
+}
+
+TEST(Optimizers, NothingToTrainIsAMistake) {
+  Config root = small_config("x");
+  root.assign("encoder={name: resnet18, width: 8, freeze: all}");
+  root.assign("head={name: none}");
+  const Recipe recipe = read_recipe(root);
+  const Model model = make_model(recipe, 3);
+  EXPECT_THROW(make_optimizers(recipe, model), Error);
 }
 
 TEST(Optimizers, EachResumesByteForByteWithGroupsScheduleAndClipping) {

@@ -9,8 +9,10 @@
 #include <cstdio>
 #include <thread>
 
+#include "debias/core/registry.h"
 #include "debias/encoders/sentence_encoders.h"
-#include "debias/losses/neighbours.h"
+#include "debias/losses/scores.h"
+#include "debias/losses/scores/neighbour_hits.h"
 #include "debias/train/run_parts.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_corpus.h"
@@ -25,6 +27,9 @@ using testing::HasSubstr;
 
 constexpr const char* kBiased = "{name: infonce, temperature: 1}";
 constexpr const char* kDebiased = "{name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}";
+
+constexpr const char* kHard = "{name: hard_negatives, temperature: 1, tau_plus: 0.01, beta: 0.5, clamp: positive}";
+constexpr const char* kBayesian = "{name: bayesian, temperature: 1, tau_plus: 0.05}";
 
 struct SmallRun {
   explicit SmallRun(const std::string& encoder = "{name: bag_of_words, features: 6}", const std::string& objective = kBiased) {
@@ -48,10 +53,20 @@ at::Tensor scores_of(Encoder& pair, const Batch& batch) {
   return features.select(1, 0).mm(features.select(1, 1).t());
 }
 
+double loss_of_scores(const char* objective, const NeighbourScores& scores) {
+  const Config term = parse_yaml(objective, "term");
+  return find_entry(objective_registry(), term.find("name")->text(), "objective")
+      .make(term, {"name"})
+      ->on_scores({scores})
+      .value.item<double>();
+}
+
 TEST(QuickThoughts, FirstStepIsTheLossOfItsNeighbours) {
-  const std::vector<std::pair<const char*, NeighbourOptions>> cases = {
-      {kBiased, NeighbourOptions()}, {kDebiased, NeighbourOptions().tau_plus(0.01).denominator(NeighbourNegatives::kNegatives)}};
-  for (const auto& [objective, loss] : cases) {
+  const std::vector<std::pair<const char*, NeighbourNegatives>> cases = {{kBiased, NeighbourNegatives::kOfficial},
+                                                                         {kDebiased, NeighbourNegatives::kNegatives},
+                                                                         {kHard, NeighbourNegatives::kNegatives},
+                                                                         {kBayesian, NeighbourNegatives::kNegatives}};
+  for (const auto& [objective, negatives] : cases) {
     for (const char* encoder : {"{name: bag_of_words, features: 6}", "{name: gru, embedding: 4, features: 6}"}) {
       const SmallRun small(encoder, objective);
       const TrainInput input = input_for(small.root);
@@ -60,9 +75,9 @@ TEST(QuickThoughts, FirstStepIsTheLossOfItsNeighbours) {
       const Batch batch = *parts.source->next();
       const at::Tensor scores = scores_of(*parts.model.encoder, batch);
       const StepReport report = parts.method->run(batch, 1);
-      EXPECT_NEAR(report.loss, neighbour_loss(scores, loss).value.item<double>(), 1e-6);
-      EXPECT_EQ(report.evidence.neighbour_pairs, 9);
-      EXPECT_EQ(report.evidence.next_hits, neighbour_hits(scores).next);
+      EXPECT_NEAR(report.loss, loss_of_scores(objective, {scores, 1, negatives}), 1e-6);
+      EXPECT_EQ(report.evidence.metric_of_method("next_acc")->count, 9);
+      EXPECT_EQ(report.evidence.metric_of_method("next_acc")->sum, neighbour_hits(scores).next);
       EXPECT_EQ(report.evidence.terms[0].anchors, 18);
       EXPECT_GT(report.grad_norm, 0);
     }
@@ -206,11 +221,12 @@ TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
   EXPECT_THAT(refusal_of({"train.precision=bf16"}), HasSubstr("takes no train.precision"));
   EXPECT_THAT(refusal_of({"train.batch_size=2"}), HasSubstr("batch_size 2"));
   EXPECT_THAT(refusal_of({"data.train={name: glyphs}"}), HasSubstr("data set 'glyphs' has none"));
-  EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("objective 'supcon' does not"));
+  EXPECT_THAT(refusal_of({"objective={name: supcon}"}), HasSubstr("objective 'supcon' does not take scores of neighbours; choose infonce"));
   EXPECT_THAT(refusal_of({"objective={name: unbiased}"}), HasSubstr("needs labels"));
   EXPECT_THAT(refusal_of({"objective={name: debiased_negatives, clamp: floor}"}), HasSubstr("needs clamp: positive"));
   EXPECT_THAT(refusal_of({"objective={name: debiased_negatives, aggregation: pairs}"}),
-              HasSubstr("takes temperature, tau_plus and clamp alone"));
+              HasSubstr("objective 'debiased_negatives': aggregation: sentences have no views to average"));
+  EXPECT_THAT(refusal_of({"objective={name: hard_negatives, clamp: fallback}"}), HasSubstr("needs clamp: positive"));
   EXPECT_THAT(refusal_of({"method=simclr"}), HasSubstr("needs an encoder of images, 'bag_of_words' is one of sentences"));
   EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
 }

@@ -70,7 +70,7 @@ TEST(Recipe, AClassifierIsResolvedByHeadAndGradient) {
 
 TEST(Recipe, TermsOnLogitsNeedAFlowingClassifier) {
   const std::string ask = "reads logits; add classifier: {name: linear, gradient: flow}";
-  EXPECT_EQ(refusal("objective.name=cross_entropy"), "small.yaml:9: objective 'cross_entropy' " + ask);
+  EXPECT_EQ(refusal("objective={name: cross_entropy}"), "command line: objective 'cross_entropy' " + ask);
   Config root = small_config("out");
   root.assign("classifier=linear");
   root.assign("objective=[infonce, {name: ce}]");
@@ -113,7 +113,7 @@ TEST(Recipe, ASourceFitsItsOptionAndIsWrittenOut) {
   EXPECT_NO_THROW(resolve("objective.tau_plus={from: prior, every: 5}"));
   EXPECT_EQ(refusal("objective.tau_plus={from: priors}"), tau + ": from: unknown source 'priors'; did you mean 'prior'?");
   EXPECT_EQ(refusal("objective.tau_plus={from: macro_auc}"),
-            tau + ": from: macro_auc estimates the alpha of 'bayesian', not this; write from: prior");
+            tau + ": from: macro_auc estimates the alpha of 'bayesian', not this; write from: prior or from: marks");
   EXPECT_EQ(refusal("objective={name: end, alpha: {from: macro_auc}}"),
             "command line: objective: objective 'end': alpha: from: macro_auc estimates the alpha of 'bayesian', not this; give a value or "
             "a schedule");
@@ -274,6 +274,65 @@ TEST(Recipe, HeldOutImagesAreThoseOfTheTrainEntry) {
   EXPECT_EQ(make_dataset(recipe.train_data)->size(), 76);
 }
 
+// The pixels of the first images.
+std::vector<uint8_t> drawn_pixels(const std::string& seed_of_data, int64_t seed_of_run) {
+  Config root = small_config("out");
+  if (!seed_of_data.empty()) root.assign("data.train.seed=" + seed_of_data);
+  root.assign(fmt::format("seed={}", seed_of_run));
+  const auto samples = make_dataset(read_recipe(root).train_data);
+  const auto& dataset = dynamic_cast<const Dataset&>(*samples);
+  std::vector<uint8_t> pixels;
+  for (int64_t i = 0; i < 4; ++i) {
+    const std::vector<uint8_t> image = dataset.get(i).image.pixels;
+    pixels.insert(pixels.end(), image.begin(), image.end());
+  }
+  return pixels;
+}
+
+TEST(Recipe, DataWithSeedRunAreDrawnByTheRunsSeed) {
+  EXPECT_EQ(drawn_pixels("run", 5), drawn_pixels("5", 1));
+  EXPECT_NE(drawn_pixels("run", 5), drawn_pixels("run", 6));
+  EXPECT_EQ(drawn_pixels("", 5), drawn_pixels("", 6));  // a number, 0 by default, draws once for all runs
+}
+
+TEST(Recipe, SeedRunStaysInTheResolvedRecipe) {
+  Config root = small_config("out");
+  root.assign("data.train.seed=run");
+  root.assign("data.train.hold_out=20");
+  root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out}");
+  root.assign("data.test={name: glyphs, size: 16, test_count: 20, split: test, seed: 7}");
+  const Recipe recipe = read_recipe(root);
+  EXPECT_EQ(recipe.train_data.find("seed")->text(), "3");
+  EXPECT_EQ(recipe.valid_data.find("seed")->text(), "3");  // as the train entry, whose images they are
+  const Config resolved = resolve_recipe(recipe, *make_dataset(recipe.train_data));
+  EXPECT_EQ(resolved.find("data")->find("train")->find("seed")->text(), "run");
+  EXPECT_EQ(resolved.find("data")->find("valid")->find("seed")->text(), "run");
+  EXPECT_EQ(resolved.find("data")->find("test")->find("seed")->text(), "7");
+  const Recipe again = read_recipe(parse_yaml(resolved.to_yaml(), "config.yaml"));
+  EXPECT_EQ(resolve_recipe(again, *make_dataset(again.train_data)).to_yaml(), resolved.to_yaml());
+}
+
+TEST(Recipe, HeldOutImagesOfAnotherSeedWouldBeTrainedOn) {
+  Config root = small_config("out");
+  root.assign("data.train.hold_out=20");
+  root.assign("data.train.seed=run");
+  root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out, seed: 0}");
+  EXPECT_EQ(usage_error_of([&] { read_recipe(root); }),
+            "command line: data: split held_out with seed 0 holds images that data.train, with seed run, trains on; leave its seed out");
+  root.assign("data.valid.seed=run");
+  EXPECT_NO_THROW(read_recipe(root));
+}
+
+TEST(Recipe, ASeedOfDataThatIsNoSeedIsRefused) {
+  EXPECT_EQ(refusal("data.train.seed=rum"),
+            "command line: data.train: seed: expected an integer, or run for the run's seed, found 'rum'; did you mean 'run'?");
+  EXPECT_EQ(refusal("data.test={name: glyphs, split: test, seed: 1.5}"),
+            "command line: data.test: seed: expected an integer, or run for the run's seed, found '1.5'");
+  EXPECT_EQ(refusal("data.train.seed=[1, 2]"),
+            "command line: data.train: seed: expected an integer, or run for the run's seed, found 'a list or map'");
+  EXPECT_NE(refusal("data.train.seed=-1").find("-1 is out of range"), std::string::npos);
+}
+
 TEST(Recipe, ATermsWeightAndInputAreItsOwn) {
   Config root = small_config("out");
   root.assign("objective=[{name: infonce, weight: 0.5, 'on': encoder}, debiased_positives]");
@@ -281,7 +340,36 @@ TEST(Recipe, ATermsWeightAndInputAreItsOwn) {
   ASSERT_EQ(recipe.objective.size(), 2u);
   EXPECT_EQ(recipe.objective[0].options.weight(), 0.5);
   EXPECT_EQ(recipe.objective[0].options.on(), TermInput::kEncoder);
-  EXPECT_EQ(recipe.objective[1].name, "debiased_positives");
+  EXPECT_EQ(recipe.objective[1].entry->name, "debiased_positives");
+}
+
+TEST(Recipe, WeightsBringTheirNormalisation) {
+  const auto normalize = [](const std::vector<std::string>& words) {
+    Config root = small_config("out");
+    for (const auto& word : words) root.assign(word);
+    const Recipe recipe = read_recipe(root);
+    const Config* found = recipe.views_section.find("normalize");
+    return found == nullptr ? "" : found->find("mean")->to_json().dump();
+  };
+  EXPECT_EQ(normalize({}), "");
+  EXPECT_EQ(normalize({"encoder.weights=a.safetensors"}), "");
+  EXPECT_EQ(normalize({"encoder={name: resnet18, stem: imagenet, weights: a.safetensors}"}), "[0.485,0.456,0.406]");
+  EXPECT_EQ(normalize({"encoder={name: vit_small, weights: a.safetensors}"}), "[0.5,0.5,0.5]");
+  EXPECT_EQ(normalize({"encoder.mean=[0.1]", "encoder.std=[0.2]"}), "[0.1]");
+  EXPECT_EQ(normalize({"encoder={name: resnet18, stem: imagenet, weights: a.safetensors}", "views.normalize={mean: [0.3], std: [0.4]}"}),
+            "[0.3]");
+  EXPECT_EQ(normalize({"encoder={name: resnet18, stem: imagenet, weights: a.safetensors}", "views={steps: [rgb_to_lab: {}], count: 2}"}),
+            "");
+  Config root = small_config("out");
+  root.assign("encoder.mean=[0.1]");
+  root.assign("encoder.std=[0.2]");
+  root.assign("views.normalize={mean: [0.3], std: [0.4]}");
+  const std::string differ = "small.yaml:7: encoder: mean and std differ from those of views.normalize; leave one of the two out";
+  EXPECT_EQ(usage_error_of([&] { read_recipe(root); }), differ);
+  root.assign("views.normalize={mean: [0.1], std: [0.4]}");
+  EXPECT_EQ(usage_error_of([&] { read_recipe(root); }), differ);
+  root.assign("views.normalize={mean: [0.1], std: [0.2]}");
+  EXPECT_NO_THROW(read_recipe(root));
 }
 
 // A run of before the option has a resolved recipe without it, and is resumed.

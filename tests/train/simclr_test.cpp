@@ -120,8 +120,23 @@ class AskedPrecision : public Objective {  // remembers what it was allowed
     result.value = input.z.sum();
     return result;
   }
+  ObjectiveResult on_scores(const Scores&) const override { return {}; }
+  std::string refusal(ScoreForm) const override { return "rows alone"; }
   Config config() const override { return Config::map(); }
-  void set(const std::string&, const Config&) override {}
+
+ private:
+  bool& bfloat16_;
+};
+
+class AskedPrecisionOptions : public ObjectiveOptions {
+ public:
+  explicit AskedPrecisionOptions(bool& bfloat16) : bfloat16_(bfloat16) {}
+  std::unique_ptr<Objective> make() const override { return std::make_unique<AskedPrecision>(bfloat16_); }
+  std::shared_ptr<const ObjectiveOptions> with(const std::vector<OptionNumber>&) const override { return nullptr; }
+  Config config() const override { return Config::map(); }
+  std::optional<double> temperature() const override { return std::nullopt; }
+  bool drops_false_negatives() const override { return false; }
+  std::string caution() const override { return ""; }
 
  private:
   bool& bfloat16_;
@@ -131,13 +146,13 @@ TEST(Simclr, TheLossesRoundAsLossPrecisionSaysWhateverTheNetworkDoes) {
   bool bfloat16 = false;
   ObjectiveEntry entry;
   entry.name = "asked_precision";
-  entry.make = [&](const Config&, const std::vector<std::string>&) { return std::make_unique<AskedPrecision>(bfloat16); };
   Fixture fixture;
   TermRecipe written;
-  written.name = entry.name;
+  written.entry = &entry;
+  written.objective = std::make_shared<AskedPrecisionOptions>(bfloat16);
   for (const Precision network : {Precision::kFp32, Precision::kBf16}) {
     for (const Precision losses : {Precision::kFp32, Precision::kBf16}) {
-      const Term term(entry, written, entry.name, make_dataset(fixture.recipe.train_data)->info());
+      const Term term(written, entry.name, make_dataset(fixture.recipe.train_data)->info());
       bfloat16 = losses == Precision::kFp32;  // what must not be left
       const auto method = make_simclr({.model = fixture.model,
                                        .terms = {term},

@@ -50,7 +50,7 @@ std::map<std::string, int> waits_of(const std::vector<std::string>& words) {
   return calls;
 }
 
-// As docs/devices.md has them: a step's numbers are read together, before the optimizer moves, and nothing else is read.
+// As docs/gpu.md has them: a step's numbers are read together, before the optimizer moves, and nothing else is read.
 TEST(StepCalls, ReadNumbersOnceAndNothingElse) {
   const std::map<std::string, int> once = {{"debias::read_numbers", 1}};
   for (const char* objective : {"infonce", "debiased_negatives", "debiased_positives", "combined_debiased", "hard_negatives", "supcon",

@@ -11,6 +11,7 @@
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/train/checkpoint.h"
+#include "debias/train/run_parts.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/small_recipe.h"
@@ -72,13 +73,45 @@ TEST(Trainer, ARecipeThatCannotRunLeavesNoFolder) {
 }
 
 TEST(Trainer, WhatAnObjectiveCannotTakeIsRefusedBeforeThereIsAFolder) {
-  const TemporaryFolder folder, data;
-  const std::vector<float> features(96 * 2, 0.5f);
-  write_npy(data / "bias.npy", DType::kFloat32, {96, 2}, features.data());
+  const TemporaryFolder folder;
   Config root = small_config(folder.path() + "/run");
-  root.assign("objective={name: fairkl, mode: authors, bias_features: " + (data / "bias.npy") + "}");
+  root.assign("method={name: moco, queue: 48}");
+  root.assign("objective={name: eps_supinfonce, form: d}");  // takes no keys
   EXPECT_THROW(train(input_for(root)), Error);
   EXPECT_EQ(folder.entries(), 0u);
+}
+
+// The features of held-out images are zero and may come first; `authors`, the default, reads the others.
+TEST(Trainer, FairKlTrainsOnBiasFeaturesWhoseFirstRowIsOfAHeldOutImage) {
+  const TemporaryFolder folder, data;
+  std::vector<float> features(96 * 2);
+  for (size_t i = 0; i < features.size(); ++i) features[i] = static_cast<float>(i % 7) + 0.5f;
+  features[0] = features[1] = 0;
+  write_npy(data / "bias.npy", DType::kFloat32, {96, 2}, features.data());
+  Config root = small_config(folder.path() + "/run");
+  root.assign("objective=[{name: eps_supinfonce}, {name: fairkl, weight: 0.1, bias_features: " + (data / "bias.npy") + "}]");
+  const TrainInput input = input_for(root);
+  const RunParts parts = make_run_parts(input.recipe, input.dataset);
+  const std::vector<Term> terms(parts.method->terms().begin(), parts.method->terms().end());
+  EXPECT_EQ(terms.back().options().config().find("mode")->text(), "authors");
+  EXPECT_TRUE(terms.back().bias_features().defined());
+}
+
+TEST(Trainer, ALogBeginsWithWhatIsKnownAgainstAnOption) {
+  const auto log_of = [](const std::string& mode) {
+    const TemporaryFolder folder;
+    Config root = small_config(folder.path() + "/run");
+    root.assign("data.train.correlation=0.8");
+    root.assign("train.epochs=1");
+    root.assign("objective=[{name: infonce}, {name: fairkl, weight: 0.01" + mode + "}]");
+    train(input_for(root));
+    return content(folder.path() + "/run/train.log");
+  };
+  for (const auto* mode : {", mode: kl", ", variant: paper"}) {
+    const std::string log = log_of(mode);
+    EXPECT_NE(log.find("fairkl: mode kl trained worse than no regulariser"), std::string::npos) << log;
+  }
+  for (const auto* mode : {"", ", mode: mean"}) EXPECT_EQ(log_of(mode).find("worse than no regulariser"), std::string::npos);
 }
 
 TEST(Trainer, WeightsThatAreNotFiniteAreNotSaved) {  // one step an epoch: its loss is finite, what the update leaves is not
@@ -256,6 +289,16 @@ TEST(Trainer, LossFallsOnShapes) {
   ASSERT_EQ(losses.size(), 6u);
   EXPECT_LT((losses[4] + losses[5]) / 2, losses.front() - 0.1);
   EXPECT_NE(content(folder.path() + "/run/train.log").find(" images/s, waited "), std::string::npos);
+  std::istringstream times(content(folder.path() + "/run/times.jsonl"));
+  int64_t epoch = 0;
+  for (std::string line; std::getline(times, line);) {
+    const auto json = nlohmann::json::parse(line);
+    EXPECT_EQ(json["epoch"], ++epoch);
+    EXPECT_EQ(json["count"], 256);
+    EXPECT_EQ(json["counted"], "images");
+    EXPECT_GT(json["seconds"], 0);
+  }
+  EXPECT_EQ(epoch, 6);
 }
 
 TEST(Trainer, ABatchLargerThanTheDataIsRefused) {

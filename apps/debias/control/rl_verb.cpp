@@ -9,25 +9,24 @@
 #include <string>
 #include <vector>
 
+#include "apps/debias/agent_runs.h"
 #include "apps/debias/control/drawing_threads.h"
-#include "apps/debias/control/film.h"
-#include "apps/debias/control/film_writer.h"
-#include "apps/debias/output_path.h"
-#include "apps/debias/recipe_lookup.h"
 #include "apps/debias/results.h"
-#include "apps/debias/stop_signals.h"
-#include "apps/debias/terminal.h"
-#include "apps/debias/training_outcome.h"
 #include "apps/debias/verbs.h"
-#include "debias/agent/agent_checkpoint.h"
 #include "debias/agent/agent_parts.h"
 #include "debias/agent/agent_recipe.h"
-#include "debias/agent/agent_training.h"
+#include "debias/agent/agent_state.h"
+#include "debias/agent/episode_video.h"
+#include "debias/agent/video_writer.h"
 #include "debias/control/mujoco_version.h"
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
+#include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/core/recipe_kind.h"
+#include "debias/process/stop_signals.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/recipe_lookup.h"
 #include "debias/runtime/threads.h"
 
 namespace debias {
@@ -43,17 +42,10 @@ struct RlPlayArguments {
   std::string run;
   int64_t episodes = 10;
   std::optional<int64_t> seed;
+  std::string checkpoint;  // empty: the newest
   std::string video;
   bool json = false;
 };
-
-AgentRecipe trained_recipe(const Config& root) {
-  if (!is_agent_recipe(root)) {
-    throw usage_error("{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of recipes/rl",
-                      root.prefix());
-  }
-  return read_agent_recipe(root);
-}
 
 AgentRecipe played_recipe(const std::string& run) {
   std::error_code ignored;
@@ -68,73 +60,82 @@ AgentRecipe played_recipe(const std::string& run) {
 
 int rl_train(const RlTrainArguments& arguments) {
   if (arguments.resume && arguments.overwrite) throw usage_error("rl train: --resume and --overwrite exclude each other; give one");
-  const Config config = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
-  AgentInput input;
-  input.recipe = trained_recipe(config);
-  use_threads(input.recipe.train.threads());
-  if (arguments.dry_run) {
-    print_lines(resolved(input.recipe).to_yaml() + "\n");
-    return 0;
+  const Config recipe = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
+  if (!is_agent_recipe(recipe)) {
+    throw usage_error(
+        "{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of those called rl/ in "
+        "debias list recipes",
+        recipe.prefix());
   }
-  if (arguments.overwrite) refuse_emptying(input.recipe.output, files_named_in(config));
-  draw_in_one_thread();
-  StopSignals& signals = watch_stop_signals();
-  input.stop_signal = &signals.received;
-  input.all_saved = &signals.all_saved;
-  input.begun = &signals.begun;
-  input.existing = arguments.resume ? ExistingFolder::kResume : arguments.overwrite ? ExistingFolder::kOverwrite : ExistingFolder::kRefuse;
-  const auto progress = terminal_progress();
-  const auto log = terminal_log();
-  input.progress = progress.get();
-  input.log = log.get();
-  const AgentResult result = train_agent(input);
-  print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, arguments.json,
-                {{"diverged", result.diverged}});
-  if (!arguments.json && result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
-  return 0;
+  RunControl control;
+  control.existing = arguments.resume      ? ExistingFolder::kResume
+                     : arguments.overwrite ? ExistingFolder::kOverwrite
+                                           : ExistingFolder::kRefuse;
+  if (!arguments.dry_run) {
+    StopSignals& signals = watch_stop_signals();
+    control.stop_signal = &signals.received;
+    control.all_saved = &signals.all_saved;
+    control.begun = &signals.begun;
+  }
+  return train_agent_as(recipe, control, {arguments.dry_run, arguments.json});
 }
 
-// What a film was drawn with goes in the thread that drew it, also where an episode throws.
+// The one that is asked for, else the newest whole one.
+OpenCheckpoint played_checkpoint(const RlPlayArguments& arguments, Log& log) {
+  const std::string folder = arguments.run + "/checkpoints";
+  if (!arguments.checkpoint.empty()) {
+    const std::string path = fmt::format("{}/{}.safetensors", folder, arguments.checkpoint);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return open_checkpoint(path);
+    throw data_error("rl play: '{}' has no checkpoints/{}.safetensors{}", arguments.run, arguments.checkpoint,
+                     arguments.checkpoint == "best" ? "; `best` exists only with evaluate.select" : "; leave --checkpoint out");
+  }
+  std::optional<OpenCheckpoint> newest = open_newest(folder, log);
+  if (!newest) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
+  return *std::move(newest);
+}
+
+// Releases the renderer in the thread that drew, also where an episode throws.
 class Drawing {
  public:
-  Drawing(EnvironmentThread& environments, Film& film) : environments_(environments), film_(film) {}
+  Drawing(EnvironmentThread& environments, EpisodeVideo& video) : environments_(environments), video_(video) {}
   ~Drawing() {
-    environments_.now([this](Environments&) { film_.end_of_drawing(); });
+    environments_.now([this](Environments&) { video_.end_of_drawing(); });
   }
   Drawing(const Drawing&) = delete;
   Drawing& operator=(const Drawing&) = delete;
 
  private:
   EnvironmentThread& environments_;
-  Film& film_;
+  EpisodeVideo& video_;
 };
 
-// Plays, with the first episode on film.
-JudgedReturns play_on_film(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes, Film& film) {
-  const Drawing drawing(environments, film);
+// Plays, and takes a video of the first episode.
+JudgedReturns play_on_video(const Agent& agent, EnvironmentThread& environments, const BatchShape& shape, int64_t episodes,
+                            EpisodeVideo& video) {
+  const Drawing drawing(environments, video);
   return judge(agent, environments, shape, episodes, [&](Environments& all, const JudgedState& state) {
-    if (state.episode == 0) film.take(all.judged, state);
+    if (state.episode == 0) video.take(all.judged, state);
   });
 }
 
 // For a report. A folder that cannot be written to is no reason to lose the returns.
-void keep_stills(const Film& film, const std::string& run, const FilmRecord& record, Log& log) {
+void keep_stills(const EpisodeVideo& video, const std::string& run, const FilmRecord& record, Log& log) {
   try {
-    film.keep(run, record);
+    video.keep(run, record);
   } catch (const std::exception& error) {
-    log.warn(fmt::format("a report of '{}' will not show this film: {}", run, error.what()));
+    log.warn(fmt::format("a report of '{}' will not show this video: {}", run, error.what()));
   }
 }
 
 int rl_play(const RlPlayArguments& arguments) {
   if (arguments.episodes < 1) throw usage_error("rl play: --episodes {}: give 1 or more", arguments.episodes);
   if (arguments.seed.value_or(0) < 0) throw usage_error("rl play: --seed {}: give 0 or more, or leave it out", *arguments.seed);
-  const FilmWriter writer = arguments.video.empty() ? FilmWriter() : film_writer(arguments.video);
+  const VideoWriter writer = arguments.video.empty() ? VideoWriter() : video_writer(arguments.video);
   const AgentRecipe recipe = played_recipe(arguments.run);
   draw_in_one_thread();
   const auto log = terminal_log();
-  const auto checkpoint = open_newest_agent(arguments.run + "/checkpoints", *log);
-  if (!checkpoint) throw data_error("rl play: '{}' has no checkpoint yet; let it train for an epoch", arguments.run);
+  const OpenCheckpoint checkpoint = played_checkpoint(arguments, *log);
   use_threads(recipe.train.threads());
   EnvironmentOptions judged = environment_options(recipe, Episodes::kJudged);
   if (arguments.seed) judged.seed = static_cast<uint64_t>(*arguments.seed);
@@ -145,18 +146,18 @@ int rl_play(const RlPlayArguments& arguments) {
     actions = all.judged.action_count();
     renderer = all.renderer;
   });
-  const AgentState& trained = checkpoint->state;
+  const AgentState trained = agent_state_of(checkpoint);
   if (trained.mujoco != mujoco_version() || trained.renderer != renderer) {
     log->warn(fmt::format("'{}' was trained on MuJoCo {} drawn by {}, and plays on {} drawn by {}: other returns may come from that alone",
                           arguments.run, trained.mujoco, trained.renderer, mujoco_version(), renderer));
   }
   Agent agent = make_agent(recipe, actions);
-  agent.load(checkpoint->common.file);
-  Film film(recipe.environment.look(), writer ? Pictures::kAll : Pictures::kStills);
-  const JudgedReturns found = play_on_film(agent, environments, batch_shape(recipe, actions), arguments.episodes, film);
-  if (writer) film.write(writer);
-  keep_stills(film, arguments.run,
-              {.checkpoint = std::filesystem::path(checkpoint->common.file.path()).filename().string(),
+  agent.load(checkpoint.file);
+  EpisodeVideo video(recipe.environment.look(), writer ? VideoFrames::kAll : VideoFrames::kStills);
+  const JudgedReturns found = play_on_video(agent, environments, batch_shape(recipe, actions), arguments.episodes, video);
+  if (writer) video.write(writer);
+  keep_stills(video, arguments.run,
+              {.checkpoint = std::filesystem::path(checkpoint.file.path()).filename().string(),
                .control_steps = trained.control_steps,
                .seed = static_cast<int64_t>(judged.seed),
                .episode = 0,
@@ -198,20 +199,23 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   train->add_flag("--overwrite", asked->overwrite, "start again in an existing run folder");
   train->add_flag("--dry-run", asked->dry_run, "print the resolved recipe, then stop");
   train->add_flag("--json", asked->json, "one JSON object on standard output");
-  train->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
+  train->footer("Example: debias rl train rl/small/cartpole output=runs/cartpole");
   train->callback([asked, &action] { action = [asked] { return rl_train(*asked); }; });
   auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and keeps frames of the first for debias report");
   auto given = std::make_shared<RlPlayArguments>();
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "to play (10)");
   play->add_option("--seed", given->seed, "of the first states (the run's)");
-  play->add_option("--video", given->video, "a film of the first episode: .gif, or .mp4 by ffmpeg")
+  play->add_option("--checkpoint", given->checkpoint, "last, best or previous (the newest)")
+      ->check(CLI::IsMember({"last", "best", "previous"}))
+      ->option_text("NAME");
+  play->add_option("--video", given->video, "a video of the first episode: .gif, or .mp4 by ffmpeg")
       ->option_text("FILE")
       ->transform(with_home);
   play->add_flag("--json", given->json, "one JSON object on standard output");
   play->footer("Example: debias rl play runs/cartpole --episodes 10 --video cartpole.gif");
   play->callback([given, &action] { action = [given] { return rl_play(*given); }; });
-  verb->footer("Example: debias rl train recipes/rl/small/cartpole.yaml output=runs/cartpole");
+  verb->footer("Example: debias rl train rl/small/cartpole output=runs/cartpole");
 }
 
 }  // namespace debias

@@ -5,15 +5,18 @@
 namespace debias {
 namespace {
 
-Error without_control() {
-  return usage_error(
-      "its runs are of agents, and this program was built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again");
+Error without_control(const char* what) {
+  return usage_error("{}, and this program was built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again", what);
 }
 
 }  // namespace
 
-Config resolved_agent(const Config&) { throw without_control(); }
+int train_agent_as(const Config&, RunControl, AgentTrainMode) { throw without_control("train: the recipe is one of an agent"); }
 
-CheckedPoint planned_agent(const Config&, const SweepCheckOptions&, std::set<std::string>&) { throw without_control(); }
+Config resolved_agent(const Config&) { throw without_control("its runs are of agents"); }
+
+CheckedPoint planned_agent(const Config&, const SweepCheckOptions&, std::set<std::string>&) {
+  throw without_control("its runs are of agents");
+}
 
 }  // namespace debias

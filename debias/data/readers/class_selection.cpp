@@ -22,6 +22,9 @@ constexpr std::string_view kImageNet9 =
     "crab: n01978287 n01978455 n01980166 n01981276\n"
     "insect: n02174001 n02177972 n02190166 n02206856 n02219486\n";
 
+// Two pairs of classes that are easily confused: a class has 0.25 of the images, so that false negatives are 2.5 times as frequent as among ten.
+constexpr std::string_view kCifar4 = "cat\ndog\nship\ntruck\n";
+
 // The hundred classes of Tian et al., "Contrastive multiview coding".
 constexpr std::string_view kImageNet100 =
     "n01558993 n01692333 n01729322 n01735189 n01749939 n01773797 n01820546 n01855672 n01978455 n01980166 n01983481 n02009229\n"
@@ -67,6 +70,7 @@ ClassSelection parse(std::string_view text, const std::string& where) {
 }  // namespace
 
 ClassSelection read_class_selection(const std::string& choice) {
+  if (choice == "cifar4") return parse(kCifar4, choice);
   if (choice == "imagenet9") return parse(kImageNet9, choice);
   if (choice == "imagenet100") return parse(kImageNet100, choice);
   constexpr int64_t kLargest = 1 << 20;

@@ -15,6 +15,7 @@ struct ClassSelection {
 
 // `imagenet9`: 42 folders of ImageNet as nine classes, dog cat frog turtle bird monkey fish crab insect (Bahng et al. 2020).
 // `imagenet100`: a hundred folders of ImageNet (Tian et al. 2020).
+// `cifar4`: cat, dog, ship and truck of CIFAR-10.
 // Anything else is a file: a line `CLASS: FOLDER FOLDER ...` makes one class of several folders, a line without a colon names folders that
 // are classes of their own; `#` begins a comment. Labels are in the order of the file. FileError where it cannot be read, names no class,
 // or names a folder or a class twice.

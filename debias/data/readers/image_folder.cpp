@@ -3,11 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <filesystem>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "debias/core/file_bytes.h"
@@ -18,6 +15,7 @@
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/readers/label_join.h"
 #include "debias/data/shown_names.h"
+#include "debias/data/split_names.h"
 
 namespace debias {
 namespace {
@@ -56,16 +54,6 @@ bool add_class(const std::string& root, const std::string& prefix, const std::st
   for (const std::string& image : images) listing.files.push_back({prefix + name + "/" + image, label, kUnknown});
   if (images.empty()) listing.empty.push_back(name);
   return !images.empty();
-}
-
-std::string in_lower_case(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return name;
-}
-
-bool names_a_split(const std::string& name) {
-  constexpr std::array<std::string_view, 9> kSplits = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"};
-  return std::find(kSplits.begin(), kSplits.end(), in_lower_case(name)) != kSplits.end();
 }
 
 // Train/ and Test/ are no two classes.
@@ -177,7 +165,8 @@ const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
           .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
           .add("labels", &ImageFolderOptions::labels_,
                "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
-          .add("classes", &ImageFolderOptions::classes_, "imagenet9, imagenet100 or a file of lines CLASS: FOLDER ...; all where empty")
+          .add("classes", &ImageFolderOptions::classes_,
+               "imagenet9, imagenet100, cifar4 or a file of lines CLASS: FOLDER ...; all where empty")
           .add("exif_orientation", &ImageFolderOptions::exif_orientation_, "turn photographs as their camera noted; torchvision does not")
           .include(HoldOutOptions::table());
   return table;

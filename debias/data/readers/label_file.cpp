@@ -60,12 +60,15 @@ class Header {
   }
 
   [[noreturn]] void refuse_without_values() const {
-    refuse_line(path_, line_,
-                fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}",
-                            fmt::join(titles_, ", ")));
+    refuse_line(
+        path_, line_,
+        fmt::format("neither a column label nor a column bias among {}; name them: labels: {{file: ..., label: ..., bias: ...}}, or "
+                    "labels.bias=COLUMN on the command line of init and eval",
+                    fmt::join(titles_, ", ")));
   }
 
   const std::string& title(size_t position) const { return titles_[position]; }
+  size_t columns() const { return titles_.size(); }
 
  private:
   std::optional<size_t> find(const std::string& title) const {
@@ -167,6 +170,16 @@ std::vector<int64_t> read_column(const std::string& path, const std::vector<CsvR
   return column.kind == ColumnKind::kNames ? ranks(fields, column) : numbers(path, fields, column);
 }
 
+std::vector<OtherColumn> other_columns(const std::vector<CsvRecord>& records, const Header& header, const std::set<size_t>& taken) {
+  std::vector<OtherColumn> others;
+  for (size_t position = 0; position < header.columns(); ++position) {
+    if (taken.contains(position)) continue;
+    OtherColumn& column = others.emplace_back(OtherColumn{header.title(position), {}});
+    for (const CsvRecord& record : records) column.values.push_back(trimmed(record.fields[position]));
+  }
+  return others;
+}
+
 std::string normal(const std::string& path) { return std::filesystem::path(path).lexically_normal().generic_string(); }
 
 void require_paths(const std::string& path, const std::vector<LabelRow>& rows) {
@@ -190,6 +203,13 @@ LabelFile read_label_file(const LabelColumns& columns) {
   const auto bias_column = header.wanted(columns.bias(), "bias");
   if (!label_column && !bias_column) header.refuse_without_values();
   LabelFile file;
+  file.path_title = header.title(path_column);
+  std::set<size_t> taken = {path_column};
+  for (const auto& column : {label_column, bias_column}) {
+    if (column) taken.insert(*column);
+  }
+  file.looks_for_bias = columns.bias().has_value();
+  file.others = other_columns(records, header, taken);
   const std::vector<int64_t> labels = read_column(path, records, header, label_column, file.label);
   const std::vector<int64_t> biases = read_column(path, records, header, bias_column, file.bias);
   for (size_t i = 0; i < records.size(); ++i) {

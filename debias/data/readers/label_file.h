@@ -1,6 +1,6 @@
 // CSV files of labels and biases by image path (csv_file.h, label_columns.h).
 //
-// The first line is a header; other columns than the three are passed over. Blanks around labels, biases and the names of columns do not
+// The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases and the names of columns do not
 // count. An empty field is unknown. A column is one of two things, decided by its other fields:
 //   integers   every field is an integer from -1 (unknown) to 2^31 - 1. The value is the number itself; since its classes are then 0 to
 //              the largest, a number above 1,000,000 is refused. So is a column of -1 and 1 alone, which rather means no and yes.
@@ -33,9 +33,18 @@ struct LabelRow {
   int64_t line = 0;  // in the file, from 1
 };
 
+// A column that is not read.
+struct OtherColumn {
+  std::string title;
+  std::vector<std::string> values;  // by row, without blanks around them
+};
+
 struct LabelFile {
   std::vector<LabelRow> rows;  // in the order of the file
+  std::string path_title;      // of the column of paths
   LabelColumn label, bias;
+  std::vector<OtherColumn> others;  // in the order of the file
+  bool looks_for_bias = true;       // false: the options say that the file holds none (bias: none)
 };
 
 // FileError "PATH: line N: ..." for a malformed file, a column that is missing (with the nearest of its columns), neither labels nor

@@ -10,6 +10,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/core/real_path.h"
+#include "debias/data/readers/likely_bias.h"
 #include "debias/data/shown_names.h"
 
 namespace debias {
@@ -84,28 +85,40 @@ std::string_view file_name(std::string_view path) { return path.substr(path.rfin
                                           fmt::join(meanings.names_of(image), "', '"), has));
 }
 
-// For each file its row.
-std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
-  const Meanings meanings(places);
+struct MatchedRows {
+  std::vector<const LabelRow*> of_image;  // null: none
+  std::vector<const LabelRow*> strays;    // of no image
+};
+
+MatchedRows matched_rows(const LabelPlaces& places, const Meanings& meanings, const LabelFile& labels,
+                         const std::vector<std::string>& images) {
   std::unordered_map<std::string_view, size_t> place_of;
-  for (size_t i = 0; i < files.size(); ++i) place_of.emplace(files[i].path, i);
-  std::vector<const LabelRow*> row_of(files.size(), nullptr);
-  std::vector<const LabelRow*> strays;
+  for (size_t i = 0; i < images.size(); ++i) place_of.emplace(images[i], i);
+  MatchedRows matched{std::vector<const LabelRow*>(images.size(), nullptr), {}};
   for (const LabelRow& row : labels.rows) {
     auto found = place_of.end();
     for (const std::string& meaning : meanings.of(row.path)) {
       if (found == place_of.end()) found = place_of.find(meaning);
     }
     if (found == place_of.end()) {
-      strays.push_back(&row);
+      matched.strays.push_back(&row);
       continue;
     }
-    const LabelRow*& own = row_of[found->second];
+    const LabelRow*& own = matched.of_image[found->second];
     if (own != nullptr) {
       throw FileError(places.csv, fmt::format("line {}: {} is the same image as {} of line {}", row.line, row.path, own->path, own->line));
     }
     own = &row;
   }
+  return matched;
+}
+
+// For each file its row.
+std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFile& labels, const std::vector<ImageFile>& files) {
+  const Meanings meanings(places);
+  std::vector<std::string> images;
+  for (const ImageFile& file : files) images.push_back(file.path);
+  auto [row_of, strays] = matched_rows(places, meanings, labels, images);
   const auto missing = std::find(row_of.begin(), row_of.end(), nullptr);
   if (missing != row_of.end()) {
     refuse_missing_row(places, meanings, labels, files[static_cast<size_t>(missing - row_of.begin())].path,
@@ -175,7 +188,39 @@ std::string remark(const std::string& csv, const LabelColumn& column, const Valu
       fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
+// What became of every column, for programs and, where some were not read, as remarks.
+void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<const LabelRow*>& rows,
+                    const std::vector<ImageFile>& files, DatasetInfo& info) {
+  ColumnUse& use = info.columns;
+  use = {places.csv, {labels.path_title}, {}, {}};
+  for (const LabelColumn* column : {&labels.label, &labels.bias}) {
+    if (column->kind != ColumnKind::kAbsent) use.read.push_back(column->title);
+  }
+  if (labels.others.empty()) return;
+  std::vector<int64_t> classes;
+  for (const ImageFile& file : files) classes.push_back(file.label);
+  for (const OtherColumn& column : labels.others) {
+    use.ignored.push_back(column.title);
+    if (labels.bias.kind != ColumnKind::kAbsent || !labels.looks_for_bias) continue;
+    std::vector<std::string> values;
+    for (const LabelRow* row : rows) values.push_back(column.values[static_cast<size_t>(row - labels.rows.data())]);
+    if (may_be_bias(values, classes)) use.likely_bias.push_back(column.title);
+  }
+  info.remarks.push_back(without_control_characters(fmt::format("{}: column{} {} not read", places.csv, use.ignored.size() == 1 ? "" : "s",
+                                                                shown_names(use.ignored, 5) + (use.ignored.size() == 1 ? " is" : " are"))));
+  const bool unlabelled = info.class_names.empty();
+  for (const std::string& title : use.likely_bias) {
+    info.remarks.push_back(without_control_characters(
+        fmt::format("{0}: column {1} has few values, as a {2} would, and nothing uses it; to use it, write labels: {{file: {0}, {3}: {1}}}",
+                    places.csv, title, unlabelled ? "class or a bias" : "bias", unlabelled ? "label" : "bias")));
+  }
+}
+
 }  // namespace
+
+std::vector<const LabelRow*> rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images) {
+  return matched_rows(places, Meanings(places), labels, images).of_image;
+}
 
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info) {
   const std::vector<const LabelRow*> rows = match_rows(places, labels, files);
@@ -191,6 +236,7 @@ void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector
     info.remarks.push_back(remark(places.csv, labels.bias, values));
     info.bias_names = std::move(values.names);
   }
+  report_columns(places, labels, rows, files, info);
 }
 
 }  // namespace debias

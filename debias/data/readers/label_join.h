@@ -20,9 +20,14 @@ struct LabelPlaces {
 
 // Sets label and bias of every file, and class_names and bias_names of `info`: of a column of names, those that these images have, numbered
 // in byte-wise order; of integers, 0 to the largest of these images. Adds to info.remarks what each column was read as, with the number of
-// unknowns. A column that the CSV does not have changes nothing. FileError naming the CSV: an image without a row (with what was looked
+// unknowns, which columns are not read, and which of those may hold a bias (likely_bias.h); info.columns has the same by titles. A column
+// that the CSV does not have changes nothing. FileError naming the CSV: an image without a row (with what was looked
 // for and what the CSV has), an image with two rows, a row for an image beside the class folders, a row for which there is no file (it may
 // be one of another split).
 void join_labels(const LabelPlaces& places, const LabelFile& labels, std::vector<ImageFile>& files, DatasetInfo& info);
+
+// For each of these images, paths below the root, its row of the CSV: null where it has none. Rows for other images are left unused.
+// FileError where two rows name one image.
+std::vector<const LabelRow*> rows_of_images(const LabelPlaces& places, const LabelFile& labels, const std::vector<std::string>& images);
 
 }  // namespace debias

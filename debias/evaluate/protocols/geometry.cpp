@@ -42,7 +42,8 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
 }
 
 std::vector<Metric> geometry_metrics() {
-  return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures},
+  const std::vector<std::string> guesses = {"bias_majority_rate", "bias_uniform_rate"};
+  return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures, guesses},
           {"bias_majority_rate", "most frequent bias value", Unit::kShare, Better::kNeither, Standing::kFeatures},
           {"bias_uniform_rate", "one over the number of bias values", Unit::kShare, Better::kNeither, Standing::kFeatures},
           {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
@@ -74,8 +75,10 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
     const std::vector<int64_t> images = chosen_images(features.values.size(0), options.samples(), seed);
     const at::Tensor rows = features.values.index_select(0, at::tensor(images, at::kLong));
     const PairGeometry pairs = pair_geometry(rows, at_places(features.labels, images), at_places(features.biases, images), options.bins());
-    const at::Tensor views = view_pair_features(input, judged.dataset, judged.name, images, seed, progress);
-    result.metrics[judged.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
+    if (input.encoder != nullptr) {
+      const at::Tensor views = view_pair_features(input, judged.dataset, judged.name, images, seed, progress);
+      result.metrics[judged.name + ".alignment"] = alignment(views.select(1, 0), views.select(1, 1));
+    }
     result.metrics[judged.name + ".uniformity"] = pairs.uniformity;
     result.metrics[judged.name + ".rankme"] = rankme(rows);
     result.metrics[judged.name + ".std_of_l2_normalized"] = std_of_l2_normalized(rows);

@@ -1,7 +1,7 @@
 // The protocol `geometry`: alignment, uniformity, RankMe, spread, similarity distributions (geometry_metrics.h) and a probe for the bias.
 //
 // Features are the encoder's pooled output under the evaluation views; alignment takes two of the recipe's training views of each image (0
-// under views that change nothing). At most `samples` images of each judged split are used, chosen by the seed.
+// under views that change nothing); a feature table has one vector a row and no alignment. At most `samples` images of each judged split are used, chosen by the seed.
 //
 // bias_probe_acc1: accuracy, on the judged split, of a linear classifier fitted to the stored training features to tell the bias value
 // (bias_probe.h), until it has converged; a note says where it has not. Chance beside it: bias_majority_rate, what always answering the

@@ -8,6 +8,7 @@
 #include "debias/data/value_name.h"
 #include "debias/evaluate/accuracy.h"
 #include "debias/evaluate/confusion.h"
+#include "debias/evaluate/prediction_marks.h"
 #include "debias/evaluate/protocols/group_tables.h"
 
 namespace debias {
@@ -39,18 +40,10 @@ BiasedSplit read_split(const JudgedSplit& judged, const Dataset& train, int64_t 
   GroupSamples& samples = split.samples;
   samples.classes = classes;
   samples.groups = static_cast<int64_t>(dataset.info().bias_names.size());
-  bool known = false;
   for (int64_t i = 0; i < dataset.size(); ++i) {
     samples.labels.push_back(dataset.label(i));
     samples.biases.push_back(dataset.bias(i));
-    known = known || dataset.bias(i) != kUnknown;
     samples.groups = std::max(samples.groups, dataset.bias(i) + 1);
-  }
-  if (!known) {
-    throw usage_error(
-        "groups: split '{}' of {} has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
-        "labels=FILE.csv (path,label,bias)",
-        dataset.info().split, dataset.info().name);
   }
   return split;
 }
@@ -93,9 +86,23 @@ void add_split(const BiasedSplit& split, const GroupsOptions& options, Evaluatio
   result.record.groups[split.name] = group_table(split.dataset->info(), counts);
   result.record.classes[split.name] =
       class_table(split.samples.labels, split.samples.predictions, counts.classes, split.dataset->info().class_names);
+  result.record.marks[split.name] = prediction_marks(*split.dataset, split.samples.predictions, split.options.alignment);
 }
 
 }  // namespace
+
+void require_bias_values(const EvaluationInput& input, const std::string& who) {
+  for (const auto& [name, dataset] : judged_splits(input)) {
+    bool known = false;
+    for (int64_t i = 0; i < dataset->size() && !known; ++i) known = dataset->bias(i) != kUnknown;
+    if (known) continue;
+    throw usage_error(
+        "{}: split '{}' of {} has no bias values; give them by data.{}.labels: FILE.csv (path,label,bias), or after training by debias "
+        "eval "
+        "groups RUN --labels FILE.csv",
+        who, dataset->info().split, dataset->info().name, name);
+  }
+}
 
 PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who) {
   if (asked == PredictionSource::kAuto) return input.classifier ? PredictionSource::kClassifier : PredictionSource::kKnn;
@@ -131,15 +138,16 @@ const OptionTable<GroupsOptions>& GroupsOptions::table() {
 }
 
 std::vector<Metric> groups_metrics() {
-  std::vector<Metric> metrics = {{"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy}};
-  for (const auto& metric : side_metrics()) metrics.push_back(metric);
-  const std::vector<Metric> of_groups = {
+  std::vector<Metric> metrics = {
+      {"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},
       {"worst_group_acc", "accuracy of the worst group", Unit::kShare, Better::kHigher, Standing::kGroups},
       {"unbiased_acc", "unbiased accuracy, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups},
       {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kFairness},
       {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kFairness},
       {"equalized_odds_difference", "equalized odds difference", Unit::kShare, Better::kLower, Standing::kFairness}};
-  metrics.insert(metrics.end(), of_groups.begin(), of_groups.end());
+  for (auto& metric : metrics) metric.of_predictions = true;
+  const std::vector<Metric> of_sides = side_metrics();
+  metrics.insert(metrics.begin() + 1, of_sides.begin(), of_sides.end());
   return metrics;
 }
 
@@ -150,6 +158,7 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   const int64_t classes = count_classes(*input.train, "groups");
   const Alignment& alignment = cache.alignment(options.aligned());
   const std::vector<std::string> unsaid = cache.unsaid(alignment.notes);  // before kNN says them, whose result is not shown
+  require_bias_values(input, "groups");
   std::vector<BiasedSplit> splits;
   for (const auto& judged : judged_splits(input)) {
     require_labels(*judged.dataset, classes, "groups");
@@ -169,6 +178,7 @@ EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache
   record.intervals = std::move(result.record.intervals);
   record.groups = std::move(result.record.groups);
   record.classes = std::move(result.record.classes);
+  record.marks = std::move(result.record.marks);
   if (!result.notes.empty()) record.notes = result.notes;
   result.record = std::move(record);
   result.notes.insert(result.notes.begin(), unsaid.begin(), unsaid.end());

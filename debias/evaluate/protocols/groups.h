@@ -52,6 +52,9 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
 
 std::vector<Metric> groups_metrics();
 
+// Usage error that begins with `who`, unless every judged set has an image of known bias value.
+void require_bias_values(const EvaluationInput& input, const std::string& who);
+
 // Usage error: a judged set without bias values; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
 // Data errors as of count_classes and require_labels (accuracy.h).
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);

@@ -50,6 +50,13 @@ std::vector<double> votes(const std::vector<Neighbour>& nearest, const KnnGaller
   return scores;
 }
 
+// Without the query itself; where rows like it have taken its place, without the farthest.
+void leave_out(int64_t query, const UnitRows& voters, std::vector<Neighbour>& nearest) {
+  auto own = std::find_if(nearest.begin(), nearest.end(), [&](const Neighbour& n) { return voters.rows[n.row] == query; });
+  if (own == nearest.end()) own = std::max_element(nearest.begin(), nearest.end(), nearer);
+  nearest.erase(own);
+}
+
 }  // namespace
 
 // Kept out of line: inlined into the table, GCC 12 takes the absent value of an `auto` for read (-Wmaybe-uninitialized).
@@ -74,7 +81,7 @@ int64_t resolve_k(const KnnOptions& options, int64_t gallery_size) {
 }
 
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
-              const KnnBlock& block) {
+              const KnnBlock& block, KnnQueries whose) {
   const at::NoGradGuard no_grad;
   check_lengths("gallery", gallery.values, gallery.labels.size());
   check_lengths("queries", queries, labels.size());
@@ -82,12 +89,14 @@ KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::v
   const at::Tensor gallery_values = gallery.values.contiguous(), query_values = queries.contiguous();
   const UnitRows voters = scaled_rows(gallery_values, &gallery.labels, "gallery");
   const UnitRows rows = scaled_rows(query_values, nullptr, "queries");
-  if (k < 1 || k > voters.count())
-    throw data_error("knn: k is {}, the gallery has {} labelled rows; give k of 1 to that", k, voters.count());
+  const int64_t left_out = whose == KnnQueries::kGallery ? 1 : 0;
+  if (k < 1 || k > voters.count() - left_out)
+    throw data_error("knn: k is {}, the gallery has {} labelled rows; give k of 1 to that", k, voters.count() - left_out);
   KnnResult result;
   result.predictions.resize(labels.size());
   result.ranks.resize(labels.size());
-  nearest_rows(voters, rows, k, block, [&](int64_t query, const std::vector<Neighbour>& nearest) {
+  nearest_rows(voters, rows, k + left_out, block, [&](int64_t query, std::vector<Neighbour> nearest) {
+    if (left_out > 0) leave_out(query, voters, nearest);
     const std::vector<double> scores = votes(nearest, gallery, voters, temperature);
     result.predictions[query] = std::max_element(scores.begin(), scores.end()) - scores.begin();
     result.ranks[query] = label_rank(scores, labels[query]);

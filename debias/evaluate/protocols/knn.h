@@ -35,6 +35,9 @@ struct KnnGallery {
   int64_t classes = 0;          // every label is below
 };
 
+// kGallery: the queries are the gallery, and each is left out of its own neighbours.
+enum class KnnQueries { kOthers, kGallery };
+
 struct KnnResult {
   std::vector<int64_t> predictions;  // [Q] the class of the highest score
   std::vector<int64_t> ranks;        // [Q] of the true label (accuracy.h)
@@ -43,10 +46,10 @@ struct KnnResult {
 // k that the options ask for: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
 
-// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery. Data errors:
+// queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery, less one where the queries are the gallery. Data errors:
 // lists and rows of different lengths, widths that differ, k above the labelled rows. Numeric error on a row that is not finite.
 KnnResult knn(const KnnGallery& gallery, const at::Tensor& queries, const std::vector<int64_t>& labels, int64_t k, double temperature,
-              const KnnBlock& block = {});
+              const KnnBlock& block = {}, KnnQueries whose = KnnQueries::kOthers);
 
 // The rows of the gallery that have a label and are nearest to each query, at most k, nearest first, compared exactly. Neighbour::row
 // counts all rows of the gallery. Errors as of knn().

@@ -79,7 +79,8 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, "knn");
   int64_t voters = 0;
   for (int64_t i = 0; i < input.train->size(); ++i) voters += input.train->label(i) != kUnknown;
-  options.k(resolve_k(options, voters)).temperature(options.temperature().value_or(input.training_temperature));
+  const int64_t left_out = input.leaves_one_out ? 1 : 0;
+  options.k(resolve_k(options, voters - left_out)).temperature(options.temperature().value_or(input.training_temperature));
 
   const KnnGallery gallery{cache.train().values, cache.train().labels, classes};
   const Alignment& alignment = cache.alignment();
@@ -90,7 +91,8 @@ EvaluationResult run_knn(const EvaluationInput& input, EvaluationCache& cache, c
   size_t place = 0;
   for (const auto& judged : judged_splits(input)) {
     const Features& queries = cache.split(judged.name);
-    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature());
+    const KnnResult found = knn(gallery, queries.values, queries.labels, *options.k(), *options.temperature(), {},
+                                input.leaves_one_out ? KnnQueries::kGallery : KnnQueries::kOthers);
     result.metrics[judged.name + ".knn_acc1"] = accuracy_within(found.ranks, 1);
     result.metrics[judged.name + ".knn_acc5"] = accuracy_within(found.ranks, 5);
     result.predictions[judged.name] = found.predictions;

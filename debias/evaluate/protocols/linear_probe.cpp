@@ -25,6 +25,20 @@ std::vector<int64_t> labelled_indices(const Dataset& dataset) {
   return indices;
 }
 
+// A milestone after the last epoch decays nothing: a slip, or one of another number of epochs.
+void require_milestones(const LinearSupconOptions& options, const std::string& what) {
+  if (!options.milestones()) return;
+  const std::vector<int64_t>& milestones = *options.milestones();
+  if (milestones.empty()) throw usage_error("{}: milestones: none is given; write e.g. milestones: [30, 40, 50], or auto", what);
+  if (std::adjacent_find(milestones.begin(), milestones.end(), std::greater_equal<>()) != milestones.end()) {
+    throw usage_error("{}: milestones: they do not increase; sort them", what);
+  }
+  if (milestones.back() >= options.epochs()) {
+    throw usage_error("{}: milestones: {} does not come before the last of {} epochs; lower it, or raise epochs", what, milestones.back(),
+                      options.epochs());
+  }
+}
+
 }  // namespace
 
 const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
@@ -47,12 +61,19 @@ const OptionTable<LinearDclOptions>& LinearDclOptions::table() {
   return table;
 }
 
+[[gnu::noinline]] LinearSupconOptions::LinearSupconOptions() {
+  batch_size(256).learning_rate(0.1).weight_decay(0).views(ProbeViews::kCropFlip);
+}
+
 const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
   static const auto table =
       OptionTable<LinearSupconOptions>()
           .include(LinearProbeOptions::table())
           .add("momentum", &LinearSupconOptions::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
-          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "times the step size after 60, 75 and 90 % of the epochs");
+          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "factor of the step size at each milestone")
+          .add("milestones", &LinearSupconOptions::milestones_, Range::closed(1, 100000),
+               "epochs done before each decay, increasing; auto: 60, 75 and 90 % of the epochs")
+          .check(require_milestones);
   return table;
 }
 

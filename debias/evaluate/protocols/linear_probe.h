@@ -3,7 +3,8 @@
 // linear_dcl: Adam, 100 epochs, batch 512, on the recipe's training views; reported is the last epoch. Source: Chuang et al. 2020,
 // linear.py. Their script leaves the encoder in train mode, so that BatchNorm normalises by the batch, keeps updating its running averages
 // during the probe, and is tested with the altered ones: `bn: train` does that, `bn: eval` (default) leaves the encoder alone.
-// linear_supcon: SGD with momentum, learning rate x 0.2 after 60, 75 and 90 % of the epochs, crops and flips; reported is the best epoch.
+// linear_supcon: SGD with momentum, learning rate x 0.2 after 60, 75 and 90 % of the epochs or after those of `milestones`, crops and
+// flips; reported is the best epoch.
 // Source: Khosla et al. 2020, main_linear.py. The best epoch is chosen on the valid set where there is one, else, as in their script, on
 // the test set itself: an optimistic figure, said so by `selected_on` in the record.
 //
@@ -20,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "debias/core/options.h"
 #include "debias/evaluate/protocol.h"
@@ -60,9 +62,10 @@ class LinearDclOptions : public LinearProbeOptions {
 
 class LinearSupconOptions : public LinearProbeOptions {
  public:
-  LinearSupconOptions() { batch_size(256).learning_rate(0.1).weight_decay(0).views(ProbeViews::kCropFlip); }
+  LinearSupconOptions();
   DEBIAS_OPTION(LinearSupconOptions, double, momentum, 0.9)
   DEBIAS_OPTION(LinearSupconOptions, double, gamma, 0.2)
+  DEBIAS_OPTION(LinearSupconOptions, Auto<std::vector<int64_t>>, milestones, {})
   static const OptionTable<LinearSupconOptions>& table();
 };
 

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <memory>
 
 #include "debias/core/error.h"
 #include "debias/evaluate/accuracy.h"
@@ -26,6 +27,7 @@ void report(const std::string& prefix, const Accuracy& accuracy, std::map<std::s
 }
 
 int64_t check_data(const EvaluationInput& input, const std::string& name) {
+  if (input.leaves_one_out) throw usage_error("{}: the table has training rows alone; add valid or test rows (column split)", name);
   const int64_t classes = count_classes(*input.train, name);
   for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, name);
   return classes;
@@ -56,20 +58,40 @@ Config optimizer_section(const std::string& name, const LinearProbeOptions& opti
   return section;
 }
 
-// x gamma after 60, 75 and 90 % of the epochs; of very few epochs, milestones that coincide or come before the first one's end are one.
-Config step_schedule(int64_t epochs, double gamma) {
-  Config milestones = Config::sequence();
-  int64_t last = 0;
+// After 60, 75 and 90 % of the epochs; of very few epochs, milestones that coincide or come before the first one's end are one.
+std::vector<int64_t> default_milestones(int64_t epochs) {
+  std::vector<int64_t> milestones;
   for (const double share : {0.6, 0.75, 0.9}) {
     const int64_t milestone = std::llround(share * static_cast<double>(epochs));
-    if (milestone > last) milestones.items().push_back(Config::integer(milestone));
-    last = std::max(last, milestone);
+    if (milestone > (milestones.empty() ? 0 : milestones.back())) milestones.push_back(milestone);
   }
-  Config section = Config::map();
-  section.set("name", Config::string("multistep"));
-  section.set("milestones", std::move(milestones));
-  section.set("gamma", Config::number(gamma));
-  return section;
+  return milestones;
+}
+
+Config step_schedule(const LinearSupconOptions& options) {
+  Config milestones = Config::sequence();
+  for (const int64_t milestone : options.milestones() ? *options.milestones() : default_milestones(options.epochs())) {
+    milestones.items().push_back(Config::integer(milestone));
+  }
+  return Config::map(
+      {{"name", Config::string("multistep")}, {"milestones", std::move(milestones)}, {"gamma", Config::number(options.gamma())}});
+}
+
+// A feature table has one vector a row and no encoder.
+void use_stored_features(const EvaluationInput& input, const Config& section, const std::string& name, LinearProbeOptions& options) {
+  if (input.encoder != nullptr) return;
+  if (section.find("views") != nullptr && options.views() != ProbeViews::kEval) {
+    throw usage_error("{}: views: {} needs images, and a feature table has none; leave it out", name, enum_name(options.views()));
+  }
+  options.views(ProbeViews::kEval);
+}
+
+// In the mode asked for until the end of the scope; nothing without an encoder.
+std::unique_ptr<EncoderGuard> guarded(const EvaluationInput& input, bool training) {
+  if (input.encoder == nullptr) return nullptr;
+  auto guard = std::make_unique<EncoderGuard>(*input.encoder);
+  input.encoder->train(training);
+  return guard;
 }
 
 }  // namespace
@@ -86,13 +108,15 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
 
-  const EncoderGuard guard(*input.encoder);
+  use_stored_features(input, section, name, options);
   const bool alters = options.bn() == ProbeBatchNorm::kTrain;
-  input.encoder->train(alters);
+  if (alters && input.encoder == nullptr) throw usage_error("{}: bn: train needs an encoder, and a feature table has none", name);
+  const auto guard = guarded(input, alters);
   // Features of a batch normalised by itself depend on the batch: they cannot be stored.
   const bool stored = options.views() == ProbeViews::kEval && !alters;
   const ProbeBatches batches = stored ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
-  SoftmaxRegression model(input.encoder->feature_dim(), classes, seed);
+  const int64_t dimensions = input.encoder == nullptr ? features.train().values.size(1) : input.encoder->feature_dim();
+  SoftmaxRegression model(dimensions, classes, seed);
   const double loss =
       train_probe(model, batches, {name, optimizer_section("adam", options), Config(), options.epochs()}, nullptr, progress);
 
@@ -160,13 +184,13 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
   options.seed(options.seed().value_or(static_cast<int64_t>(input.seed)));
   const auto seed = static_cast<uint64_t>(*options.seed());
 
-  const EncoderGuard guard(*input.encoder);
-  input.encoder->eval();
+  use_stored_features(input, section, name, options);
+  const auto guard = guarded(input, false);
   const auto splits = judged_splits(input);
   for (const auto& judged : splits) features.split(judged.name);
   const ProbeBatches batches =
       options.views() == ProbeViews::kEval ? stored_batches(features.train(), options.batch_size(), seed) : encoded(input, options, seed);
-  SoftmaxRegression model(input.encoder->feature_dim(), classes, seed);
+  SoftmaxRegression model(features.split(splits.front().name).values.size(1), classes, seed);
   Config sgd = optimizer_section("sgd", options);
   sgd.set("momentum", Config::number(options.momentum()));
 
@@ -183,8 +207,7 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
       result.predictions[judged.name] = predicted_classes(model.logits(features.split(judged.name).values));
     }
   };
-  const double loss =
-      train_probe(model, batches, {name, sgd, step_schedule(options.epochs(), options.gamma()), options.epochs()}, after_epoch, progress);
+  const double loss = train_probe(model, batches, {name, sgd, step_schedule(options), options.epochs()}, after_epoch, progress);
 
   for (const auto& judged : splits) {
     report(judged.name + ".linear", best[judged.name], result.metrics);

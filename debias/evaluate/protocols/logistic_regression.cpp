@@ -22,15 +22,13 @@ struct LogisticSums {
 
 class Regression {
  public:
-  Regression(const at::Tensor& x, const std::vector<int64_t>& y, int64_t classes, double l2)
-      : x_(x), y_(at::tensor(y, at::kLong).unsqueeze(1)), classes_(classes), penalty_(l2 / static_cast<double>(x.size(0))) {
-    at::Tensor sum = at::zeros({x.size(1)}, at::kDouble), squares = at::zeros_like(sum);
-    for (const at::Tensor& chunk : x.split(kChunk)) sum += chunk.to(at::kDouble).sum(0);
-    mean_ = sum / static_cast<double>(x.size(0));
-    for (const at::Tensor& chunk : x.split(kChunk)) squares += (chunk.to(at::kDouble) - mean_).square().sum(0);
-    deviation_ = (squares / static_cast<double>(x.size(0))).sqrt();
-    deviation_.masked_fill_(deviation_ == 0, 1);
-  }
+  Regression(const at::Tensor& x, const std::vector<int64_t>& y, int64_t classes, double l2, const Standardisation& scale)
+      : x_(x),
+        y_(at::tensor(y, at::kLong).unsqueeze(1)),
+        mean_(scale.mean),
+        deviation_(scale.deviation),
+        classes_(classes),
+        penalty_(l2 / static_cast<double>(x.size(0))) {}
 
   // The objective at `weight` and `bias`, of standardised rows; sets their gradients.
   double operator()(at::Tensor& weight, at::Tensor& bias) const {
@@ -85,6 +83,16 @@ class Regression {
 
 }  // namespace
 
+Standardisation standardisation_of(const at::Tensor& x) {
+  const auto count = static_cast<double>(x.size(0));
+  at::Tensor sum = at::zeros({x.size(1)}, at::kDouble), squares = at::zeros_like(sum);
+  for (const at::Tensor& chunk : x.split(kChunk)) sum += chunk.to(at::kDouble).sum(0);
+  const at::Tensor mean = sum / count;
+  for (const at::Tensor& chunk : x.split(kChunk)) squares += (chunk.to(at::kDouble) - mean).square().sum(0);
+  const at::Tensor deviation = (squares / count).sqrt();
+  return {mean, deviation.masked_fill(deviation == 0, 1)};
+}
+
 at::Tensor LogisticFit::logits(const at::Tensor& x) const { return at::addmm(bias, x.to(at::kDouble), weight.t()); }
 
 LogisticFit fit_logistic_regression(const at::Tensor& x, const std::vector<int64_t>& y, int64_t classes, const LogisticOptions& options,
@@ -92,7 +100,7 @@ LogisticFit fit_logistic_regression(const at::Tensor& x, const std::vector<int64
   if (x.size(0) != std::ssize(y) || y.empty()) {
     throw data_error("logistic regression: {} rows and {} classes of rows; give one a row", x.size(0), y.size());
   }
-  const Regression regression(x, y, classes, options.l2);
+  const Regression regression(x, y, classes, options.l2, options.scale == nullptr ? standardisation_of(x) : *options.scale);
   at::Tensor weight = at::zeros({classes, x.size(1)}, at::kDouble), bias = at::zeros({classes}, at::kDouble);
   LogisticFit fit;
   progress.begin("logistic regression", options.iterations);

@@ -210,6 +210,13 @@ TEST_F(ImageFolder, ASelectionKeepsTheNumbersOfClassesThatAreNotThere) {
   EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, IsEmpty());
 }
 
+TEST_F(ImageFolder, FourClassesOfCifarAreThoseFolders) {
+  for (const char* folder : {"airplane", "cat", "dog", "horse", "ship", "truck"}) add(std::string(folder) + "/0001.png");
+  const auto data = open(ImageFolderOptions().classes("cifar4"));
+  EXPECT_THAT(data->info().class_names, ElementsAre("cat", "dog", "ship", "truck"));
+  EXPECT_THAT(labels(*data), ElementsAre(0, 1, 2, 3));
+}
+
 TEST(ClassSelection, KnowsImageNetsSubsets) {
   const ClassSelection nine = read_class_selection("imagenet9");
   EXPECT_THAT(nine.class_names, ElementsAre("dog", "cat", "frog", "turtle", "bird", "monkey", "fish", "crab", "insect"));

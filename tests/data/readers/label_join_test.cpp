@@ -104,6 +104,32 @@ TEST_F(LabelJoin, SaysOnceThatNumbersDoNotBeginAt0) {
   EXPECT_THAT(open_with("path,label\n1.png,\n2.png,\n")->info().remarks, ElementsAre(testing::EndsWith("nothing, 2 unknown")));
 }
 
+TEST_F(LabelJoin, ReportsTheColumnsThatAreNotRead) {
+  std::string csv = "path,label,colour,id\n";
+  for (int i = 0; i < 8; ++i) {
+    add("x/" + std::to_string(i) + ".png");
+    csv +=
+        "x/" + std::to_string(i) + ".png," + (i % 2 == 0 ? "cat" : "dog") + "," + (i < 4 ? "red" : "blue") + "," + std::to_string(i) + "\n";
+  }
+  const auto data = open_with(csv);
+  const ColumnUse& columns = data->info().columns;
+  EXPECT_EQ(columns.file, folder_ / "l.csv");
+  EXPECT_THAT(columns.read, ElementsAre("path", "label"));
+  EXPECT_THAT(columns.ignored, ElementsAre("colour", "id"));
+  EXPECT_THAT(columns.likely_bias, ElementsAre("colour"));
+  EXPECT_THAT(data->info().remarks[1], testing::EndsWith("l.csv: columns colour, id are not read"));
+  EXPECT_THAT(data->info().remarks[2], testing::EndsWith("to use it, write labels: {file: " + (folder_ / "l.csv") + ", bias: colour}"));
+  EXPECT_THAT(data->info().bias_names, IsEmpty());
+
+  const auto named =
+      make_image_folder(ImageFolderOptions().root(folder_.path()).labels(LabelColumns().file(folder_ / "l.csv").bias("colour")));
+  EXPECT_THAT(named->info().columns.read, ElementsAre("path", "label", "colour"));
+  EXPECT_THAT(named->info().columns.likely_bias, IsEmpty());
+  const auto none =
+      make_image_folder(ImageFolderOptions().root(folder_.path()).labels(LabelColumns().file(folder_ / "l.csv").bias(std::nullopt)));
+  EXPECT_THAT(none->info().columns.likely_bias, IsEmpty());
+}
+
 TEST_F(LabelJoin, ARowForAnImageBesideTheClassFoldersIsRefused) {
   add("train/x/1.png");
   add("train/2.png");

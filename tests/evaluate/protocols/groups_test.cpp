@@ -221,9 +221,10 @@ TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
 }
 
 TEST(Groups, RefusesDataWithoutABias) {
-  EXPECT_EQ(usage_error_of([] { judged(toy_input(), "groups"); }),
-            "groups: split 'test' of toy has no bias values; judge glyphs, biased_mnist, corrupted_cifar10, bffhq, or image_folder with "
-            "labels=FILE.csv (path,label,bias)");
+  EXPECT_EQ(
+      usage_error_of([] { judged(toy_input(), "groups"); }),
+      "groups: split 'test' of toy has no bias values; give them by data.test.labels: FILE.csv (path,label,bias), or after training by "
+      "debias eval groups RUN --labels FILE.csv");
 }
 
 TEST(Groups, OfEqualNamesItsMetricCounts) {

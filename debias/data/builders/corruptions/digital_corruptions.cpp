@@ -1,31 +1,16 @@
-#include <turbojpeg.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <numeric>
 
-#include "debias/core/error.h"
 #include "debias/data/builders/corruptions/corruption_kinds.h"
+#include "debias/data/jpeg_encode.h"
 #include "debias/image/jpeg_decode.h"
 
 namespace debias::corruptions {
 namespace {
 
 constexpr double kSide = 32;
-
-// As Pillow's save(quality=...) encodes it: 4:2:0 and the accurate transform.
-std::vector<uint8_t> jpeg_bytes(const Image& image, int quality) {
-  const std::unique_ptr<void, int (*)(void*)> encoder(tjInitCompress(), tjDestroy);
-  unsigned char* out = nullptr;
-  unsigned long size = 0;
-  const int code = tjCompress2(encoder.get(), image.pixels.data(), image.width, 0, image.height, TJPF_RGB, &out, &size, TJSAMP_420, quality,
-                               TJFLAG_ACCURATEDCT);
-  const std::unique_ptr<unsigned char, void (*)(unsigned char*)> owned(out, tjFree);
-  if (code != 0) throw resource_error("corruption jpeg: encoding failed: {}", tjGetErrorStr2(encoder.get()));
-  return {out, out + size};
-}
 
 using Point = std::array<double, 2>;
 
@@ -106,7 +91,7 @@ Planes saturate(const Planes& image, int level) {
 
 Planes jpeg(const Planes& image, int level) {
   constexpr std::array<int, 5> kQuality = {80, 65, 58, 50, 40};
-  return planes_of(decode_jpeg(jpeg_bytes(image_of(image), kQuality[level]), "corruption jpeg", whole_region).image);
+  return planes_of(decode_jpeg(encode_jpeg(image_of(image), kQuality[level]), "corruption jpeg", whole_region).image);
 }
 
 Planes pixelate(const Planes& image, int level) {

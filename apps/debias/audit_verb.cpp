@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/debias/fail_condition.h"
+#include "apps/debias/results.h"
+#include "apps/debias/verbs.h"
+#include "debias/audit/audit_page.h"
+#include "debias/audit/audit_summary.h"
+#include "debias/audit/bias_file.h"
+#include "debias/audit/table_audit.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/home_path.h"
+#include "debias/core/output_path.h"
+#include "debias/process/terminal.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct AuditArguments {
+  AuditFolderOptions folder;
+  std::string embeddings, csv;
+  uint64_t seed = 0;
+  bool json = false;
+  std::string out, accept, bias_out, fail_if;
+};
+
+// As a shell reads it as one word.
+std::string as_one_word(const std::string& word) {
+  const bool plain_word =
+      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,") == std::string::npos;
+  if (plain_word && !word.empty()) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, const AuditResult& result) {
+  const std::string folder = as_one_word(arguments.folder.folder);
+  const std::string z = as_one_word(arguments.embeddings), rows = as_one_word(arguments.csv);
+  const auto found =
+      std::ranges::find_if(result.findings, [](const AuditFinding& f) { return f.verdict == AuditVerdict::kShortcut && f.assignable; });
+  if (!arguments.embeddings.empty()) {
+    if (found == result.findings.end()) return {};
+    if (found->candidate.kind != CandidateKind::kColumn) return {};
+    return {fmt::format("debias fix --embeddings {} --csv {} --bias {} --out fixed", z, rows, as_one_word(found->candidate.name))};
+  }
+  if (found == result.findings.end()) return {fmt::format("debias init {}", folder)};
+  const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + as_one_word(arguments.folder.labels);
+  return {fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, as_one_word(found->candidate.name)),
+          fmt::format("debias init {} --labels bias.csv", folder), "debias fix --embeddings Z.npy --csv bias.csv --out fixed"};
+}
+
+void check_audit_arguments(const AuditArguments& arguments) {
+  if (arguments.folder.folder.empty() == arguments.embeddings.empty())
+    throw usage_error("audit: pass exactly one of FOLDER or --embeddings");
+  if (!arguments.csv.empty() && arguments.embeddings.empty())
+    throw usage_error("audit: --csv goes with --embeddings; a folder has --labels");
+  if (!arguments.folder.labels.empty() && !arguments.embeddings.empty()) {
+    throw usage_error("audit: --labels goes with a folder; features have --csv");
+  }
+  if (arguments.accept.empty() != arguments.bias_out.empty()) {
+    throw usage_error("audit: --accept NAME and --bias-out FILE.csv go together; {} is missing",
+                      arguments.accept.empty() ? "--accept" : "--bias-out");
+  }
+  const std::string ending = fs::path(arguments.out).extension().string();
+  if (!arguments.out.empty() && ending != ".html" && ending != ".htm") {
+    throw usage_error("audit: --out '{}': unsupported extension '{}'; use .html", arguments.out, ending);
+  }
+  for (const std::string& path : {arguments.out, arguments.bias_out}) refuse_inside_data(path, {arguments.folder.folder});
+  refuse_overwriting("audit", {arguments.out, arguments.bias_out}, {arguments.folder.labels, arguments.csv, arguments.embeddings});
+}
+
+FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
+  if (arguments.embeddings.empty()) return audit_folder(arguments.folder, arguments.seed, progress);
+  return audit_table({arguments.embeddings, arguments.csv, arguments.folder.columns, arguments.folder.split}, arguments.seed, progress);
+}
+
+int run_audit(const AuditArguments& arguments) {
+  check_audit_arguments(arguments);
+  std::optional<Condition> condition;
+  if (!arguments.fail_if.empty()) {
+    condition = parse_condition(arguments.fail_if);
+    metrics_of(*condition, audit_metrics({}));  // refused before anything is read
+  }
+  const FolderAudit done = audit_input(arguments, *terminal_progress());
+  const std::vector<std::string> commands = commands_that_go_on(arguments, done.result);
+  if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept));
+  if (!arguments.out.empty())
+    write_file_atomically(arguments.out, audit_page(done, arguments.folder.folder + arguments.embeddings, commands));
+  if (arguments.json) {
+    print_json(to_json(done));
+  } else {
+    print_lines(audit_text(done, commands));
+  }
+  if (condition) check_condition(*condition, audit_metrics(done.result), "audit");
+  return 0;
+}
+
+}  // namespace
+
+void add_audit_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("audit", "reports which property of images, files or columns gives the class away");
+  auto arguments = std::make_shared<AuditArguments>();
+  verb->add_option("folder", arguments->folder.folder, "images in class folders, in train and test or not");
+  verb->add_option("--labels", arguments->folder.labels,
+                   "CSV with the column path; label replaces the class folders, other columns are audited")
+      ->option_text("FILE.csv")
+      ->transform(with_home);
+  verb->add_option("--embeddings", arguments->embeddings, "features in place of a folder: [n, D], .npy or .safetensors")
+      ->option_text("Z")
+      ->transform(with_home);
+  verb->add_option("--csv", arguments->csv, "rows of --embeddings: label, path and columns")->option_text("FILE.csv")->transform(with_home);
+  verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")->delimiter(',');
+  verb->add_option("--split", arguments->folder.split, "folder to audit; default: train");
+  verb->add_option("--seed", arguments->seed, "seed of folds and permutations; default: 0");
+  verb->add_option("--out", arguments->out, "page with heat map and contact sheets")->option_text("FILE.html");
+  verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
+  verb->add_option("--bias-out", arguments->bias_out, "bias values: path,label,bias,confidence")
+      ->option_text("FILE.csv")
+      ->transform(with_home);
+  verb->add_option("--fail-if", arguments->fail_if, "exit with 1 where this holds; metrics: shortcut, predictive, none, accuracy")
+      ->option_text("'shortcut>0'");
+  verb->add_flag("--json", arguments->json, "one JSON object on standard output");
+  verb->footer("Example: debias audit photos --out audit.html");
+  verb->callback([arguments, &action] { action = [arguments] { return run_audit(*arguments); }; });
+}
+
+}  // namespace debias

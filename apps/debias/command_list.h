@@ -1,0 +1,36 @@
+// The program's commands with their arguments and options, as the parser has them: what the reference, the manual pages and the shells'
+// completions are made from.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+namespace debias {
+
+struct ListedArgument {
+  std::string name;               // "--out", or of a positional argument its word
+  std::vector<std::string> also;  // other spellings: "-q"
+  std::string value;              // of an option, what stands for its value: "FILE.csv"; empty for a flag
+  std::vector<std::string> choices;
+  std::string help;
+  bool is_positional = false, is_required = false, is_repeated = false, is_seldom_used = false;
+};
+
+struct ListedCommand {
+  std::string name;  // as it is typed: "data make"; empty for the program itself
+  std::string summary;
+  std::string footer;  // examples and notes below the options
+  std::vector<ListedArgument> arguments;
+  bool has_parts = false;  // it does nothing itself: a further word names what to do
+};
+
+// `root` first, then its commands in the order of its help, each followed by its parts. Hidden ones are left out.
+std::vector<ListedCommand> listed_commands(const CLI::App& root);
+
+nlohmann::ordered_json command_json(const ListedCommand& command);
+std::string command_text(const ListedCommand& command);  // a line, and one of each argument
+
+}  // namespace debias

@@ -1,0 +1,10 @@
+// `debias --version`, -V and `debias version`, answered before the constructors of the shared libraries run: libtorch's take most of the
+// time of a short command.
+#pragma once
+
+namespace debias {
+
+// "debias 0.1.0"
+const char* version_line();
+
+}  // namespace debias

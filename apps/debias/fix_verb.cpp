@@ -1,0 +1,166 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "apps/debias/results.h"
+#include "apps/debias/table_arguments.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/error.h"
+#include "debias/core/output_path.h"
+#include "debias/core/real_path.h"
+#include "debias/data/builders/atomic_folder.h"
+#include "debias/fix/fixed_folder.h"
+#include "debias/fix/fixed_predictions.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/embedded_table.h"
+#include "debias/runtime/threads.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct FixArguments {
+  TableArguments table;
+  RunToEmbed run;
+  std::string out, apply, method = "auto";
+  double keep = FixOptions().keep();
+  int64_t seed = FixOptions().seed(), threads = 0;
+  bool json = false;
+};
+
+FixOptions options_of(const FixArguments& arguments) {
+  Config words = Config::map({{"method", Config::string(arguments.method)}});
+  words.set("keep", Config::number(arguments.keep));
+  words.set("seed", Config::integer(arguments.seed));
+  return FixOptions::table().read(words, "fix");
+}
+
+std::string share(const double* value) { return value == nullptr ? "    -" : fmt::format("{:5.1f}", 100 * *value); }
+
+// A line of percentages with intervals for each head and split.
+std::string accuracy_lines(const char* who, const EvaluationRecord& record) {
+  std::string lines;
+  for (const auto& [split, count] : record.counts) {
+    if (split == "train") continue;
+    lines += fmt::format("{:<7} {:<6}", who, split);
+    for (const char* metric : {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc"}) {
+      const std::string name = split + "." + metric;
+      lines += "  " + share(record.metric(name));
+      const auto interval = record.intervals.find(name);
+      lines += interval == record.intervals.end()
+                   ? std::string(15, ' ')
+                   : fmt::format(" [{:5.1f}, {:5.1f}]", 100 * interval->second.first, 100 * interval->second.second);
+    }
+    lines += "\n";
+  }
+  return lines;
+}
+
+std::string summary_text(const FixedOutcome& outcome, const std::string& folder) {
+  const FixResult& result = outcome.result;
+  std::string text =
+      fmt::format("{:<14}  {:<20}  {:<20}  {:<20}  {}\n", "% correct", "all", "bias-aligned", "bias-conflicting", "worst group");
+  text += accuracy_lines("before", outcome.evaluations.before.groups.record);
+  text += accuracy_lines("after", outcome.evaluations.after.groups.record);
+  text += result.changed ? fmt::format("{}: corrected by {} in {:.1f} s; {}/fix.log says why\n", folder, enum_name(result.method),
+                                       outcome.seconds, folder)
+                         : fmt::format("{}: nothing is changed; {}/fix.log says why\n", folder, folder);
+  return text;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int fix_table(const FixArguments& arguments, const FixOptions& options) {
+  const auto progress = terminal_progress();
+  const auto log = terminal_log();
+  refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors, arguments.table.csv});
+  AtomicFolder folder(arguments.out);
+  const bool of_run = !arguments.run.path.empty();
+  const FeatureTableFiles files = of_run ? embed_table(arguments.run, folder.building(), *progress, *log) : arguments.table.files();
+  FixRecipe recipe{files, arguments.table.columns(), options};
+  const FeatureTable table = open_feature_table(files, recipe.columns);
+  recipe.files = of_run ? FeatureTableFiles().vectors(fs::path(files.vectors()).filename()).csv(fs::path(files.csv()).filename())
+                        : FeatureTableFiles(files).vectors(real_path(files.vectors())).csv(real_path(table.rows.path));
+  for (const auto& remark : table.remarks) log->info(remark);
+  const auto begin = std::chrono::steady_clock::now();
+  const FixResult result = fix(table, options, *progress);
+  const double seconds = seconds_since(begin);
+  const FixedEvaluations evaluations = evaluate_fixed(table, result, static_cast<uint64_t>(options.seed()), *progress);
+  const FixedOutcome outcome{table, recipe, result, evaluations, seconds, DEBIAS_VERSION};
+  write_fixed(folder.building(), outcome);
+  folder.commit();
+  for (const auto& note : result.notes) log->warn(note);
+  for (const auto& note : evaluations.notes) log->warn(note);
+  if (arguments.json) {
+    print_json(to_json(outcome));
+  } else {
+    print_lines(summary_text(outcome, arguments.out));
+  }
+  return 0;
+}
+
+int apply_fixed(const FixArguments& arguments) {
+  if (!arguments.table.given()) throw usage_error("fix: --apply needs the vectors to correct; give --embeddings Z.npy");
+  if (fs::path(arguments.out).extension() != ".npy") {
+    throw usage_error("fix: --out '{}' does not end in .npy; --apply writes an array", arguments.out);
+  }
+  refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors});
+  const FixedModel model = read_fixed(arguments.apply);
+  const FeatureVectors vectors = FeatureVectors::open(arguments.table.vectors, arguments.table.key);
+  write_fixed_features(model, vectors, arguments.out);
+  if (arguments.json) {
+    print_json({{"files", {arguments.out}}, {"count", vectors.rows()}, {"dimensions", vectors.dimensions()}, {"rank", model.layer.rank()}},
+               -1);
+  } else {
+    print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {}\n", arguments.out, vectors.rows(), vectors.dimensions(),
+                            model.layer.rank()));
+  }
+  return 0;
+}
+
+int run_fix(const FixArguments& arguments) {
+  const FixOptions options = options_of(arguments);
+  use_threads(arguments.threads > 0 ? std::optional(arguments.threads) : std::nullopt);
+  if (!arguments.apply.empty()) {
+    if (!arguments.run.path.empty()) throw usage_error("fix: --apply takes --embeddings, not a run");
+    return apply_fixed(arguments);
+  }
+  if (arguments.run.path.empty() != arguments.table.given()) {
+    throw usage_error("fix: pass exactly one of RUN or --embeddings");
+  }
+  return fix_table(arguments, options);
+}
+
+std::string method_names() {
+  std::string names;
+  for (const auto& [name, method] : EnumNames<FixMethod>::values) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
+
+}  // namespace
+
+void add_fix_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("fix", "corrects frozen features for a bias: an affine layer and a linear head, in seconds");
+  auto arguments = std::make_shared<FixArguments>();
+  verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose data sets are embedded first");
+  auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
+  add_table_columns(*verb, *embeddings, arguments->table);
+  verb->add_option("--out", arguments->out, "the folder to write, which must not exist; with --apply a .npy file")->required();
+  verb->add_option("--method", arguments->method, method_names());
+  verb->add_option("--keep", arguments->keep, "auto: least share of the plain head's mean accuracy over groups (0.98)");
+  verb->add_option("--seed", arguments->seed, "of the folds (1)");
+  verb->add_option("--apply", arguments->apply, "correct --embeddings by the layer in this folder; --out is the array")->option_text("DIR");
+  verb->add_option("--root", arguments->run.root, "where the run's own data lie now");
+  verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
+  verb->add_option("--device", arguments->run.device, "of the run's encoder: auto, cpu or cuda");
+  verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));
+  verb->add_flag("--json", arguments->json, "one JSON object on standard output");
+  verb->footer("Example: debias fix --embeddings Z.npy --csv C.csv --out fixed && debias report fixed");
+  verb->callback([arguments, &action] { action = [arguments] { return run_fix(*arguments); }; });
+}
+
+}  // namespace debias

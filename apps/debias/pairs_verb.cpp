@@ -1,0 +1,154 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "apps/debias/results.h"
+#include "apps/debias/table_arguments.h"
+#include "apps/debias/verbs.h"
+#include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/home_path.h"
+#include "debias/core/output_path.h"
+#include "debias/process/terminal.h"
+#include "debias/runs/found_pairs.h"
+#include "debias/runtime/threads.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct PairsArguments {
+  RunToEmbed run;
+  TableArguments table;
+  PairRequest request;
+  int64_t threads = 0;
+  std::string leaks, out, html;
+  bool json = false;
+};
+
+constexpr size_t kPrintedRows = 10;
+
+void require_ending(const std::string& path, const char* option, const std::string& ending) {
+  if (path.empty() || fs::path(path).extension() == ending) return;
+  throw usage_error("pairs: {} '{}': unsupported extension '{}'; use {}", option, path, fs::path(path).extension().string(), ending);
+}
+
+void check_pairs_arguments(const PairsArguments& arguments) {
+  if (arguments.run.path.empty() != arguments.table.given()) throw usage_error("pairs: pass exactly one of RUN or --embeddings");
+  if (arguments.request.sample && !arguments.leaks.empty())
+    throw usage_error("pairs: --sample draws pairs of one split; leave --leaks out");
+  require_ending(arguments.out, "--out", ".csv");
+  require_ending(arguments.html, "--html", ".html");
+}
+
+int64_t count_of(const FoundPairs& found, PairKind kind) {
+  return std::ranges::count(found.rows, kind, [](const PairRow& row) { return row.pair.kind; });
+}
+
+std::string leaks_text(const SplitLeaks& leaks, const std::string& second) {
+  std::string text = fmt::format("{} of {} images of {} have a copy in the other split\n", leaks.leaked, leaks.rows, second);
+  for (const LeakedClass& of : leaks.classes) {
+    if (of.leaked > 0) text += fmt::format("  {:<24} {:>6} of {}\n", of.name, of.leaked, of.rows);
+  }
+  if (leaks.accuracy && leaks.accuracy_without) {
+    text += fmt::format("kNN accuracy {:.2f} %, without them {:.2f} %\n", 100 * *leaks.accuracy, 100 * *leaks.accuracy_without);
+  }
+  return text;
+}
+
+std::string shown_gradient(const MinedPair& pair) {
+  return std::isnan(pair.gradient) ? std::string("-") : fmt::format("{:.3g}", pair.gradient);
+}
+
+void print_pairs(const FoundPairs& found, const PairSource& source) {
+  std::string text = fmt::format("{} rows; temperature {:g}, tau_plus {:g}, posterior from {}\n", found.searched,
+                                 found.options.temperature(), found.options.tau_plus(), found.by_views ? "two views" : "the mixture");
+  text += fmt::format("{:<15}{:>11}{:>15}{:>11}{:>7}  pair\n", "kind", "similarity", "false_negative", "gradient", "same");
+  std::map<PairKind, size_t> printed;
+  for (const PairRow& row : found.rows) {
+    if (++printed[row.pair.kind] > kPrintedRows) continue;
+    text +=
+        fmt::format("{:<15}{:>11.4f}{:>15.4f}{:>11}{:>7}  {} | {}\n", enum_name(row.pair.kind), row.pair.cosine, row.pair.false_negative,
+                    shown_gradient(row.pair), row.same_label ? (*row.same_label ? "yes" : "no") : "-", row.a, row.b);
+  }
+  for (const auto& [name, kind] : EnumNames<PairKind>::values) {
+    if (count_of(found, kind) == 0) continue;
+    const auto share = same_label_share(found.rows, kind);
+    text += fmt::format("{}: {} pairs{}\n", name, count_of(found, kind), share ? fmt::format(", {:.1f} % of one class", 100 * *share) : "");
+  }
+  if (found.leaks) text += leaks_text(*found.leaks, source.second->rows.split);
+  print_lines(text);
+}
+
+int run_pairs(const PairsArguments& arguments) {
+  check_pairs_arguments(arguments);
+  use_threads(arguments.threads > 0 ? std::optional(arguments.threads) : std::nullopt);
+  const SplitPair splits = arguments.leaks.empty() ? SplitPair{} : parse_splits(arguments.leaks);
+  const auto progress = terminal_progress();
+  const auto log = terminal_log();
+  const PairSource source = arguments.table.given()
+                                ? pairs_of_table(arguments.table.files(), arguments.table.columns(), arguments.run.root, splits, *log)
+                                : pairs_of_run(arguments.run, splits, *progress, *log);
+  refuse_overwriting("pairs", {arguments.out, arguments.html}, source.inputs);
+  for (const auto& path : {arguments.out, arguments.html}) refuse_inside_data(path, source.roots);
+  const MiningOptions options = mining_options(arguments.request, source);
+  if (!source.has_images()) {
+    log->warn(fmt::format(
+        "not all splits have images that can be opened: copies are pairs at a similarity of {} or more, which no pixels confirm{}",
+        kUnconfirmedCopy,
+        arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR where the images lie elsewhere" : ""));
+  }
+  const FoundPairs found = find_pairs(arguments.request, options, source, *progress, *log);
+  if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
+  if (!arguments.html.empty())
+    write_file_atomically(arguments.html, marking_page(found, source, arguments.run.path + arguments.table.vectors));
+  arguments.json ? print_json(to_json(found)) : print_pairs(found, source);
+  return 0;
+}
+
+}  // namespace
+
+void add_pairs_verb(CLI::App& root, VerbAction& action) {
+  auto* verb = root.add_subcommand("pairs", "finds false negatives, duplicates and images in two splits, and a page to mark them");
+  auto arguments = std::make_shared<PairsArguments>();
+  verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose training set is embedded first");
+  auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors")
+                         ->option_text("Z")
+                         ->transform(with_home);
+  add_table_columns(*verb, *embeddings, arguments->table);
+  auto* top = verb->add_option("--top", arguments->request.top, "false negatives to report, the largest expected gradient first (500)")
+                  ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb->add_option("--leaks", arguments->leaks, "also search for images of one split in another")->option_text("train:test");
+  verb->add_option("--sample", arguments->request.sample, "draw so many random pairs instead, whose marks estimate tau_plus")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->excludes(top)
+      ->option_text("200");
+  verb->add_option("--out", arguments->out, "the pairs as a table")->option_text("FILE.csv")->transform(with_home);
+  verb->add_option("--html", arguments->html, "a page with thumbnails on which the pairs are marked")
+      ->option_text("FILE.html")
+      ->transform(with_home);
+  verb->add_option("--temperature", arguments->request.temperature,
+                   "of the loss whose gradient is ranked; default: the run's, 0.07 of a table");
+  verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior of the posterior; default: the run's, else 0.1");
+  verb->add_option("--root", arguments->run.root, "folder of the images: where the run's data lie now, or of the column path")
+      ->option_text("DIR")
+      ->transform(with_home);
+  verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")
+      ->check(CLI::IsMember({"last", "best", "previous"}))
+      ->excludes(embeddings);
+  verb->add_option("--device", arguments->run.device, "of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
+  verb->add_option("--seed", arguments->request.seed, "of the random pairs (1)");
+  verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));
+  verb->add_flag("--json", arguments->json, "one JSON object on standard output");
+  verb->footer("Example: debias pairs --embeddings Z.npy --csv C.csv --out pairs.csv --html pairs.html");
+  verb->callback([arguments, &action] { action = [arguments] { return run_pairs(*arguments); }; });
+}
+
+}  // namespace debias

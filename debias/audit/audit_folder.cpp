@@ -1,0 +1,182 @@
+#include "debias/audit/audit_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "debias/audit/column_values.h"
+#include "debias/core/file_error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/data/folder_layout.h"
+#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/label_join.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string trimmed(const std::string& field) {
+  const size_t first = field.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : field.substr(first, field.find_last_not_of(" \t") - first + 1);
+}
+
+struct CsvTable {
+  std::string path;
+  std::vector<std::string> titles;
+  std::vector<CsvRecord> records;  // without the header
+
+  size_t required(const std::string& title) const {
+    const auto found = std::find(titles.begin(), titles.end(), title);
+    if (found == titles.end()) {
+      throw usage_error("audit: {} has no column '{}'{}", path, title, suggestion(title, titles));
+    }
+    return static_cast<size_t>(found - titles.begin());
+  }
+  bool has(const std::string& title) const { return std::find(titles.begin(), titles.end(), title) != titles.end(); }
+};
+
+CsvTable read_table(const std::string& path) {
+  CsvTable table{path, {}, read_csv(path)};
+  for (const std::string& title : table.records.front().fields) table.titles.push_back(trimmed(title));
+  table.records.erase(table.records.begin());
+  return table;
+}
+
+// For each file its record; null where it has none.
+using FileRecords = std::vector<const CsvRecord*>;
+
+FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
+  const size_t path = table.required("path");
+  LabelFile numbered;  // a row's label is the number of its record
+  for (size_t r = 0; r < table.records.size(); ++r) {
+    const CsvRecord& record = table.records[r];
+    numbered.rows.push_back({.path = fs::path(record.fields[path]).lexically_normal().generic_string(),
+                             .label = static_cast<int64_t>(r),
+                             .bias = kUnknown,
+                             .line = record.line});
+  }
+  std::vector<std::string> images;
+  for (const PictureFile& file : folder.files) images.push_back(file.source);
+  FileRecords records;
+  for (const LabelRow* row : rows_of_images({options.folder, prefix, options.labels}, numbered, images)) {
+    records.push_back(row == nullptr ? nullptr : &table.records[static_cast<size_t>(row->label)]);
+  }
+  const auto missing = std::count(records.begin(), records.end(), nullptr);
+  if (missing == std::ssize(records)) {
+    throw FileError(options.labels, fmt::format("has no row for any image; the images are named as '{}'", images.front()));
+  }
+  if (missing > 0) folder.remarks.push_back(fmt::format("{} images have no row in {}: their values are unknown", missing, options.labels));
+  return records;
+}
+
+AuditColumn column_of(const CsvTable& table, const std::string& title, const FileRecords& records) {
+  const size_t position = table.required(title);
+  AuditColumn column{title, {}};
+  for (const CsvRecord* record : records) column.values.push_back(record == nullptr ? "" : trimmed(record->fields[position]));
+  return column;
+}
+
+void take_labels(const AuditColumn& column, AuditFolder& folder) {
+  std::map<std::string, int64_t> number;
+  for (const std::string& value : column.values) {
+    if (!value.empty()) number.emplace(value, 0);
+  }
+  folder.classes.clear();
+  for (auto& [name, own] : number) {
+    own = std::ssize(folder.classes);
+    folder.classes.push_back(name);
+  }
+  folder.label_names = column.values;
+  folder.labels.clear();
+  for (const std::string& value : column.values) folder.labels.push_back(value.empty() ? kUnknown : number.at(value));
+}
+
+// Rows of another split have no label, as far as the audit goes.
+void keep_split(const AuditColumn& splits, const std::string& wanted, AuditFolder& folder) {
+  int64_t others = 0;
+  for (size_t i = 0; i < splits.values.size(); ++i) {
+    if (splits.values[i].empty() || splits.values[i] == wanted) continue;
+    folder.labels[i] = kUnknown;
+    ++others;
+  }
+  if (others > 0) folder.remarks.push_back(fmt::format("{} images of other splits than {} are left out", others, wanted));
+}
+
+void take_columns(const AuditFolderOptions& options, const CsvTable& table, const FileRecords& records, AuditFolder& folder) {
+  std::vector<std::string> titles = options.columns;
+  if (titles.empty()) {
+    for (const std::string& title : table.titles) {
+      if (title != "path" && title != "label" && title != "split" && !title.empty()) titles.push_back(title);
+    }
+  }
+  for (const std::string& title : titles) {
+    AuditColumn column = column_of(table, title, records);
+    const std::string reason = unusable_column(column.values);
+    if (reason.empty()) {
+      folder.columns.push_back(std::move(column));
+    } else {
+      folder.remarks.push_back(fmt::format("column {} is ignored: it {}", title, reason));
+    }
+  }
+}
+
+std::unique_ptr<Dataset> open_split(const std::string& folder, const std::string& split) {
+  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
+  if (!split.empty()) section.set("split", Config::string(split));
+  return make_dataset(section);
+}
+
+std::string class_name(const Dataset& images, int64_t index) {
+  const int64_t label = images.label(index);
+  return label < 0 ? "" : images.info().class_names[static_cast<size_t>(label)];
+}
+
+// Of the folders that are splits, those that are not audited.
+void list_other_splits(const AuditFolderOptions& options, const FolderLayout& layout, const std::string& audited, AuditFolder& folder) {
+  for (const std::string& split : {layout.train, layout.valid, layout.test}) {
+    if (split.empty() || split == audited) continue;
+    const std::unique_ptr<Dataset> images = open_split(options.folder, split);
+    for (int64_t i = 0; i < images->size(); ++i) folder.other_splits.emplace_back(images->source(i), class_name(*images, i));
+  }
+}
+
+AuditFolder list_folder(const AuditFolderOptions& options, const std::string& prefix) {
+  const std::unique_ptr<Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
+  AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, images->info().remarks};
+  for (int64_t i = 0; i < images->size(); ++i) {
+    const std::string source = images->source(i);
+    const bool in_class = !folder.classes.empty();
+    const std::string below = source.substr(prefix.size());
+    folder.files.push_back({(fs::path(options.folder) / source).string(), source, in_class ? below.substr(below.find('/') + 1) : below});
+    folder.labels.push_back(images->label(i));
+    folder.label_names.push_back(class_name(*images, i));
+  }
+  return folder;
+}
+
+}  // namespace
+
+AuditFolder read_audit_folder(const AuditFolderOptions& options) {
+  const FolderLayout layout = find_layout(options.folder);
+  const std::string split = options.split.empty() ? layout.train : options.split;
+  const std::string prefix = split.empty() ? "" : split + "/";
+  AuditFolder folder = list_folder(options, prefix);
+  list_other_splits(options, layout, split, folder);
+  if (options.labels.empty()) {
+    if (!options.columns.empty()) throw usage_error("audit: --columns names columns of a CSV; give it with --labels FILE.csv");
+    return folder;
+  }
+  const CsvTable table = read_table(options.labels);
+  const FileRecords records = records_of_files(options, prefix, table, folder);
+  if (table.has("label")) take_labels(column_of(table, "label", records), folder);
+  if (table.has("split")) keep_split(column_of(table, "split", records), options.split.empty() ? "train" : options.split, folder);
+  take_columns(options, table, records, folder);
+  return folder;
+}
+
+}  // namespace debias

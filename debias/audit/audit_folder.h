@@ -1,0 +1,36 @@
+// A folder of images, and a CSV about them, as an audit reads them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/audit/audit.h"
+#include "debias/audit/picture_table.h"
+
+namespace debias {
+
+struct AuditFolderOptions {
+  std::string folder;
+  std::string labels;                // a CSV with a column path, or ""
+  std::vector<std::string> columns;  // of the CSV; empty: all that can be used
+  std::string split;                 // a folder of `folder`; empty: train, or the folder itself
+};
+
+struct AuditFolder {
+  std::vector<std::string> classes;
+  std::vector<PictureFile> files;
+  std::vector<int64_t> labels;                                    // numbers in `classes`; -1: unknown, or not to be audited
+  std::vector<std::string> label_names;                           // of each file, also of those that are not audited; empty where unknown
+  std::vector<AuditColumn> columns;                               // of all files
+  std::vector<std::pair<std::string, std::string>> other_splits;  // path and class of the images that are not audited
+  std::vector<std::string> remarks;                               // one line each: what is not read, and why
+};
+
+// Labels are those of the CSV's column `label` where it has one, else the class folders. A CSV with a column `split` selects the rows of
+// `split` ("train" where that is empty). Data errors of find_layout, image_folder and rows_of_images, and where no image has a row; usage errors for a column that the CSV
+// does not have.
+AuditFolder read_audit_folder(const AuditFolderOptions& options);
+
+}  // namespace debias

@@ -1,0 +1,14 @@
+// An audit as one self-contained page: what was found, where it is, and the images that go with it and against it.
+#pragma once
+
+#include <string>
+
+#include "debias/audit/folder_audit.h"
+
+namespace debias {
+
+// `name` of the folder, `commands` that go on. Images are read again for the mean image and the contact sheets; those that have gone since
+// are left out.
+std::string audit_page(const FolderAudit& audit, const std::string& name, const std::vector<std::string>& commands);
+
+}  // namespace debias

@@ -1,0 +1,26 @@
+// Which rows an audit looks at.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace debias {
+
+constexpr int64_t kLeastOfClass = 20;  // rows; smaller classes are left out
+constexpr int64_t kMostClasses = 100;  // the largest ones; the permutation test takes time in proportion to their number
+constexpr int64_t kMostRows = 10'000;  // an accuracy over so many is known to a point
+
+struct AuditSample {
+  std::vector<std::string> classes;
+  std::vector<int64_t> rows;         // shuffled without regard to labels
+  std::vector<int32_t> labels;       // of `rows`, numbers in `classes`
+  std::vector<std::string> remarks;  // one line each: classes and rows that are left out
+};
+
+// `labels[i]` is a number in `classes`, or -1: unknown, left out. Above kMostRows, large classes are cut to equal numbers of rows. A data
+// error, `what` in front, where fewer than two classes have kLeastOfClass rows.
+AuditSample audit_sample(const std::string& what, const std::vector<std::string>& classes, const std::vector<int64_t>& labels,
+                         uint64_t seed);
+
+}  // namespace debias

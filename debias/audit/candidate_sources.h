@@ -1,0 +1,26 @@
+// The candidates that a table of images, files and columns gives.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "debias/audit/audit.h"
+
+namespace debias {
+
+struct CandidateSource {
+  Candidate candidate;
+  std::function<CandidateFeatures()> features;  // made when asked for: all of them together would not fit into memory
+};
+
+// Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts and measures of files,
+// columns, principal components of features. Those that have one value alone are left out. `rows` must outlive the result.
+std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t seed);
+
+// What references are made of: the mean colours of a 4 x 4 grid, the middle of the image, each side of the border, and the features.
+VectorFeatures layout_features(const std::vector<PictureFeatures>& pictures);
+VectorFeatures middle_features(const std::vector<PictureFeatures>& pictures);
+std::vector<VectorFeatures> side_features(const std::vector<PictureFeatures>& pictures);
+VectorFeatures direction_features(const AuditRows& rows, uint64_t seed);  // the principal components together
+
+}  // namespace debias

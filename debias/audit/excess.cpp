@@ -1,0 +1,138 @@
+#include "debias/audit/excess.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace debias {
+namespace {
+
+constexpr double kSignificant = 0.05;
+constexpr double kLowerMiddle = 0.4;  // a mark on half of the image leaves this quantile of the cells alone
+
+bool is_named(const AuditFinding& finding, std::string_view name) { return finding.candidate.name == name; }
+
+bool follows_content(const AuditFinding& finding) { return is_named(finding, name_of(FileMeasure::kBytesPerPixel)); }
+
+// Of the cells of each grid, by the width of a cell.
+std::map<double, double> grid_references(const std::vector<AuditFinding>& findings) {
+  std::map<double, std::vector<double>> grids;
+  for (const AuditFinding& finding : findings) {
+    if (finding.candidate.kind == CandidateKind::kCell) grids[finding.candidate.place->width].push_back(finding.accuracy);
+  }
+  std::map<double, double> references;
+  for (auto& [width, accuracies] : grids) {
+    const auto at = accuracies.begin() + static_cast<ptrdiff_t>(kLowerMiddle * static_cast<double>(accuracies.size()));
+    std::nth_element(accuracies.begin(), at, accuracies.end());
+    references[width] = *at;
+  }
+  return references;
+}
+
+double best_global(const std::vector<AuditFinding>& findings) {
+  double best = 0;
+  for (const AuditFinding& finding : findings) {
+    if (finding.candidate.kind == CandidateKind::kGlobal) best = std::max(best, finding.accuracy);
+  }
+  return best;
+}
+
+struct Rule {
+  double reference = 0.5;
+  double threshold = 0.3;  // of explained()
+  double least = 0;        // of accuracy - reference
+  double noise = 0;        // taken off the accuracy: what a choice among many gains by chance
+};
+
+// What an image shows decides little of these; thresholds lie between clean images and planted traces of processing.
+std::optional<double> processing_threshold(const AuditFinding& finding) {
+  if (is_named(finding, name_of(GlobalProperty::kBlockiness))) return 0.22;
+  if (is_named(finding, name_of(GlobalProperty::kSharpness))) return 0.45;
+  if (is_named(finding, name_of(GlobalProperty::kNoise))) return 0.6;
+  if (is_named(finding, name_of(GlobalProperty::kCastRed)) || is_named(finding, name_of(GlobalProperty::kCastBlue))) return 0.35;
+  return std::nullopt;
+}
+
+Rule rule_of(const AuditFinding& finding, const ExcessInput& input, const std::map<double, double>& grids, double global) {
+  const double least = std::max(0.03, input.noise / 2);
+  switch (finding.candidate.kind) {
+    case CandidateKind::kCell:
+      return {grids.at(finding.candidate.place->width), 0.25, 0, input.noise};
+    case CandidateKind::kPatch:
+      return {input.layout, 0.25, least, 0};
+    case CandidateKind::kBorder:
+      return {input.middle, 0.25, least, 0};
+    case CandidateKind::kGlobal:
+      if (const auto threshold = processing_threshold(finding)) return {input.chance, *threshold, 0, input.noise};
+      return {input.layout, 0.25, least, 0};
+    case CandidateKind::kFile:
+      if (follows_content(finding)) return {std::max(input.layout, global), 0.25, least, 0};
+      break;
+    case CandidateKind::kDirection:
+      return {input.embeddings, 0.25, least, 0};
+    case CandidateKind::kColumn:
+      break;
+  }
+  return {input.chance, 0.3, least, 0};
+}
+
+AuditVerdict verdict_of(const AuditFinding& finding, const ExcessInput& input, const Rule& rule) {
+  if (finding.p_adjusted > kSignificant) return AuditVerdict::kNone;
+  double accuracy = finding.accuracy - rule.noise;
+  if (finding.candidate.kind == CandidateKind::kBorder) accuracy = std::min(accuracy, input.weakest_side);
+  const bool exceeds = accuracy - rule.reference >= rule.least && explained(accuracy, rule.reference) >= rule.threshold;
+  return exceeds ? AuditVerdict::kShortcut : AuditVerdict::kPredictive;
+}
+
+const AuditFinding* best_shortcut(const std::vector<AuditFinding>& findings, CandidateKind kind) {
+  const AuditFinding* best = nullptr;
+  for (const AuditFinding& finding : findings) {
+    if (finding.candidate.kind != kind || finding.verdict != AuditVerdict::kShortcut) continue;
+    if (best == nullptr || finding.accuracy > best->accuracy) best = &finding;
+  }
+  return best;
+}
+
+// Shortcuts of kind `effect` that the best one of kind `cause` shows already: their accuracy is at most its own plus `margin`.
+void attribute(std::vector<AuditFinding>& findings, CandidateKind cause, CandidateKind effect, double margin) {
+  const AuditFinding* best = best_shortcut(findings, cause);
+  if (best == nullptr) return;
+  const std::string name = best->candidate.name;
+  const double most = best->accuracy + margin;
+  for (AuditFinding& finding : findings) {
+    if (finding.candidate.kind != effect || finding.verdict != AuditVerdict::kShortcut || finding.accuracy > most) continue;
+    finding.verdict = AuditVerdict::kPredictive;
+    finding.follows_from = name;
+  }
+}
+
+// A frame is seen in its cells, either in the words of patches, and all of them in the image as a whole; other sizes and encoders change
+// gradients and sharpness. The broader candidate has fewer values to estimate, and may be a little the better one.
+void attribute_effects(std::vector<AuditFinding>& findings) {
+  constexpr double kMargin = 0.01, kMarginOfBroader = 0.06;
+  for (const CandidateKind effect : {CandidateKind::kCell, CandidateKind::kPatch, CandidateKind::kGlobal}) {
+    attribute(findings, CandidateKind::kBorder, effect, kMarginOfBroader);
+  }
+  for (const CandidateKind effect : {CandidateKind::kPatch, CandidateKind::kGlobal})
+    attribute(findings, CandidateKind::kCell, effect, kMargin);
+  attribute(findings, CandidateKind::kFile, CandidateKind::kGlobal, kMarginOfBroader);
+  attribute(findings, CandidateKind::kGlobal, CandidateKind::kPatch, kMarginOfBroader);
+  attribute(findings, CandidateKind::kPatch, CandidateKind::kGlobal, kMargin);
+}
+
+}  // namespace
+
+double explained(double accuracy, double reference) { return (accuracy - reference) / std::max(1e-9, 1 - reference); }
+
+void judge_excess(const ExcessInput& input, std::vector<AuditFinding>& findings) {
+  const std::map<double, double> grids = grid_references(findings);
+  const double global = best_global(findings);
+  for (AuditFinding& finding : findings) {
+    const Rule rule = rule_of(finding, input, grids, global);
+    finding.reference = rule.reference;
+    finding.verdict = verdict_of(finding, input, rule);
+  }
+  attribute_effects(findings);
+}
+
+}  // namespace debias

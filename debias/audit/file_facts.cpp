@@ -1,0 +1,84 @@
+#include "debias/audit/file_facts.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+
+#include "debias/image/exif.h"
+#include "debias/image/image_format.h"
+#include "debias/image/jpeg_quantisation.h"
+
+namespace debias {
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string format_name(std::span<const uint8_t> bytes) {
+  constexpr std::array<std::string_view, 6> kNames = {"JPEG", "PNG", "WebP", "TIFF", "BMP", "PNM"};
+  const auto format = image_format(bytes);
+  return format ? std::string(kNames[static_cast<size_t>(*format)]) : "";
+}
+
+std::string orientation_name(const Orientation& orientation) {
+  if (orientation.upright()) return "upright";
+  return fmt::format("{}{}{}", orientation.transposed ? "transposed " : "", orientation.rows_flipped ? "rows flipped " : "",
+                     orientation.columns_flipped ? "columns flipped" : "");
+}
+
+std::string prefix_of(const std::string& stem) {
+  size_t end = 0;
+  while (end < stem.size() && !is_digit(stem[end])) ++end;
+  return stem.substr(0, end);
+}
+
+std::string suffix_of(const std::string& stem) {
+  size_t begin = stem.size();
+  while (begin > 0 && !is_digit(stem[begin - 1])) --begin;
+  return begin == 0 ? "" : stem.substr(begin);
+}
+
+std::string pattern_of(const std::string& stem) {
+  std::string pattern;
+  for (const char c : stem) {
+    if (!is_digit(c)) pattern += c;
+    if (is_digit(c) && !pattern.ends_with('#')) pattern += '#';
+  }
+  return pattern;
+}
+
+}  // namespace
+
+std::string_view name_of(FileFact fact) {
+  constexpr std::array<std::string_view, kFileFacts> kNames = {"file format", "image size",       "JPEG quantisation",
+                                                               "EXIF camera", "EXIF orientation", "sub-folder",
+                                                               "name prefix", "name suffix",      "name pattern"};
+  return kNames[static_cast<size_t>(fact)];
+}
+
+std::string_view name_of(FileMeasure measure) {
+  constexpr std::array<std::string_view, kFileMeasures> kNames = {"aspect ratio", "number of pixels", "bytes per pixel"};
+  return kNames[static_cast<size_t>(measure)];
+}
+
+FileFacts file_facts(const ImageFileBytes& file) {
+  const std::filesystem::path path(file.path);
+  const std::string stem = path.stem().string();
+  const double pixels = static_cast<double>(file.height) * file.width;
+  FileFacts facts;
+  facts.facts = {format_name(file.bytes),
+                 fmt::format("{}x{}", file.width, file.height),
+                 jpeg_quantisation(file.bytes),
+                 exif_camera(file.bytes),
+                 orientation_name(exif_orientation(file.bytes)),
+                 path.parent_path().string(),
+                 prefix_of(stem),
+                 suffix_of(stem),
+                 pattern_of(stem)};
+  facts.measures = {std::log(static_cast<double>(file.width) / file.height), std::log(pixels),
+                    std::log(static_cast<double>(file.bytes.size()) / pixels)};
+  return facts;
+}
+
+}  // namespace debias

@@ -1,0 +1,37 @@
+// What a file says beside its pixels: size, encoder, camera, name.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace debias {
+
+enum class FileFact { kFormat, kSize, kQuantisation, kCamera, kOrientation, kFolder, kNamePrefix, kNameSuffix, kNamePattern };
+constexpr int kFileFacts = 9;
+std::string_view name_of(FileFact fact);
+
+enum class FileMeasure { kAspect, kPixels, kBytesPerPixel };
+constexpr int kFileMeasures = 3;
+std::string_view name_of(FileMeasure measure);
+
+struct FileFacts {
+  std::array<std::string, kFileFacts> facts;  // empty: the file does not say
+  std::array<double, kFileMeasures> measures{};
+
+  const std::string& fact(FileFact which) const { return facts[static_cast<size_t>(which)]; }
+};
+
+struct ImageFileBytes {
+  std::string path;  // below the class's folder
+  std::span<const uint8_t> bytes;
+  int height = 0, width = 0;
+};
+
+// Of a name: the letters before its first digit, those after its last, and the whole with every run of digits as #. A name without
+// digits has no suffix.
+FileFacts file_facts(const ImageFileBytes& file);
+
+}  // namespace debias

@@ -1,0 +1,22 @@
+// For each row the class that its candidate alone goes with, from a classifier that has not seen the row: a bias value.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/audit/permutation_test.h"
+
+namespace debias {
+
+struct HeldOutValue {
+  int32_t value = 0;       // the class
+  double confidence = 0;   // its posterior under equal priors
+  bool confident = false;  // vectors: at least 0.9; categories: 0.75, since a category is exact, and only its class is estimated
+};
+
+// Vectors: linear discriminant analysis with the covariance within classes. Categories: n(c, value) / n(c), normalised.
+std::vector<HeldOutValue> held_out_values(const CandidateFeatures& features, const LabelledRows& rows);
+
+double confident_share(const std::vector<HeldOutValue>& values);
+
+}  // namespace debias

@@ -1,0 +1,40 @@
+// Whether the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and Young.
+//
+// The labels are permuted P times, each permutation for all candidates at once. A candidate's adjusted p is
+// (1 + |{b : max_j A_j(b) >= A}|) / (1 + P), A its balanced accuracy and A_j(b) candidate j's under permutation b: the chance that any
+// candidate reaches A where none of them has to do with the class. It holds for any dependence between candidates.
+// Source: Westfall and Young, "Resampling-based multiple testing" (1993), single-step maxT.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "debias/audit/balanced_accuracy.h"
+#include "debias/core/progress.h"
+
+namespace debias {
+
+constexpr int kPermutations = 200;
+
+struct PermutationTest {
+  std::vector<double> accuracy;    // of each candidate
+  std::vector<double> p_adjusted;  // likewise, in [1 / (P + 1), 1]
+  std::vector<double> null_best;   // the largest accuracy under each permutation, ascending
+
+  // The accuracy that the best of all candidates exceeds by chance in one of twenty audits.
+  double chance_bound() const;
+};
+
+struct LabelledRows {
+  std::vector<int32_t> labels;  // shuffled rows, see Folds
+  int32_t classes = 0;
+  Folds folds;
+};
+
+// `features(j)` makes candidate j's features; it is called once for each, from several threads.
+PermutationTest permutation_test(int64_t candidates, const std::function<CandidateFeatures(int64_t)>& features, const LabelledRows& rows,
+                                 uint64_t seed, Progress& progress = Progress::silent());
+
+}  // namespace debias

@@ -1,0 +1,56 @@
+// A copy of a class folder with a shortcut planted in it: what an audit finds is known.
+//
+// The image files of the folder's splits (folder_layout.h) are written to the new folder under their relative paths. In the training split
+// the share `correlation` of each class has its own class's value, the rest the other values (bias_assignment.h); valid and test have every
+// value equally often. OUT/planted.csv (path,label,bias) gives the values, named by the class that each goes with; kind `column` writes
+// OUT/columns.csv (path,label,site) as well, whose column `site` is the shortcut. Kinds that draw on pixels write PNG, so that the format
+// tells nothing; the others keep the bytes. The same seed gives the same files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "debias/core/options.h"
+#include "debias/core/progress.h"
+
+namespace debias {
+
+enum class PlantKind { kSquare, kSquareAnywhere, kText, kBorder, kScene, kBlur, kJpeg, kNoise, kSize, kName, kExif, kColumn, kTint };
+template <>
+struct EnumNames<PlantKind> {
+  static constexpr std::array<std::pair<std::string_view, PlantKind>, 13> values = {{{"square", PlantKind::kSquare},
+                                                                                     {"square_anywhere", PlantKind::kSquareAnywhere},
+                                                                                     {"text", PlantKind::kText},
+                                                                                     {"border", PlantKind::kBorder},
+                                                                                     {"scene", PlantKind::kScene},
+                                                                                     {"blur", PlantKind::kBlur},
+                                                                                     {"jpeg", PlantKind::kJpeg},
+                                                                                     {"noise", PlantKind::kNoise},
+                                                                                     {"size", PlantKind::kSize},
+                                                                                     {"name", PlantKind::kName},
+                                                                                     {"exif", PlantKind::kExif},
+                                                                                     {"column", PlantKind::kColumn},
+                                                                                     {"tint", PlantKind::kTint}}};
+};
+
+class PlantOptions {
+ public:
+  DEBIAS_OPTION(PlantOptions, double, correlation, 0.95)
+  DEBIAS_OPTION(PlantOptions, int64_t, seed, 1)
+  static const OptionTable<PlantOptions>& table();
+};
+
+struct PlantedFolder {
+  int64_t images = 0, aligned = 0;  // of the training split
+  int64_t others = 0;               // of valid and test
+};
+
+// Usage errors: an `out` that exists or lies in the folder. Data errors: fewer than two classes, an image that cannot be read. Nothing is left
+// of `out` then.
+PlantedFolder plant_shortcut(PlantKind kind, const PlantOptions& options, const std::string& folder, const std::string& out,
+                             Progress& progress = Progress::silent());
+
+}  // namespace debias

@@ -1,0 +1,43 @@
+#include "debias/data/readers/added_biases.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "debias/core/file_digest.h"
+#include "debias/core/file_error.h"
+#include "debias/data/readers/label_join.h"
+#include "debias/data/renumbered.h"
+
+namespace debias {
+namespace {
+
+// "test/" where the images lie in the folder of their split.
+std::string folder_of_split(const std::vector<std::string>& images, const std::string& split) {
+  for (const std::string& name : {split, std::string("train")}) {  // held-out images lie among those of train
+    const std::string prefix = name + "/";
+    if (!images.empty() && std::all_of(images.begin(), images.end(), [&](const auto& image) { return image.starts_with(prefix); }))
+      return prefix;
+  }
+  return "";
+}
+
+}  // namespace
+
+AddedBiases::AddedBiases(const LabelColumns& columns)
+    : file_(columns.file()), digest_(file_digest(file_)), labels_(read_label_file(LabelColumns(columns).label(std::nullopt))) {}
+
+AddedBiases::Added AddedBiases::add(std::shared_ptr<const Dataset> dataset, const std::string& root) const {
+  std::vector<std::string> images;
+  std::vector<int64_t> labels, biases;
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    images.push_back(dataset->source(i));
+    labels.push_back(dataset->label(i));
+  }
+  const std::vector<const LabelRow*> rows = rows_of_images({root, folder_of_split(images, dataset->info().split), file_}, labels_, images);
+  for (const LabelRow* row : rows) biases.push_back(row == nullptr ? kUnknown : row->bias);
+  const int64_t unknown = std::count(biases.begin(), biases.end(), kUnknown);
+  return {std::make_shared<Renumbered>(std::move(dataset), std::vector<std::string>(), names(), std::move(labels), std::move(biases)),
+          unknown};
+}
+
+}  // namespace debias

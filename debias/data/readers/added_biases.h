@@ -1,0 +1,41 @@
+// Bias values of a CSV for the images of a data set that was read without them: what `debias eval --labels` adds afterwards.
+//
+// Unlike a data set's own labels (label_join.h), the CSV need not have a row for every image: an image without one has an unknown bias
+// value, and is counted. Rows for other images are left unused.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/data/readers/label_columns.h"
+#include "debias/data/readers/label_file.h"
+
+namespace debias {
+
+class AddedBiases {
+ public:
+  // Reads the columns of paths and bias values; the column of labels is left alone. FileError as of read_label_file, and without a column
+  // of bias values.
+  explicit AddedBiases(const LabelColumns& columns);
+
+  struct Added {
+    std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias values, which it names `names()`
+    int64_t unknown = 0;                     // images without a row, or with an empty field
+  };
+  // `root`: of the data set, "" where it has none. Rows name an image as label_join.h has it, or as Dataset::source() does.
+  Added add(std::shared_ptr<const Dataset> dataset, const std::string& root) const;
+
+  const std::vector<std::string>& names() const { return labels_.bias.names; }
+  const std::string& file() const { return file_; }
+  const std::string& column() const { return labels_.bias.title; }
+  const std::string& digest() const { return digest_; }  // SHA-256 of the file's bytes
+
+ private:
+  std::string file_, digest_;
+  LabelFile labels_;
+};
+
+}  // namespace debias

@@ -1,0 +1,37 @@
+// Pairs of images in a CSV, as `debias pairs` writes them and its page answers them.
+//
+// Columns `a` and `b` name images; `answer` is same, different or skip (or empty, which is skip); `kind` is that of the pair. Other columns
+// are not read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+enum class PairAnswer { kSame, kDifferent, kSkip };
+template <>
+struct EnumNames<PairAnswer> {
+  static constexpr std::array<std::pair<std::string_view, PairAnswer>, 3> values = {
+      {{"same", PairAnswer::kSame}, {"different", PairAnswer::kDifferent}, {"skip", PairAnswer::kSkip}}};
+};
+
+struct MarkedPair {
+  std::string a, b;
+  std::optional<PairAnswer> answer;  // none: the file has no column `answer`
+  std::string kind;                  // empty without a column `kind`
+  int64_t line = 0;                  // in the file, from 1
+};
+
+// FileError "PATH: line N: ..." where a name is empty, a pair names one image twice or an answer is none of the three (the nearest is
+// named); "PATH: ..." without the columns a and b or without rows, and as of read_csv.
+std::vector<MarkedPair> read_pair_marks(const std::string& path);
+
+}  // namespace debias

@@ -1,0 +1,36 @@
+// A data set whose labels and bias values are other numbers, under other names. Images, ids and sources stay those of the source.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+
+namespace debias {
+
+class Renumbered : public Dataset {
+ public:
+  // One label and one bias value for each image; empty names leave those of the source.
+  Renumbered(std::shared_ptr<const Dataset> source, const std::vector<std::string>& class_names, const std::vector<std::string>& bias_names,
+             std::vector<int64_t> labels, std::vector<int64_t> biases);
+
+  const DatasetInfo& info() const override { return info_; }
+  int64_t size() const override { return source_->size(); }
+  Sample get(int64_t index) const override;
+  PartialImage region(int64_t index, const RegionChooser& choose) const override { return source_->region(index, choose); }
+  int64_t id(int64_t index) const override { return source_->id(index); }
+  int64_t label(int64_t index) const override { return of(labels_, index); }
+  int64_t bias(int64_t index) const override { return of(biases_, index); }
+  std::string source(int64_t index) const override { return source_->source(index); }
+
+ private:
+  int64_t of(const std::vector<int64_t>& numbers, int64_t index) const;
+
+  std::shared_ptr<const Dataset> source_;
+  DatasetInfo info_;
+  std::vector<int64_t> labels_, biases_;
+};
+
+}  // namespace debias

@@ -1,0 +1,8 @@
+// What a sample is.
+#pragma once
+
+namespace debias {
+
+enum class SampleKind { kImages, kSentences };
+
+}  // namespace debias

@@ -1,0 +1,62 @@
+#include "debias/encoders/backbone_options.h"
+
+#include <algorithm>
+
+#include "debias/core/registry.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+const OptionTable<BackboneOptions>& BackboneOptions::table() {
+  using Self = BackboneOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("weights", &Self::weights_, "safetensors file to start from; its keys tell whose it is")
+          .add("freeze", &Self::freeze_, "stages without training: none, all, their number from the images on, or the last one's name")
+          .add("freeze_epochs", &Self::freeze_epochs_, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp)
+          .add("learning_rate", &Self::learning_rate_, Range::above(0), "factor of the optimizer's learning rate for the encoder")
+          .add("layer_decay", &Self::layer_decay_, Range::open_closed(0, 1),
+               "factor of the learning rate from each stage to the one before it")
+          .add("mean", &Self::mean_, "per channel, taken off values in [0, 1]; none: that of the published weights, else the data set's")
+          .add("std", &Self::std_, Range::above(0), "per channel, what they are then divided by; as mean")
+          .check([](const BackboneOptions& options, const std::string& what) {
+            const auto &mean = options.mean(), &std = options.std();
+            if (mean.has_value() != std.has_value()) throw usage_error("{}: mean and std go together; give both or none", what);
+            if (mean && (mean->empty() || mean->size() != std->size())) {
+              throw usage_error("{}: mean has {} values and std {}; give one for each channel", what, mean->size(), std->size());
+            }
+          });
+  return table;
+}
+
+BackboneOptions backbone_options(const Config& section) {
+  Config own = Config::map();
+  for (const auto& key : BackboneOptions::table().names()) {
+    if (const Config* value = section.find(key)) own.set(key, *value);
+  }
+  own.set_where(section.where());
+  return BackboneOptions::table().read(own, fmt::format("encoder '{}'", section_name(section, "encoder")));
+}
+
+bool has_small_stem(const EncoderEntry& entry, const Config& section) {
+  const bool has_stem = std::ranges::any_of(entry.options, [](const OptionSpec& spec) { return spec.name == "stem"; });
+  const Config* stem = section.find("stem");
+  return has_stem && (stem == nullptr || stem->text() != "imagenet");
+}
+
+std::optional<InputNormalisation> input_normalisation(const Config& section) {
+  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  if (entry.reads_words) return std::nullopt;
+  const BackboneOptions options = backbone_options(section);
+  if (options.mean()) return InputNormalisation{*options.mean(), *options.std(), true};
+  if (!entry.pretrained || !(options.weights() || entry.needs_file)) return std::nullopt;
+  if (has_small_stem(entry, section)) return std::nullopt;
+  return InputNormalisation{entry.pretrained->mean, entry.pretrained->std, false};
+}
+
+Config without_weights(Config section) {
+  section.erase("weights");
+  return section;
+}
+
+}  // namespace debias

@@ -1,0 +1,39 @@
+// EfficientNet-Lite0 with timm's names, without the classifier: 16 inverted residuals without squeeze and excitation, ReLU6, 1280 features
+// (Tan and Le 2019; the Lite variant is Google's, for integer arithmetic).
+//
+// Two networks have this name. timm's efficientnet_lite0 pads symmetrically and has torch's batch normalisation (eps 1e-5); Google's own,
+// which timm calls tf_efficientnet_lite0, pads as TensorFlow does, with eps 1e-3. Their weights have the same keys, so that `origin` says
+// which: weights of one in the other compute something else. Keys of efficientnet-pytorch (`_conv_stem.weight`) are Google's network.
+// Frozen stages are stem, blocks.0 to blocks.6, and head.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "debias/core/options.h"
+#include "debias/encoders/backbone_options.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+enum class LiteOrigin { kTimm, kTensorflow };
+template <>
+struct EnumNames<LiteOrigin> {
+  static constexpr std::array<std::pair<std::string_view, LiteOrigin>, 2> values = {
+      {{"timm", LiteOrigin::kTimm}, {"tensorflow", LiteOrigin::kTensorflow}}};
+};
+
+class EfficientNetLite0Options : public BackboneOptions {
+ public:
+  DEBIAS_OPTION(EfficientNetLite0Options, LiteOrigin, origin, LiteOrigin::kTimm)
+  static const OptionTable<EfficientNetLite0Options>& table();
+};
+
+std::shared_ptr<Encoder> make_efficientnet_lite0(const EfficientNetLite0Options& options, int64_t in_channels, uint64_t seed);
+std::optional<Config> efficientnet_lite0_section(const WeightShapes& shapes);  // of timm's and efficientnet-pytorch's weights
+
+}  // namespace debias

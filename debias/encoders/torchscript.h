@@ -1,0 +1,41 @@
+// A network of any architecture from a TorchScript file (torch.jit.trace or torch.jit.script), trainable.
+//
+//   encoder: {name: torchscript, file: dino.pt, sha256: 4f1c…, size: 224}
+//
+// The file holds a program, which is run: it is opened only if its SHA-256 is the given one, and so is what the user looked at or was told
+// of by whom they trust. Its forward takes images [N, channels, size, size], normalised by `mean` and `std`, and gives features [N, D] for
+// any N; that is tried once with zeros. Parameters and buffers have the file's names and are trained and stored as others. Whatever was
+// constant when the graph was traced stays so: of a network that was traced in evaluation mode, batch normalisation keeps to its running
+// statistics and nothing is dropped out. It has no stages: `freeze` is none or all.
+//
+// Errors: a usage error without `file` or `sha256`; data errors for a digest that differs (nothing is loaded then), for what is no
+// TorchScript file, a damaged one, a graph with other inputs or outputs, weights that are not float32.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "debias/core/options.h"
+#include "debias/encoders/backbone_options.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+
+class TorchScriptOptions {
+ public:
+  DEBIAS_OPTION(TorchScriptOptions, std::string, file, "")
+  DEBIAS_OPTION(TorchScriptOptions, std::string, sha256, "")
+  DEBIAS_OPTION(TorchScriptOptions, int64_t, size, 224)
+  DEBIAS_OPTION(TorchScriptOptions, int64_t, channels, 3)
+  DEBIAS_OPTION(TorchScriptOptions, Freeze, freeze, {})
+  DEBIAS_OPTION(TorchScriptOptions, int64_t, freeze_epochs, 0)
+  DEBIAS_OPTION(TorchScriptOptions, double, learning_rate, 1)
+  DEBIAS_OPTION(TorchScriptOptions, std::optional<std::vector<double>>, mean, std::nullopt)
+  DEBIAS_OPTION(TorchScriptOptions, std::optional<std::vector<double>>, std, std::nullopt)
+  static const OptionTable<TorchScriptOptions>& table();
+};
+
+std::shared_ptr<Encoder> make_torchscript(const TorchScriptOptions& options, int64_t in_channels);
+
+}  // namespace debias

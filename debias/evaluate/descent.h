@@ -1,0 +1,52 @@
+// L-BFGS on one smooth, strictly convex function, driven from outside: the caller evaluates value and gradient where the descent asks for
+// them, so that many descents share one pass over the data.
+//
+//   Descent descent(start, scales);
+//   while (!descent.take(value at descent.trial(), gradient at descent.trial(), bound)) {}
+//   descent.point()  // the minimum
+//
+// Ten pairs, Armijo's condition, steps cut by parabolas. `scales` is the first approximation of the inverse Hessian's diagonal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace debias {
+
+class Descent {
+ public:
+  // `scales`: of each coordinate, the inverse of a bound on the curvature along it. `noise`: the relative rounding error of the values; a
+  // step that promises no more than it, and does not go down, is the last.
+  Descent(std::vector<double> start, std::vector<double> scales, double noise = 0);
+
+  const std::vector<double>& trial() const { return trial_; }  // where value and gradient are asked for
+  const std::vector<double>& point() const { return point_; }  // the best so far
+  double value() const { return value_; }                      // there
+  int64_t iterations() const { return iterations_; }
+
+  // True once the gradient's norm is at most `bound`, or no step goes down any more.
+  bool take(double value, std::vector<double> gradient, double bound);
+
+ private:
+  struct Pair {
+    std::vector<double> s, y;
+    double rho = 0;
+  };
+
+  bool retreat(double value);
+  void move();
+  void remember(const std::vector<double>& gradient);
+  void choose_direction();
+  double scaled_square(const std::vector<double>& vector) const;
+
+  std::vector<double> scales_, point_, trial_, gradient_, direction_;
+  std::deque<Pair> pairs_;
+  double noise_, value_ = 0, step_ = 0, slope_ = 0;
+  int64_t iterations_ = 0;
+  int halvings_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace debias

@@ -1,0 +1,43 @@
+#include "debias/evaluate/protocols/neighbour_protocol.h"
+
+#include "debias/core/error.h"
+#include "debias/evaluate/neighbour_retrieval.h"
+
+namespace debias {
+
+[[gnu::noinline]] NeighboursOptions::NeighboursOptions() = default;
+
+const OptionTable<NeighboursOptions>& NeighboursOptions::table() {
+  static const auto table = OptionTable<NeighboursOptions>().add(
+      "batch_size", &NeighboursOptions::batch_size_, Range::closed(2, 1e6),
+      "number of consecutive sentences among which a neighbour is sought; auto: the batch size of training");
+  return table;
+}
+
+std::vector<Metric> neighbours_metrics() {
+  return {{"neighbour_acc", "neighbours found", Unit::kShare, Better::kHigher, Standing::kProtocol}};
+}
+
+EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const Config& section, Progress& progress) {
+  const SentenceInput& sentences = *input.sentences;
+  if (sentences.judged.empty()) throw usage_error("neighbours: the recipe has neither data.valid nor data.test; add one of them");
+  NeighboursOptions options = NeighboursOptions::table().read(section, "neighbours");
+  const int64_t batch = options.batch_size().value_or(sentences.batch_size);
+  options.batch_size(batch);
+  EvaluationResult result;
+  EvaluationRecord& record = result.record;
+  record.protocol = "neighbours";
+  record.options = NeighboursOptions::table().write(options).to_json();
+  record.options["chance"] = 2.0 / static_cast<double>(batch);
+  for (const auto& [split, books] : sentences.judged) {
+    const NeighbourRetrieval found = retrieve_neighbours(*input.encoder, books, batch, progress);
+    const std::string name = split + ".neighbour_acc";
+    result.metrics[name] = found.accuracy();
+    record.metrics.emplace_back(name, found.accuracy());
+    record.intervals[name] = found.interval();
+    record.counts.emplace_back(split, found.sentences);
+  }
+  return result;
+}
+
+}  // namespace debias

@@ -1,0 +1,161 @@
+#include "debias/evaluate/protocols/retrieval.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "debias/core/error.h"
+#include "debias/evaluate/accuracy.h"
+#include "debias/evaluate/protocols/ranked_gallery.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kRetrievalName = "retrieval";
+constexpr int64_t kQueriesAtOnce = 64;
+
+// Labelled rows alone, of norm 1, with their places among all.
+struct UnitLabelled {
+  at::Tensor values;
+  std::vector<int64_t> labels, places;
+};
+
+UnitLabelled unit_labelled(const LabelledRows& rows) {
+  const at::Tensor unit = unit_rows(rows.values, rows.labels, kRetrievalName);
+  UnitLabelled own;
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    if (rows.labels[i] == kUnknown) continue;
+    own.places.push_back(static_cast<int64_t>(i));
+    own.labels.push_back(rows.labels[i]);
+  }
+  own.values = own.places.size() == rows.labels.size() ? unit : unit.index_select(0, at::tensor(own.places, at::kLong));
+  return own;
+}
+
+// Of one query with these cosines; no hits without a relevant row.
+RankingScores query_scores(const float* cosines, const UnitLabelled& gallery, int64_t label, int64_t own_place,
+                           const std::vector<int64_t>& ks, RankedGallery& ranked) {
+  ranked.relevant.clear();
+  ranked.others.clear();
+  for (size_t j = 0; j < gallery.labels.size(); ++j) {
+    if (gallery.places[j] == own_place) continue;
+    (gallery.labels[j] == label ? ranked.relevant : ranked.others).push_back(cosines[j]);
+  }
+  return ranked.relevant.empty() ? RankingScores() : score_ranking(ranked, ks);
+}
+
+void add(const RankingScores& query, RetrievalScores& sum) {
+  if (query.hits.empty()) {
+    ++sum.without_relevant;
+    return;
+  }
+  ++sum.queries;
+  sum.map += query.average_precision;
+  sum.map_at_r += query.average_precision_at_r;
+  for (size_t i = 0; i < sum.recall.size(); ++i) sum.recall[i] += query.hits[i];
+}
+
+void divide_by_queries(RetrievalScores& scores) {
+  const double queries = scores.queries == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(scores.queries);
+  for (double& recall : scores.recall) recall /= queries;
+  scores.map /= queries;
+  scores.map_at_r /= queries;
+}
+
+}  // namespace
+
+[[gnu::noinline]] RetrievalOptions::RetrievalOptions() = default;
+
+const OptionTable<RetrievalOptions>& RetrievalOptions::table() {
+  using Self = RetrievalOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("k", &Self::k_, Range::closed(1, 1e6), "numbers of nearest images for recall@k")
+          .add("gallery", &Self::gallery_, "images that are ranked: the evaluated split's own without the query, or the training set's")
+          .check([](const Self& options, const std::string& what) {
+            if (options.k().empty()) throw usage_error("{}: k: give at least one, e.g. k: [1, 5, 10]", what);
+            std::vector<int64_t> sorted = options.k();
+            std::ranges::sort(sorted);
+            const auto repeated = std::ranges::adjacent_find(sorted);
+            if (repeated != sorted.end()) throw usage_error("{}: k: {} is given twice; give it once", what, *repeated);
+          });
+  return table;
+}
+
+RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queries, RetrievalQueries whose, const std::vector<int64_t>& ks,
+                          Progress& progress) {
+  const at::NoGradGuard no_grad;
+  if (gallery.values.size(1) != queries.values.size(1)) {
+    throw data_error("{}: queries of width {} and a gallery of width {}; use one encoder for both", kRetrievalName, queries.values.size(1),
+                     gallery.values.size(1));
+  }
+  const UnitLabelled ranked = unit_labelled(gallery), asked = unit_labelled(queries);
+  const int64_t N = std::ssize(ranked.labels), Q = std::ssize(asked.labels);
+  RetrievalScores scores;
+  scores.recall.resize(ks.size());
+  progress.begin(kRetrievalName, Q);
+  for (int64_t begin = 0; begin < Q; begin += kQueriesAtOnce) {
+    const int64_t count = std::min(kQueriesAtOnce, Q - begin);
+    const at::Tensor cosines = at::mm(asked.values.narrow(0, begin, count), ranked.values.t()).contiguous();
+    const float* cosine = cosines.const_data_ptr<float>();
+    std::vector<RankingScores> of_query(static_cast<size_t>(count));
+    at::parallel_for(0, count, 1, [&](int64_t low, int64_t high) {
+      RankedGallery buffer;
+      for (int64_t i = low; i < high; ++i) {
+        const auto query = static_cast<size_t>(begin + i);
+        const int64_t own = whose == RetrievalQueries::kGallery ? asked.places[query] : kUnknown;
+        of_query[static_cast<size_t>(i)] = query_scores(cosine + i * N, ranked, asked.labels[query], own, ks, buffer);
+      }
+    });
+    for (const RankingScores& query : of_query) add(query, scores);
+    progress.advance(begin + count, "");
+  }
+  progress.end();
+  divide_by_queries(scores);
+  return scores;
+}
+
+std::vector<Metric> retrieval_metrics() {
+  return {{.name = "retrieval_recall_at",
+           .title = "retrieval recall@{}",
+           .unit = Unit::kShare,
+           .better = Better::kHigher,
+           .standing = Standing::kProtocol,
+           .of_setting = true},
+          {"retrieval_map", "retrieval mAP", Unit::kShare, Better::kHigher, Standing::kProtocol},
+          {"retrieval_map_at_r", "retrieval mAP@R", Unit::kShare, Better::kHigher, Standing::kProtocol}};
+}
+
+EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
+  const RetrievalOptions options = RetrievalOptions::table().read(section, kRetrievalName);
+  const int64_t classes = count_classes(*input.train, kRetrievalName);
+  for (const auto& judged : judged_splits(input)) require_labels(*judged.dataset, classes, kRetrievalName);
+  EvaluationResult result;
+  std::vector<std::pair<std::string, int64_t>> queries;
+  const bool of_train = options.gallery() == RetrievalGallery::kTrain;
+  for (const auto& judged : judged_splits(input)) {
+    const Features& own = cache.split(judged.name);
+    const Features& gallery = of_train ? cache.train() : own;
+    const auto whose = of_train && !input.leaves_one_out ? RetrievalQueries::kOthers : RetrievalQueries::kGallery;
+    const RetrievalScores scores = retrieval({gallery.values, gallery.labels}, {own.values, own.labels}, whose, options.k(), progress);
+    queries.emplace_back(judged.name, scores.queries);
+    if (scores.without_relevant > 0) {
+      result.notes.push_back(fmt::format("{}: {}: {} of {} queries have no other image of their class in the gallery and are left out",
+                                         kRetrievalName, judged.name, scores.without_relevant, scores.queries + scores.without_relevant));
+    }
+    if (scores.queries == 0) continue;
+    for (size_t i = 0; i < options.k().size(); ++i) {
+      result.metrics[fmt::format("{}.retrieval_recall_at_{}", judged.name, options.k()[i])] = scores.recall[i];
+    }
+    result.metrics[judged.name + ".retrieval_map"] = scores.map;
+    result.metrics[judged.name + ".retrieval_map_at_r"] = scores.map_at_r;
+  }
+  result.record = describe(kRetrievalName, input, result.metrics, RetrievalOptions::table().write(options), classes);
+  result.record.queries = std::move(queries);
+  if (!result.notes.empty()) result.record.notes = result.notes;
+  return result;
+}
+
+}  // namespace debias

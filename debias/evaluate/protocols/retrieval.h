@@ -1,0 +1,62 @@
+// Retrieval: whether the images most like an image are of its class.
+//
+// Every labelled image of an evaluated split is a query; the gallery is ranked by cosine, and images of the query's class are relevant. The
+// numbers are means over the queries: recall@k (whether one of the first k is relevant), mAP and mAP@R (ranked_gallery.h, with what
+// becomes of equal cosines).
+//
+// The gallery is the evaluated split itself, without the query, as metric learning evaluates (Musgrave et al. 2020), or the training set.
+// Images without a label are in neither. Queries without a relevant image are left out and counted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/evaluate/protocol.h"
+
+namespace debias {
+
+enum class RetrievalGallery { kEvaluated, kTrain };
+template <>
+struct EnumNames<RetrievalGallery> {
+  static constexpr std::array<std::pair<std::string_view, RetrievalGallery>, 2> values = {
+      {{"evaluated", RetrievalGallery::kEvaluated}, {"train", RetrievalGallery::kTrain}}};
+};
+
+class RetrievalOptions {
+ public:
+  RetrievalOptions();
+  DEBIAS_OPTION(RetrievalOptions, std::vector<int64_t>, k, {1, 5, 10})
+  DEBIAS_OPTION(RetrievalOptions, RetrievalGallery, gallery, RetrievalGallery::kEvaluated)
+  static const OptionTable<RetrievalOptions>& table();
+};
+
+struct LabelledRows {
+  at::Tensor values;            // float32 [N, D], of any norm
+  std::vector<int64_t> labels;  // [N]; kUnknown: neither a query nor in the gallery
+};
+
+// kGallery: query i is row i of the gallery, and left out of its own ranking.
+enum class RetrievalQueries { kOthers, kGallery };
+
+struct RetrievalScores {
+  std::vector<double> recall;  // of each k
+  double map = 0, map_at_r = 0;
+  int64_t queries = 0;           // over which the means are
+  int64_t without_relevant = 0;  // labelled queries that have no row of their class in the gallery
+};
+
+// NaN everywhere without a query. Cosines of 64 queries are held at a time, never a table of all of them. Data errors: lengths or widths
+// that differ. Numeric error on a row that is not finite.
+RetrievalScores retrieval(const LabelledRows& gallery, const LabelledRows& queries, RetrievalQueries whose, const std::vector<int64_t>& ks,
+                          Progress& progress = Progress::silent());
+
+std::vector<Metric> retrieval_metrics();
+
+// Metrics retrieval_recall_at_K, retrieval_map and retrieval_map_at_r of each evaluated split.
+EvaluationResult run_retrieval(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

@@ -1,0 +1,131 @@
+#include "debias/evaluate/protocols/task_protocol.h"
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/core/sha256.h"
+#include "debias/core/start_of_path.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kSentencesProtocol = "sentences";
+
+std::vector<SentenceSet> read_sets(const SentencesProtocolOptions& options, std::vector<std::string>& notes) {
+  if (options.root().empty())
+    throw usage_error("sentences: no root is given; write sentences: {{root: DIR}}, a folder with the sentence sets");
+  std::vector<SentenceSet> sets;
+  for (const auto& task : options.tasks().empty() ? sentence_set_names() : options.tasks()) {
+    auto set = read_sentence_set(task, options.root());
+    if (set) {
+      sets.push_back(std::move(*set));
+    } else {
+      notes.push_back(fmt::format("sentences: no files of '{}' in '{}': it is left out", task, options.root()));
+    }
+  }
+  if (!sets.empty()) return sets;
+  throw data_error(
+      "sentences: no sentence set in '{}'{}: expected rt-polarity.pos, custrev.pos, subj.subjective, mpqa.pos, TREC.train or "
+      "msr_paraphrase_train.txt there or in folders of it",
+      options.root(), start_of(options.root()));
+}
+
+void add_texts(const SentenceSet& set, std::vector<std::string>& texts) {
+  for (const LabelledText* part : {&set.train, set.test ? &*set.test : nullptr}) {
+    if (part == nullptr) continue;
+    texts.insert(texts.end(), part->texts.begin(), part->texts.end());
+    texts.insert(texts.end(), part->seconds.begin(), part->seconds.end());
+  }
+}
+
+// Of every text and label in its place. No text holds a zero (text_lines.h).
+std::string digest_of_set(const SentenceSet& set) {
+  Sha256 hash;
+  const auto take = [&](const std::string& word) { hash.update(word.c_str(), word.size() + 1); };
+  const auto take_part = [&](const LabelledText& part) {
+    take(std::to_string(part.texts.size()));
+    for (size_t i = 0; i < part.texts.size(); ++i) {
+      take(part.texts[i]);
+      if (!part.seconds.empty()) take(part.seconds[i]);
+      take(set.classes[static_cast<size_t>(part.labels[i])]);
+    }
+  };
+  take_part(set.train);
+  if (set.test) take_part(*set.test);
+  return hash.hex();
+}
+
+void judge_set(const SentenceSet& set, const EvaluationInput& input, TaskMode mode, EvaluationResult& result, Progress& progress) {
+  const SentenceInput& sentences = *input.sentences;
+  std::vector<std::string> texts;
+  add_texts(set, texts);
+  const TaskResult found = judge_task(set, sentences.embed, mode, input.seed, progress);
+  EvaluatedTask task;
+  task.name = set.name;
+  task.judged = found.judged;
+  task.C = found.C;
+  task.majority = found.majority;
+  task.unknown = std::ranges::count_if(texts, [&](const std::string& text) { return !sentences.knows(text); });
+  task.texts = std::ssize(texts);
+  task.digest = digest_of_set(set);
+  if (task.unknown > 0) {
+    result.notes.push_back(fmt::format("sentences: {} of {} texts of '{}' have not one word that the run knows; their vectors say nothing",
+                                       task.unknown, task.texts, set.name));
+  }
+  if (found.unfinished > 0) result.notes.push_back(fmt::format("sentences: {}: {} fits did not converge", set.name, found.unfinished));
+  for (const TaskScore& score : found.scores) {
+    result.metrics[score.metric] = score.value;
+    result.record.metrics.emplace_back(score.metric, score.value);
+    result.record.intervals[score.metric] = score.interval;
+  }
+  result.record.tasks.push_back(std::move(task));
+}
+
+}  // namespace
+
+[[gnu::noinline]] SentencesProtocolOptions::SentencesProtocolOptions() = default;
+
+const OptionTable<SentencesProtocolOptions>& SentencesProtocolOptions::table() {
+  using Self = SentencesProtocolOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("root", &Self::root_, "folder with the sentence sets, or with folders of them")
+          .add("tasks", &Self::tasks_, "tasks to evaluate by, such as [mr, trec]; empty: all six")
+          .add("mode", &Self::mode_, "full: C is chosen by ten folds; cheap: C is chosen on one tenth of the training part");
+  return table;
+}
+
+SentencesProtocolOptions read_sentences_options(const Config& section) {
+  const SentencesProtocolOptions options = SentencesProtocolOptions::table().read(section, kSentencesProtocol);
+  const auto& known = sentence_set_names();
+  for (auto task = options.tasks().begin(); task != options.tasks().end(); ++task) {
+    if (std::ranges::find(known, *task) == known.end()) {
+      throw usage_error("{}sentences: unknown task '{}'{}", section.prefix(), *task, suggestion(*task, known));
+    }
+    if (std::find(options.tasks().begin(), task, *task) != task) {
+      throw usage_error("{}sentences: task '{}' is asked for twice; give it once", section.prefix(), *task);
+    }
+  }
+  return options;
+}
+
+EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache&, const Config& section, Progress& progress) {
+  const SentencesProtocolOptions options = read_sentences_options(section);
+  EvaluationResult result;
+  const std::vector<SentenceSet> sets = read_sets(options, result.notes);
+  const SentenceInput& sentences = *input.sentences;
+  if (sentences.prepare) {
+    std::vector<std::string> texts;
+    for (const SentenceSet& set : sets) add_texts(set, texts);
+    sentences.prepare(texts);
+  }
+  result.record.protocol = kSentencesProtocol;
+  result.record.options = {{"mode", enum_name(options.mode())}, {"dimensions", sentences.dimensions}};
+  result.record.options.update(sentences.described);
+  if (options.mode() == TaskMode::kCheap) result.variant = "cheap";
+  for (const SentenceSet& set : sets) judge_set(set, input, options.mode(), result, progress);
+  return result;
+}
+
+}  // namespace debias

@@ -1,0 +1,31 @@
+// The protocol `sentences`, of runs on sentences: six tasks that vectors of sentences are evaluated by (sentence_tasks.h), each on a published
+// set of texts (text/sentence_sets.h) below `root`. Sets without a file there are named in the notes and left out.
+//
+// TASK_acc and msrp_f1, with intervals of 95 %; of each task what was chosen and on which texts (EvaluatedTask).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/sentence_tasks.h"
+
+namespace debias {
+
+class SentencesProtocolOptions {
+ public:
+  SentencesProtocolOptions();
+  DEBIAS_OPTION(SentencesProtocolOptions, std::string, root, {})
+  DEBIAS_OPTION(SentencesProtocolOptions, std::vector<std::string>, tasks, {})  // empty: all six
+  DEBIAS_OPTION(SentencesProtocolOptions, TaskMode, mode, TaskMode::kFull)
+  static const OptionTable<SentencesProtocolOptions>& table();
+};
+
+// Usage errors: an unknown task, one that is asked for twice.
+SentencesProtocolOptions read_sentences_options(const Config& section);
+
+// Usage error: no root. Data errors: not one set below the root, and those of read_sentence_set.
+EvaluationResult run_sentence_tasks(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
+
+}  // namespace debias

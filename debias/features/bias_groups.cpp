@@ -1,0 +1,106 @@
+#include "debias/features/bias_groups.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace debias {
+namespace {
+
+struct NamedValues {
+  std::vector<std::string> names;
+  std::vector<int64_t> values;
+};
+
+NamedValues by_thirds(const TableColumn& column) {
+  std::vector<double> known;
+  std::copy_if(column.numbers.begin(), column.numbers.end(), std::back_inserter(known), [](double value) { return !std::isnan(value); });
+  std::sort(known.begin(), known.end());
+  std::vector<double> bounds;
+  for (const size_t third : {1, 2}) {
+    if (known.empty()) break;
+    const double bound = known[std::min(known.size() * third / 3, known.size() - 1)];
+    if (bound < known.back() && (bounds.empty() || bound > bounds.back())) bounds.push_back(bound);
+  }
+  NamedValues thirds;
+  for (const double bound : bounds) thirds.names.push_back(fmt::format("{} <= {}", column.name, bound));
+  thirds.names.push_back(bounds.empty() ? column.name : fmt::format("{} > {}", column.name, bounds.back()));
+  for (const double value : column.numbers) {
+    const auto third = std::lower_bound(bounds.begin(), bounds.end(), value) - bounds.begin();
+    thirds.values.push_back(std::isnan(value) ? kUnknown : static_cast<int64_t>(third));
+  }
+  return thirds;
+}
+
+NamedValues named_values(const TableColumn& column) {
+  return column.numeric ? by_thirds(column) : NamedValues{column.names, column.values};
+}
+
+}  // namespace
+
+JointBias joint_bias(const TableRows& rows) {
+  std::vector<NamedValues> columns;
+  JointBias joint;
+  for (const size_t place : rows.biases) {
+    columns.push_back(named_values(rows.columns[place]));
+    joint.name += (joint.name.empty() ? "" : ", ") + rows.columns[place].name;
+  }
+  std::map<std::vector<int64_t>, int64_t> places;
+  std::vector<std::vector<int64_t>> keys(static_cast<size_t>(rows.size()));
+  for (size_t i = 0; i < keys.size(); ++i) {
+    for (const NamedValues& column : columns) keys[i].push_back(column.values[i]);
+    if (std::find(keys[i].begin(), keys[i].end(), kUnknown) == keys[i].end()) places.emplace(keys[i], 0);
+  }
+  for (auto& [key, place] : places) {
+    place = std::ssize(joint.names);
+    std::string name;
+    for (size_t c = 0; c < key.size(); ++c) name += (c == 0 ? "" : ", ") + columns[c].names[static_cast<size_t>(key[c])];
+    joint.names.push_back(name);
+  }
+  for (const auto& key : keys) {
+    const auto found = places.find(key);
+    joint.values.push_back(found == places.end() ? kUnknown : found->second);
+  }
+  return joint;
+}
+
+BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted) {
+  BiasGroups groups{std::ssize(rows.classes), std::ssize(bias.names), {}, {}, {}};
+  groups.count.resize(static_cast<size_t>(groups.classes * groups.biases));
+  for (size_t i = 0; i < rows.labels.size(); ++i) {
+    const int64_t value = bias.values[i];
+    groups.of_row.push_back(value == kUnknown ? kUnknown : rows.labels[i] * groups.biases + value);
+  }
+  for (const int64_t i : counted) {
+    if (const int64_t group = groups.of_row[static_cast<size_t>(i)]; group != kUnknown) ++groups.count[static_cast<size_t>(group)];
+  }
+  for (int64_t y = 0; y < groups.classes; ++y) {
+    const auto begin = groups.count.begin() + y * groups.biases, end = begin + groups.biases;
+    const auto largest = std::max_element(begin, end);
+    groups.majority.push_back(begin == end || *largest == 0 ? kUnknown : largest - begin);
+  }
+  return groups;
+}
+
+double cramers_v(const BiasGroups& groups) {
+  std::vector<double> of_class(static_cast<size_t>(groups.classes)), of_bias(static_cast<size_t>(groups.biases));
+  double all = 0;
+  for (size_t g = 0; g < groups.count.size(); ++g) {
+    const auto count = static_cast<double>(groups.count[g]);
+    of_class[g / static_cast<size_t>(groups.biases)] += count;
+    of_bias[g % static_cast<size_t>(groups.biases)] += count;
+    all += count;
+  }
+  const auto is_seen = [](double count) { return count > 0; };
+  const int64_t rank =
+      std::min(std::count_if(of_class.begin(), of_class.end(), is_seen), std::count_if(of_bias.begin(), of_bias.end(), is_seen)) - 1;
+  if (rank < 1) return 0;
+  double sum = 0;  // of n_yb^2 / (n_y n_b)
+  for (size_t g = 0; g < groups.count.size(); ++g) {
+    const double expected = of_class[g / static_cast<size_t>(groups.biases)] * of_bias[g % static_cast<size_t>(groups.biases)];
+    if (expected > 0) sum += static_cast<double>(groups.count[g] * groups.count[g]) / expected;
+  }
+  return std::sqrt(std::max(0.0, sum - 1) / static_cast<double>(rank));
+}
+
+}  // namespace debias

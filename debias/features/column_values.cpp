@@ -1,0 +1,127 @@
+#include "debias/features/column_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "debias/core/config.h"
+#include "debias/data/readers/csv_file.h"
+#include "debias/data/sample_table.h"
+
+namespace debias {
+namespace {
+
+constexpr size_t kMostDigits = 18;
+
+std::optional<int64_t> integer_of(std::string_view field) {
+  int64_t value = 0;
+  if (field.size() > kMostDigits || !parse_integer(field, &value)) return std::nullopt;
+  return value;
+}
+
+bool all_integers(const ColumnFields& column) {
+  return std::all_of(column.values.begin(), column.values.end(), [](const auto& field) { return field.empty() || integer_of(field); });
+}
+
+void refuse_signs_only(const ColumnFields& column) {
+  bool ones = false;
+  int64_t line = 0;  // of the first -1
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    if (column.values[i].empty()) continue;
+    const auto value = integer_of(column.values[i]);
+    if (value != 1 && value != kUnknown) return;
+    ones = ones || value == 1;
+    if (value == kUnknown && line == 0) line = column.lines[i];
+  }
+  if (!ones || line == 0) return;
+  refuse_line(column.path, line, fmt::format("column '{}' holds only -1 and 1, and -1 is unknown; write 0 and 1, or names", column.title));
+}
+
+// `key` gives what a field is ordered by, nullopt where it is unknown.
+template <class Key, class KeyOf, class NameOf>
+CategoricalValues ordered(size_t count, const KeyOf& key, const NameOf& name) {
+  std::map<Key, int64_t> places;
+  std::map<Key, std::string> names;
+  for (size_t i = 0; i < count; ++i) {
+    const std::optional<Key> own = key(i);
+    if (own && places.emplace(*own, 0).second) names.emplace(*own, name(i));
+  }
+  CategoricalValues result;
+  for (auto& [own, place] : places) {
+    place = std::ssize(result.names);
+    result.names.push_back(names.at(own));
+  }
+  result.values.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const std::optional<Key> own = key(i);
+    result.values.push_back(own ? places.at(*own) : kUnknown);
+  }
+  return result;
+}
+
+std::optional<int64_t> known_integer(std::string_view field) {
+  const auto value = integer_of(field);
+  return value == kUnknown ? std::nullopt : value;
+}
+
+void require_one_name_a_number(const ColumnFields& numbers, const ColumnFields& names) {
+  std::map<int64_t, std::string_view> first;
+  for (size_t i = 0; i < numbers.values.size(); ++i) {
+    if (numbers.values[i].empty()) continue;
+    const auto number = integer_of(numbers.values[i]);
+    if (!number) {
+      refuse_line(numbers.path, numbers.lines[i], fmt::format("column '{}': '{}' is no integer", numbers.title, numbers.values[i]));
+    }
+    const auto found = first.emplace(*number, names.values[i]).first;
+    if (found->second == names.values[i]) continue;
+    refuse_line(numbers.path, numbers.lines[i],
+                fmt::format("number {} of column '{}' is called '{}' and '{}'", *number, numbers.title, found->second, names.values[i]));
+  }
+}
+
+}  // namespace
+
+std::string_view without_blanks(std::string_view field) {
+  const size_t first = field.find_first_not_of(" \t");
+  return first == std::string_view::npos ? std::string_view() : field.substr(first, field.find_last_not_of(" \t") - first + 1);
+}
+
+CategoricalValues categorical_values(const ColumnFields& column) {
+  const auto name = [&](size_t i) { return std::string(column.values[i]); };
+  if (all_integers(column)) {
+    refuse_signs_only(column);
+    const auto number_name = [&](size_t i) { return std::to_string(*integer_of(column.values[i])); };
+    return ordered<int64_t>(
+        column.values.size(), [&](size_t i) { return known_integer(column.values[i]); }, number_name);
+  }
+  const auto key = [&](size_t i) { return column.values[i].empty() ? std::nullopt : std::optional<std::string_view>(column.values[i]); };
+  return ordered<std::string_view>(column.values.size(), key, name);
+}
+
+CategoricalValues numbered_values(const ColumnFields& numbers, const ColumnFields& names) {
+  require_one_name_a_number(numbers, names);
+  const auto name = [&](size_t i) { return std::string(names.values[i].empty() ? numbers.values[i] : names.values[i]); };
+  return ordered<int64_t>(
+      numbers.values.size(), [&](size_t i) { return known_integer(numbers.values[i]); }, name);
+}
+
+std::vector<double> numeric_values(const ColumnFields& column) {
+  std::vector<double> numbers;
+  numbers.reserve(column.values.size());
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    const bool read = column.values[i].empty() || (parse_number(column.values[i], &value) && std::isfinite(value));
+    if (!read) {
+      refuse_line(column.path, column.lines[i],
+                  fmt::format("numeric column '{}': '{}' is no finite number", column.title, column.values[i]));
+    }
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+}  // namespace debias

@@ -1,0 +1,36 @@
+// The fields of one column of a CSV as values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace debias {
+
+struct ColumnFields {
+  const std::string& path;               // of the file, for messages
+  std::string title;                     // of the column
+  std::vector<std::string_view> values;  // without blanks around; empty: unknown
+  std::vector<int64_t> lines;            // of each, from 1
+};
+
+struct CategoricalValues {
+  std::vector<std::string> names;  // distinct, in order
+  std::vector<int64_t> values;     // a place in `names`, or kUnknown
+};
+
+std::string_view without_blanks(std::string_view field);
+
+// In numeric order where every field is an integer of at most 18 digits, -1 being unknown; else in byte-wise order. FileError where the
+// fields are -1 and 1 alone: such a column means no and yes, and every no would be unknown.
+CategoricalValues categorical_values(const ColumnFields& column);
+
+// Values that have a number and a name, in the order of the numbers; -1 and an empty number are unknown, an empty name is the number.
+// FileError where a number is no integer, or one number has two names.
+CategoricalValues numbered_values(const ColumnFields& numbers, const ColumnFields& names);
+
+// NaN where a field is empty. FileError where one is no finite number.
+std::vector<double> numeric_values(const ColumnFields& column);
+
+}  // namespace debias

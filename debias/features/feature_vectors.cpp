@@ -1,0 +1,153 @@
+#include "debias/features/feature_vectors.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/core/float16.h"
+#include "debias/core/nearest_name.h"
+#include "debias/core/npy.h"
+#include "debias/core/safetensors.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kBlockBytes = 4 << 20;
+
+struct MatrixPlace {
+  DType dtype = DType::kFloat32;
+  std::vector<int64_t> shape;
+  uint64_t start = 0;
+};
+
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
+}
+
+std::string extension_of(const std::string& path) { return std::filesystem::path(path).extension().string(); }
+
+[[noreturn]] void refuse_format(const std::string& path, const std::string& extension) {
+  if (extension == ".parquet") {
+    throw usage_error(
+        "{}: Parquet is not supported; convert it: numpy.save('Z.npy', pandas.read_parquet('{}')[columns].to_numpy('float32'))", path,
+        std::filesystem::path(path).filename().string());
+  }
+  if (extension == ".pt" || extension == ".pth") {
+    throw usage_error("{}: pickled tensors are not read; convert it: numpy.save('Z.npy', torch.load('{}', weights_only=True).numpy())",
+                      path, std::filesystem::path(path).filename().string());
+  }
+  if (extension == ".csv") {
+    throw usage_error("{}: vectors are read from .npy or .safetensors; write them with debias embed RUN --out Z.npy", path);
+  }
+  throw usage_error("{}: unsupported extension '{}'; give vectors as .npy or .safetensors", path, extension);
+}
+
+MatrixPlace npy_place(const InputFile& file, const std::string& key) {
+  if (!key.empty()) throw usage_error("{}: an .npy file holds one array; --key {} is for .safetensors", file.path(), key);
+  NpyLayout layout = read_npy_layout(file);
+  return {layout.dtype, std::move(layout.shape), layout.data_start};
+}
+
+MatrixPlace safetensors_place(const std::string& path, const std::string& key) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  verify_safetensors(file);
+  std::vector<std::string> names;
+  for (const TensorEntry& entry : file.tensors()) names.push_back(entry.name);
+  if (names.empty()) throw data_error("{}: it holds no tensor", path);
+  if (key.empty() && names.size() > 1) {
+    throw data_error("{}: it holds {} tensors; name one with --key{}", path, names.size(), suggestion("", names));
+  }
+  const TensorEntry* entry = key.empty() ? &file.tensors().front() : file.find(key);
+  if (entry == nullptr) throw usage_error("{}: no tensor '{}'{}", path, key, suggestion(key, names));
+  return {entry->dtype, entry->shape, file.data_start() + entry->begin};
+}
+
+template <class T>
+T element(const std::byte* bytes, int64_t i) {
+  T value;
+  std::memcpy(&value, bytes + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+  return value;
+}
+
+void convert(const std::byte* bytes, DType dtype, int64_t count, float* out) {
+  switch (dtype) {
+    case DType::kFloat16:
+      for (int64_t i = 0; i < count; ++i) out[i] = float16_value(element<uint16_t>(bytes, i));
+      return;
+    case DType::kBFloat16:
+      for (int64_t i = 0; i < count; ++i) out[i] = bfloat16_value(element<uint16_t>(bytes, i));
+      return;
+    default:
+      for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(element<double>(bytes, i));
+  }
+}
+
+}  // namespace
+
+FeatureVectors::FeatureVectors(InputFile file, DType dtype, int64_t rows, int64_t dimensions, uint64_t start)
+    : file_(std::move(file)), dtype_(dtype), rows_(rows), dimensions_(dimensions), start_(start) {}
+
+FeatureVectors FeatureVectors::open(const std::string& path, const std::string& key) {
+  const std::string extension = extension_of(path);
+  if (extension != ".npy" && extension != ".safetensors") refuse_format(path, extension);
+  InputFile file(path);
+  const MatrixPlace place = extension == ".npy" ? npy_place(file, key) : safetensors_place(path, key);
+  if (!is_float(place.dtype)) {
+    throw data_error("{}: vectors must be float16, float32 or float64, found {}; convert them", path, name_of(place.dtype));
+  }
+  if (place.shape.size() != 2 || place.shape[0] < 1 || place.shape[1] < 1) {
+    throw data_error("{}: expected shape [n, D] with n and D at least 1, found [{}]", path, fmt::join(place.shape, ", "));
+  }
+  return FeatureVectors(std::move(file), place.dtype, place.shape[0], place.shape[1], place.start);
+}
+
+void FeatureVectors::read(int64_t begin, int64_t count, float* out) const {
+  const auto size = static_cast<int64_t>(size_of(dtype_));
+  const int64_t first = begin * dimensions_, last = (begin + count) * dimensions_;
+  const auto place = [&](int64_t element_index) { return start_ + static_cast<uint64_t>(element_index * size); };
+  if (dtype_ == DType::kFloat32) return file_.read(place(first), out, static_cast<size_t>((last - first) * size));
+  std::vector<std::byte> bytes(static_cast<size_t>(std::min(kBlockBytes, (last - first) * size)));
+  const int64_t block = std::max<int64_t>(1, std::ssize(bytes) / size);
+  for (int64_t i = first; i < last; i += block) {
+    const int64_t converted = std::min(block, last - i);
+    file_.read(place(i), bytes.data(), static_cast<size_t>(converted * size));
+    convert(bytes.data(), dtype_, converted, out + (i - first));
+  }
+}
+
+void FeatureVectors::read_places(std::span<const int64_t> places, float* out) const {
+  for (size_t begin = 0, end; begin < places.size(); begin = end) {
+    for (end = begin + 1; end < places.size() && places[end] == places[end - 1] + 1;) ++end;
+    read(places[begin], static_cast<int64_t>(end - begin), out + static_cast<int64_t>(begin) * dimensions_);
+  }
+}
+
+std::optional<NonFiniteValue> FeatureVectors::first_non_finite() const {
+  const int64_t block = std::clamp<int64_t>(kBlockBytes / (dimensions_ * static_cast<int64_t>(sizeof(float))), 1, rows_);
+  std::vector<float> values(static_cast<size_t>(block * dimensions_));
+  for (int64_t row = 0; row < rows_; row += block) {
+    const int64_t count = std::min(block, rows_ - row);
+    read(row, count, values.data());
+    const auto end = values.begin() + count * dimensions_;
+    const auto found = std::find_if(values.begin(), end, [](float value) { return !std::isfinite(value); });
+    if (found == end) continue;
+    const int64_t place = found - values.begin();
+    return NonFiniteValue{row + place / dimensions_, place % dimensions_, *found};
+  }
+  return std::nullopt;
+}
+
+void require_finite(const FeatureVectors& vectors) {
+  const auto found = vectors.first_non_finite();
+  if (!found) return;
+  throw data_error("{}: row {} (from 0) has {} in column {}; remove or repair the row", vectors.path(), found->row, found->value,
+                   found->column);
+}
+
+}  // namespace debias

@@ -1,0 +1,59 @@
+// A matrix of feature vectors in a file, one row a sample, read in blocks of rows.
+//
+// Formats: `.npy` of float16, float32 or float64, shape [n, D], C order; `.safetensors` with one such tensor, or one of several by its
+// name, bfloat16 included. The file stays on disk: memory holds the blocks that a caller asks for, whatever the size of the file.
+// Values are converted to float32, float64 ones by rounding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "debias/core/dtype.h"
+#include "debias/core/input_file.h"
+
+namespace debias {
+
+// A value that is not finite: its place, from 0.
+struct NonFiniteValue {
+  int64_t row = 0, column = 0;
+  float value = 0;
+};
+
+// Thread-safe for concurrent calls of every const method.
+class FeatureVectors {
+ public:
+  // `key`: the name of the tensor in a safetensors file; may be empty where the file has one tensor. Data errors: a file that is missing,
+  // damaged, in Fortran order, of another element type or of another shape than [n, D] with n, D >= 1; several tensors and no key. Usage
+  // errors: an unknown key, a key for an .npy file, and files of other formats (.parquet, .csv, .pt), with the conversion to use.
+  static FeatureVectors open(const std::string& path, const std::string& key = "");
+
+  const std::string& path() const { return file_.path(); }
+  int64_t rows() const { return rows_; }
+  int64_t dimensions() const { return dimensions_; }
+  DType dtype() const { return dtype_; }
+
+  // Rows begin ... begin + count - 1 into `out` [count, D]. Requires 0 <= begin and begin + count <= rows(). A data error where the file
+  // was cut since it was opened.
+  void read(int64_t begin, int64_t count, float* out) const;
+
+  // The rows `places`, each in [0, rows()), into `out` [places.size(), D], in that order; runs of adjacent rows are read at once.
+  void read_places(std::span<const int64_t> places, float* out) const;
+
+  // The first in row order; nullopt where every value is finite. Values that overflow float32 count as not finite.
+  std::optional<NonFiniteValue> first_non_finite() const;
+
+ private:
+  FeatureVectors(InputFile file, DType dtype, int64_t rows, int64_t dimensions, uint64_t start);
+
+  InputFile file_;
+  DType dtype_;
+  int64_t rows_, dimensions_;
+  uint64_t start_;  // of the data, in bytes
+};
+
+// A data error that names file, row and column where a value is not finite.
+void require_finite(const FeatureVectors& vectors);
+
+}  // namespace debias

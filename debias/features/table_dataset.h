@@ -1,0 +1,20 @@
+// Rows of a feature table as a data set: labels, bias values and names, without images.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/features/bias_groups.h"
+#include "debias/features/feature_table.h"
+
+namespace debias {
+
+// The rows `places`, in that order; ids are places of the table. `bias` may be null: no bias values. get() throws a data error, since
+// there is no image.
+std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
+                                             const std::string& split);
+
+}  // namespace debias

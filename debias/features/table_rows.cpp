@@ -1,0 +1,236 @@
+#include "debias/features/table_rows.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <unordered_map>
+
+#include "debias/core/file_error.h"
+#include "debias/data/readers/csv_file.h"
+#include "debias/features/column_values.h"
+
+namespace debias {
+namespace {
+
+constexpr size_t kShownLines = 5;
+constexpr const char* kSplitColumn = "split";
+constexpr std::array<const char*, 3> kNameColumns = {"path", "filenames", "id"};
+const std::vector<std::string> kEmbedHeader = {"filenames", "labels"};
+const std::vector<std::string> kEmbedNamesHeader = {"filenames", "labels", "class", "bias", "bias_name"};
+
+class Columns {
+ public:
+  Columns(const std::string& path, std::vector<CsvRecord> records) : path_(path), records_(std::move(records)) {
+    for (const std::string& field : records_.front().fields) titles_.emplace_back(without_blanks(field));
+    records_.erase(records_.begin());
+  }
+
+  const std::string& path() const { return path_; }
+  const std::vector<std::string>& titles() const { return titles_; }
+  const std::vector<CsvRecord>& records() const { return records_; }
+
+  std::optional<size_t> find(const std::string& title) const {
+    const auto found = std::find(titles_.begin(), titles_.end(), title);
+    if (found == titles_.end()) return std::nullopt;
+    if (std::count(found, titles_.end(), title) > 1) throw FileError(path_, fmt::format("line 1: column '{}' is given twice", title));
+    return found - titles_.begin();
+  }
+
+  size_t required(const std::string& title, const char* option) const {
+    if (const auto found = find(title)) return *found;
+    throw usage_error("{}: no column '{}' for {}{}", path_, title, option, suggestion(title, titles_));
+  }
+
+  ColumnFields fields(size_t position) const {
+    ColumnFields column{path_, titles_[position], {}, {}};
+    column.values.reserve(records_.size());
+    for (const CsvRecord& record : records_) {
+      column.values.push_back(without_blanks(record.fields[position]));
+      column.lines.push_back(record.line);
+    }
+    return column;
+  }
+
+ private:
+  const std::string& path_;
+  std::vector<CsvRecord> records_;
+  std::vector<std::string> titles_;
+};
+
+// embed guards text that a spreadsheet would run with a ' (embedding_file.h).
+std::string unguarded(std::string_view name) {
+  const bool guarded = name.size() > 1 && name[0] == '\'' && std::string_view("=+-@\t\r").find(name[1]) != std::string_view::npos;
+  return std::string(guarded ? name.substr(1) : name);
+}
+
+std::vector<std::string> sample_names(const ColumnFields& column) {
+  std::vector<std::string> names;
+  std::unordered_map<std::string, int64_t> first;
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    const std::string name = std::filesystem::path(unguarded(column.values[i])).lexically_normal().generic_string();
+    if (name.empty()) refuse_line(column.path, column.lines[i], fmt::format("no {} is given", column.title));
+    const auto [found, is_new] = first.emplace(name, column.lines[i]);
+    if (!is_new) refuse_line(column.path, column.lines[i], fmt::format("'{}' is given twice, first in line {}", name, found->second));
+    names.push_back(name);
+  }
+  return names;
+}
+
+std::optional<size_t> name_position(const Columns& columns) {
+  for (const char* title : kNameColumns) {
+    if (const auto found = columns.find(title)) return found;
+  }
+  return std::nullopt;
+}
+
+void refuse_unlabelled(const ColumnFields& column, const std::vector<int64_t>& labels) {
+  std::vector<int64_t> lines;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    if (labels[i] == kUnknown) lines.push_back(column.lines[i]);
+  }
+  if (lines.empty()) return;
+  const size_t shown = std::min(lines.size(), kShownLines);
+  const std::vector<int64_t> first(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(shown));
+  refuse_line(column.path, first.front(),
+              fmt::format("{} of {} rows have no label in column '{}' (lines {}{}); fill it, or remove the rows and their vectors",
+                          lines.size(), labels.size(), column.title, fmt::join(first, ", "), shown < lines.size() ? ", ..." : ""));
+}
+
+void set_labels(const ColumnFields& column, CategoricalValues values, TableRows& rows) {
+  refuse_unlabelled(column, values.values);
+  rows.classes = std::move(values.names);
+  rows.labels = std::move(values.values);
+}
+
+std::vector<TableSplit> splits_of(const ColumnFields& column) {
+  std::vector<TableSplit> splits;
+  for (size_t i = 0; i < column.values.size(); ++i) {
+    const auto* entry = std::find_if(EnumNames<TableSplit>::values.begin(), EnumNames<TableSplit>::values.end(),
+                                     [&](const auto& candidate) { return candidate.first == column.values[i]; });
+    if (entry == EnumNames<TableSplit>::values.end()) {
+      refuse_line(column.path, column.lines[i],
+                  fmt::format("unknown split '{}'{}", column.values[i],
+                              suggestion(column.values[i], options_detail::Field<TableSplit>::choices())));
+    }
+    splits.push_back(entry->second);
+  }
+  return splits;
+}
+
+TableColumn described(const ColumnFields& column, bool numeric) {
+  if (numeric) return {column.title, true, {}, {}, numeric_values(column)};
+  CategoricalValues values = categorical_values(column);
+  return {column.title, false, std::move(values.names), std::move(values.values), {}};
+}
+
+void require_known_numeric(const Columns& columns, const TableRowOptions& options) {
+  for (const std::string& title : options.numeric()) columns.required(title, "--numeric");
+}
+
+bool has(const std::vector<std::string>& titles, const std::string& title) {
+  return std::find(titles.begin(), titles.end(), title) != titles.end();
+}
+
+void choose_biases(const Columns& columns, const TableRowOptions& options, size_t label, TableRows& rows) {
+  const std::vector<std::string> usual = columns.find("bias") ? std::vector<std::string>{"bias"} : std::vector<std::string>{};
+  std::vector<std::string> taken;
+  for (const std::string& title : options.biases().value_or(usual)) {
+    const size_t position = columns.required(title, "--bias");
+    if (position == label) throw usage_error("{}: column '{}' is the label and cannot be the bias as well", rows.path, title);
+    if (has(taken, title)) throw usage_error("{}: --bias names column '{}' twice", rows.path, title);
+    taken.push_back(title);
+    const auto found =
+        std::find_if(rows.columns.begin(), rows.columns.end(), [&](const TableColumn& column) { return column.name == title; });
+    if (found == rows.columns.end()) throw usage_error("{}: column '{}' has a role of its own and cannot be the bias", rows.path, title);
+    rows.biases.push_back(static_cast<size_t>(found - rows.columns.begin()));
+  }
+}
+
+void read_embedded(const Columns& columns, TableRows& rows) {
+  const bool named = columns.titles() == kEmbedNamesHeader;
+  const ColumnFields numbers = columns.fields(1);
+  set_labels(numbers, named ? numbered_values(numbers, columns.fields(2)) : categorical_values(numbers), rows);
+  if (!named) return;
+  CategoricalValues biases = numbered_values(columns.fields(3), columns.fields(4));
+  if (biases.names.empty()) return;
+  rows.columns.push_back({"bias", false, std::move(biases.names), std::move(biases.values), {}});
+  rows.biases.push_back(0);
+}
+
+bool asks_for_columns(const TableRowOptions& options) {
+  return !options.label().empty() || options.biases().has_value() || !options.numeric().empty();
+}
+
+void read_described(const Columns& columns, const TableRowOptions& options, TableRows& rows) {
+  const std::string label_title = options.label().empty() ? "label" : options.label();
+  const size_t label = columns.required(label_title, "--label");
+  require_known_numeric(columns, options);
+  if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
+  const ColumnFields labels = columns.fields(label);
+  set_labels(labels, categorical_values(labels), rows);
+  const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
+  if (has_split) rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));
+  for (size_t i = 0; i < columns.titles().size(); ++i) {
+    const std::string& title = columns.titles()[i];
+    if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
+    columns.find(title);  // refuses one that is given twice
+    rows.columns.push_back(described(columns.fields(i), has(options.numeric(), title)));
+  }
+  choose_biases(columns, options, label, rows);
+}
+
+template <class T>
+std::vector<T> taken(const std::vector<T>& values, const std::vector<int64_t>& order) {
+  if (values.empty()) return {};
+  std::vector<T> result;
+  result.reserve(order.size());
+  for (const int64_t i : order) result.push_back(values[static_cast<size_t>(i)]);
+  return result;
+}
+
+}  // namespace
+
+TableRows read_table_rows(const std::string& path, const TableRowOptions& options) {
+  const Columns columns(path, read_csv(path));
+  if (columns.records().empty()) throw FileError(path, "it has a header and no rows");
+  TableRows rows;
+  rows.path = path;
+  rows.splits.assign(columns.records().size(), TableSplit::kTrain);
+  for (const CsvRecord& record : columns.records()) rows.lines.push_back(record.line);
+  if (const auto position = name_position(columns)) {
+    rows.name_column = columns.titles()[*position];
+    rows.names = sample_names(columns.fields(*position));
+  }
+  const bool embedded = columns.titles() == kEmbedHeader || columns.titles() == kEmbedNamesHeader;
+  if (embedded && !asks_for_columns(options)) {
+    read_embedded(columns, rows);
+  } else {
+    read_described(columns, options, rows);
+  }
+  return rows;
+}
+
+TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order) {
+  TableRows selected = rows;
+  selected.names = taken(rows.names, order);
+  selected.labels = taken(rows.labels, order);
+  selected.splits = taken(rows.splits, order);
+  selected.lines = taken(rows.lines, order);
+  for (TableColumn& column : selected.columns) {
+    column.values = taken(column.values, order);
+    column.numbers = taken(column.numbers, order);
+  }
+  return selected;
+}
+
+std::optional<NameColumn> read_name_column(const std::string& path) {
+  const Columns columns(path, read_csv(path));
+  const auto position = name_position(columns);
+  if (!position) return std::nullopt;
+  return NameColumn{columns.titles()[*position], sample_names(columns.fields(*position))};
+}
+
+}  // namespace debias

@@ -1,0 +1,75 @@
+// The rows of a feature table: what a CSV says of each sample.
+//
+// Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
+// valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric where
+// the caller says so. Blanks around fields do not count and an empty field is unknown. What `debias embed` writes, F.csv and F.names.csv,
+// is read as it is, with classes in the order of their numbers.
+//
+// Categorical values are numbered in byte-wise order of their names; where all are integers, in numeric order, and -1 is unknown.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/data/sample_table.h"
+
+namespace debias {
+
+enum class TableSplit { kTrain, kValid, kTest };
+template <>
+struct EnumNames<TableSplit> {
+  static constexpr std::array<std::pair<std::string_view, TableSplit>, 3> values = {
+      {{"train", TableSplit::kTrain}, {"valid", TableSplit::kValid}, {"test", TableSplit::kTest}}};
+};
+
+struct TableColumn {
+  std::string name;
+  bool numeric = false;
+  std::vector<std::string> names;  // categorical: of its values
+  std::vector<int64_t> values;     // categorical, [n]: a place in `names`, or kUnknown
+  std::vector<double> numbers;     // numeric, [n]: NaN where unknown
+};
+
+class TableRowOptions {
+ public:
+  DEBIAS_OPTION(TableRowOptions, std::string, label, "")                               // empty: the column `label`
+  DEBIAS_OPTION(TableRowOptions, std::optional<std::vector<std::string>>, biases, {})  // nullopt: the column `bias`, where there is one
+  DEBIAS_OPTION(TableRowOptions, std::vector<std::string>, numeric, {})
+};
+
+struct TableRows {
+  std::string path;                // of the CSV
+  std::string name_column;         // `path`, `filenames` or `id`; empty without one
+  std::vector<std::string> names;  // [n] or empty
+  std::vector<std::string> classes;
+  std::vector<int64_t> labels;       // [n], a place in `classes`
+  std::vector<TableSplit> splits;    // [n]
+  std::vector<TableColumn> columns;  // all that are neither name, label nor split
+  std::vector<size_t> biases;        // places in `columns`, in the order asked for
+  std::vector<int64_t> lines;        // [n], in the file, from 1
+
+  int64_t size() const { return static_cast<int64_t>(labels.size()); }
+};
+
+// FileErrors name lines: a malformed CSV (csv_file.h), no rows, rows without a label, a name that is empty or given twice, an unknown
+// split, a numeric field that is no finite number, a column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: one that
+// is asked for and absent, with the nearest; one that is asked for twice or given twice.
+TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {});
+
+// Rows order[0], order[1], ... Values of columns keep their numbers.
+TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order);
+
+// The column of names of a CSV, as read_table_rows has it, whatever its other columns are; nullopt where it has none.
+struct NameColumn {
+  std::string column;
+  std::vector<std::string> names;
+};
+std::optional<NameColumn> read_name_column(const std::string& path);
+
+}  // namespace debias

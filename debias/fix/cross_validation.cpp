@@ -1,0 +1,111 @@
+#include "debias/fix/cross_validation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+namespace debias {
+namespace {
+
+constexpr double kFoldTolerance = 1e-3, kFinalTolerance = 1e-4;
+
+const at::Tensor& weights_of(const FitRows& rows, bool balanced) { return balanced ? rows.balanced : rows.plain; }
+
+// Of all rows, the classes' means included.
+at::Tensor total_covariance(const FitRows& rows, bool balanced) {
+  const ClassMoments moments = class_moments(rows.weighted(weights_of(rows, balanced)), 0, rows.size());
+  const at::Tensor mean = moments.mean();
+  return moments.xx / moments.total() - at::outer(mean, mean);
+}
+
+double l2_of(double C, int64_t training_rows) { return 1 / (C * static_cast<double>(training_rows)); }
+
+}  // namespace
+
+AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage) {
+  const WeightedRows weighted = rows.weighted(rows.balanced);
+  const ClassMoments moments = class_moments(weighted, 0, rows.size());
+  const double fourth = fourth_moment(weighted, 0, rows.size(), moments.class_means());
+  return class_conditional_erasure(moments, fourth / moments.total(), shrinkage);
+}
+
+HeadFit fit_choice(const FitRows& rows, const HeadChoice& choice, const AffineErasure& erasure) {
+  const double l2 = l2_of(choice.C, rows.size());
+  const HeadProblem problem{weights_of(rows, choice.balances()).to(at::kFloat), l2,
+                            head_preconditioner(total_covariance(rows, choice.balances()), l2),
+                            std::make_shared<const AffineErasure>(erasure)};
+  return fit_heads(rows.x, rows.targets, rows.classes, {problem}, {.tolerance = kFinalTolerance}).front();
+}
+
+CrossValidation::CrossValidation(const FitRows& rows, const FoldRows& folds, const GroupScorer& scorer, int64_t training_rows)
+    : rows_(rows), folds_(folds), scorer_(scorer), training_rows_(training_rows) {}
+
+const at::Tensor& CrossValidation::preconditioner(bool balanced, double l2) {
+  if (!covariances_.contains(balanced)) covariances_[balanced] = total_covariance(rows_, balanced);
+  at::Tensor& found = preconditioners_[{balanced, l2}];
+  if (!found.defined()) found = head_preconditioner(covariances_.at(balanced), l2);
+  return found;
+}
+
+const at::Tensor& CrossValidation::fold_weights(bool balanced, size_t fold) {
+  at::Tensor& found = weights_[{balanced, fold}];
+  if (found.defined()) return found;
+  found = weights_of(rows_, balanced).to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+  found.narrow(0, folds_.begins[fold], folds_.begins[fold + 1] - folds_.begins[fold]).zero_();
+  return found;
+}
+
+std::shared_ptr<const AffineErasure> CrossValidation::erasure(Shrinkage shrinkage, size_t fold) {
+  const WeightedRows weighted = rows_.weighted(rows_.balanced);
+  const auto size = [&](size_t part) { return folds_.begins[part + 1] - folds_.begins[part]; };
+  if (moments_.empty()) {
+    std::vector<ClassMoments> parts;
+    for (size_t part = 0; part < kFolds; ++part) parts.push_back(class_moments(weighted, folds_.begins[part], size(part)));
+    for (size_t left_out = 0; left_out < kFolds; ++left_out) {
+      const size_t first = left_out == 0 ? 1 : 0;
+      ClassMoments others = parts[first];
+      for (size_t part = first + 1; part < kFolds; ++part) {
+        if (part != left_out) others += parts[part];
+      }
+      double fourth = 0;
+      const at::Tensor means = others.class_means();
+      for (size_t part = 0; part < kFolds; ++part) {
+        if (part != left_out) fourth += fourth_moment(weighted, folds_.begins[part], size(part), means);
+      }
+      moments_.push_back(std::move(others));
+      fourths_.push_back(fourth);
+    }
+  }
+  auto& found = erasures_[{shrinkage, fold}];
+  if (found == nullptr) {
+    found = std::make_shared<const AffineErasure>(
+        class_conditional_erasure(moments_[fold], fourths_[fold] / moments_[fold].total(), shrinkage));
+  }
+  return found;
+}
+
+std::vector<ScoredChoice> CrossValidation::scored(const std::vector<HeadChoice>& choices) {
+  std::vector<HeadProblem> problems;
+  for (const HeadChoice& choice : choices) {
+    const double l2 = l2_of(choice.C, training_rows_);
+    for (size_t fold = 0; fold < kFolds; ++fold) {
+      problems.push_back({fold_weights(choice.balances(), fold), l2, preconditioner(choice.balances(), l2),
+                          choice.erases() ? erasure(choice.shrinkage, fold) : nullptr});
+    }
+  }
+  const std::vector<HeadFit> fits = fit_heads(rows_.x, rows_.targets, rows_.classes, problems, {.tolerance = kFoldTolerance});
+  std::vector<ScoredChoice> all;
+  for (size_t c = 0; c < choices.size(); ++c) {
+    ScoredChoice scored{choices[c], {}, {}};
+    for (size_t fold = 0; fold < kFolds; ++fold) {
+      const std::vector<int64_t> own =
+          predicted_by(fits[c * kFolds + fold].head, rows_.x, folds_.begins[fold], folds_.begins[fold + 1] - folds_.begins[fold]);
+      scored.predictions.insert(scored.predictions.end(), own.begin(), own.end());
+    }
+    scored.scores = scorer_.scores(rows_.labels, scored.predictions);
+    all.push_back(std::move(scored));
+  }
+  return all;
+}
+
+}  // namespace debias

@@ -1,0 +1,44 @@
+// Work in parallel whose results do not depend on the number of threads.
+//
+// A product of matrices that several threads share may add in another order than one thread does. Here each call computes on one thread,
+// and several calls run at a time; callers add the calls' results in the order of their numbers.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cstdint>
+
+namespace debias {
+
+// Torch computes on one thread until the end of the scope.
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) {
+    if (before_ > 1) at::set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_ > 1) at::set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+// call(0) ... call(count - 1), in no order, without gradients.
+template <class Call>
+void each_alone(int64_t count, const Call& call) {
+  if (count == 1) {
+    const OneThread alone;
+    const at::NoGradGuard no_grad;
+    return call(int64_t{0});
+  }
+  at::parallel_for(0, count, 1, [&](int64_t begin, int64_t end) {
+    const at::NoGradGuard no_grad;
+    for (int64_t i = begin; i < end; ++i) call(i);
+  });
+}
+
+}  // namespace debias

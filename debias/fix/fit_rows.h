@@ -1,0 +1,35 @@
+// The rows that heads and erasures are fitted to, with both sets of weights.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/features/bias_groups.h"
+#include "debias/features/table_rows.h"
+#include "debias/fix/class_moments.h"
+#include "debias/fix/standard_rows.h"
+
+namespace debias {
+
+constexpr int64_t kLeastWeightedGroup = 5;  // smaller groups weigh as if they had so many rows
+
+struct FitRows {
+  StandardRows x;
+  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias value is not known
+  at::Tensor targets;                   // int64 [n]: the labels
+  at::Tensor z;                         // double [n, K] (bias_columns.h)
+  at::Tensor plain;                     // double [n]: 1, or the row's importance
+  at::Tensor balanced;                  // double [n]: plain / max(rows of its group, kLeastWeightedGroup), 0 of no group; mean as of plain
+  int64_t classes = 0;
+
+  int64_t size() const { return x.size(); }
+  WeightedRows weighted(const at::Tensor& weights) const { return {&x, z, targets, weights, classes}; }
+};
+
+// Rows x are those at `places` of the table, in that order; `importance` may be empty.
+FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& groups, const std::vector<int64_t>& places,
+                 const std::vector<double>& importance = {});
+
+}  // namespace debias

@@ -1,0 +1,299 @@
+#include "debias/fix/fix.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "debias/core/error.h"
+#include "debias/fix/fairkl_head.h"
+#include "debias/fix/leace.h"
+
+namespace debias {
+namespace {
+
+constexpr std::array<double, 5> kPenalties = {0.1, 0.01, 1e-3, 1e-4, 1e-5};
+constexpr double kSignificance = 0.05;
+constexpr double kAssociated = 0.3;  // Cramer's V from which LEACE is warned of
+
+std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share); }
+
+std::string described(const HeadChoice& choice) {
+  return fmt::format("{} with C {:g}{}", enum_name(choice.method), choice.C,
+                     choice.erases() ? fmt::format(", shrinkage by {}", enum_name(choice.shrinkage)) : "");
+}
+
+std::string described(const ScoredChoice& scored) {
+  return fmt::format("{}: worst group {}, mean over groups {}, bias-conflicting {}", described(scored.choice), percent(scored.scores.worst),
+                     percent(scored.scores.mean), percent(scored.scores.conflicting));
+}
+
+void require_bias(const FeatureTable& table) {
+  if (!table.rows.biases.empty()) return;
+  throw usage_error(
+      "fix: {} has no bias column, and a correction needs one; name it with --bias, or look for the shortcut first: debias audit "
+      "--embeddings {} --csv {}",
+      table.rows.path, table.vectors.path(), table.rows.path);
+}
+
+void require_classes(const FeatureTable& table, const std::vector<int64_t>& places) {
+  std::vector<int64_t> count(table.rows.classes.size());
+  for (const int64_t i : places) ++count[static_cast<size_t>(table.rows.labels[static_cast<size_t>(i)])];
+  if (count.size() < 2) throw data_error("fix: {} has one class, '{}'; a head needs two", table.rows.path, table.rows.classes.front());
+  for (size_t y = 0; y < count.size(); ++y) {
+    if (count[y] >= kLeastClassRows) continue;
+    throw data_error("fix: class '{}' has {} training rows, at least {} are needed; add rows, or remove the class", table.rows.classes[y],
+                     count[y], kLeastClassRows);
+  }
+}
+
+// Better first: the worst group's accuracy, then the mean over groups, then the stronger penalty.
+bool is_better(const ScoredChoice& a, const ScoredChoice& b) {
+  if (a.scores.worst != b.scores.worst) return a.scores.worst > b.scores.worst;
+  if (a.scores.mean != b.scores.mean) return a.scores.mean > b.scores.mean;
+  return a.choice.C < b.choice.C;
+}
+
+const ScoredChoice& best_of(const std::vector<ScoredChoice>& scored) { return *std::min_element(scored.begin(), scored.end(), is_better); }
+
+std::vector<HeadChoice> with_each_penalty(FixMethod method, Shrinkage shrinkage = Shrinkage::kRows) {
+  std::vector<HeadChoice> choices;
+  for (const double C : kPenalties) choices.push_back({method, C, shrinkage});
+  return choices;
+}
+
+class Correction {
+ public:
+  Correction(const FeatureTable& table, const FixOptions& options, Progress& progress)
+      : table_(table), options_(options), progress_(progress), places_(table.of_split(TableSplit::kTrain)) {
+    require_bias(table);
+    require_fold_predictions();
+    require_classes(table, places_);
+    result_.bias = joint_bias(table.rows);
+    result_.groups = bias_groups(table.rows, result_.bias, places_);
+  }
+
+  FixResult run() {
+    progress_.begin("fix", 4);
+    load();
+    progress_.advance(1, "cross-validation");
+    const ScoredChoice before = choose();
+    progress_.advance(3, "heads");
+    fit_final(before.choice);
+    remember_folds(before);
+    progress_.end();
+    return std::move(result_);
+  }
+
+ private:
+  // The folds score neither.
+  void require_fold_predictions() const {
+    const bool scored = options_.method() != FixMethod::kFairkl && options_.method() != FixMethod::kLeace;
+    if (scored || std::ssize(places_) < table_.size()) return;
+    throw usage_error("fix: --method {} is evaluated on valid or test rows, and {} has none; add a column split",
+                      enum_name(options_.method()), table_.rows.path);
+  }
+
+  void load() {
+    std::vector<int64_t> strata;
+    for (const int64_t i : places_) {
+      const int64_t group = result_.groups.of_row[static_cast<size_t>(i)];
+      strata.push_back(group != kUnknown ? group : -1 - table_.rows.labels[static_cast<size_t>(i)]);
+    }
+    folds_ = fold_rows(strata, static_cast<uint64_t>(options_.seed()));
+    const bool all = folds_.size() == std::ssize(places_);
+    fold_places_.clear();
+    for (const int64_t i : folds_.places) fold_places_.push_back(places_[static_cast<size_t>(i)]);
+    if (all) places_ = fold_places_;
+    full_ = fit_rows(StandardRows(table_.vectors, places_), table_.rows, result_.groups, places_);
+    if (!all) part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.groups, fold_places_, folds_.importance);
+    std::vector<bool> conflicting;
+    for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));
+    scorer_.emplace(cross_validated().groups, conflicting);
+    note_groups();
+  }
+
+  const FitRows& cross_validated() const { return part_ ? *part_ : *full_; }
+
+  void note_groups() {
+    result_.log.push_back(fmt::format("{} training rows of {} dimensions, {} classes; {} rows in {} folds, {} of them bias-conflicting",
+                                      places_.size(), table_.vectors.dimensions(), table_.rows.classes.size(), folds_.size(), kFolds,
+                                      scorer_->conflicting_rows()));
+    const auto unknown = std::count(full_->groups.begin(), full_->groups.end(), kUnknown);
+    if (unknown > 0) {
+      result_.notes.push_back(
+          fmt::format("{} of {} training rows have no bias value: erasure and balanced heads leave them out", unknown, places_.size()));
+    }
+    for (size_t y = 0; y < table_.rows.classes.size(); ++y) {
+      const auto begin = result_.groups.count.begin() + static_cast<std::ptrdiff_t>(y) * result_.groups.biases;
+      if (std::count_if(begin, begin + result_.groups.biases, [](int64_t count) { return count > 0; }) > 1) continue;
+      result_.notes.push_back(fmt::format("class '{}' has one bias value in the training rows: it cannot be told from the class there",
+                                          table_.rows.classes[y]));
+    }
+    if (scorer_->conflicting_rows() == 0) {
+      result_.notes.push_back("no training row contradicts the bias: nothing can be learnt against it; collect such rows");
+    }
+  }
+
+  // Sets the result's choices; returns erm's scores.
+  ScoredChoice choose() {
+    CrossValidation folds(cross_validated(), folds_, *scorer_, std::ssize(places_));
+    std::vector<HeadChoice> choices = with_each_penalty(FixMethod::kErm);
+    if (options_.method() != FixMethod::kErm) {
+      const auto balanced = with_each_penalty(FixMethod::kBalanced);
+      choices.insert(choices.end(), balanced.begin(), balanced.end());
+    }
+    const std::vector<ScoredChoice> heads = folds.scored(choices);
+    for (const ScoredChoice& scored : heads) result_.log.push_back(described(scored));
+    const auto erm_end = heads.begin() + std::ssize(kPenalties);
+    const ScoredChoice erm = best_of({heads.begin(), erm_end});
+    result_.before_choice = result_.choice = erm.choice;
+    chosen_ = erm;
+    result_.log.push_back("plain head: " + described(erm));
+    if (erm_end == heads.end()) return erm;
+    const ScoredChoice balanced = best_of({erm_end, heads.end()});
+    decide(folds, erm, balanced);
+    return erm;
+  }
+
+  // The best of an erasing method: both shrinkages at the penalty of the head without erasure, then the penalties beside it.
+  ScoredChoice best_erasing(CrossValidation& folds, FixMethod method, double C) {
+    std::vector<ScoredChoice> scored = folds.scored({{method, C, Shrinkage::kRows}, {method, C, Shrinkage::kEffective}});
+    const Shrinkage shrinkage = best_of(scored).choice.shrinkage;
+    std::vector<HeadChoice> beside;
+    for (const double other : kPenalties) {
+      if (other != C && std::abs(std::log10(other / C)) < 1.5) beside.push_back({method, other, shrinkage});
+    }
+    for (ScoredChoice& choice : folds.scored(beside)) scored.push_back(std::move(choice));
+    for (const ScoredChoice& choice : scored) result_.log.push_back(described(choice));
+    return best_of(scored);
+  }
+
+  void decide(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
+    switch (options_.method()) {
+      case FixMethod::kBalanced:
+      case FixMethod::kFairkl:
+        return take(balanced, "asked for");
+      case FixMethod::kErase:
+      case FixMethod::kEraseBalanced: {
+        const double C = options_.method() == FixMethod::kErase ? erm.choice.C : balanced.choice.C;
+        return take(best_erasing(folds, options_.method(), C), "asked for");
+      }
+      case FixMethod::kAuto:
+        return decide_by_folds(folds, erm, balanced);
+      case FixMethod::kErm:
+      case FixMethod::kLeace:
+        return;
+    }
+  }
+
+  void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
+    if (scorer_->conflicting_rows() == 0) return;
+    consider(balanced, erm);
+    consider(best_erasing(folds, FixMethod::kEraseBalanced, balanced.choice.C), erm);
+    consider(best_erasing(folds, FixMethod::kErase, erm.choice.C), erm);
+    if (chosen_->choice.method == FixMethod::kErm) {
+      result_.log.push_back("nothing is changed: no correction beats the plain head on bias-conflicting rows by the test");
+    }
+  }
+
+  void consider(const ScoredChoice& candidate, const ScoredChoice& erm) {
+    const std::string who = fmt::format("{} against {}: ", described(candidate.choice), described(chosen_->choice));
+    if (candidate.scores.mean < options_.keep() * erm.scores.mean) {
+      result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of the plain head's {}", who,
+                                        percent(candidate.scores.mean), options_.keep(), percent(erm.scores.mean)));
+      return;
+    }
+    const std::vector<int64_t>& labels = cross_validated().labels;
+    const double p = std::max(scorer_->paired_p(labels, candidate.predictions, chosen_->predictions),
+                              scorer_->paired_p(labels, candidate.predictions, erm.predictions));
+    if (p > kSignificance) {
+      result_.log.push_back(fmt::format("{}no better on bias-conflicting rows by the paired test (p {:.3f})", who, p));
+      return;
+    }
+    take(candidate, fmt::format("better on bias-conflicting rows, p {:.2g}", p));
+  }
+
+  void take(const ScoredChoice& choice, const std::string& why) {
+    result_.log.push_back(fmt::format("taken ({}): {}", why, described(choice)));
+    chosen_ = choice;
+    result_.choice = choice.choice;
+  }
+
+  void fit_final(const HeadChoice& before) {
+    const AffineErasure none = AffineErasure::none(full_->x.dimensions());
+    result_.before = result_.after = fitted(before, none);
+    result_.method = result_.choice.method;
+    if (options_.method() == FixMethod::kFairkl) {
+      fit_fairkl();
+    } else if (options_.method() == FixMethod::kLeace) {
+      fit_leace(before);
+    } else if (result_.method != FixMethod::kErm) {
+      result_.after = fitted(result_.choice, result_.choice.erases() ? fitted_erasure(*full_, result_.choice.shrinkage) : none);
+    }
+    result_.changed = result_.method != FixMethod::kErm;
+  }
+
+  // `erasure` and the head behind it, for features as the table has them.
+  FixedModel fitted(const HeadChoice& choice, const AffineErasure& erasure) {
+    const HeadFit fit = fit_choice(*full_, choice, erasure);
+    if (!fit.converged) result_.notes.push_back(fmt::format("a head has not converged in {} iterations", fit.iterations));
+    const StandardScale& scale = full_->x.scale();
+    return {table_.rows.classes, unstandardised(erasure, scale), unstandardised(fit.head, scale)};
+  }
+
+  void fit_fairkl() {
+    const double l2 = 1 / (result_.choice.C * static_cast<double>(places_.size()));
+    const auto seed = static_cast<uint64_t>(options_.seed());
+    result_.method = FixMethod::kFairkl;
+    result_.after.head = unstandardised(fit_fairkl_head(*full_, result_.groups.biases, l2, seed), full_->x.scale());
+  }
+
+  void fit_leace(const HeadChoice& before) {
+    std::vector<int64_t> known;
+    for (int64_t i = 0; i < full_->size(); ++i) {
+      if (full_->groups[static_cast<size_t>(i)] != kUnknown) known.push_back(i);
+    }
+    const StandardScale& scale = full_->x.scale();
+    const StandardRows rows = full_->x.selected(known);
+    const at::Tensor x = rows.block(0, rows.size()).to(at::kDouble) * scale.deviation + scale.mean;
+    const AffineErasure erasure = leace(x, full_->z.index_select(0, at::tensor(known, at::kLong)));
+    result_.after = fitted(before, standardised(erasure, scale));
+    result_.after.layer = erasure;
+    result_.method = FixMethod::kLeace;
+    const double association = cramers_v(result_.groups);
+    if (association <= kAssociated) return;
+    result_.notes.push_back(fmt::format(
+        "leace: label and bias go together (Cramer's V {:.2f}), so what it erases is mostly the label; use --method auto", association));
+  }
+
+  void remember_folds(const ScoredChoice& before) { result_.folds = {fold_places_, before.predictions, chosen_->predictions}; }
+
+  const FeatureTable& table_;
+  const FixOptions& options_;
+  Progress& progress_;
+  std::vector<int64_t> places_, fold_places_;  // of the table: training rows, and those of the folds
+  FoldRows folds_;
+  std::optional<FitRows> full_, part_;
+  std::optional<GroupScorer> scorer_;
+  std::optional<ScoredChoice> chosen_;
+  FixResult result_;
+};
+
+}  // namespace
+
+const OptionTable<FixOptions>& FixOptions::table() {
+  static const auto table =
+      OptionTable<FixOptions>()
+          .add("method", &FixOptions::method_, "the correction; auto: what cross-validation asks for, or none")
+          .add("keep", &FixOptions::keep_, Range::closed(0, 1), "of the plain head's mean accuracy over groups, that auto must keep")
+          .add("seed", &FixOptions::seed_, Range::closed(0, 9e15), "of the folds");
+  return table;
+}
+
+FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress) {
+  return Correction(table, options, progress).run();
+}
+
+}  // namespace debias

@@ -1,0 +1,104 @@
+#include "debias/fix/fixed_evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "debias/core/philox.h"
+#include "debias/evaluate/table_input.h"
+#include "debias/features/table_dataset.h"
+
+namespace debias {
+namespace {
+
+using Classifier = std::function<at::Tensor(const at::Tensor&)>;
+
+struct JudgedRows {
+  std::vector<int64_t> train, valid, test;  // places of the table; train: those of the probe
+  bool by_folds = false;
+};
+
+bool has_bias(const JointBias& bias, const std::vector<int64_t>& places) {
+  return std::any_of(places.begin(), places.end(), [&](int64_t i) { return bias.values[static_cast<size_t>(i)] != kUnknown; });
+}
+
+std::vector<int64_t> probe_rows(const std::vector<int64_t>& train, uint64_t seed) {
+  if (std::ssize(train) <= kProbeRows) return train;
+  const std::vector<int64_t> order = permutation(std::ssize(train), {.domain = RngDomain::kEvaluate, .seed = seed});
+  std::vector<int64_t> chosen;
+  for (int64_t i = 0; i < kProbeRows; ++i) chosen.push_back(train[static_cast<size_t>(order[static_cast<size_t>(i)])]);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+JudgedRows judged_rows(const FeatureTable& table, const FixResult& result, uint64_t seed, std::vector<std::string>& notes) {
+  JudgedRows rows;
+  rows.train = probe_rows(table.of_split(TableSplit::kTrain), seed);
+  const auto judged = [&](TableSplit split) {
+    std::vector<int64_t> places = table.of_split(split);
+    if (places.empty() || has_bias(result.bias, places)) return places;
+    notes.push_back(fmt::format("no {} row has a bias value: they are not evaluated", enum_name(split)));
+    return std::vector<int64_t>();
+  };
+  rows.valid = judged(TableSplit::kValid);
+  rows.test = judged(TableSplit::kTest);
+  rows.by_folds = rows.valid.empty() && rows.test.empty();
+  if (!rows.by_folds) return rows;
+  rows.valid = result.folds.places;
+  notes.push_back(
+      "without valid or test rows, accuracies are those of the folds of the training rows, by heads that were not fitted to them");
+  return rows;
+}
+
+EvaluationInput input_of(const FeatureTable& table, const FixResult& result, const JudgedRows& rows, const AffineErasure& layer,
+                         uint64_t seed) {
+  EvaluationInput input;
+  input.seed = seed;
+  input.training_temperature = kTableTemperature;
+  const auto add = [&](const std::string& split, const std::vector<int64_t>& places, std::shared_ptr<const Dataset>& dataset) {
+    if (places.empty()) return;
+    dataset = table_dataset(table.rows, &result.bias, places, split);
+    Features features = table_features(table, *dataset, places);
+    features.values = layer.apply(features.values);
+    input.stored[split] = std::move(features);
+  };
+  add("train", rows.train, input.train);
+  add("valid", rows.valid, input.valid);
+  add("test", rows.test, input.test);
+  input.train = table_dataset(table.rows, &result.bias, table.of_split(TableSplit::kTrain), "train");  // all decide what is aligned
+  return input;
+}
+
+// Predictions that are known, as the logits that a classifier would give for those rows.
+Classifier remembered(const std::vector<int64_t>& predictions, int64_t classes) {
+  return [predictions, classes](const at::Tensor&) { return at::one_hot(at::tensor(predictions, at::kLong), classes).to(at::kDouble); };
+}
+
+Classifier classifier_of(const LinearHead& head) {
+  return [head](const at::Tensor& features) { return at::addmm(head.bias, features.to(at::kDouble), head.weight.t()); };
+}
+
+// Of rows that the probe for the bias would be fitted to, it says nothing.
+FixedEvaluation judged(EvaluationInput input, Classifier classifier, bool probe, Progress& progress) {
+  const at::NoGradGuard no_grad;
+  input.classifier = std::move(classifier);
+  EvaluationCache cache(input, progress);
+  return {cache.judge("groups"), cache.judge("geometry", Config::map({{"bias_probe", Config::boolean(probe)}}))};
+}
+
+}  // namespace
+
+FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress) {
+  FixedEvaluations all;
+  const JudgedRows rows = judged_rows(table, result, seed, all.notes);
+  const int64_t classes = std::ssize(table.rows.classes);
+  const auto evaluated = [&](const FixedModel& model, const std::vector<int64_t>& of_folds) {
+    return judged(input_of(table, result, rows, model.layer, seed),
+                  rows.by_folds ? remembered(of_folds, classes) : classifier_of(model.head), !rows.by_folds, progress);
+  };
+  all.before = evaluated(result.before, result.folds.before);
+  all.after = result.changed ? evaluated(result.after, result.folds.after) : all.before;
+  return all;
+}
+
+}  // namespace debias

@@ -1,0 +1,29 @@
+// A head and its layer judged on rows that they were not fitted to, as the protocols `groups` and `geometry` judge any encoder.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debias/core/progress.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/fix/fix.h"
+
+namespace debias {
+
+constexpr int64_t kProbeRows = 10000;  // training rows, at most, that the probe for the bias is fitted to
+
+struct FixedEvaluation {
+  EvaluationResult groups, geometry;
+};
+
+struct FixedEvaluations {
+  FixedEvaluation before, after;
+  std::vector<std::string> notes;
+};
+
+// On the valid and test rows that have bias values; where there are none, on the rows of the folds, as `valid`, with the predictions of
+// heads that were not fitted to them (of features, the layer is that of all rows).
+FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress);
+
+}  // namespace debias

@@ -1,0 +1,51 @@
+// The folder of a fixed model, which `debias report`, `table`, `eval` and `export` know as they know a run's.
+//
+//   layer.safetensors        mean [D], left [D, r], right [r, D]: r(x) = x - left right (x - mean); float32
+//   head.safetensors         weight [C, D], bias [C]: logits of r(x), and of x alike; rows in the order of classes.json
+//   fixed.onnx               input features, outputs features_fixed and logits
+//   predictions.csv          path, label, bias, split, before, after: of every row
+//   evaluation/              groups.json and geometry.json; those of the plain head are groups-before.json and geometry-before.json
+//   fix.json                 the result, as --json prints it
+//   fix.log                  what was tried, what was chosen and why
+//   config.yaml, classes.json, environment.json, metrics.jsonl   as of a run: where the table lies, names, versions, metrics
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+#include "debias/features/feature_table.h"
+#include "debias/fix/fix.h"
+#include "debias/fix/fixed_evaluation.h"
+
+namespace debias {
+
+// What was asked for, as config.yaml holds it. Paths of the table are absolute, or the names of files in the folder.
+struct FixRecipe {
+  FeatureTableFiles files;
+  TableRowOptions columns;
+  FixOptions options;
+};
+
+struct FixedOutcome {
+  const FeatureTable& table;
+  const FixRecipe& recipe;
+  const FixResult& result;
+  const FixedEvaluations& evaluations;
+  double seconds = 0;   // of the correction, without reading and evaluating
+  std::string version;  // of the program
+};
+
+// {"method", "changed", "before": {split: {"acc", "aligned_acc", "conflicting_acc", "worst_group_acc", "intervals"}}, "after": the same,
+// "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test. Numbers that are undefined are null.
+nlohmann::ordered_json to_json(const FixedOutcome& outcome);
+
+// Into a folder that exists and is empty (atomic_folder.h). Resource errors name the path.
+void write_fixed(const std::string& folder, const FixedOutcome& outcome);
+
+bool is_fixed_folder(const std::string& path);  // its config.yaml has a section `fix`
+// Data errors: files that are missing or damaged, or whose shapes do not go together.
+FixedModel read_fixed(const std::string& folder);
+FixRecipe read_fix_recipe(const std::string& folder);
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// Rows of a cross-validation: stratified by group, in folds one after the other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace debias {
+
+constexpr int64_t kFolds = 5;
+constexpr int64_t kMostFoldRows = 20000;
+
+struct FoldRows {
+  std::vector<int64_t> places;     // of rows as given, fold by fold
+  std::vector<double> importance;  // of each: rows of its group as given / those taken
+  std::vector<int64_t> begins;     // [kFolds + 1]: where each fold begins in `places`
+
+  int64_t size() const { return static_cast<int64_t>(places.size()); }
+};
+
+// strata[i]: of row i, any numbers. At most about `most` rows are taken: all of small strata, an equal number of the larger ones, so that
+// what is rare is kept. A stratum of fewer rows than folds is missing from some. Drawn by the seed (Philox), the same everywhere.
+FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t most = kMostFoldRows);
+
+}  // namespace debias

@@ -1,0 +1,39 @@
+// How a head does on the groups of class and bias value, from predictions of rows that it was not fitted to.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace debias {
+
+constexpr int64_t kLeastGroup = 10;  // rows; smaller groups are scored together
+
+struct GroupScores {
+  double worst = 0;        // accuracy of the worst group; groups below kLeastGroup count as one
+  double mean = 0;         // over the same groups
+  double conflicting = 0;  // accuracy over all rows whose bias value is not their class's most frequent one; NaN without any
+};
+
+// Rows by group (kUnknown: of none, not scored) and whether their group conflicts.
+class GroupScorer {
+ public:
+  // groups[i]: of row i, or kUnknown; conflicting[g]: of group g.
+  GroupScorer(const std::vector<int64_t>& groups, const std::vector<bool>& conflicting);
+
+  GroupScores scores(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
+  int64_t conflicting_rows() const { return static_cast<int64_t>(conflicting_.size()); }
+
+  // The p-value of a one-sided paired test that `better` is right more often than `worse` on conflicting rows: of the rows where one alone
+  // is right, the number where it is `better`, against fair coins (McNemar's exact test). 1 without such rows.
+  double paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better, const std::vector<int64_t>& worse) const;
+
+ private:
+  std::vector<int64_t> scored_;       // of each row: a place among the scored groups, or kUnknown
+  std::vector<int64_t> conflicting_;  // rows
+  int64_t groups_ = 0;
+};
+
+// P(X >= successes) of X ~ Binomial(trials, 1/2).
+double coin_tail(int64_t successes, int64_t trials);
+
+}  // namespace debias

@@ -1,0 +1,62 @@
+// Linear heads by weighted multinomial logistic regression, many at a time on the same rows.
+//
+//   minimise over W [C, D], b [C]   sum_i w_i (-log softmax(W r(x_i) + b)[y_i]) / sum_i w_i + l2 / 2 |W|^2
+//
+// x are standardised rows and r an erasure (erasure.h) or the identity; b is not penalised. With weights whose mean over n rows is 1 and l2 =
+// 1 / (C n), this is scikit-learn's make_pipeline(StandardScaler(), LogisticRegression(C=C)) with sample_weight, for more than two classes;
+// with two, C / 2. Weights of 1 / (size of the row's group of class and bias value) make it the group-balanced head of DFR (Kirichenko et
+// al. 2023, arXiv 2204.02937) without discarding rows.
+//
+// Every problem has an L-BFGS of its own (descent.h), preconditioned by a Cholesky factor of its Hessian's bound; all share one pass over the
+// rows for a step. Logits are float32, sums over rows double, in an order that does not depend on the number of threads.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "debias/fix/erasure.h"
+#include "debias/fix/standard_rows.h"
+
+namespace debias {
+
+// M of W = V M: the inverse of the lower Cholesky factor of 1/2 covariance + l2, [D, D]. In V the Hessian is at most about 1.
+at::Tensor head_preconditioner(const at::Tensor& covariance, double l2);
+
+struct HeadProblem {
+  at::Tensor weights;                            // float32 [n], >= 0; 0: the row is left out
+  double l2 = 1e-3;                              // > 0
+  at::Tensor preconditioner;                     // double [D, D]; shared by problems
+  std::shared_ptr<const AffineErasure> erasure;  // of standardised rows; null: none
+};
+
+struct LinearHead {
+  at::Tensor weight;  // double [C, D]
+  at::Tensor bias;    // double [C]
+};
+
+struct HeadFit {
+  LinearHead head;  // of standardised rows, the erasure included
+  bool converged = false;
+  int64_t iterations = 0;
+  double objective = 0;
+};
+
+struct HeadOptions {
+  double tolerance = 1e-4;   // of the gradient's norm in V, relative to that at W = 0
+  int64_t iterations = 500;  // at most
+};
+
+// labels int64 [n] in [0, classes).
+std::vector<HeadFit> fit_heads(const StandardRows& rows, const at::Tensor& labels, int64_t classes,
+                               const std::vector<HeadProblem>& problems, const HeadOptions& options = {});
+
+// The class of the highest logit of rows begin ... begin + count - 1; of equal logits the lower class.
+std::vector<int64_t> predicted_by(const LinearHead& head, const StandardRows& rows, int64_t begin, int64_t count);
+
+// The same head for rows that are not standardised.
+LinearHead unstandardised(const LinearHead& head, const StandardScale& scale);
+
+}  // namespace debias

@@ -1,0 +1,43 @@
+// Large-margin softmax: the label's logit is lowered until its angle is a multiple of what cross-entropy would ask for.
+//
+//   L_a = cross-entropy of z~_a at the label y,   z~_aj = z_aj for j != y,   z~_ay = (blend z_ay + s psi(theta)) / (1 + blend)
+//   cos theta = z_ay / s,   psi(theta) = (-1)^k cos(m theta) - 2k for theta in [k pi / m, (k + 1) pi / m]
+//
+// z [N, C] logits W x; s = |W_y| |x| is what the label's logit could be at most: input.norms [N, C], or without them the option `scale`,
+// for logits of unit rows and unit weights. m = `margin`: an integer; with 1 it is cross-entropy. psi falls from 1 to 1 - 2m, is never above
+// cos theta and continuously differentiable. cos(m theta) is a polynomial of cos theta, so that no gradient is infinite. blend in [0, inf):
+// large values give cross-entropy; the authors let it fall to 0 in training, as a schedule may. Value = mean over the rows of known label.
+// Throws: usage error on options out of range, missing labels; data error on shapes, dtypes, labels outside -1..C-1, norms that do not fit,
+// and a logit of the label larger than s.
+//
+// Source: Liu, Wen, Yu & Yang 2016 (ICML), equations 4 to 6, and the blend of their released code.
+#pragma once
+
+#include "debias/core/options.h"
+#include "debias/losses/objective.h"
+#include "debias/losses/objective_module.h"
+
+namespace debias {
+
+class LargeMarginSoftmaxOptions {
+ public:
+  DEBIAS_OPTION(LargeMarginSoftmaxOptions, int64_t, margin, 2)
+  DEBIAS_OPTION(LargeMarginSoftmaxOptions, double, blend, 0)
+  DEBIAS_OPTION(LargeMarginSoftmaxOptions, double, scale, 16)
+  static const OptionTable<LargeMarginSoftmaxOptions>& table();
+};
+
+ObjectiveResult large_margin_softmax(const ObjectiveInput& input, const LargeMarginSoftmaxOptions& options);
+// norms [N, C] or undefined: every logit is at most `scale`.
+ObjectiveResult large_margin_softmax(const at::Tensor& logits, const at::Tensor& labels, const at::Tensor& norms,
+                                     const LargeMarginSoftmaxOptions& options = {});
+
+class LargeMarginSoftmaxImpl : public ObjectiveModule<LargeMarginSoftmaxOptions, large_margin_softmax> {
+ public:
+  using ObjectiveModule::ObjectiveModule;
+};
+TORCH_MODULE(LargeMarginSoftmax);
+
+ObjectiveEntry large_margin_softmax_entry();
+
+}  // namespace debias

@@ -1,0 +1,41 @@
+// What a contrastive loss reads of its anchors' scores, whatever form the scores have: rows of a batch, keys, neighbours in a text.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "debias/losses/anchor_losses.h"
+#include "debias/pairs/pair_sums.h"
+
+namespace debias {
+
+struct NegativeSum {
+  double multiplier = 1;  // k
+  bool constant = false;  // no gradient goes through it
+};
+
+// Sums over each anchor's negatives j, [anchors] and part of the graph.
+class NegativeSums {
+ public:
+  virtual ~NegativeSums() = default;
+  virtual std::vector<at::Tensor> log_sums(const std::vector<NegativeSum>& requests) const = 0;       // log of the sum of e^{k s_aj}
+  virtual std::vector<at::Tensor> ranked_log_sums(const std::vector<RankedSum>& requests) const = 0;  // as of pair_sums.h
+};
+
+// Anchors that have the same number of negatives.
+struct ScoredAnchors {
+  const NegativeSums& sums;
+  at::Tensor positive;       // [anchors] s_ap of the positive p in the numerator
+  at::Tensor mean_positive;  // [anchors] log of the mean of e^s over all positives of the anchor
+  int64_t negatives = 0;     // N, at least 1
+};
+
+// InfoNCE of the sum over negatives.
+inline AnchorLosses biased_losses(const ScoredAnchors& anchors) { return losses_against(anchors.sums.log_sums({{}})[0], anchors.positive); }
+
+using LossOfAnchors = std::function<AnchorLosses(const ScoredAnchors&)>;
+
+}  // namespace debias

@@ -1,0 +1,103 @@
+// Pairs of images that a contrastive loss pushes apart and should not, found without labels.
+//
+// Of rows z_a of norm 1 with cosines s_ab, temperature t and N = 2B - 2 negatives of an anchor in a batch of B:
+//
+//   gradient        g_ab = (w_ab + w_ba) / 2,   w_ab = e^{s_ab/t} / (e^{s+/t} + N m_a),   m_a the mean of e^{s_aj/t} over random j
+//                   w_ab is the softmax weight of b among the anchor's negatives in an average batch, which is the gradient of InfoNCE with
+//                   respect to s_ab in units of 1/t; s+ is the mean cosine of two views, 1 where there are none
+//   false_negative  P(s_ab), the chance that both are of one class (false_negative_posterior.h)
+//   rank            by P(s_ab) g_ab, the gradient that is expected to be wrong
+//
+// Candidates are every row's 32 nearest (nearest_rows.h); a pair outside of both rows' neighbourhoods is not considered. Memory: the rows,
+// 33 neighbours a row, and blocks.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/core/options.h"
+#include "debias/core/progress.h"
+#include "debias/mining/similarity_density.h"
+
+namespace debias {
+
+enum class PairKind { kFalseNegative, kDuplicate, kLeak, kRandom };
+template <>
+struct EnumNames<PairKind> {
+  static constexpr std::array<std::pair<std::string_view, PairKind>, 4> values = {{{"false_negative", PairKind::kFalseNegative},
+                                                                                   {"duplicate", PairKind::kDuplicate},
+                                                                                   {"leak", PairKind::kLeak},
+                                                                                   {"random", PairKind::kRandom}}};
+};
+
+struct MinedPair {
+  int64_t a = 0, b = 0;  // rows: a < b of one split; of a leak, a in the first and b in the second
+  float cosine = 0;
+  double false_negative = 0, gradient = 0;  // NaN of a leak's gradient: the loss never sees the pair
+  PairKind kind = PairKind::kFalseNegative;
+
+  double expected_gradient() const { return false_negative * gradient; }
+};
+
+class MiningOptions {
+ public:
+  DEBIAS_OPTION(MiningOptions, double, temperature, 0.5)
+  DEBIAS_OPTION(MiningOptions, double, tau_plus, 0.1)
+  DEBIAS_OPTION(MiningOptions, int64_t, batch_size, 256)
+  DEBIAS_OPTION(MiningOptions, uint64_t, seed, 1)
+  void check() const;  // usage errors: temperature within [1e-3, 100], tau_plus within (0, 1), batch_size >= 2
+};
+
+// Cosines of two views of images, where a run can make them; none of a feature table.
+struct ViewCosines {
+  CosineCounts cosines;
+  double mean = 1;
+  bool known() const { return cosines.total() > 0; }
+};
+// [images, 2, D] of any norm.
+ViewCosines view_cosines(const at::Tensor& views);
+
+// Every pair of candidates, ranked. `unit` float32 [n, D] of norm 1 or 0 (unit_rows.h), contiguous. A data error with fewer than 2 rows;
+// equal ranks are ordered by cosine, then by rows. The same for any number of threads.
+class PairRanking {
+ public:
+  PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress);
+
+  const std::vector<MinedPair>& pairs() const { return pairs_; }
+  const CosineCounts& random_cosines() const { return random_.cosines; }
+  double false_negative(float cosine) const;  // P
+  double gradient(int64_t a, int64_t b, float cosine) const;
+  MinedPair scored(int64_t a, int64_t b, float cosine, PairKind kind) const;
+
+ private:
+  double weight(int64_t anchor, float cosine) const;
+
+  MiningOptions options_;
+  double positive_;  // s+
+  RandomPairs random_;
+  std::vector<double> posterior_;  // [CosineCounts::kBins]
+  std::vector<MinedPair> pairs_;
+};
+
+// What may be copies: of each row at most its 4 nearest, at a cosine of at least `threshold`. Of one split; the nearest first.
+std::vector<MinedPair> duplicate_candidates(const PairRanking& ranking, double threshold);
+
+// The threshold: of a run the cosine that 99 of 100 pairs of views reach; of a table that which 1 of 1,000 random pairs reaches.
+double duplicate_threshold(const PairRanking& ranking, const ViewCosines& views);
+
+// Where no image can be opened, pairs at this cosine or above count as copies; nothing confirms them.
+constexpr float kUnconfirmedCopy = 0.995f;
+
+// `count` pairs of two rows each, drawn uniformly from all pairs without replacement (with fewer pairs than that, all): the sample from
+// which marks estimate the class prior. In the order drawn.
+std::vector<MinedPair> sampled_pairs(const at::Tensor& unit, const PairRanking& ranking, int64_t count, uint64_t seed);
+
+// Candidates across two splits, both as `unit` above, by the same rule: a in `first`, b in `second`. `ranking` is of `first`.
+std::vector<MinedPair> leak_candidates(const at::Tensor& first, const at::Tensor& second, const PairRanking& ranking, double threshold);
+
+}  // namespace debias

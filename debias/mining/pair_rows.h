@@ -1,0 +1,44 @@
+// Found pairs with the names and labels of their rows, as files and pages show them.
+//
+// pairs.csv: `a,b,similarity,false_negative,gradient,same_label,kind`. a and b are names of rows, or their numbers from 0 where rows have
+// no names; same_label is 1, 0 or empty (a label is unknown); the gradient of a leak is empty.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/mining/mined_pairs.h"
+
+namespace debias {
+
+// The rows of one split. Names may be empty; labels are as many as rows, kUnknown where not known.
+struct NamedRows {
+  std::string split;
+  std::vector<std::string> names;
+  std::vector<int64_t> labels;
+  std::vector<std::string> classes;
+
+  std::string name(int64_t row) const;
+  std::string class_of(int64_t row) const;  // empty where unknown
+};
+
+struct PairRow {
+  std::string a, b;
+  MinedPair pair;
+  std::optional<bool> same_label;
+};
+
+// Leaks have their b in `second`; all other rows are in `first`.
+std::vector<PairRow> pair_rows(const std::vector<MinedPair>& pairs, const NamedRows& first, const NamedRows& second);
+
+std::string pairs_csv(const std::vector<PairRow>& rows);
+nlohmann::ordered_json to_json(const PairRow& row);
+
+// The share of one class among rows of a kind whose labels are known; nullopt without any.
+std::optional<double> same_label_share(const std::vector<PairRow>& rows, PairKind kind);
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// Found pairs as one self-contained page on which a person marks them: no server, nothing loaded from elsewhere.
+//
+// A pair at a time, its images beside each other. Keys: s same, d different, space skip, u undo; buttons do the same. Progress is shown and
+// answers are kept in the page. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind keeps
+// leaks out of links, and all but random pairs out of the estimate of a class prior.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/image/image.h"
+#include "debias/mining/pair_rows.h"
+
+namespace debias {
+
+// The images of a pair; nullopt where one cannot be shown: its name stands in its place.
+using ShowPairImage = std::function<std::optional<Image>(int64_t row, bool of_second)>;
+
+// `title` heads the page. Names are escaped. `download` is the name of the file of answers.
+std::string pairs_page(const std::vector<PairRow>& rows, const std::string& title, const std::string& download, const ShowPairImage& show);
+
+}  // namespace debias

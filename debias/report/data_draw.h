@@ -1,0 +1,26 @@
+// Data sets that are drawn at random: which images conflict with the bias, which are held out. A draw is of a fixed `data.SPLIT.seed`, or of
+// the run's own (`seed: run`), and then each training seed has another.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/report/run_record.h"
+#include "debias/results/data_sets.h"
+
+namespace debias {
+
+// Which draw of the split a run has: its seed where the data follow it, "" where they do not.
+std::string draw_of(const RunRecord& run, const std::string& split);
+
+// As compare_data_sets(), but kNotTold of two runs whose data follow their different seeds: they are to differ.
+DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split);
+
+// The splits that are drawn (a `correlation`, or images held out) and that all runs have from one fixed seed: "data.train", "data.train and
+// data.test". "" where there is none, and of a single run.
+std::string shared_draws(const std::vector<const RunRecord*>& runs);
+
+// The sentence that conclusions over several seeds need then: "Conditional on one draw of data.train ..."; "" without a shared draw.
+std::string shared_draw_words(const std::vector<std::vector<const RunRecord*>>& settings);
+
+}  // namespace debias

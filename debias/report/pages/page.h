@@ -1,0 +1,57 @@
+// A page in one file: nothing in it is loaded from elsewhere, and no script is needed.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "debias/report/charts/chart.h"
+#include "debias/report/markup.h"
+
+namespace debias {
+
+struct Cell {
+  Html content;
+  std::string css_class;  // "n": a number
+  std::string style;      // of the element, such as "--v:0.5"
+};
+
+struct Row {
+  std::vector<Cell> cells;  // the first one heads the row
+  bool group = false;       // heads the rows below: one cell, across all columns
+};
+
+struct Table {
+  std::string caption, css_class;
+  std::vector<Cell> head;
+  std::vector<Row> rows;
+};
+
+// With its caption above, scrolling inside itself where it is too wide.
+Html table_in_scroller(const Table& table);
+
+class Page {
+ public:
+  explicit Page(std::string title) : title_(std::move(title)) {}
+
+  // Level 2 starts a section, which the list at the top links to.
+  void heading(int level, std::string_view text);
+  void paragraph(const Html& content, std::string_view css_class = "");
+  void table(const Table& table);
+  // Side by side where there is room. Ids of the charts are given here.
+  void figures(const std::vector<std::pair<Chart, Html>>& charts_and_captions);
+  void preformatted(std::string_view text);
+  void folded(std::string_view summary, const Html& content);
+  void add(const Html& content);  // anything else
+
+  std::string html() const;
+
+ private:
+  std::string title_;
+  std::string body_;
+  std::vector<std::pair<std::string, std::string>> sections_;  // id and heading
+  int charts_ = 0;
+};
+
+}  // namespace debias

@@ -1,0 +1,16 @@
+// Tables of groups: accuracy by class and bias value, and rates by bias value.
+#pragma once
+
+#include <string>
+
+#include "debias/report/sections/judgement_figures.h"
+
+namespace debias {
+
+// Accuracy of each group, above the number of its images.
+Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption);
+
+// By bias value: images, error rate, and the selection rate of each class.
+Table rates_table(const GroupTable& groups, const std::string& caption);
+
+}  // namespace debias

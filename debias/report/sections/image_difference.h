@@ -1,0 +1,26 @@
+// The difference of an accuracy between two single runs, over the images judged: what other images of the kind would show of these two
+// networks. How other seeds would fall is not in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "debias/report/tables/key_numbers.h"
+
+namespace debias {
+
+struct ImageDifference {
+  double mean = 0;                     // a - b
+  std::pair<double, double> interval;  // 95 %
+  double p = 1;                        // of "no difference", two-sided
+  bool paired = false;                 // image by image (Newcombe 1998 and McNemar); else as of different images
+  int64_t images = 0;                  // of each run
+  bool told() const { return interval.first > 0 || interval.second < 0; }
+};
+
+// None where a column has several seeds, a number is not known or nothing says of how many images it is. The columns were judged on the same
+// data (judged_alike).
+std::optional<ImageDifference> image_difference(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b);
+
+}  // namespace debias

@@ -1,0 +1,31 @@
+// What a report could show and a run does not have yet.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/report/run_record.h"
+
+namespace debias {
+
+enum class Part { kGroups, kSimilarities, kMap, kNeighbours, kFilm, kSentenceTasks, kNearestTexts };
+
+struct MissingPart {
+  std::string words;     // "infonce-1, infonce-2: no groups"
+  std::string commands;  // "debias eval groups runs/infonce-1" and so on, one a line
+};
+
+// Of the runs that lack the part and could have it: agents a film, runs on sentences tasks and nearest sentences, those on images the rest,
+// but for groups without bias values.
+// Empty words where none lacks it.
+MissingPart missing_part(const std::vector<RunRecord>& runs, Part part);
+
+// What to do about groups where no bias value is known: sentences, with a space before them.
+std::string unknown_bias_words();
+// "plain, other: no bias values ..." of the runs on images that have none; "" where all have some.
+std::string unknown_bias_words(const std::vector<RunRecord>& runs);
+
+// A word of a command line, quoted where a shell would take it apart.
+std::string shell_word(const std::string& word);
+
+}  // namespace debias

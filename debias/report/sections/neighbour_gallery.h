@@ -1,0 +1,24 @@
+// Judged images beside their nearest training images, as thumbnails; neighbours of another group are marked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "debias/report/sections/judgement_figures.h"
+
+namespace debias {
+
+struct Gallery {
+  Html first, others;  // a few judged images, and the others; empty where the run has no neighbours of the set
+  int64_t queries = 0, shown = 0, in_first = 0, bytes = 0;
+  std::vector<std::string> missing;  // thumbnails that are not there, or no PNG
+};
+
+// Ids, ascending, of the judged images that all runs with neighbours of the set have; empty for a single such run.
+std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set);
+
+// From RUN/evaluation/thumbnails[-DATA]/SPLIT_ID.png and train_ID.png. A query whose thumbnails would go beyond `most_bytes` ends the
+// gallery; the shared ones come first, then wrong and right predictions take turns.
+Gallery neighbour_gallery(const RunRecord& run, const JudgedSet& set, const std::vector<int64_t>& shared, int64_t most_bytes);
+
+}  // namespace debias

@@ -1,0 +1,66 @@
+#include "debias/report/sections/next_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "debias/report/sections/missing_parts.h"
+
+namespace debias {
+namespace {
+
+constexpr int kSeeds = 3;
+
+// A folder beside the run that is not there yet.
+std::string free_output(const std::string& run) {
+  std::string base = run;
+  while (base.size() > 1 && base.ends_with('/')) base.pop_back();
+  base += "-seeds";
+  std::string output = base;
+  for (int number = 2; std::filesystem::exists(output); ++number) output = fmt::format("{}-{}", base, number);
+  return output;
+}
+
+}  // namespace
+
+std::string step_head(const NextStep& step) { return step.command.empty() ? "" : fmt::format("Next, for {}: ", step.why); }
+
+std::string step_time(const NextStep& step) {
+  if (step.command.empty() || std::isnan(step.minutes)) return "";
+  if (step.minutes < 1) return " (less than a minute)";
+  if (step.minutes < 1.5) return " (about 1 minute)";
+  return step.minutes < 120 ? fmt::format(" (about {:.0f} minutes)", step.minutes)
+                            : fmt::format(" (about {:.1f} hours)", step.minutes / 60);
+}
+
+std::string step_words(const NextStep& step) { return step_head(step) + step.command + step_time(step); }
+
+NextStep train_more_seeds(const RunColumn& column) {
+  const RunRecord& run = column.shown();
+  if (run.is_fixed()) return {};
+  int64_t largest = 0, seed = 0;
+  for (const RunRecord* each : column.runs) {
+    if (parse_integer(each->seed(), &seed)) largest = std::max(largest, seed);
+  }
+  const std::string first = column.has_seeds() ? fmt::format(" seed={}", largest + 1) : "";  // those that are there stay
+  return {fmt::format("debias train {}{} --seeds {} output={}", shell_word(run.path), first, kSeeds, shell_word(free_output(run.path))),
+          column.has_seeds() ? "a narrower interval over seeds" : "an interval over seeds", kSeeds * run.speed.seconds / 60};
+}
+
+NextStep judge_run(const RunRecord& run, const std::string& protocols, const std::string& why) {
+  return {fmt::format("debias eval {} {}", protocols, shell_word(run.path)), why, run.speed.minutes_per_epoch};
+}
+
+NextStep give_bias_values(const RunRecord& run) {
+  return {fmt::format("debias eval groups {} --labels FILE.csv", shell_word(run.path)),
+          "accuracy by group, with the bias value of each judged image in FILE.csv (columns path and bias)", run.speed.minutes_per_epoch};
+}
+
+NextStep both_steps(const NextStep& first, const NextStep& second) {
+  if (first.command.empty() || second.command.empty()) return {};
+  return {first.command + " && " + second.command, first.why, first.minutes + second.minutes};
+}
+
+}  // namespace debias

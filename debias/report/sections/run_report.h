@@ -1,0 +1,34 @@
+// A report on runs: one page, or the same numbers for the terminal and for programs. No metric is computed here: what the run folders hold
+// is shown, runs that differ in their seed alone as one column with mean and interval, and what they lack is said, with the command that
+// adds it. It begins with a verdict (verdict.h), unless no run is on images.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+#include "debias/report/run_record.h"
+#include "debias/report/tables/seed_table.h"
+
+namespace debias {
+
+// Self-contained HTML: verdict, key numbers, what differs between the runs, curves, groups, similarities, maps, neighbours, recipes and
+// versions. Thumbnails and maps are kept to a budget, so that a page of some runs stays below 5 MB. The same folders give the same bytes.
+// `tables`: of sweeps that the runs are of, after the verdict.
+std::string run_report_html(const std::vector<RunRecord>& runs, const std::string& debias_version,
+                            const std::vector<SeedTable>& tables = {});
+
+// The verdict, the key numbers as a table, and what there is to note.
+std::string run_report_text(const std::vector<RunRecord>& runs);
+
+// {"verdict": {"shortcut": [{"runs", "finding", "head", "words", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",
+// "command", "minutes"}], "comparisons": [{"result", "head", "words", the difference likewise, "p", "p_holm", "tests", "command", "minutes"}],
+// "note"},
+// "runs": [{"path", "label", "name", "seed", "epochs", "epochs_done", "finished", "environment", "config", "metrics": {NAME: {"value",
+// "low", "high", "predictions", "source"}}, "notes"}], "columns": [{"label", "runs": [PATH], "metrics": the same, with "half_width" and
+// "seeds" where there are several}]}; numbers on another data set have "on DATA: " before their name; where several sources have a metric,
+// all but that of `groups` have " by SOURCE" behind it. Undefined values are null.
+nlohmann::ordered_json run_report_json(const std::vector<RunRecord>& runs);
+
+}  // namespace debias

@@ -1,0 +1,252 @@
+// The report for the terminal and for programs.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "debias/report/effect_size.h"
+#include "debias/report/sections/report_sections.h"
+#include "debias/report/sections/run_report.h"
+#include "debias/report/sections/verdict.h"
+#include "debias/report/sections/verdict_note.h"
+#include "debias/report/tables/number_text.h"
+
+namespace debias {
+namespace {
+
+size_t columns_of(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, size_t width, bool left) {
+  const std::string space(width - std::min(width, columns_of(text)), ' ');
+  return left ? text + space : space + text;
+}
+
+// From files, for a terminal: what would steer it becomes a question mark.
+std::string tame(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
+  return text;
+}
+
+struct CellText {
+  std::string value, interval;
+};
+
+CellText cell_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column) {
+  const NumberText text = number_text(rows, row, column);
+  CellText cell{text.is_number() || text.value == "undefined" ? text.value : "-", text.interval};
+  const auto add = [&](const std::string& part) { cell.interval += (cell.interval.empty() ? "" : " ") + part; };
+  if (!text.remark.empty()) add(text.remark);
+  if (row.best == static_cast<int>(column)) add("*");
+  return cell;
+}
+
+struct TextRow {
+  std::string head;
+  std::vector<CellText> cells;
+};
+
+// Values to the right, intervals to the left of their columns; a row without cells is a heading.
+std::string table_text(const std::vector<std::string>& runs, const std::vector<TextRow>& rows) {
+  size_t head = 0;
+  std::vector<size_t> values(runs.size()), intervals(runs.size());
+  for (const auto& row : rows) {
+    if (!row.cells.empty()) head = std::max(head, columns_of(row.head));
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      values[i] = std::max(values[i], columns_of(row.cells[i].value));
+      intervals[i] = std::max(intervals[i], columns_of(row.cells[i].interval));
+    }
+  }
+  std::string out = std::string(head, ' ');
+  for (size_t i = 0; i < runs.size(); ++i) {
+    values[i] = std::max(values[i], columns_of(runs[i]) - std::min(columns_of(runs[i]), intervals[i] + 1));
+    out += "  " + padded(runs[i], values[i] + 1 + intervals[i], true);
+  }
+  out.erase(out.find_last_not_of(' ') + 1);
+  for (const auto& row : rows) {
+    std::string line = padded(row.head, head, true);
+    for (size_t i = 0; i < row.cells.size(); ++i) {
+      line += "  " + padded(row.cells[i].value, values[i], false) + " " + padded(row.cells[i].interval, intervals[i], true);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += "\n" + line;
+  }
+  return out + "\n";
+}
+
+Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// A line of its own, to be copied.
+std::string step_text(const NextStep& step) { return step.command.empty() ? "" : "  " + tame(step_words(step)) + "\n"; }
+
+// "infonce: the shortcut is still used. On test, ...", a paragraph each.
+std::string verdict_text(const ReportData& data) {
+  std::string out;
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    const ShortcutVerdict verdict = shortcut_verdict(data.columns, i, data.rows);
+    out += tame(fmt::format("{}: {}. {}", data.columns[i].title(), verdict.head, verdict.words)) + "\n" + step_text(verdict.next);
+  }
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  for (const auto& comparison : comparisons) {
+    out += tame(fmt::format("{}. {}", comparison.head, comparison.words)) + "\n" + step_text(comparison.next);
+  }
+  if (const std::string note = verdict_note(data, comparisons); !note.empty()) out += note + "\n";
+  return out;
+}
+
+std::string runs_text(const ReportData& data) {
+  std::string out;
+  for (const auto& run : data.runs) {
+    const std::string epochs =
+        run.epochs > 0 ? fmt::format("{} of {} epochs", run.epochs_done, run.epochs) : fmt::format("{} epochs", run.epochs_done);
+    out += tame(fmt::format("{}: {}{}{}{}", run.path, run.name.empty() ? "" : run.name + ", ",
+                            run.seed().empty() ? "" : "seed " + run.seed() + ", ", epochs, run.finished() ? "" : ", unfinished")) +
+           "\n";
+    for (const auto& note : run.notes) out += tame("  note: " + note) + "\n";
+  }
+  return out;
+}
+
+std::string numbers_text(const ReportData& data) {
+  std::vector<std::string> titles;
+  for (const auto& column : data.columns) titles.push_back(tame(column.title()));
+  std::vector<TextRow> rows;
+  const std::string* heading = nullptr;
+  for (const auto& number : data.rows) {
+    if (!has_own_row(data.rows, number)) continue;
+    if (heading == nullptr || *heading != number.heading) rows.push_back({number.heading, {}});
+    heading = &number.heading;
+    rows.push_back({"  " + tame(number.title.title), {}});
+    for (size_t column = 0; column < titles.size(); ++column) rows.back().cells.push_back(cell_text(data.rows, number, column));
+  }
+  std::string out = table_text(titles, rows);
+  for (const auto& note : number_notes(data.columns, data.rows)) out += note + "\n";
+  return out;
+}
+
+std::string missing_text(const ReportData& data) {
+  std::string out;
+  for (const Part part :
+       {Part::kGroups, Part::kSimilarities, Part::kMap, Part::kNeighbours, Part::kFilm, Part::kSentenceTasks, Part::kNearestTexts}) {
+    const bool of_shown = part == Part::kFilm || part == Part::kNearestTexts;
+    const MissingPart missing = missing_part(of_shown ? data.shown : data.runs, part);
+    if (missing.words.empty()) continue;
+    std::string commands = missing.commands;
+    for (size_t at = commands.find('\n'); at != std::string::npos; at = commands.find('\n', at)) commands.replace(at, 1, ", ");
+    out += tame(fmt::format("{}; {} would add them", missing.words, commands)) + "\n";
+  }
+  if (const std::string words = unknown_bias_words(data.runs); !words.empty()) out += tame(words) + "\n";
+  return out;
+}
+
+// The metrics of one column; where two sources have one metric, that of `groups` has its plain name.
+Json metrics_json(const std::vector<NumberRow>& rows, size_t column) {
+  Json metrics = Json::object();
+  for (const auto& row : rows) {
+    if (!row.by_column[column]) continue;
+    const KeyNumber& number = *row.by_column[column];
+    std::string name = row.data.empty() ? row.metric : fmt::format("on {}: {}", row.data, row.metric);
+    if (row_with_number(rows, row.data, row.metric, column) != &row) name += " by " + row.source;
+    Json& json = metrics[name] = {{"value", number_json(number.value)}};
+    if (number.kind != IntervalKind::kNone) {
+      json["low"] = number_json(number.interval.first);
+      json["high"] = number_json(number.interval.second);
+    }
+    if (number.kind == IntervalKind::kSeeds) {
+      json["half_width"] = number_json(number.interval.second - number.value);
+      json["seeds"] = number.seeds();
+    }
+    if (!row.source.empty()) json["predictions"] = row.source;
+    json["source"] = number.source;
+  }
+  return metrics;
+}
+
+Json run_json(const RunRecord& run, const Json& metrics) {
+  const Config* seed = run.config.find("seed");
+  return {{"path", run.path},
+          {"label", run.label},
+          {"name", run.name},
+          {"seed", seed == nullptr ? Json() : seed->to_json()},
+          {"epochs", run.epochs},
+          {"epochs_done", run.epochs_done},
+          {"finished", run.finished()},
+          {"environment", run.environment},
+          {"config", run.config.to_json()},
+          {"metrics", metrics},
+          {"notes", run.notes}};
+}
+
+void add_difference(const Difference& difference, Json& json) {
+  json["difference"] = number_json(difference.mean);
+  json["size"] = std::isnan(difference.mean) ? "" : size_adjective(difference.mean);
+  json["low"] = number_json(difference.low);
+  json["high"] = number_json(difference.high);
+  json["over"] = coverage_name(difference.over);
+}
+
+void add_step(const NextStep& step, Json& json) {
+  json["command"] = step.command;
+  json["minutes"] = number_json(step.minutes);
+}
+
+Json shortcut_json(const RunColumn& column, const ShortcutVerdict& verdict) {
+  Json json = {{"runs", column.title()}, {"finding", finding_name(verdict.finding)}, {"head", verdict.head}, {"words", verdict.words}};
+  add_difference(verdict.difference, json);
+  json["worst_group"] = nullptr;
+  if (verdict.worst) {
+    json["worst_group"] = {{"label", verdict.worst->label},
+                           {"bias", verdict.worst->bias},
+                           {"accuracy", verdict.worst->accuracy},
+                           {"images", verdict.worst->images}};
+  }
+  json["sign_of_shortcut"] = verdict.sign && !verdict.sign->is_overfitting();
+  add_step(verdict.next, json);
+  return json;
+}
+
+Json comparison_json(const ComparisonVerdict& comparison) {
+  Json json = {{"result", comparison_name(comparison.comparison)}, {"head", comparison.head}, {"words", comparison.words}};
+  add_difference(comparison.difference, json);
+  json["p"] = number_json(comparison.p);
+  json["p_holm"] = number_json(comparison.p_holm);
+  json["tests"] = comparison.tests;
+  add_step(comparison.next, json);
+  return json;
+}
+
+Json verdict_json(const ReportData& data) {
+  Json json = {{"shortcut", Json::array()}, {"comparisons", Json::array()}};
+  for (size_t i = 0; i < data.columns.size(); ++i)
+    json["shortcut"].push_back(shortcut_json(data.columns[i], shortcut_verdict(data.columns, i, data.rows)));
+  const auto comparisons = comparison_verdicts(data.columns, data.rows);
+  for (const auto& comparison : comparisons) json["comparisons"].push_back(comparison_json(comparison));
+  json["note"] = verdict_note(data, comparisons);
+  return json;
+}
+
+}  // namespace
+
+std::string run_report_text(const std::vector<RunRecord>& runs) {
+  const ReportData data(runs);
+  std::string out = (data.has_images ? verdict_text(data) + "\n" : "") + runs_text(data);
+  if (data.rows.empty()) return out + "no epoch is finished and nothing was judged yet\n";
+  return out + "\n" + numbers_text(data) + missing_text(data);
+}
+
+nlohmann::ordered_json run_report_json(const std::vector<RunRecord>& runs) {
+  const ReportData data(runs);
+  const std::vector<NumberRow> alone = key_numbers(single_columns(runs));
+  Json out = {{"verdict", verdict_json(data)}, {"runs", Json::array()}, {"columns", Json::array()}};
+  for (size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], metrics_json(alone, i)));
+  for (size_t i = 0; i < data.columns.size(); ++i) {
+    Json members = Json::array();
+    for (const RunRecord* run : data.columns[i].runs) members.push_back(run->path);
+    out["columns"].push_back({{"label", data.columns[i].label}, {"runs", members}, {"metrics", metrics_json(data.rows, i)}});
+  }
+  return out;
+}
+
+}  // namespace debias

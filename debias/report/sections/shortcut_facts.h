@@ -1,0 +1,36 @@
+// What a run's files say of its shortcut: which bias value goes with which class, where it does worst, and signs of a shortcut where no bias
+// value is known.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "debias/report/run_column.h"
+
+namespace debias {
+
+// "The shortcut: bias value red goes with class cat, blue with dog." with a space before it; "" where nothing says which goes with which.
+std::string shortcut_words(const EvaluationRecord& groups);
+
+struct WorstGroup {
+  std::string label, bias;
+  double accuracy = 0;  // the mean over the seeds
+  int64_t images = 0;   // judged, of one seed
+};
+// The group of class and bias value with the lowest accuracy, of those with an image; none without a group table.
+std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string& split);
+std::string worst_group_words(const WorstGroup& group);
+
+// Training images classified far better than test images (0.3 and more): the training images share something that the test images lack.
+// Whether it is a shortcut or overfitting, held-out training images say, where there are some.
+struct GeneralisationGap {
+  double train = 0, test = 0;
+  std::optional<double> held_out;  // `valid`, accuracy
+
+  bool is_overfitting() const { return held_out && train - *held_out > *held_out - test; }
+};
+std::optional<GeneralisationGap> generalisation_gap(const RunColumn& column);
+std::string gap_sign_words(const GeneralisationGap& gap);
+
+}  // namespace debias

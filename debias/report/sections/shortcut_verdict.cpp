@@ -1,0 +1,282 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "debias/report/charts/axis.h"
+#include "debias/report/effect_size.h"
+#include "debias/report/prediction_source.h"
+#include "debias/report/recipe_text.h"
+#include "debias/report/sections/missing_parts.h"
+#include "debias/report/sections/verdict.h"
+#include "debias/report/seed_interval.h"
+#include "debias/results/proportion_interval.h"
+
+namespace debias {
+namespace {
+
+struct PointRange {
+  double low = NAN, high = NAN;
+  bool known() const { return !std::isnan(low) && !std::isnan(high); }
+};
+
+// The two accuracies of a column, by one source's predictions.
+struct Gap {
+  std::string split, source;
+  const KeyNumber *aligned = nullptr, *conflicting = nullptr;
+
+  double mean() const { return aligned->value - conflicting->value; }
+  std::vector<double> by_seed() const {
+    std::vector<double> values;
+    for (size_t i = 0; i < aligned->by_seed.size(); ++i) values.push_back(aligned->by_seed[i] - conflicting->by_seed[i]);
+    return values;
+  }
+};
+
+// Test before valid, a classifier's predictions before a probe's and kNN's.
+std::optional<Gap> gap_of(const std::vector<NumberRow>& rows, size_t column) {
+  for (const char* split : {"test", "valid"}) {
+    for (const std::string& source : sources_in_order()) {
+      const NumberRow* aligned = find_row(rows, "", fmt::format("{}.aligned_acc", split), source);
+      const NumberRow* conflicting = find_row(rows, "", fmt::format("{}.conflicting_acc", split), source);
+      if (aligned == nullptr || conflicting == nullptr) continue;
+      const auto &a = aligned->by_column[column], &c = conflicting->by_column[column];
+      if (a && c && !std::isnan(a->value) && !std::isnan(c->value)) return Gap{split, source, &*a, &*c};
+    }
+  }
+  return std::nullopt;
+}
+
+bool was_judged(const std::vector<NumberRow>& rows, size_t column) {
+  return std::ranges::any_of(rows, [&](const NumberRow& row) {
+    const std::string split = split_of(row.metric).split;
+    return row.by_column[column] && row.data.empty() && (split == "test" || split == "valid");
+  });
+}
+
+const EvaluationRecord* groups_record(const RunRecord& run, const std::string& split) {
+  const EvaluationRecord* record = run.evaluation("groups");
+  return record != nullptr && record->groups.contains(split) ? record : nullptr;
+}
+
+PointRange image_range(const RunRecord& run, const Gap& gap) {
+  const EvaluationRecord* record = groups_record(run, gap.split);
+  const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
+  if (!counts || counts->aligned == 0 || counts->conflicting == 0) return {};
+  const auto [low, high] = difference_interval({gap.aligned->value, static_cast<double>(counts->aligned)},
+                                               {gap.conflicting->value, static_cast<double>(counts->conflicting)});
+  return {low, high};
+}
+
+// What naming the most frequent class of the conflicting images would reach; NaN where it is not known.
+double chance_level(const RunRecord& run, const std::string& split) {
+  const EvaluationRecord* record = groups_record(run, split);
+  if (record == nullptr) return run.classes.empty() ? NAN : 1 / static_cast<double>(run.classes.size());
+  const GroupTable& table = record->groups.at(split);
+  int64_t all = 0, most = 0;
+  for (size_t y = 0; y < table.labels.size(); ++y) {
+    int64_t of_class = 0;
+    for (size_t b = 0; b < table.biases.size(); ++b) {
+      if (!record->is_aligned(table, y, b).value_or(true)) of_class += table.count[y][b];
+    }
+    all += of_class;
+    most = std::max(most, of_class);
+  }
+  return all == 0 ? NAN : static_cast<double>(most) / static_cast<double>(all);
+}
+
+std::string percent(double value) { return percent_text(value); }
+std::string in_points(double value) { return fmt::format("{:.1f}", 100 * value); }
+
+// Each interval with what it covers.
+std::string covered_words(const RunColumn& column, const PointRange& seeds, const PointRange& images) {
+  std::string words;
+  if (seeds.known()) {
+    words += fmt::format(", 95 % interval {} to {} over {} seeds (further trainings)", in_points(seeds.low), in_points(seeds.high),
+                         column.runs.size());
+  }
+  if (images.known()) {
+    words += fmt::format(", {}{} to {} over the images judged (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
+                         in_points(images.low), in_points(images.high), column.has_seeds() ? "networks" : "network");
+  }
+  return words;
+}
+
+std::string gap_words(const RunColumn& column, const Gap& gap, const PointRange& seeds, const PointRange& images) {
+  const std::string who = gap.source.empty() ? "" : fmt::format(" ({})", source_title(gap.source));
+  return fmt::format(
+      "On {}, {} of the bias-aligned and {} of the bias-conflicting images are judged right{}{}: a {} difference of {} points{}.",
+      gap.split, percent(gap.aligned->value), percent(gap.conflicting->value), column.has_seeds() ? ", in the mean over the seeds" : "",
+      who, size_adjective(gap.mean()), in_points(gap.mean()), covered_words(column, seeds, images));
+}
+
+bool has_converged(const RunColumn& column) {
+  return std::ranges::all_of(column.runs, [](const RunRecord* run) {
+    const EvaluationRecord* record = run->evaluation("geometry");
+    return record == nullptr || !record->bias_probe || record->bias_probe->converged;
+  });
+}
+
+// What a linear probe reads of the bias, against guessing.
+std::string probe_words(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
+  for (const char* split : {"test", "valid"}) {
+    const NumberRow* probe = find_row(rows, "", fmt::format("{}.bias_probe_acc1", split));
+    if (probe == nullptr || !probe->by_column[place] || std::isnan(probe->by_column[place]->value)) continue;
+    const double read = probe->by_column[place]->value, chance = chance_of(rows, *probe, place);
+    std::string words = fmt::format(" A linear probe reads the bias value from the features of {} of the images", percent(read));
+    if (std::isnan(chance)) {
+      words += "; what chance would give is not known.";
+    } else {
+      words += fmt::format(", where chance would give {}: {}.", percent(chance),
+                           read - chance > kSlight ? "the bias is in the features" : "little of the bias is in the features");
+    }
+    return has_converged(columns[place]) ? words : words + " The probe has not converged: it may read more.";
+  }
+  return "";
+}
+
+struct Judgement {
+  Finding finding;
+  std::string head, why;
+};
+
+constexpr const char* kCannotTellHead = "whether the shortcut is used cannot be told";
+
+int sign_of(const PointRange& range) { return range.low > 0 ? 1 : range.high < 0 ? -1 : 0; }
+
+// Of the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds.
+Judgement judged(double mean, const PointRange& range, const PointRange& images, double conflicting, double conflicting_low,
+                 double chance) {
+  if (!range.known()) return {Finding::kCannotTell, kCannotTellHead, " No interval is known for it."};
+  if (images.known() && sign_of(images) != sign_of(range)) {
+    return {Finding::kCannotTell, kCannotTellHead, " Seeds and images do not say the same: one interval leaves 0 out, the other does not."};
+  }
+  if (range.low > 0) {
+    return {range.high > kSlight ? Finding::kUsed : Finding::kUsedLittle, fmt::format("the shortcut is still used {}", size_adverb(mean)),
+            ""};
+  }
+  if (range.high < 0) {
+    return {Finding::kOverCorrected, fmt::format("{} over-correction", size_adjective(mean)),
+            " Bias-conflicting images are recognised more often than bias-aligned ones: the correction goes beyond its aim."};
+  }
+  if (range.high > kSlight || (images.known() && images.high > kSlight)) {
+    return {Finding::kCannotTell, kCannotTellHead,
+            " No difference and one that matters are both within reach; more images or more seeds would tell."};
+  }
+  if (!std::isnan(chance) && (std::isnan(conflicting_low) ? conflicting : conflicting_low) <= chance) {
+    return {Finding::kCannotTell, kCannotTellHead,
+            fmt::format(" Bias-conflicting images are not judged better than by chance ({}): too little was learned.", percent(chance))};
+  }
+  return {Finding::kNotUsed, "no sign that the shortcut is used", ""};
+}
+
+ShortcutVerdict not_tested(const RunRecord& run) {
+  ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was judged on images that training had not seen.", {}};
+  if (text_at_path(run.config, {"data", "test", "name"}).empty() && text_at_path(run.config, {"data", "valid", "name"}).empty()) {
+    verdict.words += " The recipe names none: data.test.";
+    return verdict;
+  }
+  verdict.next = judge_run(run, run.has_bias_values() ? "knn,groups,geometry" : "knn", "a first test");
+  return verdict;
+}
+
+ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
+  const RunRecord& run = columns[place].shown();
+  if (!run.of_images()) {
+    return {Finding::kNoBias,
+            "no bias information",
+            fmt::format("{}: there are no classes and no bias values to judge it by.",
+                        run.of_agent() ? "An agent learns from rewards" : "This run learns from sentences"),
+            {}};
+  }
+  if (!was_judged(rows, place)) return not_tested(run);
+  ShortcutVerdict verdict{
+      Finding::kNoBias, "no bias information",
+      "Nothing says which bias value an image has and which goes with its class: whether a shortcut is used cannot be told.",
+      run.has_bias_values() ? judge_run(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
+  verdict.words += probe_words(columns, rows, place);
+  verdict.sign = generalisation_gap(columns[place]);
+  if (verdict.sign) verdict.words += gap_sign_words(*verdict.sign);
+  if (verdict.sign && !verdict.sign->is_overfitting()) verdict.head += ", but a sign of a shortcut";
+  if (!run.has_bias_values()) verdict.words += unknown_bias_words();
+  return verdict;
+}
+
+// The lower end of the accuracy on conflicting images; NaN where it is not known of how many.
+double conflicting_low(const RunRecord& run, const Gap& gap) {
+  const EvaluationRecord* record = groups_record(run, gap.split);
+  const auto counts = record == nullptr ? std::nullopt : record->aligned_counts(gap.split);
+  if (!counts || counts->conflicting == 0) return NAN;
+  return wilson_interval({gap.conflicting->value, static_cast<double>(counts->conflicting)}).first;
+}
+
+NextStep step_after(const RunColumn& column, Finding finding, bool has_interval) {
+  const RunRecord& run = column.shown();
+  if (!has_interval) return judge_run(run, "groups", "an interval over the images");
+  if (!column.has_seeds() || finding == Finding::kCannotTell) return train_more_seeds(column);
+  if (run.evaluation("geometry") == nullptr) return judge_run(run, "geometry", "how much of the bias the features hold");
+  return {};
+}
+
+}  // namespace
+
+ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t place, const std::vector<NumberRow>& rows) {
+  const RunColumn& column = columns[place];
+  const auto gap = gap_of(rows, place);
+  if (!gap) return without_gap(columns, rows, place);
+  const RunRecord& run = column.shown();
+  const SeedInterval over_seeds = seed_interval(gap->by_seed());
+  const PointRange seeds = over_seeds.n > 1 ? PointRange{over_seeds.low(), over_seeds.high()} : PointRange{};
+  const PointRange images = image_range(run, *gap), range = seeds.known() ? seeds : images;
+  const Judgement found = judged(gap->mean(), range, seeds.known() ? images : PointRange{}, gap->conflicting->value,
+                                 conflicting_low(run, *gap), chance_level(run, gap->split));
+  ShortcutVerdict verdict{found.finding, found.head, gap_words(column, *gap, seeds, images) + found.why,
+                          step_after(column, found.finding, range.known())};
+  verdict.difference = {gap->mean(), range.low, range.high,
+                        seeds.known()    ? Coverage::kSeeds
+                        : images.known() ? Coverage::kImages
+                                         : Coverage::kNone};
+  if (!seeds.known()) verdict.words += " This is one training run: how far another seed would fall is not in that interval.";
+  if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.words += shortcut_words(*groups);
+  verdict.worst = worst_group(column, gap->split);
+  if (verdict.worst) verdict.words += worst_group_words(*verdict.worst);
+  verdict.words += probe_words(columns, rows, place);
+  return verdict;
+}
+
+const char* finding_name(Finding finding) {
+  switch (finding) {
+    case Finding::kUsed:
+      return "used";
+    case Finding::kUsedLittle:
+      return "used_little";
+    case Finding::kOverCorrected:
+      return "over_corrected";
+    case Finding::kNotUsed:
+      return "not_used";
+    case Finding::kCannotTell:
+      return "cannot_tell";
+    case Finding::kNoBias:
+      return "no_bias";
+    case Finding::kNoTest:
+      break;
+  }
+  return "no_test";
+}
+
+const char* coverage_name(Coverage coverage) {
+  switch (coverage) {
+    case Coverage::kImages:
+      return "images";
+    case Coverage::kPairedImages:
+      return "images_paired";
+    case Coverage::kSeeds:
+      return "seeds";
+    case Coverage::kNone:
+      break;
+  }
+  return "";
+}
+
+}  // namespace debias

@@ -1,0 +1,71 @@
+// The numbers of several runs beside each other: what evaluation files say, else the last epoch line of training; of runs that differ in
+// their seed alone, the mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/report/metric_title.h"
+#include "debias/report/run_column.h"
+
+namespace debias {
+
+enum class IntervalKind {
+  kNone,
+  kImages,  // of one run, over the images judged, from the file
+  kDraws,   // of one run, over draws of labelled training images, from the file; says nothing of other judged images
+  kSeeds    // Student's t over the seeds
+};
+
+struct KeyNumber {
+  double value = 0;  // the mean over the seeds that have it; NaN: undefined, as the file says
+  IntervalKind kind = IntervalKind::kNone;
+  std::pair<double, double> interval = {};   // unless kNone
+  std::string source = {};                   // "groups.json", "epoch 6"
+  std::vector<double> by_seed = {};          // by run of the column; NaN where one lacks it
+  const EvaluationRecord* judged = nullptr;  // the file that it is from, of the first run that has it; null of what training said
+  bool judged_otherwise = false;             // by other options or on other data in another run of the column: no mean, value is NaN
+  std::string title = {};                    // of a metric that is of this run alone; empty: the reading program knows it
+
+  int64_t seeds() const;  // how many have it
+  // True of a percentile interval that does not hold its own estimate.
+  bool outside() const { return kind == IntervalKind::kImages && (value < interval.first || value > interval.second); }
+};
+
+struct NumberRow {
+  std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
+  std::string data;     // that data set, or "untrained" of what training has judged before its first step
+  std::string metric;   // "test.knn_acc1"
+  std::string source;   // whose predictions are judged: "knn", "linear", "classifier"; empty where the metric says so or has none
+  MetricTitle title;    // with the source where there is one: "accuracy, bias-aligned, kNN"
+  std::vector<std::optional<KeyNumber>> by_column;
+  int best = -1;  // the column that is better than every other; -1: none
+};
+
+// Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
+// Where several files have a metric, that of `groups` counts.
+//
+// A row has a best column only where all were judged on the same data (`root` aside, but for image folders), in batches of one size where
+// that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
+// (column_difference), or none has and the intervals over images lie apart.
+std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
+
+const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric,
+                          const std::string& source = "");  // null where there is none
+
+// The row of a metric in which a column has a number, that of `groups` first; null where there is none.
+const NumberRow* row_with_number(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric, size_t column);
+
+// What guessing reaches: the largest of the metrics that the row's metric names for it (Metric::chance). NaN where none is known.
+double chance_of(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column);
+
+// "95 %" of the bootstrap intervals, where all runs that have some agree; "" otherwise.
+std::string interval_level(const std::vector<RunColumn>& columns);
+
+// True where all columns were judged on the same data, as far as the files say, and no run saw other images there than another.
+bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
+
+}  // namespace debias

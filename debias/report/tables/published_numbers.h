@@ -1,0 +1,29 @@
+// What is published of a table's settings: their recipes' `expected`, and what is to be said where it is not of what stands beside it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/report/tables/seed_table.h"
+
+namespace debias {
+
+// Entries of its sweep's file as it is now, else of its first run, whose recipe has what the file said then.
+std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row);
+
+// Of a metric, in the order of the file.
+std::vector<Published> published_numbers(const std::vector<Config>& expected, const std::string& metric);
+
+// Of several, that of the epoch, else that of the end of training, else that of the latest epoch.
+std::optional<Published> published_at(const std::vector<Published>& numbers, int64_t epoch);
+
+// New seeds of a sweep whose file has been corrected have other recipes than the first; and a recipe may have percents where shares are.
+void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes);
+void note_shares_above_one(SeedTable& table);
+
+// Where ours stand beside published numbers of another epoch.
+void note_published_epochs(SeedTable& table, const EpochChoice& read);
+
+}  // namespace debias

@@ -1,0 +1,32 @@
+// The parts of a seed table in words, for the terminal, Markdown, LaTeX and a report's page alike.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/report/tables/seed_table.h"
+
+namespace debias {
+
+struct TableBlock {
+  std::vector<std::string> head;
+  std::vector<std::vector<std::string>> rows;
+  size_t words = 1;  // columns of words at the left; those after them are numbers, but for the last where `ends_in_words`
+  bool ends_in_words = false;
+
+  bool is_number(size_t column) const { return column >= words && !(ends_in_words && column + 1 == head.size()); }
+};
+
+enum class MinutesColumn { kLeftOut, kShown };  // of training
+
+// Means over seeds and what is published.
+TableBlock settings_block(const SeedTable& table, MinutesColumn minutes);
+// Differences between settings with their intervals; no rows where there are none.
+TableBlock differences_block(const SeedTable& table);
+// Which setting is published as better than which, ours beside it and the outcome; no rows where nothing is published.
+TableBlock orderings_block(const SeedTable& table);
+
+// "Of 12 published orderings, 7 are confirmed, ..." by each test alone and adjusted for all of them; empty where nothing is published.
+std::string ordering_words(const SeedTable& table);
+
+}  // namespace debias

@@ -1,0 +1,43 @@
+// Whether the numbers of a table may stand beside each other: all runs judged on the same data, and those of a row, whose mean is taken,
+// alike in everything but their seed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/report/compared_runs.h"
+#include "debias/report/tables/table_reading.h"
+
+namespace debias {
+
+struct ShownNumber {
+  const RunRecord* run = nullptr;
+  std::string metric;
+};
+
+// A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
+// So are numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h), without
+// these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
+void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
+
+// A usage error where two runs of a row, which have the metric, saw other images in training, differ in an option that the numbers depend
+// on, or were judged by other options.
+void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric, const TableReading& reading);
+
+// What the table does not tell: run folders of different settings that were trained on other data, which may be what is compared (the rows
+// of a sweep say it themselves), runs that went on on changed data, and seeds that share one draw of the data.
+std::vector<std::string> data_notes(const ComparedRuns& compared);
+
+// Whether two judgements were made with the same changes of their recipes and, where one protocol made both, with the same options of it
+// and alignment, as far as both know them and the metric depends on them. Null: training's own, which changes nothing.
+bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
+
+// The data that `debias eval` was given in place of the run's own for a metric, or has accepted as changed; empty where it judged the
+// run's, as training (null) does.
+std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric);
+
+// `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
+// one has more to mistake for them. "" of other metrics.
+std::string judged_batch(const RunRecord& run, const std::string& metric);
+
+}  // namespace debias

@@ -1,0 +1,18 @@
+// What `debias data check` finds, for a person and for a program.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+
+#include "debias/data/data_check.h"
+
+namespace debias {
+
+// Keys "name", "split", "count", "shape", "classes", "per_class", "mean", "std", "bias_table" where there are bias values, "bad_files",
+// "columns" of a CSV, "remarks".
+nlohmann::ordered_json to_json(const DataCheck& check);
+
+std::string check_text(const DataCheck& check);
+
+}  // namespace debias

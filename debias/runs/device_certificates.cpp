@@ -1,0 +1,163 @@
+#include "debias/runs/device_certificates.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "debias/core/error.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/losses/objective.h"
+#include "debias/runs/rank_trial.h"
+#include "debias/runs/recipe_lookup.h"
+#include "debias/runs/tensor_distance.h"
+#include "debias/runs/trial_folder.h"
+#include "debias/runtime/device.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+namespace {
+
+constexpr double kObjectiveApart = 1e-4;  // of the largest entry: float32 there, float64 here
+constexpr double kDescentApart = 2e-3;    // of 1 + the value: convolutions of a device may round products to 10 bits
+constexpr double kLossApart = 0.05;       // of the loss after some steps, in which roundings grow
+
+constexpr const char* kSmallTraining = R"(
+name: certify-device
+data: {train: {name: glyphs, size: 32, train_count: 2048}}
+views: {preset: sim32, count: 2}
+encoder: {name: resnet18, width: 16}
+head: simclr
+objective: {name: debiased_negatives, tau_plus: 0.1}
+optimizer: {name: adam, learning_rate: 1e-3}
+train: {epochs: 10, batch_size: 64}
+)";
+
+// The same numbers wherever it runs.
+at::Tensor wave(at::IntArrayRef shape, double pace) {
+  return at::sin(at::arange(c10::multiply_integers(shape), at::kDouble) * pace +
+                 at::arange(c10::multiply_integers(shape), at::kDouble).square() * 0.01)
+      .reshape(shape);
+}
+
+struct Found {
+  at::Tensor value, gradient;  // on the CPU, float64
+};
+
+Found evaluated(const ObjectiveEntry& entry, c10::Device device, at::ScalarType type) {
+  constexpr int64_t kSamples = 48;
+  ObjectiveInput input;
+  if (entry.kind == InputKind::kLogits) {
+    input.z = wave({kSamples, 5}, 0.7);
+  } else {
+    const at::Tensor rows = wave({kSamples, 2, 24}, 0.7) + wave({kSamples, 1, 24}, 1.9);
+    input.z = rows / rows.norm(2, -1, true);
+  }
+  input.z = input.z.to(device, type).requires_grad_();
+  const auto integers = [&](int64_t divisor, int64_t modulus) {
+    return at::arange(kSamples, at::kLong).div(divisor, "floor").remainder(modulus).to(device);
+  };
+  input.labels = integers(1, 5);
+  if (entry.needs_bias || entry.takes_bias_features) input.bias = integers(2, 3);
+  if (entry.needs_bias_features) input.weights = (wave({kSamples, 6}, 0.3) + 1.5).to(device, type);
+  const ObjectiveResult result = (*entry.make(parse_yaml("{}", "certify"), {}))(input);
+  result.value.backward();
+  return {result.value.detach().to(at::kCPU, at::kDouble), input.z.grad().to(at::kCPU, at::kDouble)};
+}
+
+double apart(const at::Tensor& a, const at::Tensor& b) {
+  return (a - b).abs().max().item<double>() / std::max(b.abs().max().item<double>(), 1e-30);
+}
+
+class DeviceCertificates {
+ public:
+  DeviceCertificates(const DeviceSelfTest& test, const CertificateObserver& observer)
+      : test_(test), observer_(observer), device_(resolve_device(test.device)) {
+    root_ = test.recipe.empty() ? parse_yaml(kSmallTraining, "certify device") : read_recipe_config(test.recipe, {});
+    for (const auto& word : test.overrides) root_.assign(word);
+  }
+
+  Certificate run() {
+    for (const auto& entry : objective_registry()) equals_cpu(entry);
+    trains_as_cpu();
+    measure_costs();
+    return std::move(certificate_);
+  }
+
+ private:
+  void claim(const std::string& text, bool holds) {
+    certificate_.claims.push_back({text, holds});
+    observer_.on_claim(certificate_.claims.back());
+  }
+
+  void equals_cpu(const ObjectiveEntry& entry) {
+    const Found there = evaluated(entry, device_, at::kFloat), here = evaluated(entry, c10::Device(c10::kCPU), at::kDouble);
+    const double value = apart(there.value, here.value), gradient = apart(there.gradient, here.gradient);
+    claim(fmt::format("{} on {}: value {:.0e} and gradient {:.0e} from the CPU's in double, at most {:.0e}", entry.name, device_.str(),
+                      value, gradient, kObjectiveApart),
+          value <= kObjectiveApart && gradient <= kObjectiveApart);
+  }
+
+  Recipe recipe_with(std::vector<std::string> words) const {
+    Config root = root_;
+    for (const auto& word : words) root.assign(word);
+    return read_recipe(root);
+  }
+
+  TrialCost trial(const std::string& device, int64_t steps, const std::string& out, std::vector<std::string> words) const {
+    words.push_back("train.device=" + device);
+    const Recipe recipe = recipe_with(std::move(words));
+    return run_trial(recipe, make_dataset(recipe.train_data), Ranks::alone(), {.steps = steps, .from = "", .out = folder_ / out});
+  }
+
+  void trains_as_cpu() {
+    const std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant"};
+    trial(test_.device, 1, "there", plain);
+    trial("cpu", 1, "here", plain);
+    const double step = farthest_tensors(folder_ / "there", folder_ / "here");
+    claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kDescentApart),
+          step <= kDescentApart);
+    const double there = trial(test_.device, test_.steps, "there", {}).last_loss, here = trial("cpu", test_.steps, "here", {}).last_loss;
+    const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
+    claim(fmt::format("after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", test_.steps, there, here,
+                      100 * off, 100 * kLossApart),
+          off <= kLossApart);
+  }
+
+  void measure_costs() {
+    TrainInput input;
+    input.recipe = recipe_with({"train.device=" + test_.device});
+    input.dataset = make_dataset(input.recipe.train_data);
+    const TrainPlan plan = plan_training(input);
+    const double bytes = device_.is_cpu() ? static_cast<double>(plan.peak_bytes) : device_peak();
+    certificate_.costs = {
+        {"seconds_per_step", plan.seconds_per_step}, {"seconds_per_cached_step", plan.seconds_per_cached_step}, {"peak_bytes", bytes}};
+    observer_.on_cost(
+        fmt::format("a step of {} images: {:.4f} s with their views, {:.4f} s where these are made already; {:.0f} MB at most",
+                    input.recipe.train.batch_size(), plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
+  }
+
+  double device_peak() const {
+    const auto stats = c10::getDeviceAllocator(device_.type())->getDeviceStats(device_.index());
+    return static_cast<double>(stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak);
+  }
+
+  const DeviceSelfTest& test_;
+  const CertificateObserver& observer_;
+  c10::Device device_;
+  Config root_;
+  TrialFolder folder_;
+  Certificate certificate_;
+};
+
+}  // namespace
+
+Certificate certify_device(const DeviceSelfTest& test, const CertificateObserver& observer) {
+  if (test.steps < 1) throw usage_error("certify: --steps {}: give 1 or more", test.steps);
+  return DeviceCertificates(test, observer).run();
+}
+
+}  // namespace debias

@@ -1,0 +1,211 @@
+#include "debias/runs/folder_embedding.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/cpu_share.h"
+#include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/file_digest.h"
+#include "debias/core/npy.h"
+#include "debias/core/output_path.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/data/fingerprint.h"
+#include "debias/data/folder_layout.h"
+#include "debias/data/value_name.h"
+#include "debias/evaluate/embedding_file.h"
+#include "debias/evaluate/features.h"
+#include "debias/runs/frozen_encoder.h"
+#include "debias/runtime/device.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kPixelsOfABatch = int64_t{32} * 224 * 224;  // what a network of ImageNet holds of 32 images fits into a gigabyte
+
+struct FolderSplit {
+  std::string name;  // in the table: train, valid or test
+  Config section;
+  std::shared_ptr<const Dataset> images;
+};
+
+struct EmbeddingPaths {
+  std::string vectors, rows, record;
+};
+
+EmbeddingPaths paths_of(const std::string& out) {
+  const std::string ending = fs::path(out).extension();
+  if (ending == ".csv" || ending == ".parquet" || ending == ".safetensors") {
+    throw usage_error("embed: --out {}: with --encoder the vectors are a NumPy array and the rows a CSV beside it; give F.npy", out);
+  }
+  const std::string stem = ending == ".npy" ? out.substr(0, out.size() - ending.size()) : out;
+  return {stem + ".npy", stem + ".csv", stem + ".embedding.json"};
+}
+
+Config section_for(const FolderEmbeddingRequest& asked, const std::string& split) {
+  Config section = Config::map({{"name", Config::string(asked.reader)}, {"root", Config::string(asked.folder)}});
+  if (!split.empty()) section.set("split", Config::string(split));
+  for (const std::string& word : asked.words) section.assign(word);
+  return section;
+}
+
+bool is_given(const Config& section, const char* key) { return section.find(key) != nullptr; }
+
+// The name of a split in the table, of one that a reader knows by another.
+std::string table_name(const std::string& split) {
+  if (split == "held_out") return "test";
+  return split == "train" || split == "valid" || split == "test" ? split : "train";
+}
+
+// All splits of the folder: its own, and what is held out of its training images.
+std::vector<FolderSplit> splits_of(const FolderEmbeddingRequest& asked) {
+  const Config plain = section_for(asked, "");
+  if (const Config* split = plain.find("split")) return {{table_name(split->text()), plain, nullptr}};
+  std::vector<FolderSplit> splits;
+  const auto add = [&](const std::string& name, const std::string& split) { splits.push_back({name, section_for(asked, split), nullptr}); };
+  if (asked.reader == "image_folder") {
+    const FolderLayout layout = find_layout(asked.folder);
+    add("train", layout.train == "train" ? "" : layout.train);
+    if (!layout.valid.empty()) add("valid", layout.valid);
+    if (!layout.test.empty()) add("test", layout.test);
+  } else {
+    add("train", "train");
+    add("test", "test");
+  }
+  for (size_t i = 1; i < splits.size(); ++i) splits[i].section.erase("hold_out");
+  if (is_given(plain, "hold_out")) add("test", "held_out");
+  return splits;
+}
+
+// Numbers of classes and bias values differ between sets; names do not.
+std::string field_of(const std::vector<std::string>& names, int64_t number, CsvCells cells) {
+  if (number == kUnknown) return "";
+  return names.empty() ? fmt::format("{}", number) : csv_field(value_name(names, number), cells);
+}
+
+// A feature table has labelled rows only; a folder without any labels is no table, and all of its images are embedded.
+Features labelled(Features features, bool some_labels, Log& log, const std::string& split) {
+  if (!some_labels) return features;
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < features.labels.size(); ++i) {
+    if (features.labels[i] != kUnknown) kept.push_back(static_cast<int64_t>(i));
+  }
+  const int64_t without = std::ssize(features.labels) - std::ssize(kept);
+  if (without == 0) return features;
+  log.warn(fmt::format("{}: {} images without a label are left out", split, without));
+  Features result{features.values.index_select(0, at::tensor(kept, at::kLong)), {}, {}, {}, features.unreadable};
+  for (const int64_t i : kept) {
+    result.labels.push_back(features.labels[static_cast<size_t>(i)]);
+    result.biases.push_back(features.biases[static_cast<size_t>(i)]);
+    result.indices.push_back(features.indices[static_cast<size_t>(i)]);
+  }
+  return result;
+}
+
+std::string row_lines(const FolderSplit& split, const Features& features, bool with_bias, bool with_split_in_path, CsvCells cells) {
+  const DatasetInfo& info = split.images->info();
+  std::string lines;
+  for (size_t i = 0; i < features.labels.size(); ++i) {
+    const std::string source = split.images->source(features.indices[i]);
+    lines += csv_field(with_split_in_path ? split.name + "/" + source : source, cells);
+    lines += "," + field_of(info.class_names, features.labels[i], cells);
+    if (with_bias) lines += "," + field_of(info.bias_names, features.biases[i], cells);
+    lines += "," + split.name + "\n";
+  }
+  return lines;
+}
+
+// What the table depends on.
+Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const std::vector<FolderSplit>& splits, CsvCells cells) {
+  Json data = Json::array();
+  for (const FolderSplit& split : splits) {
+    data.push_back({{"split", split.name},
+                    {"section", split.section.to_json()},
+                    {"images", to_json(fingerprint(*split.images, split.section, Verify::kListing))}});
+  }
+  return {{"encoder", frozen.section.to_json()},
+          {"weights_sha256", file_digest(frozen.weights())},
+          {"views", views.config().to_json()},
+          {"raw", cells == CsvCells::kRaw},
+          {"data", std::move(data)}};
+}
+
+// The record of an earlier table of the same source whose files are as they were written.
+std::optional<Json> earlier_record(const EmbeddingPaths& paths, const Json& source) {
+  if (!fs::exists(paths.record) || !fs::exists(paths.vectors) || !fs::exists(paths.rows)) return std::nullopt;
+  std::ifstream file(paths.record, std::ios::binary);
+  Json record = Json::parse(file, nullptr, /*allow_exceptions=*/false);
+  if (!record.is_object() || !record.contains("result") || record.value("source", Json()) != source) return std::nullopt;
+  const Json written = {{"vectors", file_digest(paths.vectors)}, {"rows", file_digest(paths.rows)}};
+  if (record.value("sha256", Json()) != written) return std::nullopt;
+  return record;
+}
+
+FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bool reused) {
+  FolderEmbedding made;
+  made.files = {paths.vectors, paths.rows};
+  made.reused = reused;
+  made.rows = result.at("count").get<int64_t>();
+  made.dimensions = result.at("dimensions").get<int64_t>();
+  made.encoder = result.at("encoder").get<std::string>();
+  for (const auto& [name, count] : result.at("splits").items()) made.splits.emplace_back(name, count.get<int64_t>());
+  return made;
+}
+
+}  // namespace
+
+FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& progress, Log& log) {
+  const EmbeddingPaths paths = paths_of(asked.out);
+  const FrozenEncoder frozen = frozen_encoder(asked.encoder, "embed: --encoder");
+  const c10::Device device = resolve_device(asked.device);
+  std::vector<FolderSplit> splits = splits_of(asked);
+  std::vector<std::string> inputs = frozen.files;
+  for (FolderSplit& split : splits) {
+    const auto files = files_named_in(split.section);
+    inputs.insert(inputs.end(), files.begin(), files.end());
+    split.images = make_dataset(split.section);
+    for (const auto& remark : split.images->info().remarks) log.info(remark);
+  }
+  for (const auto& path : {paths.vectors, paths.rows, paths.record}) refuse_inside_data(path, {asked.folder});
+  refuse_overwriting("embed", {paths.vectors, paths.rows, paths.record}, inputs);
+  const auto encoder = opened_encoder(frozen, splits.front().images->info().channels);
+  const ViewPipeline views = frozen_views(frozen, *encoder, splits.front().images->info());
+  const Json source = source_json(frozen, views, splits, asked.cells);
+  if (const auto record = earlier_record(paths, source)) return embedding_of(record->at("result"), paths, /*reused=*/true);
+
+  const auto [height, width] = views.output_size(307, 211);
+  encoder->to(device);
+  const ExtractOptions options = ExtractOptions()
+                                     .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))
+                                     .batch_size(std::clamp<int64_t>(kPixelsOfABatch / (int64_t{height} * width), 1, 256));
+  const bool with_bias = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().bias_names.empty(); });
+  const bool some_labels = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().class_names.empty(); });
+  std::string csv = with_bias ? "path,label,bias,split\n" : "path,label,split\n";
+  std::vector<at::Tensor> parts;
+  Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.name()}, {"splits", Json::object()}};
+  for (const FolderSplit& split : splits) {
+    const Features features = labelled(extract_features(*encoder, split.images, views, options, progress), some_labels, log, split.name);
+    parts.push_back(features.values);
+    csv += row_lines(split, features, with_bias, asked.reader != "image_folder" && splits.size() > 1, asked.cells);
+    result["splits"][split.name] = result["splits"].value(split.name, int64_t{0}) + features.values.size(0);
+  }
+  const at::Tensor all = at::cat(parts, 0);
+  result["count"] = all.size(0);
+  write_npy(paths.vectors, DType::kFloat32, all.sizes().vec(), all.const_data_ptr());
+  write_file_atomically(paths.rows, csv);
+  const Json sums = {{"vectors", file_digest(paths.vectors)}, {"rows", file_digest(paths.rows)}};
+  write_file_atomically(paths.record, Json({{"source", source}, {"sha256", sums}, {"result", result}}).dump(2) + "\n");
+  return embedding_of(result, paths, /*reused=*/false);
+}
+
+}  // namespace debias

@@ -1,0 +1,35 @@
+// Embeds a folder of images by an encoder with weights of its own into a feature table, as `debias embed DIR --encoder F` does.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/progress.h"
+#include "debias/evaluate/embedding_file.h"
+
+namespace debias {
+
+struct FolderEmbeddingRequest {
+  std::string folder, encoder, out;     // out: F or F.npy
+  std::string reader = "image_folder";  // the data set that reads the folder
+  std::vector<std::string> words;       // key=value options of the data set; `split=` chooses one split, else all splits are embedded
+  std::string device = "auto";
+  CsvCells cells = CsvCells::kGuarded;
+};
+
+struct FolderEmbedding {
+  std::vector<std::string> files;  // vectors and rows
+  int64_t rows = 0, dimensions = 0;
+  std::string encoder;                                  // its name
+  std::vector<std::pair<std::string, int64_t>> splits;  // images of each
+  bool reused = false;  // the files were there, made of the same images, weights and views, and nothing was computed
+};
+
+// Writes F.npy (float32 [N, D], not normalised), F.csv (path, label, bias where there is one, split: train, valid, test) and
+// F.embedding.json, which records the source. Usage errors: another extension, an output inside the folder or over an input. Errors of
+// frozen_encoder().
+FolderEmbedding embed_folder(const FolderEmbeddingRequest& request, Progress& progress, Log& log);
+
+}  // namespace debias

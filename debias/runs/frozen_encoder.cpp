@@ -1,0 +1,142 @@
+#include "debias/runs/frozen_encoder.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "debias/core/error.h"
+#include "debias/core/foreign_file.h"
+#include "debias/core/registry.h"
+#include "debias/core/safetensors.h"
+#include "debias/core/start_of_path.h"
+#include "debias/encoders/backbone_options.h"
+#include "debias/encoders/state.h"
+#include "debias/evaluate/eval_views.h"
+#include "debias/train/recipe.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool ends_as_recipe(const std::string& text) { return text.ends_with(".yaml") || text.ends_with(".yml"); }
+bool looks_like_a_path(const std::string& text) {
+  return ends_as_recipe(text) || text.ends_with(".safetensors") || text.find('/') != std::string::npos;
+}
+
+const EncoderEntry& image_entry(const Config& section, const std::string& option) {
+  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  if (entry.reads_words) throw usage_error("{}: encoder '{}' reads sentences; give one of images", option, entry.name);
+  return entry;
+}
+
+void require_weights(const Config& section, const std::string& option) {
+  const EncoderEntry& entry = image_entry(section, option);
+  if (entry.needs_file || backbone_options(section).weights()) return;
+  throw usage_error("{}: encoder '{}' has no weights, so that its features are those of random ones; add weights: F.safetensors", option,
+                    entry.name);
+}
+
+FrozenEncoder of_recipe(const std::string& path, const std::string& option) {
+  const Recipe recipe = read_recipe(read_yaml_file(path));
+  FrozenEncoder frozen{recipe.encoder, recipe.views_section, {path}};
+  frozen.views.set("eval", recipe.eval_views);
+  require_weights(frozen.section, option);
+  return frozen;
+}
+
+FrozenEncoder of_weights(const std::string& path, const std::string& option) {
+  const ForeignFile foreign = foreign_file(InputFile(path));
+  if (!foreign.what.empty()) {
+    throw data_error(
+        "{}: '{}' is {}, and weights are read from safetensors; {}, or of TorchScript give '{{name: torchscript, file: {}, sha256: ...}}'",
+        option, path, foreign.what, foreign.advice, path);
+  }
+  auto section = section_of_weights(SafetensorsFile::open(path));
+  if (!section) {
+    throw data_error("{}: the keys of '{}' are those of no encoder that is known (debias list encoders); give the model as TorchScript",
+                     option, path);
+  }
+  section->set("weights", Config::string(path));
+  return {std::move(*section), {}, {}};
+}
+
+}  // namespace
+
+std::string FrozenEncoder::weights() const {
+  for (const char* key : {"weights", "file"}) {
+    if (const Config* path = section.find(key)) return path->text();
+  }
+  return "";
+}
+
+std::string FrozenEncoder::name() const { return section_name(section, "encoder"); }
+
+FrozenEncoder frozen_encoder(const std::string& text, const std::string& option) {
+  std::error_code ignored;  // a long section is no name of a file
+  if (fs::is_directory(text, ignored)) {
+    throw usage_error("{}: '{}' is a folder; give F.safetensors, RECIPE.yaml or a section {{name: ..., weights: F.safetensors}}", option,
+                      text);
+  }
+  FrozenEncoder frozen;
+  if (fs::exists(text, ignored)) {
+    frozen = ends_as_recipe(text) ? of_recipe(text, option) : of_weights(text, option);
+  } else {
+    const Config section = parse_yaml(text, option);
+    if (!section.is_map() && looks_like_a_path(text)) throw data_error("{}: '{}': no such file{}", option, text, start_of(text));
+    frozen.section = section_map(section);
+    require_weights(frozen.section, option);
+  }
+  frozen.files.push_back(frozen.weights());
+  return frozen;
+}
+
+std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t channels) {
+  auto encoder = make_encoder(frozen.section, channels, 1);
+  encoder->eval();
+  return encoder;
+}
+
+int64_t pretrained_side(const Config& section) {
+  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  if (!entry.pretrained || has_small_stem(entry, section)) {
+    throw usage_error(
+        "encoder '{}': the size of the images that its weights were trained on is not known; give a recipe, whose views say it",
+        entry.name);
+  }
+  const Config* size = section.find("size");
+  int64_t side = entry.pretrained->side;
+  if (size != nullptr) parse_integer(size->text(), &side);
+  return side;
+}
+
+ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, const DatasetInfo& images) {
+  Config views = frozen.views;
+  if (views.is_null()) {
+    const int64_t side = pretrained_side(frozen.section);
+    views = parse_yaml(fmt::format("{{preset: none, eval: {{resize: {{size: {}}}, center_crop: {{size: {}}}}}}}", side * 8 / 7, side), "");
+    if (const auto asked = input_normalisation(frozen.section)) {
+      Config normalize = Config::map();
+      normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
+      normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
+      views.set("normalize", normalize);
+    }
+  } else if (views.find("eval")->is_null()) {
+    views.set("eval", default_eval_views(views, images));
+  }
+  ViewPipeline pipeline = eval_views(views, images);
+  const auto tall = pipeline.output_size(307, 211), wide = pipeline.output_size(211, 307);
+  if (tall != wide && (images.height == 0 || images.width == 0)) {
+    throw usage_error("encoder '{}': its recipe's views leave images their own sizes; give it views.eval with a resize and a crop",
+                      frozen.name());
+  }
+  const auto side = encoder.image_side();
+  const auto size = images.height > 0 ? pipeline.output_size(images.height, images.width) : tall;
+  if (side && (size.first != *side || size.second != *side)) {
+    throw usage_error("encoder '{}': the recipe's views of evaluation have {}x{} pixels and it takes {}x{}; change views.eval",
+                      frozen.name(), size.first, size.second, *side, *side);
+  }
+  return pipeline;
+}
+
+}  // namespace debias

@@ -1,0 +1,169 @@
+#include "debias/runs/judged_run.h"
+
+#include <algorithm>
+#include <set>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/data_roots.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/data/name_table.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/runs/sentence_evaluation.h"
+#include "debias/train/recipe.h"
+
+namespace debias {
+namespace {
+
+// Both have names, and none in common.
+bool are_others(const std::vector<std::string>& classes, const std::vector<std::string>& known) {
+  const auto is_known = [&](const std::string& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  return !classes.empty() && !known.empty() && std::none_of(classes.begin(), classes.end(), is_known);
+}
+
+}  // namespace
+
+JudgedData data_of(const Recipe& recipe) { return {recipe.train_data, recipe.valid_data, recipe.test_data}; }
+
+double training_temperature(const Config& resolved_recipe) {
+  for (const auto& term : read_recipe(resolved_recipe).objective) {
+    if (const auto temperature = term.temperature()) return *temperature;
+  }
+  return EvaluationInput().training_temperature;
+}
+
+Config named_section(const DataWords& data, const std::string& split) {
+  Config section = Config::map({{"name", Config::string(data.name)}});
+  if (!data.root.empty()) section.set("root", Config::string(data.root));
+  for (const auto& word : data.words) section.assign(word);
+  if (!split.empty()) section.set("split", Config::string(split));
+  return section;
+}
+
+JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
+  if (!data.name.empty()) return {named_section(data, "train"), Config(), named_section(data, "test")};
+  if (run.folder.empty()) {
+    throw usage_error("opening checkpoint '{}': it lies in no run folder, so its data are not known; give --data NAME --root DIR",
+                      run.checkpoint);
+  }
+  const Recipe recipe = read_recipe(run.recipe);
+  if (recipe.test_data.is_null()) {
+    throw usage_error("opening run '{}': its recipe has no data.test; add data.test='{{name: ...}}', or give --data NAME --root DIR",
+                      run.folder);
+  }
+  JudgedData sections = data_of(recipe);
+  for (Config* section : {&sections.train, &sections.valid, &sections.test}) {
+    if (!data.root.empty() && !section->is_null()) section->set("root", Config::string(data.root));
+  }
+  return sections;
+}
+
+std::vector<std::string> roots_of(const JudgedData& data) { return roots_of(std::vector<Config>{data.train, data.valid, data.test}); }
+
+std::shared_ptr<const Dataset> DataWatch::open(const std::string& split, const Config& section) {
+  std::shared_ptr<const Dataset> dataset = make_dataset(section);
+  watch(split, section, *dataset);
+  return biases_ ? with_biases(split, section, std::move(dataset)) : dataset;
+}
+
+std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, const Config& section,
+                                                      std::shared_ptr<const Dataset> dataset) {
+  const Config* root = section.find("root");
+  const int64_t images = dataset->size();
+  const AddedBiases::Added added = biases_->add(std::move(dataset), root == nullptr ? "" : root->text());
+  unknown_[split] = added.unknown;
+  if (added.unknown > 0) {
+    notes_.push_back(fmt::format("{}: {} of {} images have no bias value in {}", split, added.unknown, images, biases_->file()));
+  }
+  return added.dataset;
+}
+
+std::optional<AddedBiasValues> DataWatch::added_bias_values() const {
+  if (!biases_) return std::nullopt;
+  return AddedBiasValues{biases_->file(), biases_->column(), biases_->digest(), unknown_};
+}
+
+std::shared_ptr<const SampleTable> DataWatch::open_samples(const std::string& split, const Config& section) {
+  std::shared_ptr<const SampleTable> samples = make_samples(section);
+  watch(split, section, *samples);
+  return samples;
+}
+
+void DataWatch::watch(const std::string& split, const Config& section, const SampleTable& samples) {
+  for (const auto& remark : samples.info().remarks) {
+    if (said_.insert(remark).second) log_.info(remark);
+  }
+  record_.sets[split] = fingerprint(samples, section, verify_, progress_);
+}
+
+Config protocol_options(const Recipe& recipe) {
+  Config options = Config::map();
+  for (const auto& [name, section] : recipe.protocol_options.entries()) {
+    options.set(find_entry(protocol_registry(), name, "protocol", section.prefix()).name, section);
+  }
+  return options;
+}
+
+EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
+                                 std::shared_ptr<const Dataset> train) {
+  if (train == nullptr) train = watch.open("train", data.train);
+  NameTable table = names;
+  if (table.classes.empty()) table.classes = train->info().class_names;
+  if (table.biases.empty() || watch.added_bias_values()) table.biases = train->info().bias_names;
+  const auto mapped = [&](std::shared_ptr<const Dataset> dataset) {
+    MappedDataset result = map_to_table(std::move(dataset), table, recipe.evaluate.unknown_classes());
+    for (const auto& remark : result.remarks) log.warn(remark);
+    return result.dataset;
+  };
+  EvaluationInput input;
+  input.train = mapped(std::move(train));
+  if (!data.valid.is_null()) input.valid = mapped(watch.open("valid", data.valid));
+  if (!data.test.is_null()) input.test = mapped(watch.open("test", data.test));
+  input.train_views = recipe.views_section;
+  if (!recipe.eval_views.is_null()) input.train_views.set("eval", recipe.eval_views);
+  input.seed = recipe.seed;
+  input.on_error = recipe.on_error;
+  input.workers = recipe.train.workers().value_or(input.workers);
+  return input;
+}
+
+EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log) {
+  if (run.words > 0) return sentences_for_evaluation(run, data, watch);
+  std::shared_ptr<const Dataset> train = watch.open("train", data.train);
+  const NameTable own = name_table(*train);
+  const bool foreign = run.names && are_others(own.classes, run.names->classes);
+  if (foreign) {
+    log.warn(fmt::format("no class of {} is one that training knew: it is judged by its own classes{}", train->info().name,
+                         run.classifier == nullptr ? "" : ", without the run's classifier"));
+  }
+  EvaluationInput input = evaluation_input(read_recipe(run.recipe), data, foreign ? own : run.names.value_or(own), watch, log, train);
+  input.encoder = run.encoder;
+  if (run.classifier != nullptr && !foreign) {
+    input.classifier = [classifier = run.classifier](const at::Tensor& features) {
+      const at::NoGradGuard no_grad;
+      return classifier->logits(features.unsqueeze(1)).cpu();
+    };
+  }
+  input.seed = run.seed;
+  input.training_temperature = training_temperature(run.recipe);
+  return input;
+}
+
+std::shared_ptr<const Dataset> in_numbers_of(const LoadedRun& run, std::shared_ptr<const Dataset> dataset, Log& log) {
+  if (!run.names || are_others(dataset->info().class_names, run.names->classes)) return dataset;
+  MappedDataset mapped = map_to_table(std::move(dataset), *run.names, read_recipe(run.recipe).evaluate.unknown_classes());
+  for (const auto& remark : mapped.remarks) log.warn(remark);
+  return mapped.dataset;
+}
+
+std::vector<std::string> require_unchanged(const LoadedRun& run, const DataWatch& watch, const std::vector<std::string>& words,
+                                           DataChange change, Log& log) {
+  std::set<std::string> replaced;
+  for (const char* split : {"train", "valid", "test"}) {
+    const std::string prefix = fmt::format("data.{}", split);
+    if (std::any_of(words.begin(), words.end(), [&](const auto& word) { return word.starts_with(prefix); })) replaced.insert(split);
+  }
+  return compare_data(run.data, watch.record(), run.folder, replaced, change, fmt::format("opening '{}'", run.checkpoint), log);
+}
+
+}  // namespace debias

@@ -1,0 +1,23 @@
+// Every metric that training and evaluation write, described.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <string>
+#include <vector>
+
+#include "debias/results/metric.h"
+
+namespace debias {
+
+struct ListedMetric : Metric {
+  std::vector<std::string> protocols;  // whose results may have it; none of a metric of training
+};
+
+// Each name once: the metrics of the protocols in the order of their registry, then those of training.
+std::vector<ListedMetric> listed_metrics();
+
+nlohmann::ordered_json metric_json(const ListedMetric& metric);
+std::string metric_text(const ListedMetric& metric);  // one line
+
+}  // namespace debias

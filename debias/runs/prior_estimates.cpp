@@ -1,0 +1,64 @@
+#include "debias/runs/prior_estimates.h"
+
+#include <ATen/ATen.h>
+
+#include <functional>
+
+#include "debias/core/error.h"
+#include "debias/runs/judged_run.h"
+#include "debias/runtime/device.h"
+
+namespace debias {
+namespace {
+
+std::vector<int64_t> integers(const at::Tensor& keys) {
+  const auto* first = keys.const_data_ptr<int64_t>();
+  return {first, first + keys.numel()};
+}
+
+// A second estimate that cannot be made takes nothing from the first.
+void add_by_views(std::vector<PriorEstimate>& found, Log& log, const std::function<PriorEstimate()>& estimate) {
+  try {
+    found.push_back(estimate());
+  } catch (const Error& error) {
+    if (found.empty()) throw;
+    log.warn(error.what());
+    return;
+  }
+  if (found.size() == 1 || found.front().method == PriorMethod::kDraws || found.back().high >= found.front().low) return;
+  log.warn("prior: the bound by views is below what the labels say: here views are more alike than images of one class");
+}
+
+}  // namespace
+
+std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& progress, Log& log) {
+  const c10::Device device = resolve_device(request.device);
+  const LoadedRun run = load_run(request.run, request.which);
+  require_image_run(run);
+  JudgedData data;
+  const Recipe recipe = read_recipe(run.recipe);
+  data.train = recipe.train_data;
+  if (!request.root.empty()) data.train.set("root", Config::string(request.root));
+  run.encoder->to(device);
+  DataWatch watch(recipe.verify, progress, log);
+  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
+  std::vector<PriorEstimate> found;
+  if (const auto by_labels = prior_by_labels(*input.train, recipe)) found.push_back(*by_labels);
+  add_by_views(found, log, [&] { return prior_by_views(input, request.images, progress); });
+  return found;
+}
+
+std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log) {
+  const ObjectiveInput input = read_loss_input(files, InputKind::kPairs).input;
+  std::vector<PriorEstimate> found;
+  if (input.labels.defined()) found.push_back(class_prior_from_labels(integers(input.labels)));
+  if (input.z.size(1) >= 2) {
+    add_by_views(found, log, [&] { return class_prior_from_views(input.z); });
+  } else if (found.empty()) {
+    throw data_error("{}: one view of each image and no labels; give --labels y.npy, or embeddings [B, V, D] of two views",
+                     files.embeddings);
+  }
+  return found;
+}
+
+}  // namespace debias

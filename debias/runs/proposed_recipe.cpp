@@ -1,0 +1,255 @@
+#include "debias/runs/proposed_recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "debias/core/printable.h"
+#include "debias/report/sections/missing_parts.h"
+
+namespace debias {
+namespace {
+
+std::string indented(const std::string& yaml, int spaces) {
+  std::string text;
+  for (size_t begin = 0; begin < yaml.size();) {
+    const size_t end = std::min(yaml.find('\n', begin), yaml.size());
+    text += std::string(static_cast<size_t>(spaces), ' ') + yaml.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+// As a value behind `key: `, quoted where it has to be.
+std::string scalar(const std::string& text) {
+  std::string yaml = Config::string(text).to_yaml();
+  while (!yaml.empty() && yaml.back() == '\n') yaml.pop_back();
+  return yaml;
+}
+
+// A section on one line: {name: mobilenet_v2, mean: [0.5, 0.5, 0.5]}.
+std::string flow(const Config& section) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (section.is_map()) {
+    for (const auto& [key, value] : section.entries()) add(fmt::format("{}: {}", key, flow(value)));
+    return "{" + text + "}";
+  }
+  if (section.is_sequence()) {
+    for (const Config& item : section.items()) add(flow(item));
+    return "[" + text + "]";
+  }
+  const bool plain = !section.quoted() && section.text().find_first_of(",[]{}:#'\"") == std::string::npos;
+  return plain ? section.text() : nlohmann::json(section.text()).dump();
+}
+
+int64_t training_images(const FolderSurvey& survey) { return survey.train_check.count - survey.hold_out; }
+
+// So that an epoch of a small set has steps, but 64 as long as there are four such batches: at 5 pictures in 100 that go against the bias a
+// batch of 32 has hardly any.
+int64_t batch_size(const FolderSurvey& survey) {
+  constexpr int64_t kSteps = 14, kLargest = 256, kEnough = 64, kFewestSteps = 4;
+  const int64_t images = training_images(survey);
+  int64_t size = kLargest;
+  while (size > kEnough && kSteps * size > images) size /= 2;
+  while (size > 4 && kFewestSteps * size > images) size /= 2;
+  return std::min(size, std::max<int64_t>(2, images));
+}
+
+// Two images drawn at random have the same class so often.
+double same_class_share(const DataCheck& check) {
+  double sum = 0, squares = 0;
+  for (const int64_t count : check.per_class) {
+    sum += static_cast<double>(count);
+    squares += static_cast<double>(count) * static_cast<double>(count);
+  }
+  return squares / (sum * sum);
+}
+
+std::string head_lines(const FolderSurvey& survey, const ProposalInput& input, ProposedPart part) {
+  std::string text = fmt::format("# Written by debias init for {} pictures and two trainings in {:g} minutes on this machine.\n",
+                                 training_images(survey), input.minutes);
+  text += part == ProposedPart::kCorrected ? fmt::format("# {} is the same without the correction, to compare with: change both alike.\n",
+                                                         without_control_characters(input.plain.file))
+                                           : fmt::format("# The comparison for {}: the same without the correction. Change both alike.\n",
+                                                         without_control_characters(input.corrected.file));
+  for (const std::string& command : next_commands(input)) text += fmt::format("#   {}\n", without_control_characters(command));
+  return text;
+}
+
+std::string data_section(const FolderSurvey& survey) {
+  std::string text = "data:\n";
+  if (survey.hold_out > 0) {
+    text +=
+        fmt::format("  # There is no other set to judge by: {} pictures, the same share of every class, are kept from training for that.\n",
+                    survey.hold_out);
+  }
+  text += "  train:\n" + indented(survey.train.to_yaml(), 4);
+  text += "  test:\n" + indented(survey.judged.to_yaml(), 4);
+  if (!survey.train_check.bad_files.empty()) {
+    text += fmt::format("  on_error: substitute     # {} of the pictures are damaged; others stand in for them\n",
+                        survey.train_check.bad_files.size());
+  }
+  return text;
+}
+
+constexpr const char* kBalanced =
+    R"(  # Cross-entropy that knows how often each class goes with each bias value, and takes that out of the logits in training: the network has
+  # nothing to gain from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it was the best where 99 to 99.7 % of the
+  # training pictures go with their colour, and the second at 99.9 %.
+  # To train a metric instead: objective: [{name: eps_supinfonce, weight: 0.01, temperature: 0.1, base_temperature: 0.07, epsilon: 0.5},
+  # {name: fairkl, weight: 0.75, variant: authors}], the weights chosen there, with gradient: stop and learning_rate: 1e-2 in classifier.
+  name: bias_balanced
+)";
+constexpr const char* kUnbalanced = "  # Does not look at the bias values.\n  name: cross_entropy\n";
+
+std::string encoder_remark(const ProposedNetwork& network) {
+  if (!network.pretrained) {
+    return "# As wide as the time allows; ResNet-18's own width is 64. debias export writes ResNets as ONNX, and no other encoder.";
+  }
+  return "# Starts from the file's weights and changes them at a tenth of the learning rate. freeze: all keeps them as they are.";
+}
+
+std::string bias_body(const ProposedNetwork& network, ProposedPart part) {
+  return fmt::format(R"(views:
+  # The whole picture at {0} x {0} pixels, corners included: a square cut from its middle could lose what the bias is seen by. In training
+  # it is moved by a few pixels and mirrored, so that a network with few pictures does not learn each of them by heart.
+  steps:
+    - resize: {{size: [{0}, {0}]}}
+    - random_crop: {{size: {0}, padding: {2}}}
+    - random_horizontal_flip: {{}}    # leave it out where left and right matter, as in text
+  count: 1
+  forward: joint
+  eval: {{resize: {{size: [{0}, {0}]}}}}
+{4}
+encoder: {1}
+objective:
+{3}# The linear layer that tells the classes: its accuracy on pictures that go with the bias and on those that go against it shows whether the
+# network uses the bias.
+classifier: {{name: linear, gradient: flow, normalize: false}}
+optimizer: {{name: adam, learning_rate: {5}
+schedule: {{name: cosine}}
+)",
+                     network.side, network.encoder, network.side / 8, part == ProposedPart::kCorrected ? kBalanced : kUnbalanced,
+                     encoder_remark(network),
+                     network.pretrained ? "1e-3, weight_decay: 1e-5}" : "3e-3, weight_decay: 1e-5}    # the best of three on Biased-MNIST");
+}
+
+std::string sampling_objective(const FolderSurvey& survey, ProposedPart part) {
+  if (part == ProposedPart::kPlain) {
+    return "# Pushes every other picture away, those of its own class too.\nobjective: {name: infonce, temperature: 0.5}\n";
+  }
+  const double share = survey.has_labels() ? same_class_share(survey.train_check) : 0.1;
+  const std::string why =
+      survey.has_labels() ? fmt::format("by the labels, which training does not see, {:.1f} % of all pairs are of one class", 100 * share)
+                          : "one pair in ten, a guess: debias prior RUN estimates it from the trained encoder";
+  return fmt::format(
+      "# A view is pushed away from the other pictures, some of which are of its own class. tau_plus is their share, which the objective\n"
+      "# takes out of the estimate: {}.\n"
+      "objective: {{name: debiased_negatives, temperature: 0.5, tau_plus: {:.3g}}}\n",
+      why, share);
+}
+
+std::string sampling_body(const FolderSurvey& survey, const ProposedNetwork& network, ProposedPart part) {
+  return fmt::format(R"(views:
+  # Two views of each picture: a part of it at {0} x {0} pixels, mirrored or not, in changed colours. What they share is what is learned.
+  steps:
+    - random_resized_crop: {{size: {0}, scale: [0.2, 1]}}
+    - random_horizontal_flip: {{}}    # leave it out where left and right matter, as in text
+    - color_jitter: {{brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1, p: 0.8}}
+    - random_grayscale: {{p: 0.2}}
+  count: 2
+  forward: per_view
+  eval: {{resize: {{size: {0}}}, center_crop: {{size: {0}}}}}
+{3}
+encoder: {1}
+head: {{name: simclr}}
+{2}optimizer: {{name: adam, learning_rate: 1e-3, weight_decay: 1e-6}}
+schedule: {{name: cosine}}
+)",
+                     network.side, network.encoder, sampling_objective(survey, part), encoder_remark(network));
+}
+
+std::string protocol_list(const FolderSurvey& survey, InitGoal goal) {
+  if (goal == InitGoal::kBias) return "[groups, knn, geometry]";
+  return survey.has_labels() ? "[knn, geometry]" : "[geometry]";
+}
+
+std::string evaluate_section(const FolderSurvey& survey, const ProposalInput& input) {
+  std::string text = fmt::format("evaluate:\n  every: {}\n  protocols: {}\n", input.epochs, protocol_list(survey, input.goal));
+  if (!survey.has_labels()) return text;
+  const int64_t per_class = training_images(survey) / static_cast<int64_t>(survey.train_check.class_names.size());
+  return text + fmt::format("  knn: {{k: {}}}    # neighbours that vote; fewer than a class has pictures\n",
+                            std::clamp<int64_t>(per_class / 4, 1, 200));
+}
+
+}  // namespace
+
+const std::vector<ProposedNetwork>& proposed_networks() {
+  static const std::vector<ProposedNetwork> networks = {
+      {"{name: resnet18, stem: cifar, width: 8}", 32, 1},
+      {"{name: resnet18, stem: cifar, width: 16}", 32, 4},
+      {"{name: resnet18, stem: cifar, width: 16}", 64, 16},
+  };
+  return networks;
+}
+
+std::string proposed_recipe(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& input, ProposedPart part) {
+  const ProposedRun& run = part == ProposedPart::kCorrected ? input.corrected : input.plain;
+  std::string text = head_lines(survey, input, part);
+  text += fmt::format("name: {}\nseed: 1    # other seeds show how far two runs differ by chance: seed=2 output=...\n", scalar(run.name));
+  text += data_section(survey);
+  text += input.goal == InitGoal::kBias ? bias_body(network, part) : sampling_body(survey, network, part);
+  text += fmt::format("train: {{epochs: {}, batch_size: {}}}\n", input.epochs, batch_size(survey));
+  text += evaluate_section(survey, input);
+  return text + fmt::format("output: {}\n", scalar(run.output));
+}
+
+std::vector<ProposedNetwork> fine_tuned_networks(const Config& section, int64_t side, bool fixed) {
+  constexpr std::array<int64_t, 2> kSmaller = {96, 160};
+  Config slower = section;
+  if (slower.find("learning_rate") == nullptr) slower.set("learning_rate", Config::number(0.1));
+  std::vector<int64_t> sides;
+  for (const int64_t smaller : kSmaller) {
+    if (!fixed && smaller < side) sides.push_back(smaller);
+  }
+  sides.push_back(side);
+  std::vector<ProposedNetwork> networks;
+  for (const int64_t each : sides) {
+    const double scale = static_cast<double>(each) / static_cast<double>(sides.front());
+    networks.push_back({flow(slower), static_cast<int>(each), scale * scale, true});
+  }
+  return networks;
+}
+
+std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem) {
+  std::string words;
+  const auto add = [&words](const std::string& key, const Config& value) { words += " " + shell_word(key + "=" + value.text()); };
+  for (const auto& [key, value] : survey.train.entries()) {
+    if (key == "name" || key == "root" || key == "split") continue;
+    if (!value.is_map()) {
+      add(key, value);
+      continue;
+    }
+    for (const auto& [part, text] : value.entries()) add(key + "." + part, text);
+  }
+  const std::string vectors = shell_word(stem + "-features.npy"), table = vectors + " --csv " + shell_word(stem + "-features.csv");
+  std::vector<std::string> commands = {fmt::format("debias embed {}{} --encoder {} --out {}", shell_word(survey.train.find("root")->text()),
+                                                   words, shell_word(encoder), vectors)};
+  if (survey.has_labels()) commands.push_back("debias audit --embeddings " + table);
+  if (survey.has_biases()) commands.push_back(fmt::format("debias fix --embeddings {} --out {}", table, shell_word(stem + "-fixed")));
+  return commands;
+}
+
+std::vector<std::string> next_commands(const ProposalInput& input) {
+  std::vector<std::string> commands = input.frozen_commands;
+  const std::vector<std::string> trainings = {fmt::format("debias train {}", shell_word(input.corrected.file)),
+                                              fmt::format("debias train {}", shell_word(input.plain.file)),
+                                              fmt::format("debias report {} {} --out {}", shell_word(input.corrected.output),
+                                                          shell_word(input.plain.output), shell_word(input.corrected.name + ".html"))};
+  commands.insert(commands.end(), trainings.begin(), trainings.end());
+  return commands;
+}
+
+}  // namespace debias

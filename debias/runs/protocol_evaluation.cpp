@@ -1,0 +1,74 @@
+#include "debias/runs/protocol_evaluation.h"
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/nearest_name.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/report/metric_title.h"
+
+namespace debias {
+
+ProtocolEvaluation::ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, EvaluationInput input,
+                                       Progress& progress, Log& log)
+    : recipe_(recipe),
+      protocols_(std::move(protocols)),
+      data_(std::move(data)),
+      options_(protocol_options(recipe)),
+      input_(std::move(input)),
+      progress_(progress),
+      log_(log),
+      files_(recipe.output, "") {}
+
+std::vector<std::pair<std::string, double>> ProtocolEvaluation::after_epoch(const EpochEnd& end) {
+  take(end.model);
+  EvaluationCache cache(input_, progress_, options_);
+  NamedMetrics metrics;
+  for (const auto& protocol : protocols_) {
+    const EvaluationResult& result = cache.judge(protocol);
+    append_metrics(protocol, result, metrics);
+    keep(protocol, result, end);
+  }
+  add_metrics(cache, metrics);
+  return metrics;
+}
+
+void ProtocolEvaluation::keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end) {
+  const EvaluationRecord record = with_judged(result.record, "last.safetensors", end.epoch, data_);
+  const std::string name = EvaluationFiles::name_of(protocol, result);
+  files_.write_history(name, record, end.epoch);
+  files_.write(name, result, record, end.epoch == end.epochs ? Thumbnails::kReplace : Thumbnails::kKeep);
+  for (const auto& note : result.notes) {
+    if (said_.insert(note).second) log_.warn(note);
+  }
+}
+
+void check_protocol_options(const Recipe& recipe) {
+  const DatasetEntry* dataset = find_dataset(section_name(recipe.train_data, "data set"));
+  const SampleKind samples = dataset == nullptr ? SampleKind::kImages : dataset->samples;
+  for (const auto& name : recipe.evaluate.protocols()) protocol_for(samples, name, "evaluate: ");
+  for (const auto& [name, section] : recipe.protocol_options.entries()) {
+    const auto& entry = protocol_for(samples, name, section.prefix());
+    std::vector<std::string> known;
+    for (const auto& spec : entry.options) known.push_back(spec.name);
+    for (const auto& [key, value] : section.entries()) {
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        throw usage_error("{}evaluate: {}: unknown option '{}'{}", value.prefix(), name, key, suggestion(key, known));
+      }
+    }
+    entry.check(section);
+  }
+}
+
+void require_more_is_better(const std::string& select) {
+  const std::vector<Metric> known = protocol_metrics();
+  const auto found = std::ranges::find_if(known, [&](const Metric& metric) { return describes(metric, split_of(select).name); });
+  if (found == known.end() || found->better == Better::kHigher) return;
+  throw usage_error(
+      "evaluate: select '{}': {}, and the epoch with the largest would be kept; select an accuracy such as valid.worst_group_acc", select,
+      found->better == Better::kNeither ? "neither more nor less of it is better" : "less of it is better");
+}
+
+}  // namespace debias

@@ -1,0 +1,52 @@
+// A recipe's protocols as an observer of the training loop, whatever the samples are.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/evaluate/condition.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/runs/evaluation_files.h"
+#include "debias/runs/judged_run.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+
+// Every `evaluate.every` epochs and at the end the metrics of the protocols, whose results are also written to RUN/evaluation
+// (evaluation_files.h). `progress` and `log` must outlive it.
+class ProtocolEvaluation : public TrainObserver {
+ public:
+  // `protocols`: by their registered names. `data`: sections of the resolved recipe, for the records.
+  ProtocolEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, EvaluationInput input, Progress& progress,
+                     Log& log);
+  bool is_due(int64_t epoch, int64_t epochs) const override { return epoch % recipe_.evaluate.every() == 0 || epoch == epochs; }
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override;
+
+ protected:
+  virtual void take(const Model& model) { input_.encoder = model.encoder; }
+  virtual void add_metrics(EvaluationCache&, NamedMetrics&) const {}  // of no protocol
+
+  Recipe recipe_;
+  std::vector<std::string> protocols_;
+  JudgedData data_;
+  Config options_;  // by the protocols' registered names
+  EvaluationInput input_;
+  Progress& progress_;
+  Log& log_;
+
+ private:
+  void keep(const std::string& protocol, const EvaluationResult& result, const EpochEnd& end);
+
+  EvaluationFiles files_;
+  std::set<std::string> said_;  // notes
+};
+
+// Usage errors of the names and options of `evaluate.protocols`, and where they do not read what the recipe trains on.
+void check_protocol_options(const Recipe& recipe);
+
+// `evaluate.select` keeps the epoch with the largest value: a usage error where that is not the best one.
+void require_more_is_better(const std::string& select);
+
+}  // namespace debias

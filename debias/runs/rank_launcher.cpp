@@ -1,0 +1,195 @@
+#include "debias/runs/rank_launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "debias/core/descriptor.h"
+#include "debias/core/error.h"
+#include "debias/core/printable.h"
+#include "debias/process/complaint_line.h"
+#include "debias/process/started_process.h"
+#include "debias/runs/rank_environment.h"
+
+extern char** environ;
+
+namespace debias {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook{20};
+constexpr std::chrono::seconds kGrace{10};  // in which the others find out by themselves that one has failed
+
+struct Child {
+  pid_t process = 0;
+  std::optional<int> status;  // of waitpid, once it has ended
+  bool was_ended = false;     // by the launcher
+};
+
+// The end that the launcher reads, and the end that the ranks inherit.
+std::array<Descriptor, 2> complaint_pipe(int64_t ranks) {
+  std::array<int, 2> ends = {-1, -1};
+  if (pipe2(ends.data(), O_NONBLOCK) != 0) throw resource_error("starting {} ranks: no pipe can be had", ranks);
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  fcntl(ends[1], F_SETFL, 0);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+class RankProcesses {
+ public:
+  explicit RankProcesses(const Launch& launch) : launch_(launch), complaints_(complaint_pipe(launch.ranks)) {
+    if (launch.ranks > 1) meeting_ = std::make_unique<LocalMeeting>();
+    for (int64_t rank = 0; rank < launch.ranks; ++rank) start(rank);
+    complaints_[1].shut();
+  }
+
+  ~RankProcesses() {
+    end_all();
+    for (auto& child : children_) {
+      if (!child.status) waitpid(child.process, nullptr, 0);
+    }
+  }
+
+  int wait() {
+    std::optional<Clock::time_point> failed_at;
+    for (int told = 0; left() > 0; std::this_thread::sleep_for(kLook)) {
+      const int signal = launch_.signals == nullptr ? 0 : launch_.signals->received.load();
+      if (signal != 0 && told == 0) {
+        told = signal;
+        for (const auto& child : children_) {
+          if (!child.status) kill(child.process, signal);
+        }
+      }
+      reap();
+      listen();
+      if (!failed_at && first_failed_) failed_at = Clock::now();
+      if (failed_at && Clock::now() - *failed_at > kGrace) end_all();
+    }
+    listen();
+    return outcome();
+  }
+
+ private:
+  void start(int64_t rank) {
+    std::vector<std::string> words = launch_.words, variables = environment_of(rank);
+    words.insert(words.begin(), "debias");
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (rank > 0) posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // a terminal's Ctrl-C comes to the launcher, which passes it on once
+    posix_spawnattr_setpgroup(&attributes, 0);
+    Child child;
+    const int failure =
+        posix_spawn(&child.process, "/proc/self/exe", &files, &attributes, pointers_to(words).data(), pointers_to(variables).data());
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    if (failure != 0) {
+      end_all();
+      throw resource_error("starting rank {} of {}: {}; start fewer, or raise the limit of processes (ulimit -u)", rank, launch_.ranks,
+                           std::strerror(failure));
+    }
+    children_.push_back(child);
+  }
+
+  std::vector<std::string> environment_of(int64_t rank) const {
+    std::map<std::string, std::string> own = {{kLauncherVariable, std::to_string(complaints_[1].value())}};
+    if (launch_.ranks > 1) {
+      own["RANK"] = own["LOCAL_RANK"] = std::to_string(rank);
+      own["WORLD_SIZE"] = own["LOCAL_WORLD_SIZE"] = std::to_string(launch_.ranks);
+      own["MASTER_ADDR"] = "127.0.0.1";
+      own["MASTER_PORT"] = std::to_string(meeting_->port());
+      own["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+    }
+    std::vector<std::string> all;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      if (own.count(text.substr(0, text.find('='))) == 0) all.push_back(text);
+    }
+    for (const auto& [name, value] : own) all.push_back(name + "=" + value);
+    return all;
+  }
+
+  int64_t left() const {
+    return std::count_if(children_.begin(), children_.end(), [](const Child& child) { return !child.status; });
+  }
+
+  void reap() {
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      Child& child = children_[rank];
+      if (child.status) continue;
+      child.status = status_if_ended(child.process);
+      if (child.status.value_or(0) != 0 && !first_failed_) first_failed_ = rank;
+    }
+  }
+
+  // Those that wait for one that will not come, or are stopped. Files are written whole or not at all.
+  void end_all() {
+    for (auto& child : children_) {
+      if (child.status) continue;
+      child.was_ended = true;
+      kill(child.process, SIGKILL);
+    }
+  }
+
+  void listen() {
+    char text[4096];
+    for (ssize_t count = 0; (count = read(complaints_[0].value(), text, sizeof text)) > 0;) heard_.append(text, static_cast<size_t>(count));
+  }
+
+  int outcome() const {
+    if (!first_failed_) return 0;
+    for (size_t rank = 0; rank < children_.size(); ++rank) {
+      const int status = *children_[rank].status;
+      if (!WIFSIGNALED(status) || children_[rank].was_ended) continue;
+      throw resource_error("rank {} of {} was ended by signal {} ({}); the last checkpoint stands: go on with --resume", rank,
+                           launch_.ranks, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    }
+    const std::string line = first_line(heard_.substr(std::min(heard_.find_first_not_of('\n'), heard_.size())));
+    if (!line.empty()) write_complaint(line);
+    return exit_code_of(*children_[*first_failed_].status);
+  }
+
+  const Launch& launch_;
+  std::array<Descriptor, 2> complaints_;
+  std::unique_ptr<LocalMeeting> meeting_;
+  std::vector<Child> children_;
+  std::optional<size_t> first_failed_;
+  std::string heard_;  // what the ranks complain of, a line each
+};
+
+}  // namespace
+
+std::vector<std::string> own_words() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  if (!words.empty()) words.erase(words.begin());
+  return words;
+}
+
+int launch_ranks(const Launch& launch) { return RankProcesses(launch).wait(); }
+
+void end_with_launcher() {
+  if (is_launched()) prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+}  // namespace debias

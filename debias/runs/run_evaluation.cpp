@@ -1,0 +1,165 @@
+#include "debias/runs/run_evaluation.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/core/flattened.h"
+#include "debias/core/output_path.h"
+#include "debias/core/registry.h"
+#include "debias/evaluate/prediction_file.h"
+#include "debias/runs/evaluation_files.h"
+#include "debias/runtime/device.h"
+
+namespace debias {
+namespace {
+
+using RecipeChanges = decltype(EvaluationRecord::recipe_changes);
+
+struct FoundProtocol {
+  const ProtocolEntry& entry;
+  std::string asked;  // its name or an alias
+  Config options;
+};
+
+std::vector<FoundProtocol> found_protocols(const std::vector<RequestedProtocol>& requested) {
+  std::vector<FoundProtocol> found;
+  for (const auto& [name, options] : requested) {
+    const ProtocolEntry& entry = find_entry(protocol_registry(), name, "protocol", "eval: ");
+    entry.check(options);
+    found.push_back({entry, name, options});
+  }
+  return found;
+}
+
+// The run's recipe with what it is evaluated by. Overrides of data sets say where the data lie, and change no evaluation.
+Config evaluated_recipe(const Config& recipe, const EvaluationRequest& request, const std::vector<FoundProtocol>& protocols) {
+  Config evaluated = recipe;
+  for (const auto& word : request.overrides) {
+    if (!word.starts_with("data.")) evaluated.assign(word);
+  }
+  for (const FoundProtocol& protocol : protocols) {
+    if (protocol.options.entries().empty()) continue;
+    evaluated.overlay(Config::map({{"evaluate", Config::map({{protocol.entry.name, protocol.options}})}}));
+  }
+  return evaluated;
+}
+
+RecipeChanges changes_between(const Config& recipe, const Config& evaluated) {
+  RecipeChanges changes;
+  for (const auto& [key, value] : flattened(evaluated)) changes[key] = value;
+  for (const auto& [key, value] : flattened(recipe)) {
+    const auto found = changes.find(key);
+    if (found == changes.end()) {
+      changes[key] = std::nullopt;
+    } else if (found->second == value) {
+      changes.erase(found);
+    }
+  }
+  return changes;
+}
+
+// Of the options of protocols only its own and those of the one whose predictions it has evaluated.
+RecipeChanges changes_of(const FoundProtocol& protocol, const EvaluationRecord& record, RecipeChanges changes) {
+  constexpr std::string_view kEvaluate = "evaluate.";
+  std::erase_if(changes, [&](const auto& change) {
+    const size_t dot = change.first.find('.', kEvaluate.size());
+    if (!change.first.starts_with(kEvaluate) || dot == std::string::npos) return false;
+    const std::string name = change.first.substr(kEvaluate.size(), dot - kEvaluate.size());
+    return name != protocol.entry.name && name != protocol.asked && !record.judges_predictions_of(name);
+  });
+  return changes;
+}
+
+// The recipe's options with the requested ones laid over them, by the protocols' registered names; `protocols` then have them all.
+Config merged_options(const Recipe& recipe, std::vector<FoundProtocol>& protocols) {
+  Config options = protocol_options(recipe);
+  for (FoundProtocol& protocol : protocols) {
+    const Config* written = options.find(protocol.entry.name);
+    Config all = written == nullptr ? Config::map() : *written;
+    all.overlay(protocol.options);
+    protocol.entry.check(all);
+    protocol.options = all;
+    options.set(protocol.entry.name, std::move(all));
+  }
+  return options;
+}
+
+void require_added(const std::string& file, const EvaluationInput& input, const DataWatch& watch) {
+  const AddedBiasValues added = *watch.added_bias_values();
+  for (const auto& [name, dataset] : judged_splits(input)) {
+    const auto unknown = added.unknown.find(name);
+    if (unknown == added.unknown.end() || unknown->second < dataset->size() || dataset->size() == 0) continue;
+    throw data_error(
+        "eval: --labels {}: no row gives a bias value to an image of {}, whose first is {}; name images by their path below the data "
+        "folder",
+        file, name, dataset->source(0));
+  }
+}
+
+// Evaluations lie in the run folder, and so may labels.
+void require_outputs(const LoadedRun& run, const EvaluationFiles& files, const std::vector<FoundProtocol>& protocols,
+                     const JudgedData& data, const std::string& labels) {
+  refuse_run_inside_data(run.folder, roots_of(data));
+  for (const FoundProtocol& protocol : protocols) {
+    const std::string path = files.path(protocol.entry.name);
+    for (const Config* section : {&data.train, &data.valid, &data.test}) {
+      refuse_overwriting("eval", {path + ".json", path + ".csv"}, files_named_in(*section));
+    }
+    if (!labels.empty()) refuse_overwriting("eval", {path + ".json", path + ".csv"}, {labels});
+  }
+}
+
+}  // namespace
+
+NamedMetrics RunEvaluation::metrics() const {
+  NamedMetrics all;
+  for (const auto& [name, result] : results) append_metrics(name, result, all);
+  return all;
+}
+
+RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log) {
+  std::vector<FoundProtocol> protocols = found_protocols(request.protocols);
+  const c10::Device device = resolve_device(request.device);
+  LoadedRun run = load_run(request.run, request.which);
+  require_image_run(run);
+  const RecipeChanges changes = changes_between(run.recipe, evaluated_recipe(run.recipe, request, protocols));
+  for (const auto& word : request.overrides) run.recipe.assign(word);
+  const JudgedData data = judged_data(run, request.data);
+  const bool has_folder = !run.folder.empty();
+  if (request.predictions && !has_folder) {
+    throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
+  }
+  const EvaluationFiles files(run.folder, request.data.name);
+  const std::string labels = request.labels ? request.labels->file() : "";
+  if (has_folder) require_outputs(run, files, protocols, data, labels);
+  const Recipe recipe = read_recipe(run.recipe);
+  DataWatch watch(recipe.verify, progress, log);
+  if (request.labels) watch.add_biases(AddedBiases(*request.labels));
+  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
+  std::vector<std::string> accepted;
+  if (request.data.name.empty()) accepted = require_unchanged(run, watch, request.overrides, request.data_change, log);
+  if (request.labels) require_added(labels, input, watch);
+  for (const auto& note : watch.notes()) log.warn("eval: " + note);
+  run.encoder->to(device);
+  EvaluationCache cache(input, progress, merged_options(recipe, protocols));
+  RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
+  for (const FoundProtocol& protocol : protocols) {
+    const std::string& name = protocol.entry.name;
+    EvaluationResult result = cache.judge(name, protocol.options);
+    result.record = with_judged(result.record, run.checkpoint, run.epoch, data);
+    result.record.accepted_changes = accepted;
+    result.record.bias_values = watch.added_bias_values();
+    result.record.recipe_changes = changes_of(protocol, result.record, changes);
+    for (const auto& note : result.notes) log.warn(note);
+    if (has_folder) files.write(name, result, result.record, Thumbnails::kReplace);
+    if (request.predictions && !write_predictions(files.path(name) + ".csv", result, input, *request.predictions)) {
+      log.warn(fmt::format("eval: {} makes no predictions, so there is no {}.csv", name, files.path(name)));
+    }
+    evaluation.results.emplace_back(name, std::move(result));
+  }
+  return evaluation;
+}
+
+}  // namespace debias

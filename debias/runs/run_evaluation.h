@@ -1,0 +1,54 @@
+// Evaluates a run's frozen encoder by protocols, as `debias eval` does.
+//
+//   EvaluationRequest request{.run = "runs/first", .protocols = {{"knn", parse_yaml("{k: 50}", "mine")}, {"linear"}}};
+//   const RunEvaluation found = evaluate_run(request, Progress::silent(), Log::silent());
+//   found.metrics();  // {"test.knn_acc1", 0.93}, ...
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/core/config.h"
+#include "debias/core/progress.h"
+#include "debias/data/readers/label_columns.h"
+#include "debias/evaluate/embedding_file.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/runs/judged_run.h"
+
+namespace debias {
+
+struct RequestedProtocol {
+  std::string name;                // registered, or an alias
+  Config options = Config::map();  // those of the recipe's `evaluate.PROTOCOL` hold where these say nothing
+};
+
+struct EvaluationRequest {
+  std::string run;              // a run folder or a checkpoint
+  std::string which = "last";   // checkpoint of a run folder: last, best or previous
+  std::string device = "auto";  // auto, cpu or cuda
+  std::vector<RequestedProtocol> protocols = {};
+  DataWords data = {};                      // a data set in place of the run's own
+  std::vector<std::string> overrides = {};  // key=value of the recipe, such as data.test.root=DIR or views.eval=...
+  std::optional<LabelColumns> labels = {};  // a file of bias values that replace those of the data sets
+  DataChange data_change = DataChange::kRefuse;
+  std::optional<CsvCells> predictions = {};  // also writes RUN/evaluation/PROTOCOL.csv, cells as this says
+};
+
+struct RunEvaluation {
+  std::string checkpoint;
+  int64_t epoch = 0;
+  std::vector<std::pair<std::string, EvaluationResult>> results;  // by registered name, in the order of the request
+
+  NamedMetrics metrics() const;
+};
+
+// Writes RUN/evaluation (evaluation_files.h) unless the checkpoint lies in no run folder. Errors, before anything is written: usage errors
+// for unknown protocols, options and overrides, for a run on sentences, for outputs that are inputs; data errors for data that have changed
+// since training, and for labels that name no image.
+RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log);
+
+}  // namespace debias

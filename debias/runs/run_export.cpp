@@ -1,0 +1,118 @@
+#include "debias/runs/run_export.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/data_folder.h"
+#include "debias/core/error.h"
+#include "debias/data/builders/atomic_folder.h"
+#include "debias/encoders/onnx_resnet.h"
+#include "debias/encoders/state.h"
+#include "debias/fix/fixed_folder.h"
+#include "debias/runs/judged_run.h"
+#include "debias/runs/preprocess.h"
+
+namespace debias {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSafetensors = "encoder.safetensors";
+constexpr const char* kOnnx = "encoder.onnx";
+constexpr const char* kPreprocess = "preprocess.json";
+
+std::string folder_of(const ExportRequest& request, const LoadedRun& run) {
+  if (!request.out.empty()) return request.out;
+  if (run.folder.empty()) throw usage_error("export: checkpoint '{}' lies in no run folder; give --out DIR", run.checkpoint);
+  return run.folder + "/exported";
+}
+
+std::vector<std::string> files_of(ExportFormat format, const Encoder& encoder) {
+  const bool has_onnx = dynamic_cast<const ResNet*>(&encoder) != nullptr;
+  if (format == ExportFormat::kOnnx && !has_onnx) {
+    throw usage_error(
+        "export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
+        "form here; give --format safetensors",
+        encoder.config().find("name")->text());
+  }
+  if (format == ExportFormat::kOnnx) return {kOnnx, kPreprocess};
+  if (format == ExportFormat::kSafetensors || !has_onnx) return {kSafetensors, kPreprocess};
+  return {kSafetensors, kOnnx, kPreprocess};
+}
+
+// The folder is replaced as a whole, so it may hold nothing but what is written again: nothing of anybody else's, and no file that would
+// be gone, or stay beside weights that it does not go with.
+void require_earlier_export(const std::string& folder, const std::vector<std::string>& written) {
+  if (!fs::is_directory(folder)) return;
+  const bool ours = fs::exists(fs::path(folder) / kPreprocess);
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    const bool known = name == kSafetensors || name == kOnnx || name == kPreprocess;
+    if (!known || !ours) throw usage_error("export: '{}' holds '{}', which no export wrote; give another --out", folder, name);
+    if (std::find(written.begin(), written.end(), name) == written.end()) {
+      throw usage_error(
+          "export: '{}' holds {} of an earlier export, which this one would not write anew; leave out --format, or give another --out",
+          folder, name);
+    }
+  }
+}
+
+void write_weights(const std::string& path, const Encoder& encoder) {
+  const auto state = named_state(encoder);
+  std::vector<torch::Tensor> held;  // what bytes_of() looks at
+  std::vector<TensorBytes> tensors;
+  for (const auto& [name, tensor] : state) {
+    held.push_back(tensor.detach().contiguous());
+    tensors.push_back(bytes_of(name, held.back()));
+  }
+  write_safetensors(path, tensors, {{"format", "pt"}});
+}
+
+ExportedFiles exported(const std::string& folder, const std::vector<std::string>& names) {
+  ExportedFiles files{folder, {}, "", 0, 0};
+  for (const auto& name : names) files.paths.push_back((fs::path(folder) / name).string());
+  return files;
+}
+
+// A folder of debias fix has its files ready.
+ExportedFiles export_fixed(const ExportRequest& request) {
+  read_fixed(request.run);  // refuses damaged ones
+  std::vector<std::string> names = {"classes.json"};
+  if (request.format != ExportFormat::kSafetensors) names.push_back("fixed.onnx");
+  if (request.format != ExportFormat::kOnnx) names.insert(names.end(), {"layer.safetensors", "head.safetensors"});
+  const std::string folder = request.out.empty() ? request.run + "/exported" : request.out;
+  AtomicFolder out(folder);
+  for (const auto& name : names) fs::copy_file(fs::path(request.run) / name, fs::path(out.building()) / name);
+  out.commit();
+  return exported(folder, names);
+}
+
+}  // namespace
+
+ExportedFiles export_run(const ExportRequest& request, Log& log) {
+  if (is_fixed_folder(request.run)) return export_fixed(request);
+  const LoadedRun run = load_run(request.run, request.which);
+  require_image_run(run);
+  const std::string folder = folder_of(request, run);
+  const std::vector<std::string> names = files_of(request.format, *run.encoder);
+  refuse_inside_data(folder, roots_of(data_of(read_recipe(run.recipe))));
+  require_earlier_export(folder, names);
+  const Preprocess described = preprocess(run);
+  AtomicFolder out(folder, AtomicFolder::Present::kReplace);
+  for (const auto& name : names) {
+    const std::string path = out.building() + "/" + name;
+    if (name == kSafetensors) write_weights(path, *run.encoder);
+    if (name == kOnnx) write_file_atomically(path, onnx_model(dynamic_cast<const ResNet&>(*run.encoder)));
+    if (name == kPreprocess) write_file_atomically(path, described.json.dump(2) + "\n");
+  }
+  out.commit();
+  for (const auto& remark : described.remarks) log.warn(remark);
+  ExportedFiles files = exported(folder, names);
+  files.checkpoint = run.checkpoint;
+  files.epoch = run.epoch;
+  files.features = run.encoder->feature_dim();
+  return files;
+}
+
+}  // namespace debias

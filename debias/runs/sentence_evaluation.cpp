@@ -1,0 +1,188 @@
+#include "debias/runs/sentence_evaluation.h"
+
+#include <algorithm>
+#include <set>
+
+#include "debias/core/error.h"
+#include "debias/core/real_path.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/data/readers/sentences.h"
+#include "debias/evaluate/protocol_registry.h"
+#include "debias/evaluate/sentence_reader.h"
+#include "debias/loader/sentence_batches.h"
+#include "debias/runs/protocol_evaluation.h"
+#include "debias/runs/sentence_run.h"
+
+namespace debias {
+namespace {
+
+using JudgedBooks = std::vector<SentenceInput::Judged>;
+
+class SentenceEvaluation final : public ProtocolEvaluation {
+ public:
+  SentenceEvaluation(const Recipe& recipe, std::vector<std::string> protocols, JudgedData data, std::shared_ptr<SentenceReader> reader,
+                     JudgedBooks judged, std::vector<std::string> warnings, Progress& progress, Log& log)
+      : ProtocolEvaluation(recipe, std::move(protocols), std::move(data), {}, progress, log),
+        reader_(std::move(reader)),
+        judged_(std::move(judged)),
+        warnings_(std::move(warnings)) {}
+
+  void before_training(const Model& model) override {
+    for (const auto& line : warnings_) log_.warn(line);
+    for (const auto& [split, books] : judged_) {
+      const std::string line = short_books(*books, recipe_.train.batch_size());
+      if (!line.empty()) log_.warn(fmt::format("data.{}: {}", split, line));
+    }
+    take(model);
+    EvaluationCache cache(input_, progress_, options_);
+    for (const auto& protocol : protocols_) {
+      if (!protocol_for(SampleKind::kSentences, protocol).is_of_splits) continue;  // debias eval sentences --untrained evaluates tasks
+      EvaluationResult result = cache.judge(protocol);
+      result.record.options["untrained"] = true;
+      for (const auto& [name, value] : result.record.metrics) log_.info(fmt::format("before training: {} {:.4f}", name, value));
+      untrained_.push_back(std::move(result));
+    }
+  }
+
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    auto metrics = ProtocolEvaluation::after_epoch(end);
+    keep_untrained();
+    return metrics;
+  }
+
+ protected:
+  void take(const Model& model) override {
+    ProtocolEvaluation::take(model);
+    reader_->encoder = model.encoder;
+    input_.sentences = sentence_input({reader_}, progress_);
+    input_.sentences->judged = judged_;
+    input_.sentences->batch_size = recipe_.train.batch_size();
+    input_.seed = recipe_.seed;
+  }
+
+ private:
+  // Not before training: a new run has no folder then, and a plan has none at all.
+  void keep_untrained() {
+    for (auto& result : untrained_) {
+      const std::string protocol = result.record.protocol;
+      result.record = with_judged(result.record, "last.safetensors", 0, data_);
+      EvaluationFiles(recipe_.output, "untrained").write(protocol, result, result.record, Thumbnails::kKeep);
+    }
+    untrained_.clear();
+  }
+
+  std::shared_ptr<SentenceReader> reader_;
+  JudgedBooks judged_;
+  std::vector<std::string> warnings_;
+  std::vector<EvaluationResult> untrained_;  // until they are kept
+};
+
+// The words that a run was trained with, and the file that they are from.
+struct TrainedWords {
+  const Vocabulary& vocabulary;
+  std::string file;
+};
+
+// Encoders know words by their numbers in training, and retrieval takes whole batches.
+void require_judgeable(const std::string& where, const Sentences& judged, const TrainedWords& trained, int64_t batch) {
+  if (judged.vocabulary().words() != trained.vocabulary.words()) {
+    throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out, and it is that of training", where,
+                      judged.options().vocabulary(), trained.file);
+  }
+  if (longest_book(judged) < batch) {
+    throw usage_error(
+        "{}: no book has the {} sentences of a batch (train.batch_size), the longest has {}; lower it, or evaluate longer books", where,
+        batch, longest_book(judged));
+  }
+}
+
+SentenceInput::Judged books_of(const std::string& split, const Config& section, const Recipe& recipe, const TrainedWords& trained,
+                               DataWatch& watch) {
+  const DatasetEntry* entry = find_dataset(section_name(section, "data set"));
+  if (entry == nullptr || entry->samples != SampleKind::kSentences) {
+    throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
+  }
+  Config own = section;
+  if (own.find("vocabulary") == nullptr) own.set("vocabulary", Config::string(trained.file));
+  for (const char* key : {"lowercase", "max_tokens", "format", "encoding"}) {
+    const Config* given = recipe.train_data.find(key);
+    if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
+  }
+  SentenceInput::Judged judged = {split, std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own))};
+  require_judgeable(fmt::format("{}data.{}", section.prefix(), split), *judged.books, trained, recipe.train.batch_size());
+  return judged;
+}
+
+JudgedBooks judged_books(const Recipe& recipe, const JudgedData& data, const TrainedWords& trained, DataWatch& watch) {
+  JudgedBooks judged;
+  if (!data.valid.is_null()) judged.push_back(books_of("valid", data.valid, recipe, trained, watch));
+  if (!data.test.is_null()) judged.push_back(books_of("test", data.test, recipe, trained, watch));
+  return judged;
+}
+
+// The name of the first book of `judged` that `other` reads too; "" where there is none.
+std::string shared_book(const Sentences& judged, const Sentences& other) {
+  std::set<std::string> read;
+  for (const auto& book : other.books()) read.insert(real_path(other.file_of(book).path));
+  for (const auto& book : judged.books()) {
+    if (read.contains(real_path(judged.file_of(book).path))) return judged.file_of(book).name;
+  }
+  return "";
+}
+
+// What makes the figures of judged books better than those of books that nobody has seen. `judged`: valid first, then test.
+std::vector<std::string> seen_books(const JudgedBooks& judged, const Sentences& train, const std::string& select) {
+  std::vector<std::string> warnings;
+  for (const auto& [split, books] : judged) {
+    const std::string name = shared_book(*books, train);
+    if (name.empty()) continue;
+    warnings.push_back(fmt::format(
+        "data.{}: '{}' is a book of data.train, too, so that what was trained on is judged; set books aside with hold_out", split, name));
+  }
+  if (select.empty() || judged.size() < 2) return warnings;
+  const std::string name = shared_book(*judged[1].books, *judged[0].books);
+  if (name.empty()) return warnings;
+  warnings.push_back(fmt::format("data.{}: '{}' is a book of data.{}, too, by which evaluate.select chooses the best epoch; judge others",
+                                 judged[1].split, name, judged[0].split));
+  return warnings;
+}
+
+}  // namespace
+
+EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch) {
+  const Recipe recipe = read_recipe(run.recipe);
+  const std::shared_ptr<SentenceReader> reader = open_reader(run);
+  EvaluationInput input;
+  input.encoder = reader->encoder;
+  input.seed = run.seed;
+  input.sentences = sentence_input({reader}, watch.progress());
+  input.sentences->judged = judged_books(recipe, data, {reader->vocabulary, vocabulary_file(run)}, watch);
+  input.sentences->batch_size = recipe.train.batch_size();
+  return input;
+}
+
+std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
+                                                        DataWatch& watch, Progress& progress, Log& log) {
+  check_protocol_options(recipe);
+  require_more_is_better(recipe.evaluate.select());
+  if (!recipe.evaluate.select().empty() && recipe.valid_data.is_null()) {
+    throw usage_error("evaluate: select '{}' needs data.valid; add it", recipe.evaluate.select());
+  }
+  const JudgedBooks judged = judged_books(recipe, data_of(recipe), {train.vocabulary(), train.options().vocabulary()}, watch);
+  std::vector<std::string> protocols;
+  for (const auto& name : recipe.evaluate.protocols()) protocols.push_back(protocol_for(SampleKind::kSentences, name).name);
+  if (protocols.empty() && !judged.empty()) protocols = {"neighbours"};
+  if (protocols.empty()) return nullptr;
+  auto reader =
+      std::make_shared<SentenceReader>(SentenceReader{nullptr, Vocabulary(train.vocabulary().words()), train.options().lowercase()});
+  return std::make_shared<SentenceEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(reader), judged,
+                                              seen_books(judged, train, recipe.evaluate.select()), progress, log);
+}
+
+void keep_vocabulary(TrainInput& input) {
+  const auto* sentences = dynamic_cast<const Sentences*>(input.dataset.get());
+  if (sentences != nullptr) input.kept_files.emplace_back("vocabulary.txt", sentences->vocabulary().text());
+}
+
+}  // namespace debias

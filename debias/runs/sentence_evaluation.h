@@ -1,0 +1,29 @@
+// Training on sentences, evaluated: `data.valid` and `data.test` of a recipe whose training set is sentences.
+#pragma once
+
+#include <memory>
+
+#include "debias/core/progress.h"
+#include "debias/evaluate/protocol.h"
+#include "debias/runs/judged_run.h"
+#include "debias/train/trainer.h"
+
+namespace debias {
+
+class Sentences;
+
+// A run on sentences with the valid and the test set of `data`, opened with the words of the run. Usage errors: no sentences, another
+// vocabulary, no book as long as a batch; data errors of open_reader().
+EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch);
+
+// The protocols of `evaluate.protocols`, `neighbours` where it names none and there are evaluated sets. What protocols of splits say of the
+// untrained encoder is logged before training, and kept as RUN/evaluation/PROTOCOL-untrained.json. Null where there is nothing to evaluate.
+// Books with fewer sentences than a batch are left out, and named before training, as is a book that is trained on, too, or that is in both
+// sets where `select` chooses. Usage errors: protocols that read no sentences; a `select` without a valid set; those of sentences_for_evaluation().
+std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,
+                                                        DataWatch& watch, Progress& progress, Log& log);
+
+// The training set's words, as RUN/vocabulary.txt, where samples are sentences.
+void keep_vocabulary(TrainInput& input);
+
+}  // namespace debias

@@ -1,0 +1,157 @@
+#include "debias/runs/survey_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "debias/core/file_error.h"
+
+namespace debias {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Size = std::pair<int, int>;  // height, width
+
+constexpr size_t kShownFiles = 10, kShownClasses = 30;
+
+struct Sizes {
+  Size smallest, median, largest;  // by area
+};
+
+Sizes sizes_of(const FolderSurvey& survey) {
+  std::map<Size, int64_t> images = survey.train_check.sizes;
+  if (survey.judged_check) {
+    for (const auto& [size, count] : survey.judged_check->sizes) images[size] += count;
+  }
+  std::vector<Size> ordered;
+  for (const auto& [size, count] : images) ordered.insert(ordered.end(), static_cast<size_t>(count), size);
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const Size& a, const Size& b) { return int64_t{a.first} * a.second < int64_t{b.first} * b.second; });
+  return {ordered.front(), ordered[ordered.size() / 2], ordered.back()};
+}
+
+std::string pixels(const Size& size) { return fmt::format("{} x {}", size.second, size.first); }
+
+std::string judged_name(const FolderSurvey& survey) { return survey.judged.find("split")->text(); }
+
+// Counts by class, and by bias value where there is one.
+std::string table_text(const DataCheck& check) {
+  std::string text;
+  size_t width = 5;
+  for (const auto& name : check.class_names) width = std::max(width, name.size());
+  const auto line = [&](const std::string& first, const std::vector<std::string>& cells) {
+    text += fmt::format("  {:<{}}", without_control_characters(first), width);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      const size_t column = i < check.bias_names.size() ? std::max<size_t>(check.bias_names[i].size(), 6) : 6;
+      text += fmt::format("  {:>{}}", without_control_characters(cells[i]), column);
+    }
+    text += '\n';
+  };
+  std::vector<std::string> head = check.bias_names;
+  head.push_back("all");
+  line("class", head);
+  for (size_t label = 0; label < std::min(kShownClasses, check.class_names.size()); ++label) {
+    std::vector<std::string> cells;
+    if (!check.bias_table.empty()) {
+      for (const int64_t count : check.bias_table[label]) cells.push_back(fmt::format("{}", count));
+    }
+    cells.push_back(fmt::format("{}", check.per_class[label]));
+    line(check.class_names[label], cells);
+  }
+  if (check.class_names.size() > kShownClasses) text += fmt::format("  and {} classes more\n", check.class_names.size() - kShownClasses);
+  return text;
+}
+
+std::string files_text(const std::string& what, const std::vector<BadFile>& files) {
+  std::string text;
+  for (size_t i = 0; i < std::min(kShownFiles, files.size()); ++i) {
+    text += fmt::format("{}: {}: {}\n", what, without_control_characters(files[i].path), without_control_characters(files[i].reason));
+  }
+  if (files.size() > kShownFiles) text += fmt::format("{}: and {} more (--json lists all)\n", what, files.size() - kShownFiles);
+  return text;
+}
+
+std::vector<BadFile> damaged(const FolderSurvey& survey) {
+  std::vector<BadFile> files = survey.train_check.bad_files;
+  if (survey.judged_check) files.insert(files.end(), survey.judged_check->bad_files.begin(), survey.judged_check->bad_files.end());
+  return files;
+}
+
+Json split_json(const DataCheck& check) {
+  Json json = {{"images", check.count}, {"per_class", check.per_class}};
+  if (!check.bias_names.empty()) json["bias_table"] = check.bias_table;
+  return json;
+}
+
+Json size_json(const Size& size) { return {size.first, size.second}; }
+
+// "columns of photos.csv: path, label are read; colour is not"
+std::string columns_text(const ColumnUse& columns) {
+  if (columns.file.empty()) return "";
+  const auto list = [](const std::vector<std::string>& titles) {
+    return fmt::format("{} {}", fmt::join(titles, ", "), titles.size() == 1 ? "is" : "are");
+  };
+  const std::string rest = columns.ignored.empty() ? "" : fmt::format("; {} not", list(columns.ignored));
+  return without_control_characters(fmt::format("columns of {}: {} read{}", columns.file, list(columns.read), rest)) + "\n";
+}
+
+}  // namespace
+
+std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
+  const DataCheck& train = survey.train_check;
+  const Sizes sizes = sizes_of(survey);
+  std::string text = fmt::format("{}: {} pictures to train on, ", folder, train.count - survey.hold_out);
+  text += survey.judged_check ? fmt::format("{} in {} to judge\n", survey.judged_check->count, judged_name(survey))
+                              : fmt::format("{} of the same held out to judge\n", survey.hold_out);
+  text += fmt::format("sizes: {} to {} pixels, the middle one {}\n", pixels(sizes.smallest), pixels(sizes.largest), pixels(sizes.median));
+  text += columns_text(train.columns);
+  if (train.class_names.empty()) text += "no class folders and no labels\n";
+  if (!train.class_names.empty())
+    text += (train.bias_names.empty() ? "classes:\n" : "classes and bias values, training:\n") + table_text(train);
+  if (survey.judged_check && !train.class_names.empty()) text += judged_name(survey) + ":\n" + table_text(*survey.judged_check);
+  if (survey.has_biases()) {
+    const int64_t conflicting = conflicting_count(train.bias_table);
+    text +=
+        fmt::format("{} of {} training pictures ({:.1f} %) have the most frequent bias value of their class\n", train.count - conflicting,
+                    train.count, 100 * static_cast<double>(train.count - conflicting) / static_cast<double>(train.count));
+  }
+  text += files_text("damaged", damaged(survey)) + files_text("passed over", survey.layout.not_read);
+  for (const std::string& remark : survey.remarks) text += "note: " + without_control_characters(remark) + "\n";
+  return text;
+}
+
+Json columns_json(const ColumnUse& columns) {
+  return {{"read", columns.read}, {"ignored", columns.ignored}, {"likely_bias", columns.likely_bias}};
+}
+
+Json survey_json(const FolderSurvey& survey) {
+  const DataCheck& train = survey.train_check;
+  const Sizes sizes = sizes_of(survey);
+  Json json = {
+      {"images", train.count + (survey.judged_check ? survey.judged_check->count : 0)},
+      {"classes", train.class_names},
+      {"biases", train.bias_names},
+      {"columns", columns_json(train.columns)},
+      {"splits", {{"train", split_json(train)}}},
+      {"hold_out", survey.hold_out},
+      {"bias_table", train.bias_table},
+      {"sizes", {{"smallest", size_json(sizes.smallest)}, {"median", size_json(sizes.median)}, {"largest", size_json(sizes.largest)}}},
+      {"bad_files", Json::array()},
+      {"remarks", survey.remarks}};
+  if (survey.judged_check) json["splits"][judged_name(survey)] = split_json(*survey.judged_check);
+  for (const auto& files : {damaged(survey), survey.layout.not_read}) {
+    for (const BadFile& file : files) json["bad_files"].push_back({{"path", file.path}, {"reason", file.reason}});
+  }
+  return json;
+}
+
+std::string goal_text(InitGoal goal, bool asked) {
+  const std::string why = asked                     ? "as asked"
+                          : goal == InitGoal::kBias ? "labels and bias values are known"
+                                                    : "no labels and bias values are known together";
+  return goal == InitGoal::kBias ? "bias, an encoder that does not use the known bias (" + why + ")"
+                                 : "sampling, an encoder without labels, its negatives corrected (" + why + ")";
+}
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// What `debias init` says of a folder, to a person and to a program.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+#include "debias/data/folder_survey.h"
+#include "debias/runs/proposed_recipe.h"
+
+namespace debias {
+
+std::string survey_text(const FolderSurvey& survey, const std::string& folder);
+
+// {"images", "classes", "biases", "columns", "splits", "bias_table", "sizes", "bad_files", "remarks"}; the table and the columns are of the
+// training pictures.
+nlohmann::ordered_json survey_json(const FolderSurvey& survey);
+
+// {"read", "ignored", "likely_bias"}, titles of columns.
+nlohmann::ordered_json columns_json(const ColumnUse& columns);
+
+std::string goal_text(InitGoal goal, bool asked);
+
+}  // namespace debias

@@ -1,0 +1,52 @@
+#include "debias/runs/training_setup.h"
+
+#include "debias/core/mistakes.h"
+#include "debias/evaluate/eval_views.h"
+#include "debias/runs/judged_run.h"
+#include "debias/runs/option_estimates.h"
+#include "debias/runs/protocol_evaluation.h"
+#include "debias/runs/sentence_evaluation.h"
+#include "debias/runs/training_evaluation.h"
+#include "debias/train/recipe_check.h"
+
+namespace debias {
+namespace {
+
+// Rank 0's: the other ranks have nothing to evaluate, and are told what is wrong with it.
+void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) {
+  const auto take = [&input](const std::shared_ptr<TrainObserver>& observer) {
+    if (observer != nullptr) input.observers.push_back(observer);
+  };
+  take(make_evaluation(input.recipe, resolved, input.dataset, watch, *input.progress, *input.log));
+  const auto images = std::dynamic_pointer_cast<const Dataset>(input.dataset);
+  if (images != nullptr) take(make_option_estimates(input.recipe, images, *input.progress, *input.log));
+}
+
+}  // namespace
+
+Recipe read_checked_recipe(const Config& config) {
+  Mistakes mistakes;
+  Recipe recipe;
+  const bool is_read = mistakes.collect([&] { recipe = read_recipe(config); });
+  check_sections(config, mistakes);
+  if (is_read) mistakes.collect([&] { check_protocol_options(recipe); });
+  mistakes.throw_if_any();
+  return recipe;
+}
+
+TrainingSetup set_up_training(TrainInput input) {
+  DataWatch watch(input.recipe.verify, *input.progress, *input.log);
+  input.dataset = watch.open_samples("train", input.recipe.train_data);
+  const bool has_images = dynamic_cast<const Dataset*>(input.dataset.get()) != nullptr;
+  if (has_images && input.recipe.eval_views.is_null()) {
+    input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
+  }
+  keep_vocabulary(input);
+  const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+  if (input.ranks->leads()) add_observers(input, resolved, watch);
+  input.data = watch.record();
+  input.data_roots = roots_of(data_of(input.recipe));
+  return {std::move(input), resolved};
+}
+
+}  // namespace debias

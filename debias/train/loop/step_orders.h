@@ -1,0 +1,14 @@
+// What holds for the step under way, on all ranks alike.
+#pragma once
+
+#include <cstdint>
+
+namespace debias {
+
+struct StepOrders {
+  int stop_signal = 0;  // that some rank was sent
+  int64_t stopped_rank = 0;
+  bool save = false;
+};
+
+}  // namespace debias

@@ -1,0 +1,24 @@
+// The class prior from marks: the share of pairs of one class among pairs drawn at random.
+//
+// Design: `debias pairs --sample 200` draws pairs uniformly, without replacement, from all pairs of the training set, and a person answers
+// same or different. Of m answers (skipped pairs are left out) x are same: tau_plus = x / m, with Wilson's 95 % interval. A random negative
+// is of its anchor's class with this probability, so that x is binomial. Skipped pairs are assumed to be like the others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace debias {
+
+struct MarkedPrior {
+  double tau_plus = 0, low = 0, high = 1;
+  int64_t same = 0, marks = 0, skipped = 0;
+};
+
+constexpr int64_t kLeastMarks = 50;
+
+// FileErrors: as of read_pair_marks; no column `answer`; a pair that is not of kind random, since answers to ranked pairs say nothing of
+// the prior; fewer than kLeastMarks answers.
+MarkedPrior prior_from_marks(const std::string& path);
+
+}  // namespace debias

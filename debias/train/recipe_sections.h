@@ -1,0 +1,20 @@
+// The sections of a training recipe, for what lists and documents them; read_recipe() accepts these and no others.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debias/core/options.h"
+
+namespace debias {
+
+struct RecipeSection {
+  std::string name;
+  std::string summary;
+  std::vector<OptionSpec> options;  // the section's own; empty for a single value and where `name` chooses an entry with options
+};
+
+const std::vector<RecipeSection>& recipe_sections();
+std::vector<std::string> recipe_section_names();
+
+}  // namespace debias

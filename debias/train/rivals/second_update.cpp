@@ -1,0 +1,27 @@
+#include "debias/train/rivals/second_update.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/error.h"
+
+namespace debias {
+
+void second_update(const Model& model, const Optimizers& optimizers, const at::Tensor& loss, const Batch& batch, const char* of) {
+  optimizers.zero_grad();
+  loss.backward();
+  at::Tensor finite = at::isfinite(loss.detach());
+  for (const auto& [name, parameter] : model.named_parameters()) {
+    if (parameter.grad().defined()) finite = finite.logical_and(at::isfinite(parameter.grad()).all());
+  }
+  if (!finite.item<bool>()) {
+    optimizers.zero_grad();
+    throw numeric_error(
+        "training stopped at epoch {}, batch {}: the loss of the {} is {}, or its gradient is not finite; the evaluated network had been "
+        "updated; lower the learning rate",
+        batch.epoch + 1, batch.number, of, loss.item<double>());
+  }
+  optimizers.step();
+  optimizers.zero_grad();
+}
+
+}  // namespace debias

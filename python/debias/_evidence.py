@@ -1,0 +1,37 @@
+"""What a value rests on, kept as tensors on their device until somebody asks."""
+
+import math
+from typing import NamedTuple, Optional
+
+ENGINES = ("auto", "fused", "blocked", "dense")  # as the compiled half numbers them
+
+
+class Evidence(NamedTuple):
+    """What a value rests on."""
+
+    anchors: int
+    anchors_used: int  # of which the value is the mean
+    clamped: int  # anchors whose clamp, floor or fall-back acted
+    min_estimate: Optional[float]  # the smallest estimate before it acted
+    effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
+    engine: str  # fused (tiles), blocked (blocks of rows) or dense (the whole matrix)
+
+    @property
+    def fused(self):
+        return self.engine == "fused"
+
+
+def read(numbers, engine):
+    """Of anchors, anchors in use, clamped, smallest estimate and sample size, where infinity stands for none."""
+    anchors, used, clamped, least, size = numbers
+    some = lambda number: None if math.isinf(number) else number
+    return Evidence(int(anchors), int(used), int(clamped), some(least), some(size), engine)
+
+
+def of_library(tensor):
+    *numbers, engine = tensor.tolist()
+    return read(numbers, ENGINES[int(engine)])
+
+
+def of_plain(measured):
+    return read(measured.numbers(), "blocked" if measured.blocked else "dense")

@@ -1,0 +1,11 @@
+"""Frames of pandas, for those who have it."""
+
+from typing import Any
+
+
+def frame_of(rows: Any) -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise ImportError("debias: frames need pandas, which is not installed; pip install pandas") from None
+    return pandas.DataFrame(rows)

@@ -1,0 +1,194 @@
+"""The program's commands from Python: train, evaluate, embed, report, audit, fix. They start the program and return what it found."""
+
+import contextlib
+import json
+import os
+import pathlib
+import tempfile
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+from . import _program, _yaml
+from ._program import Progress, ProgramError
+from .feature_table import FeatureTable
+from .results import Audit, Evaluation, Evaluations, FixedFeatures, Report
+from .run_folder import Run
+
+_Path = Union[str, "os.PathLike[str]"]
+_Source = Union[FeatureTable, str, "os.PathLike[str]"]
+
+
+def _overrides(given: Mapping[str, Any], before: str = "") -> List[str]:
+    """`train={"epochs": 2}` as the word train.epochs=2; a list is set as a whole."""
+    words: List[str] = []
+    for name, value in given.items():
+        if isinstance(value, Mapping) and value:
+            words += _overrides(value, f"{before}{name}.")
+        else:
+            words.append(f"{before}{name}={_yaml.flow(value)}")
+    return words
+
+
+def _path(command: str, what: str, value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{command}: {what}: expected a path, found {type(value).__name__}")
+    text = os.fspath(value)
+    return text if not text.startswith("-") else os.path.join(".", text)
+
+
+def _json(words: Sequence[str], progress: Progress) -> Dict[str, Any]:
+    said = _program.output_of([*words, "--json"], progress)
+    try:
+        return dict(json.loads(said))
+    except ValueError:
+        raise ProgramError(f"debias {words[0]}: expected a JSON object, found {said[:80]!r}; the program is of another version", 1) from None
+
+
+@contextlib.contextmanager
+def _table_words(table: FeatureTable, bias: bool) -> Iterator[List[str]]:
+    """The words that name a table's files, for as long as they are needed. Messages name them without their folder."""
+    with tempfile.TemporaryDirectory(prefix="debias-") as folder:
+        vectors, rows = table.save(pathlib.Path(folder) / "table")
+        words = ["--embeddings", str(vectors), "--csv", str(rows)]
+        if bias and table.bias:
+            words += ["--bias", ",".join(table.bias)]
+            numeric = [name for name in table.bias if name in table.numeric]
+            words += ["--numeric", ",".join(numeric)] if numeric else []
+        try:
+            yield words
+        except ProgramError as error:
+            raise ProgramError(error.message.replace(folder + os.sep, ""), error.exit_code) from None
+
+
+@contextlib.contextmanager
+def _source_words(command: str, source: Any, bias: bool = True) -> Iterator[List[str]]:
+    if isinstance(source, FeatureTable):
+        if source.labels is None:
+            raise ValueError(f"{command}: the table has no labels; give FeatureTable(..., labels=)")
+        with _table_words(source, bias) as words:
+            yield words
+    else:
+        yield [_path(command, "source", source)]
+
+
+@contextlib.contextmanager
+def _page(out: Optional[_Path]) -> Iterator[pathlib.Path]:
+    """Where the program writes its page: the path asked for, or one that is gone afterwards."""
+    if out is not None:
+        yield pathlib.Path(out)
+        return
+    with tempfile.TemporaryDirectory(prefix="debias-") as folder:
+        yield pathlib.Path(folder) / "page.html"
+
+
+def train(recipe: Union[Mapping[str, Any], _Path], *, resume: bool = False, overwrite: bool = False, progress: Progress = True,
+          **overrides: Any) -> Run:
+    """Trains as `debias train` does and returns the run.
+
+    Args:
+        recipe: a YAML file, the name of a recipe (``"demo/infonce"``), a run, or the recipe itself as a dict.
+        resume: continue the run in the output folder.
+        overwrite: start again in an existing run folder.
+        progress: True prints a line for each epoch, False nothing; a function is called with each line.
+        overrides: keys of the recipe, as ``seed=2``, ``train={"epochs": 5}`` or ``**{"train.epochs": 5}``. A dict changes the keys that it
+            names, None is the word none.
+
+    An interrupt stops training with a checkpoint, which ``resume=True`` continues. ``ProgramError`` where training fails, with the
+    program's message and exit code.
+    """
+    words = [*(["--resume"] if resume else []), *(["--overwrite"] if overwrite else []), *_overrides(overrides)]
+    if not isinstance(recipe, Mapping):
+        return Run(_json(["train", _path("train", "recipe", recipe), *words], progress)["folder"])
+    with tempfile.TemporaryDirectory(prefix="debias-") as folder:
+        file = pathlib.Path(folder) / "recipe.yaml"
+        file.write_text("\n".join(f"{name}: {_yaml.flow(value)}" for name, value in recipe.items()) + "\n", encoding="utf-8")
+        try:
+            return Run(_json(["train", str(file), *words], progress)["folder"])
+        except ProgramError as error:
+            raise ProgramError(error.message.replace(str(file), "recipe"), error.exit_code) from None
+
+
+def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, checkpoint: Optional[str] = None, progress: Progress = False,
+             **options: Any) -> Evaluations:
+    """Evaluates a run, a folder of `fix` or a FeatureTable by protocols, as `debias eval` does: results by protocol.
+
+    Args:
+        source: a run or its path, a checkpoint, or a FeatureTable with training rows and valid or test rows.
+        protocols: ``"knn"``, ``"knn,groups"`` or a list of names.
+        checkpoint: of a run: last, best or previous.
+        options: options of protocols, as ``knn={"k": 50}``.
+    """
+    names = protocols if isinstance(protocols, str) else ",".join(protocols)
+    more = ["--checkpoint", checkpoint] if checkpoint is not None else []
+    with _source_words("evaluate", source) as words:
+        found = _json(["eval", names, *words, *more, *_overrides(options)], progress)
+    return Evaluations({name: Evaluation.of(name, one) for name, one in found["protocols"].items()})
+
+
+def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None, root: Optional[_Path] = None, layer: str = "encoder",
+          checkpoint: Optional[str] = None, progress: Progress = False, **options: Any) -> FeatureTable:
+    """The vectors that a run's network makes of images, as `debias embed` writes them: of the run's test set, or of data set `data`.
+
+    out: the .npy file, beside which lie its names; by default RUN/embeddings.npy. options: of the data set, as ``split="train"``.
+    """
+    file = pathlib.Path(run) / "embeddings.npy" if out is None else pathlib.Path(out)
+    if file.suffix != ".npy":
+        raise ValueError(f"embed: out: expected a name that ends in .npy, found '{file}'; give out='{file.with_suffix('.npy')}'")
+    words = ["embed", _path("embed", "run", run), "--out", str(file), "--layer", layer]
+    for name, value in (("--data", data), ("--root", None if root is None else os.fspath(root)), ("--checkpoint", checkpoint)):
+        words += [name, value] if value is not None else []
+    _json([*words, *_overrides(options)], progress)
+    return FeatureTable.load(file)
+
+
+def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False) -> Report:
+    """One page about one run or several, as `debias report` writes it; a notebook shows it.
+
+    out: where the page is kept; by default RUN/report.html of one run, and nowhere of several.
+    """
+    if not runs:
+        raise TypeError("report: expected runs, found none")
+    paths = [_path("report", "run", run) for run in runs]
+    kept = pathlib.Path(paths[0]) / "report.html" if out is None and len(paths) == 1 and os.path.isdir(paths[0]) else out
+    with _page(kept) as page:
+        found = _json(["report", *paths, "--out", str(page)], progress)
+        return Report(found, page.read_text(encoding="utf-8"), None if kept is None else pathlib.Path(kept))
+
+
+def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0,
+          out: Optional[_Path] = None, accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
+    """Reports which property of images, files or columns gives the class away, as `debias audit` does.
+
+    Args:
+        source: a folder of images in class folders, or a FeatureTable, whose columns and directions are audited.
+        labels: of a folder: a CSV with the column path.
+        columns: columns to audit; by default all.
+        split: which rows or folder; by default train.
+        out: where the page with heat map and contact sheets is kept.
+        accept, bias_out: the candidate whose values are written to this CSV as bias values.
+    """
+    words = ["--seed", str(seed)]
+    if labels is not None:
+        if isinstance(source, FeatureTable):
+            raise TypeError("audit: labels: expected None with a FeatureTable, which has its own labels")
+        words += ["--labels", _path("audit", "labels", labels)]
+    if columns is not None:
+        words += ["--columns", ",".join([columns] if isinstance(columns, str) else columns)]
+    for name, value in (("--split", split), ("--accept", accept), ("--bias-out", None if bias_out is None else os.fspath(bias_out))):
+        words += [name, value] if value is not None else []
+    with _source_words("audit", source, bias=False) as own, _page(out) as page:
+        found = _json(["audit", *own, *words, "--out", str(page)], progress)
+        return Audit.of(found, page.read_text(encoding="utf-8"))
+
+
+def fix(source: _Source, out: _Path, *, method: str = "auto", keep: float = 0.98, seed: int = 1, progress: Progress = False) -> FixedFeatures:
+    """Corrects frozen features for their bias columns, as `debias fix` does, into the new folder `out`.
+
+    Args:
+        source: a FeatureTable with `bias`, or a run, whose data sets are embedded first.
+        method: auto, erm, balanced, erase, erase_balanced, fairkl or leace.
+        keep: of auto: least share of the plain head's mean accuracy over groups.
+        seed: of the folds.
+    """
+    with _source_words("fix", source) as words:
+        _json(["fix", *words, "--out", _path("fix", "out", out), "--method", method, "--keep", repr(keep), "--seed", str(seed)], progress)
+    return FixedFeatures(out)

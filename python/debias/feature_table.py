@@ -1,0 +1,314 @@
+"""Vectors of a frozen encoder with what is known of each: the table that `debias audit`, `fix`, `eval` and `prior` read."""
+
+import csv
+import difflib
+import math
+import os
+import pathlib
+import re
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import torch
+
+_SPLITS = ("train", "valid", "test")
+_RESERVED = ("path", "filenames", "id", "label", "split")
+_Path = Union[str, "os.PathLike[str]"]
+
+
+def _refuse(what: str, text: str) -> ValueError:
+    return ValueError(f"FeatureTable: {what}: {text}")
+
+
+def _vectors(value: Any) -> Any:
+    """A float array [n, D] of numpy, finite."""
+    import numpy
+    if isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+        value = (value.float() if value.dtype == torch.bfloat16 else value).numpy()
+    elif hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    array = numpy.asarray(value)
+    if array.dtype.kind in "iub" or array.dtype == object:
+        try:
+            array = array.astype(numpy.float32)
+        except (TypeError, ValueError):
+            raise TypeError(f"FeatureTable: vectors: expected numbers [n, D], found {array.dtype} of shape {list(array.shape)}") from None
+    if array.dtype.kind != "f" or array.ndim != 2 or array.size == 0:
+        raise _refuse("vectors", f"expected non-empty numbers [n, D], found {array.dtype} of shape {list(array.shape)}")
+    if array.dtype.itemsize > 8:
+        array = array.astype(numpy.float64)
+    wrong = numpy.argwhere(~numpy.isfinite(array))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise _refuse("vectors", f"expected finite numbers, found {array[row, column]} in row {row}, column {column}")
+    return array
+
+
+def _values(what: str, given: Any, count: int) -> List[Any]:
+    """A list of `count` values: None where one is missing, else a str, bool, int or float."""
+    if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+        raise TypeError(f"FeatureTable: {what}: expected one value for each row, found {type(given).__name__} {str(given)[:40]!r}")
+    if isinstance(given, torch.Tensor):
+        given = given.detach().cpu()
+    if getattr(given, "ndim", 1) != 1:
+        raise _refuse(what, f"expected one value for each row, found shape {list(given.shape)}")
+    values = given.tolist() if hasattr(given, "tolist") else list(given)
+    if len(values) != count:
+        raise _refuse(what, f"expected {count} values, one for each row, found {len(values)}")
+    return [_value(what, row, value) for row, value in enumerate(values)]
+
+
+def _value(what: str, row: int, value: Any) -> Any:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):  # pandas' marks of what is missing
+        return None
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        if math.isinf(value):
+            raise _refuse(what, f"expected a finite number, found {value} in row {row}")
+        return value
+    if isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, bytes):
+        value = value.decode()
+    if not isinstance(value, str):
+        raise TypeError(f"FeatureTable: {what}: expected texts or numbers, found {type(value).__name__} in row {row}")
+    if value != value.strip():
+        raise _refuse(what, f"expected a text without blanks around it, found {value!r} in row {row}; strip it")
+    return value or None
+
+
+def _whole_numbers(values: List[Any]) -> List[Any]:
+    """1.0, 2.0 and missing ones, which is how pandas has integers with gaps, as integers."""
+    if any(isinstance(value, float) for value in values) and \
+            all(value is None or (not isinstance(value, (bool, str)) and float(value).is_integer()) for value in values):
+        return [None if value is None else int(value) for value in values]
+    return values
+
+
+def _without_minus_one(what: str, values: List[Any]) -> List[Any]:
+    """-1 among integers means unknown, as in the program; a column of -1 and 1 alone is refused, as there."""
+    if all(value is None or (isinstance(value, int) and not isinstance(value, bool)) for value in values):
+        if {value for value in values if value is not None} == {-1, 1}:
+            raise _refuse(what, "holds only -1 and 1, and -1 is unknown; write 0 and 1, or names")
+        return [None if value == -1 else value for value in values]
+    return values
+
+
+def _field(value: Any) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _columns(what: str, given: Any, default: str) -> Dict[str, Any]:
+    """Names and values of one array, a dict of them or a frame."""
+    if given is None:
+        return {}
+    if hasattr(given, "columns") and hasattr(given, "to_numpy"):  # a frame
+        return {name: given[name] for name in given.columns}
+    if isinstance(given, Mapping):
+        return dict(given)
+    name = getattr(given, "name", None)
+    return {name if isinstance(name, str) and name not in _RESERVED else default: given}
+
+
+class FeatureTable:
+    """Vectors ``[n, D]`` with the label, the bias values, the split and the path of each row.
+
+    Args:
+        vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, a frame of pandas.
+        labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown.
+        bias: ``[n]`` bias values, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
+            whole count as numeric.
+        split: ``[n]`` of "train", "valid" and "test"; None: all rows are of train.
+        paths: ``[n]`` names of the rows, each one once.
+        columns: other columns, a dict or a frame: what `debias.audit` looks through.
+
+    Example::
+
+        >>> table = debias.FeatureTable(torch.randn(4, 8), ["cat", "dog", "cat", "dog"], bias=["in", "out", None, "out"])
+        >>> len(table), table.classes, table.bias
+        (4, ['cat', 'dog'], ('bias',))
+    """
+
+    def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None) -> None:
+        self.vectors = _vectors(vectors)
+        count = len(self.vectors)
+        self.labels: Optional[List[Any]] = None if labels is None else _without_minus_one("labels", _whole_numbers(_values("labels", labels, count)))
+        for row, value in enumerate(self.labels or []):
+            if isinstance(value, float):
+                raise _refuse("labels", f"expected names or whole numbers, found {value} in row {row}")
+        self.split = None if split is None else self._checked_split(_values("split", split, count))
+        self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
+        own = {"bias": _columns("bias", bias, "bias"), "columns": _columns("columns", columns, "column")}
+        self.columns: Dict[str, List[Any]] = {}
+        for what, given in own.items():
+            for name, values in given.items():
+                self._add(what, name, _values(f"{what} '{name}'", values, count))
+        self.bias: Tuple[str, ...] = tuple(own["bias"])
+        self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if any(isinstance(value, float) for value in values))
+
+    def _add(self, what: str, name: Any, values: List[Any]) -> None:
+        if not isinstance(name, str) or not name.strip() or name != name.strip() or "," in name or "\n" in name:
+            raise _refuse(what, f"expected names of columns without commas and blanks around, found {name!r}")
+        if name in _RESERVED:
+            raise _refuse(what, f"column '{name}': the name is that of labels, split or paths; give it another one")
+        if name in self.columns:
+            raise _refuse(what, f"column '{name}' is given twice")
+        values = _whole_numbers(values)
+        kinds = {type(value).__name__ for value in values if isinstance(value, (str, float))}
+        if kinds == {"str", "float"}:
+            raise _refuse(f"{what} '{name}'", "expected names or numbers, found both; convert the column to one of them")
+        self.columns[name] = values if kinds == {"float"} else _without_minus_one(f"{what} '{name}'", values)
+
+    @staticmethod
+    def _checked_split(values: List[Any]) -> List[str]:
+        for row, value in enumerate(values):
+            if value not in _SPLITS:
+                near = difflib.get_close_matches(str(value), _SPLITS, n=1)
+                raise _refuse("split", f"expected train, valid or test, found {value!r} in row {row}" + (f"; did you mean '{near[0]}'?" if near else ""))
+        return values
+
+    @staticmethod
+    def _checked_paths(values: List[Any]) -> List[str]:
+        seen: Dict[str, int] = {}
+        for row, value in enumerate(values):
+            if value is None:
+                raise _refuse("paths", f"expected a name for each row, found none in row {row}")
+            name = _field(value)
+            if name in seen:
+                raise _refuse("paths", f"expected different names, found '{name}' in rows {seen[name]} and {row}")
+            seen[name] = row
+        return list(seen)
+
+    @classmethod
+    def from_frame(cls, frame: Any, vectors: Any, *, label: Optional[str] = "label", bias: Union[str, Sequence[str], None] = None,
+                   split: Optional[str] = None, path: Optional[str] = None) -> "FeatureTable":
+        """From a frame of pandas whose columns are named here; all other columns are kept as `columns`.
+
+        vectors: an array [n, D] in the order of the frame's rows, or the names of its columns that hold them. bias: the column `bias` where
+        the frame has it, split and path likewise.
+        """
+        def named(what: str, name: Optional[str], default: str) -> Optional[str]:
+            name = default if name is None and default in frame.columns else name
+            if name is not None and name not in frame.columns:
+                near = difflib.get_close_matches(str(name), [str(one) for one in frame.columns], n=1)
+                raise KeyError(f"FeatureTable: {what}: the frame has no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+            return name
+
+        own = {"label": named("label", label, "label"), "split": named("split", split, "split"), "path": named("path", path, "path")}
+        biases = [bias] if isinstance(bias, str) else list(bias) if bias is not None else ["bias"] if "bias" in frame.columns else []
+        for name in biases:
+            named("bias", name, name)
+        used = {*own.values(), *biases}
+        if isinstance(vectors, (list, tuple)) and all(isinstance(name, str) for name in vectors):
+            used.update(vectors)
+            vectors = frame[list(vectors)]
+        take = lambda name: None if name is None else frame[name]
+        return cls(vectors, take(own["label"]), bias={name: frame[name] for name in biases}, split=take(own["split"]), paths=take(own["path"]),
+                   columns={name: frame[name] for name in frame.columns if name not in used})
+
+    @classmethod
+    def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
+        """From files: what `save` or `debias embed` wrote. csv: by default F.names.csv or F.csv beside F.npy. bias: names of columns; by
+        default the column `bias`."""
+        import numpy
+        file = pathlib.Path(vectors)
+        try:
+            array = numpy.load(file, allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(f"{file}: expected an .npy file of numbers ({error})") from None
+        beside = [file.with_suffix(".names.csv"), file.with_suffix(".csv")]
+        table = pathlib.Path(csv) if csv is not None else next((path for path in beside if path.exists()), None)
+        if table is None:
+            raise FileNotFoundError(f"{file}: no {beside[1].name} beside it; name the rows' CSV")
+        return cls(array, **_from_csv(table, bias))
+
+    @property
+    def classes(self) -> List[str]:
+        """Names of the classes: in the order of their numbers where all are integers, else sorted."""
+        known = {value for value in self.labels or [] if value is not None}
+        return [_field(value) for value in (sorted(known) if all(isinstance(value, int) for value in known) else sorted(known, key=_field))]
+
+    def label_numbers(self) -> torch.Tensor:
+        """int64 [n]: each label's place in `classes`, -1 where it is unknown."""
+        places = {name: place for place, name in enumerate(self.classes)}
+        return torch.tensor([-1 if value is None else places[_field(value)] for value in self.labels or [None] * len(self)])
+
+    def save(self, path: _Path) -> Tuple[pathlib.Path, pathlib.Path]:
+        """Writes PATH.npy and PATH.csv, which `debias audit`, `fix`, `eval` and `prior` read; returns both paths."""
+        import numpy
+        base = pathlib.Path(path)
+        base = base.with_suffix("") if base.suffix in (".npy", ".csv") else base
+        vectors, rows = base.with_name(base.name + ".npy"), base.with_name(base.name + ".csv")
+        numpy.save(vectors, numpy.ascontiguousarray(self.vectors))
+        with open(rows, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self._fields())
+            writer.writerows(zip(*(map(_field, values) for values in self._fields().values())))
+        return vectors, rows
+
+    def _fields(self) -> Dict[str, List[Any]]:
+        """The CSV's columns. Rows have to have one: a name, where there is nothing else."""
+        out: Dict[str, List[Any]] = {"path": self.paths if self.paths is not None else [str(row) for row in range(len(self))]}
+        if self.labels is not None:
+            out["label"] = self.labels
+        if self.split is not None:
+            out["split"] = self.split
+        return {**out, **self.columns}
+
+    def frame(self) -> Any:
+        """Everything but the vectors as a frame of pandas."""
+        from ._frames import frame_of
+        return frame_of(self._fields())
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        counts = {split: self.split.count(split) for split in _SPLITS if split in self.split} if self.split is not None else {"train": len(self)}
+        shown = ", ".join(f"{count} {split}" for split, count in counts.items())
+        return (f"FeatureTable({len(self)} x {self.vectors.shape[1]}, {len(self.classes)} classes, {shown}"
+                + (f", bias {', '.join(self.bias)}" if self.bias else "") + ")")
+
+
+def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict[str, Any]:
+    """Keywords of FeatureTable from a CSV; of `debias embed`'s the names of classes and bias values rather than their numbers."""
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        lines = list(csv.reader(file))
+    header, rows = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
+    if any(len(row) != len(header) for row in rows) or not header:
+        raise ValueError(f"{path}: expected {len(header) or 'named'} fields in every line, found another number; give a CSV with a header")
+    fields = {name.strip(): [row[place].strip() for row in rows] for place, name in enumerate(header)}
+    if "filenames" in fields:  # embed guards text that a spreadsheet would run
+        fields = {name: [re.sub(r"^'(?=[=+\-@\t\r])", "", value) for value in values] for name, values in fields.items()}
+    if {"labels", "class"} <= set(fields):
+        fields = {"path": fields["filenames"], "label": _names_or_numbers(fields["class"], fields["labels"]),
+                  **({"bias": _names_or_numbers(fields["bias_name"], fields["bias"])} if "bias_name" in fields else {})}
+    take = lambda *names: next((fields.pop(name) for name in names if name in fields), None)
+    paths, labels, split = take("path", "filenames", "id"), take("label", "labels"), take("split")
+    fields = {name: values for name, values in fields.items() if name not in _RESERVED}
+    names = [bias] if isinstance(bias, str) else list(bias) if bias is not None else ["bias"] if "bias" in fields else []
+    for name in names:
+        if name not in fields:
+            near = difflib.get_close_matches(name, list(fields), n=1)
+            raise KeyError(f"{path}: no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+    typed = {name: _typed(values) for name, values in fields.items()}
+    return {"labels": None if labels is None else _typed(labels), "split": split, "paths": paths,
+            "bias": {name: typed[name] for name in names}, "columns": {name: typed[name] for name in typed if name not in names}}
+
+
+def _names_or_numbers(names: List[str], numbers: List[str]) -> List[str]:
+    return [name or ("" if number == "-1" else number) for name, number in zip(names, numbers)]
+
+
+def _typed(values: List[str]) -> List[Any]:
+    """Integers where all fields are, numbers where all are, else texts; "007" is a text."""
+    for kind, pattern in ((int, r"-?(0|[1-9]\d*)"), (float, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")):
+        if all(not value or re.fullmatch(pattern, value) for value in values) and not any(re.fullmatch(r"-?0\d+", value) for value in values):
+            return [kind(value) if value else None for value in values]
+    return list(values)

@@ -1,0 +1,42 @@
+"""TwoTowerLoss in the place of sentence-transformers' MultipleNegativesRankingLoss.
+
+    from debias.integrations.sentence_transformers import TwoTowerRankingLoss
+    loss = TwoTowerRankingLoss(model, "debiased_negatives", tau_plus=0.01)   # was: MultipleNegativesRankingLoss(model)
+    SentenceTransformerTrainer(model=model, train_dataset=pairs, loss=loss).train()
+"""
+
+import sentence_transformers  # noqa: F401  the adapter serves this library
+import torch
+
+from ..two_tower import TwoTowerLoss
+
+
+class TwoTowerRankingLoss(torch.nn.Module):
+    """The mean over both directions of pairs (anchor, positive): MultipleNegativesRankingLoss with the objectives of `debias.TwoTowerLoss`.
+
+    Args:
+        model: the SentenceTransformer.
+        objective and further options: as of `debias.TwoTowerLoss`.
+        scale: what cosines are multiplied with.
+        labels_are_ids: whether the data set's label column names what a pair is about: pairs of one label are then positives of each other.
+    """
+
+    def __init__(self, model, objective="infonce", *, scale=20.0, labels_are_ids=False, **options):
+        super().__init__()
+        self.model, self.labels_are_ids = model, bool(labels_are_ids)
+        self.loss = TwoTowerLoss(objective, logit_scale=scale, **options)
+
+    def forward(self, sentence_features, labels=None):
+        embeddings = [self.model(features)["sentence_embedding"] for features in sentence_features]
+        return self.compute_loss_from_embeddings(embeddings, labels)
+
+    def compute_loss_from_embeddings(self, embeddings, labels=None):
+        if len(embeddings) != 2:
+            raise ValueError(f"TwoTowerRankingLoss: columns: expected 2, (anchor, positive), got {len(embeddings)}; select two")
+        if self.labels_are_ids and labels is None:
+            raise ValueError("TwoTowerRankingLoss: labels: expected a label column with labels_are_ids=True, got None")
+        return self.loss(*embeddings, ids=labels if self.labels_are_ids else None)
+
+    def get_config_dict(self):
+        return {"objective": self.loss.objective, "scale": float(self.loss.logit_scale), "tau_plus": self.loss.tau_plus,
+                "labels_are_ids": self.labels_are_ids}

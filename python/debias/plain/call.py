@@ -1,0 +1,133 @@
+"""What an objective is called with, and what is refused."""
+
+import contextlib
+from typing import NamedTuple, Optional, Union
+
+import torch
+
+
+class Call(NamedTuple):
+    """Tensors on one device; integers are int64. z and what is compared with it have been normalised."""
+
+    z: torch.Tensor  # [B, V, D]; logits [B, C]
+    labels: Optional[torch.Tensor] = None
+    bias_labels: Optional[torch.Tensor] = None
+    weights: Optional[torch.Tensor] = None  # bias features [B, F]
+    prior: Optional[torch.Tensor] = None  # [C, G]
+    ids: Optional[torch.Tensor] = None
+    keys: Optional[torch.Tensor] = None  # [m, D]
+    key_labels: Optional[torch.Tensor] = None
+    key_ids: Optional[torch.Tensor] = None
+    positives: Optional[torch.Tensor] = None  # [B, P, D], with keys
+    temperature: Union[float, torch.Tensor, None] = None
+    engine: str = "auto"
+    memory_budget: int = 256 << 20
+
+    def samples(self):
+        """int64 [B]: the ids, or 0, 1, ..."""
+        return torch.arange(self.z.shape[0], device=self.z.device) if self.ids is None else self.ids
+
+
+def without_autocast(device_type):
+    """Losses are computed in their own precision. Tensors without data have no autocast."""
+    return contextlib.nullcontext() if device_type == "meta" else torch.autocast(device_type, enabled=False)
+
+
+def can_read(tensor):
+    """Whether values may be looked at without a wait for a device and without breaking what is traced."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+class Conditions:
+    """What the values given have to fulfil: a ValueError where they can be read, else a value of NaN."""
+
+    def __init__(self):
+        self._broken = None
+
+    def require(self, holds, message):
+        """holds: bool, one number; message: a function that says what is wrong."""
+        if not can_read(holds):
+            self._broken = ~holds if self._broken is None else self._broken | ~holds
+        elif not bool(holds):
+            raise ValueError(message())
+
+    def applied(self, result):
+        if self._broken is None:
+            return result
+        return result._replace(value=self.poisoned(result.value), per_anchor=self.poisoned(result.per_anchor))
+
+    def poisoned(self, values):
+        return values if self._broken is None else values + torch.where(self._broken, torch.nan, 0.0).to(values.dtype)
+
+
+def refuse(name, what):
+    raise ValueError(f"{name}: {what}")
+
+
+def shape_of(tensor):
+    return f"{str(tensor.dtype).removeprefix('torch.')} of shape {list(tensor.shape)}"
+
+
+def check_shapes(name, entry, call, options):
+    """ValueError in one line unless the call has what the objective takes, in shapes that fit."""
+    z, logits = call.z, entry["kind"] == "logits"
+    if z.dim() != (2 if logits else 3) or z.numel() == 0:
+        what = "logits [samples, classes]" if logits else "embeddings [samples, views, dimensions]"
+        refuse(name, f"expected non-empty floating-point {what}, found {shape_of(z)}")
+    if not logits and z.shape[1] < entry["min_views"] and call.keys is None:
+        refuse(name, f"needs at least {entry['min_views']} views of each sample, or keys to compare them with; found {z.shape[1]} view "
+                     "and no keys")
+    if call.keys is not None and not entry["takes_keys"]:
+        refuse(name, "compares rows of a batch with each other and takes no keys")
+    _check_needs(name, entry, call, options)
+    for what in ("labels", "bias_labels", "ids"):
+        _check_length(name, what, getattr(call, what), z.shape[0], "sample")
+    _check_keys(name, entry, call)
+
+
+def _check_needs(name, entry, call, options):
+    if entry["needs_labels"] or options.get("drop_false_negatives"):
+        if call.labels is None:
+            refuse(name, "needs labels; none were given")
+        if call.keys is not None and call.key_labels is None:
+            refuse(name, "needs labels of the keys too; none were given, add key_labels=")
+    if entry["needs_bias"] and call.bias_labels is None:
+        refuse(name, "needs bias values, one for each sample; none were given, add bias_labels=")
+    if call.weights is not None:
+        weights = call.weights
+        if weights.dim() != 2 or len(weights) != len(call.z):
+            refuse(name, f"weights: expected bias features of shape [{len(call.z)}, F], one row per sample, found {shape_of(weights)}")
+
+
+def _check_length(name, what, values, count, each):
+    if values is not None and values.shape != (count,):
+        refuse(name, f"{what}: expected int64 of shape [{count}], one per {each}, found {shape_of(values)}")
+
+
+def _check_keys(name, entry, call):
+    if call.keys is None:
+        for what in ("key_labels", "key_ids", "positives"):
+            if getattr(call, what) is not None:
+                refuse(name, f"{what} belong to keys, and no keys were given; add keys=")
+        return
+    keys, width = call.keys, call.z.shape[2]
+    if keys.dim() != 2 or keys.shape[1] != width or len(keys) == 0:
+        refuse(name, f"keys: expected floating-point rows of shape [keys, {width}], as many dimensions as the anchors have, found "
+                     f"{shape_of(keys)}")
+    if keys.device != call.z.device:
+        refuse(name, f"keys: they are on {keys.device}, the anchors on {call.z.device}; bring both to one")
+    _check_length(name, "key_ids", call.key_ids, len(keys), "key")
+    _check_length(name, "key_labels", call.key_labels, len(keys), "key")
+    if call.key_ids is not None and call.ids is None:
+        refuse(name, "key_ids are compared with the samples' own ids, and none are given; add ids=")
+    if call.labels is not None and call.key_labels is None and entry["min_views"] == 1:
+        refuse(name, "keys: the anchors have labels, the keys none; give labels of the keys too (-1 = unknown)")
+
+
+def require_distinct(name, ids, conditions):
+    """Anchors that are compared with each other are of different samples."""
+    if ids is None:
+        return
+    ordered = ids.sort().values
+    conditions.require((ordered[1:] != ordered[:-1]).all(),
+                       lambda: f"{name}: ids: two samples of the batch have one id; number the occurrences of a repeated sample")

@@ -1,0 +1,27 @@
+"""Sums of exponentials by their logs."""
+
+import math
+
+import torch
+
+LOG_OF_NOTHING = -1e30  # log of an empty sum: no gradient passes it, and no infinity arises from it
+
+
+def log_sum(x, chosen):
+    """log Σ_{j chosen} e^{x_j} of each row."""
+    return x.masked_fill(~chosen, LOG_OF_NOTHING).logsumexp(1)
+
+
+def log_add(x, epsilon):
+    """log(e^-ε + e^x); x itself for an infinite ε."""
+    return x if math.isinf(epsilon) else torch.logaddexp(x, torch.full_like(x, -epsilon))
+
+
+def softplus(x):
+    """log(1 + e^x), without torch's cut at x = 20."""
+    return torch.logaddexp(x, torch.zeros_like(x))
+
+
+def wide(device):
+    """The type of sums that cancel, and of evidence: float64 where the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64

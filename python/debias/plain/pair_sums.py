@@ -1,0 +1,124 @@
+"""The sums over an anchor's keys that objectives are made of, several of them in one walk over the pairs.
+
+With s_aj = z_a · k_j / t, each request gives one number of each anchor:
+
+    LogSum        log Σ_{j in set} e^{k s_aj}
+    SetSum        Σ_{j in set} s_aj
+    RankedLogSum  log Σ_{j unequal} w(rank of s_aj among them) e^{k s_aj}; ranks and weights carry no gradient, ties share the largest rank
+    LogAddSum     Σ_{j in set} log(e^{-ε} + e^{c_a + sign s_aj})
+    TripletSum    Σ_{i equal} Σ_{j unequal} log(e^{-ε} + e^{s_aj - s_ai})
+"""
+
+import math
+from typing import Callable, NamedTuple
+
+import torch
+
+from .log_space import log_add, log_sum
+from .row_blocks import over_rows
+from .triplets import triplet_sums
+
+class Block:
+    """Scores [b, m] of a block of anchors, and which keys are in which set."""
+
+    def __init__(self, scores, index, groupings, square, row_values):
+        self.scores, self._groupings, self._sets, self.row_values = scores, groupings, {}, row_values
+        self._itself = index[:, None] == torch.arange(scores.shape[1], device=scores.device) if square else None
+
+    def chosen(self, which, by_class=False):
+        """bool [b, m]"""
+        if (which, by_class) not in self._sets:
+            self._sets[which, by_class] = self._made(which, by_class)
+        return self._sets[which, by_class]
+
+    def set_unequal(self, chosen):
+        """In place of what groups say."""
+        self._sets["unequal", False] = chosen
+
+    def ranked(self, log_weights):
+        """The log weights [b, m] of the unequal keys by the rank of their scores, the smallest first."""
+        if log_weights not in self._sets:
+            chosen = self.chosen("unequal")
+            values = self.scores.detach().masked_fill(~chosen, math.inf).contiguous()
+            ranks = torch.searchsorted(values.sort(1).values, values, right=True).masked_fill(~chosen, 1)
+            self._sets[log_weights] = log_weights(ranks, chosen.sum(1, keepdim=True)).to(self.scores.dtype)
+        return self._sets[log_weights]
+
+    def _made(self, which, by_class):
+        if which == "others":
+            return torch.ones_like(self.scores, dtype=torch.bool) if self._itself is None else ~self._itself
+        rows, keys = self._groupings[1 if by_class else 0]
+        if which == "unequal":
+            return rows[:, None] != keys
+        equal = rows[:, None] == keys
+        return equal if self._itself is None else equal & ~self._itself
+
+
+class LogSum(NamedTuple):
+    chosen: str
+    multiplier: float = 1.0
+    by_class: bool = False
+    constant: bool = False  # no gradient goes through it
+
+    def __call__(self, block):
+        scores = block.scores.detach() if self.constant else block.scores
+        return log_sum(scores * self.multiplier if self.multiplier != 1 else scores, block.chosen(self.chosen, self.by_class))
+
+
+class SetSum(NamedTuple):
+    chosen: str
+    by_class: bool = False
+
+    def __call__(self, block):
+        return torch.where(block.chosen(self.chosen, self.by_class), block.scores, 0).sum(1)
+
+
+class RankedLogSum(NamedTuple):
+    log_weights: Callable  # of ranks int64 [b, m] and the number of unequal keys [b, 1]; -inf: no weight
+    power: int = 1  # of the weights
+    multiplier: float = 1.0
+    constant: bool = False
+
+    def __call__(self, block):
+        log_weights = block.ranked(self.log_weights)
+        scores = block.scores.detach() if self.constant else block.scores
+        weightless = log_weights.isinf()
+        x = scores * self.multiplier + self.power * log_weights.masked_fill(weightless, 0)
+        return log_sum(x, block.chosen("unequal") & ~weightless)
+
+
+class LogAddSum(NamedTuple):
+    """c is the first of the row values."""
+
+    chosen: str
+    sign: int
+    epsilon: float
+    by_class: bool = False
+
+    def __call__(self, block):
+        terms = log_add(block.row_values[0][:, None] + self.sign * block.scores, self.epsilon)
+        return torch.where(block.chosen(self.chosen, self.by_class), terms, 0).sum(1)
+
+
+class TripletSum(NamedTuple):
+    epsilon: float
+    by_class: bool = True
+
+    def __call__(self, block):
+        return triplet_sums(block.scores, block.chosen("equal", self.by_class), block.chosen("unequal", self.by_class), self.epsilon)
+
+
+def pair_sums(pairs, requests, row_values=()):
+    """The numbers [n] of each request, of one walk. row_values: tensors [n] that requests read; gradients reach them."""
+    groupings = [pairs.by_sample] if pairs.by_class is None else [pairs.by_sample, pairs.by_class]
+    count, values, square = len(groupings), len(row_values), pairs.square
+
+    def function(scaled, keys, *tensors):
+        index, own, of_keys = tensors[values], tensors[values + 1:values + 1 + count], tensors[values + 1 + count:]
+        block = Block(scaled @ keys.T, index, list(zip(own, of_keys)), square, tensors[:values])
+        return torch.stack([request(block) for request in requests], 1)
+
+    index = torch.arange(pairs.anchors.shape[0], device=pairs.anchors.device)
+    sums = over_rows(function, pairs.scaled, pairs.keys, (*row_values, index, *(one.rows for one in groupings)),
+                     tuple(one.keys for one in groupings), engine=pairs.engine, memory_budget=pairs.memory_budget)
+    return sums.unbind(1)

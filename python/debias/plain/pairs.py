@@ -1,0 +1,81 @@
+"""Anchors, the keys that they are compared with, and what each pair of them is.
+
+An integer of each row, its group, says what a pair is: keys of the anchor's group are `equal`, the others `unequal`, and where anchors are
+compared with each other (`square`) an anchor's own row is neither. Groups of one sample make the unequal keys the negatives of a label-free
+objective; groups of one class make the equal keys the positives of a supervised one. Row v·B + i is view v of sample i.
+"""
+
+from typing import NamedTuple, Optional
+
+import torch
+
+
+class Grouping(NamedTuple):
+    rows: torch.Tensor  # int64 [n]
+    keys: torch.Tensor  # int64 [m]
+
+
+class Pairs(NamedTuple):
+    anchors: torch.Tensor  # [n, D]
+    scaled: torch.Tensor  # [n, D] anchors / temperature
+    keys: torch.Tensor  # [m, D]; the anchors themselves where `square`
+    square: bool
+    by_sample: Grouping
+    by_class: Optional[Grouping]
+    engine: str
+    memory_budget: int
+
+    def size(self, chosen, by_class=False):
+        """How many keys of each anchor are in the set `equal`, `unequal` or `others`: [n], in the anchors' type."""
+        itself = 1 if self.square else 0
+        if chosen == "others":
+            return torch.zeros_like(self.anchors[:, 0].detach()) + (self.keys.shape[0] - itself)
+        grouping = self.by_class if by_class else self.by_sample
+        equal = (_members(grouping.rows, grouping.keys) - itself).to(self.anchors.dtype)
+        return equal if chosen == "equal" else self.keys.shape[0] - itself - equal
+
+
+def _members(groups, of):
+    """Of each of `groups`, how many of `of` are in it."""
+    ordered = of.sort().values
+    return torch.searchsorted(ordered, groups, right=True) - torch.searchsorted(ordered, groups)
+
+
+def class_groups(labels, samples):
+    """Rows of one known label, or of one sample where the label is unknown (-1), have one group."""
+    place = torch.searchsorted(samples.sort().values, samples)
+    return torch.where(labels >= 0, labels, -1 - place)
+
+
+def flat(z):
+    """[B, V, D] -> [V·B, D], view-major."""
+    return z.transpose(0, 1).reshape(-1, z.shape[2])
+
+
+def tiled(values, views):
+    return values if values is None else values.repeat(views)
+
+
+def square_pairs(rows, samples, labels, views, temperature, call):
+    """The rows [V·B, D] compared with each other; samples and labels [B]."""
+    by_sample = tiled(samples, views)
+    by_class = None if labels is None else class_groups(tiled(labels, views), by_sample)
+    return Pairs(rows, rows / temperature, rows, True, Grouping(by_sample, by_sample),
+                 None if by_class is None else Grouping(by_class, by_class), call.engine, call.memory_budget)
+
+
+def _samples_of_keys(key_ids, count, samples):
+    """Every key of no sample is of one of its own."""
+    own = torch.arange(count, device=samples.device) + samples.max() + 1
+    return own if key_ids is None else torch.where(key_ids >= 0, key_ids, own + key_ids.max().clamp_min(0) + 1)
+
+
+def keyed_pairs(rows, samples, labels, views, temperature, call, keys, key_ids, key_labels):
+    """The rows [V·B, D] compared with keys [m, D]; samples and labels [B], key_ids and key_labels [m]."""
+    own = tiled(samples, views)
+    both = torch.cat([own, _samples_of_keys(key_ids, len(keys), samples)])
+    by_class = None
+    if labels is not None and key_labels is not None:
+        groups = class_groups(torch.cat([tiled(labels, views), key_labels]), both)
+        by_class = Grouping(groups[:len(own)], groups[len(own):])
+    return Pairs(rows, rows / temperature, keys, False, Grouping(own, both[len(own):]), by_class, call.engine, call.memory_budget)

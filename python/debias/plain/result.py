@@ -1,0 +1,91 @@
+"""From losses of anchors to a value with its evidence, all of it tensors until somebody asks."""
+
+import math
+from typing import NamedTuple, Optional
+
+import torch
+
+from .log_space import wide
+
+
+class Losses(NamedTuple):
+    loss: torch.Tensor  # [anchors], finite
+    used: Optional[torch.Tensor] = None  # bool [anchors]; None: all are
+    clamped: Optional[torch.Tensor] = None  # how many
+    least: Optional[torch.Tensor] = None  # the smallest estimate before a clamp
+    sample_size: Optional[torch.Tensor] = None  # of importance weights, the mean over anchors
+
+
+class Measured(NamedTuple):
+    """What a value rests on: numbers, and tensors of one number that lie on the device."""
+
+    anchors: int
+    used: object
+    clamped: object = 0
+    least: Optional[torch.Tensor] = None
+    sample_size: Optional[torch.Tensor] = None
+    blocked: bool = False
+
+    def numbers(self):
+        """anchors, anchors in use, clamped, smallest estimate and sample size (infinite: none), read with one wait."""
+        parts = (self.anchors, self.used, self.clamped, self.least, self.sample_size)
+        late = [part for part in parts if isinstance(part, torch.Tensor)]
+        read = iter(torch.stack([part.to(wide(part.device)) for part in late]).tolist() if late else ())
+        return [next(read) if isinstance(part, torch.Tensor) else math.inf if part is None else part for part in parts]
+
+
+class Result(NamedTuple):
+    value: torch.Tensor
+    per_anchor: torch.Tensor  # in the graph; NaN for an anchor dropped from the mean
+    measured: Measured
+
+
+def mean_over_anchors(losses, scale, blocked=False):
+    """The mean over the anchors in use, 0 where there is none, times `scale`."""
+    loss, used = losses.loss, losses.used
+    clamped = 0 if losses.clamped is None else losses.clamped.detach()
+    measured = Measured(loss.shape[0], loss.shape[0] if used is None else used.sum(), clamped, losses.least, losses.sample_size, blocked)
+    if used is None:
+        return Result(loss.mean() * scale, loss * scale, measured)
+    total = torch.where(used, loss, 0).sum() * scale
+    return Result(total / measured.used.clamp_min(1).to(loss.dtype), torch.where(used, loss * scale, math.nan), measured)
+
+
+def _sum(parts):
+    parts = [part for part in parts if isinstance(part, torch.Tensor) or part]
+    return sum(parts) if parts else 0
+
+
+def _stacked(parts):
+    parts = [part for part in parts if part is not None]
+    return torch.stack(parts) if parts else None
+
+
+def mean_over_view_pairs(results, pairs, views, samples):
+    """Of two-view results: the mean over pairs of views with an anchor in use, and of each anchor the mean over its pairs."""
+    if len(results) == 1:
+        return results[0]
+    zero = torch.zeros_like(results[0].per_anchor[:samples])
+    sums, counts = [zero] * views, [zero] * views
+    for result, pair in zip(results, pairs):
+        for view, own in zip(pair, result.per_anchor.view(2, samples)):
+            there = ~own.isnan()
+            sums[view], counts[view] = sums[view] + torch.where(there, own, 0), counts[view] + there
+    total, count = torch.cat(sums), torch.cat(counts)
+    used = [result.measured.used for result in results]
+    pairs_used = sum(one > 0 for one in used)
+    pairs_used = pairs_used.clamp_min(1) if isinstance(pairs_used, torch.Tensor) else max(pairs_used, 1)
+    least, sizes = (_stacked([getattr(result.measured, what) for result in results]) for what in ("least", "sample_size"))
+    measured = Measured(total.shape[0], (count > 0).sum(), _sum([result.measured.clamped for result in results]),
+                        None if least is None else least.min(), None if sizes is None else sizes.mean(), results[0].measured.blocked)
+    value = sum(result.value for result in results) / pairs_used
+    return Result(value, torch.where(count > 0, total / count.clamp_min(1), math.nan), measured)
+
+
+def mixed(a, b, share):
+    """share · a + (1 - share) · b, of the same anchors."""
+    per_anchor = share * a.per_anchor + (1 - share) * b.per_anchor
+    least = _stacked([a.measured.least, b.measured.least])
+    measured = Measured(per_anchor.shape[0], (~per_anchor.isnan()).sum(), _sum([a.measured.clamped, b.measured.clamped]),
+                        None if least is None else least.min(), None, a.measured.blocked)
+    return Result(share * a.value + (1 - share) * b.value, per_anchor, measured)

@@ -1,0 +1,217 @@
+"""What the commands of the program return: evaluations, audits, corrections and reports, as values and as pages of a notebook."""
+
+import dataclasses
+import html
+import json
+import math
+import pathlib
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import torch
+
+from . import _safetensors
+from ._frames import frame_of
+
+
+def _read_json(path: pathlib.Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON, found something else ({error})") from None
+
+
+def _numbers(found: Mapping[str, Any]) -> Dict[str, float]:
+    return {name: math.nan if value is None else value for name, value in found.items()}
+
+
+def _intervals(found: Mapping[str, Any]) -> Dict[str, Tuple[float, float]]:
+    return {name: (math.nan if low is None else low, math.nan if high is None else high) for name, (low, high) in found.items()}
+
+
+def table_page(header: List[str], rows: List[List[Any]]) -> str:
+    """A table in HTML."""
+    def line(tag: str, cells: List[Any]) -> str:
+        spoken = (f"{cell:.4f}" if isinstance(cell, float) else str(cell) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in spoken) + "</tr>"
+
+    return "<table>" + line("th", header) + "".join(line("td", row) for row in rows) + "</table>"
+
+
+def framed(page: str) -> str:
+    """A whole page within a notebook's cell. It runs no script."""
+    return f'<iframe sandbox="" style="width:100%;height:640px;border:0" srcdoc="{html.escape(page, quote=True)}"></iframe>'
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What one protocol measured: `metrics` by name (NaN where undefined), their `intervals` where there are any, `options` as used, and
+    `details`, the whole file."""
+
+    protocol: str
+    metrics: Dict[str, float]
+    intervals: Dict[str, Tuple[float, float]]
+    options: Dict[str, Any]
+    details: Dict[str, Any] = dataclasses.field(repr=False)
+
+    @classmethod
+    def of(cls, name: str, found: Mapping[str, Any]) -> "Evaluation":
+        return cls(found.get("protocol", name), _numbers(found.get("metrics", {})), _intervals(found.get("intervals", {})),
+                   dict(found.get("options", {})), dict(found))
+
+
+class Evaluations(Dict[str, Evaluation]):
+    """Evaluations by protocol."""
+
+    @property
+    def metrics(self) -> Dict[str, Dict[str, float]]:
+        return {name: one.metrics for name, one in self.items()}
+
+    def _rows(self) -> List[List[Any]]:
+        nothing = (math.nan, math.nan)
+        return [[name, metric, value, *one.intervals.get(metric, nothing)] for name, one in self.items() for metric, value in one.metrics.items()]
+
+    def frame(self) -> Any:
+        """A frame of pandas: protocol, metric, value, low, high."""
+        return frame_of([dict(zip(("protocol", "metric", "value", "low", "high"), row)) for row in self._rows()])
+
+    def _repr_html_(self) -> str:
+        shown = [[name, metric, value, "" if math.isnan(low) else f"{low:.4f} to {high:.4f}"] for name, metric, value, low, high in self._rows()]
+        return table_page(["protocol", "metric", "value", "interval"], shown)
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """A report: `verdict`, `runs` and the rest of `details` as the program says them, `html` the page, `path` where it lies (or None)."""
+
+    details: Dict[str, Any] = dataclasses.field(repr=False)
+    html: str = dataclasses.field(repr=False)
+    path: Optional[pathlib.Path] = None
+
+    @property
+    def verdict(self) -> Dict[str, Any]:
+        return dict(self.details["verdict"])
+
+    @property
+    def findings(self) -> List[str]:
+        """The verdict's sentences, one for each run or group of runs."""
+        return [one["words"] for one in self.verdict.get("shortcut", [])]
+
+    def _repr_html_(self) -> str:
+        return framed(self.html)
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A property that may give the class away, with the balanced accuracy by which it predicts it (`chance`: a constant's; `reference`: what
+    the classes themselves allow) and `verdict`: shortcut, predictive or none."""
+
+    name: str
+    kind: str
+    place: Any
+    accuracy: float
+    chance: float
+    reference: float
+    p_adjusted: float
+    verdict: str
+    assignable: bool
+    confident_share: float
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Candidate":
+        return cls(**{field.name: found[field.name] for field in dataclasses.fields(cls)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Audit:
+    """What an audit found: `candidates`, the strongest first, kinds that were `searched` and what is `not_detectable`."""
+
+    images: int
+    classes: List[str]
+    candidates: List[Candidate]
+    searched: List[str]
+    not_detectable: List[str]
+    remarks: List[str]
+    html: str = dataclasses.field(repr=False)
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any], page: str) -> "Audit":
+        return cls(found["images"], list(found["classes"]), [Candidate.of(one) for one in found["candidates"]], list(found["searched"]),
+                   list(found["not_detectable"]), list(found.get("remarks", [])), page)
+
+    @property
+    def shortcuts(self) -> List[Candidate]:
+        return [one for one in self.candidates if one.verdict == "shortcut"]
+
+    def frame(self) -> Any:
+        """The candidates as a frame of pandas."""
+        return frame_of([dataclasses.asdict(one) for one in self.candidates])
+
+    def _repr_html_(self) -> str:
+        return framed(self.html)
+
+
+class Correction(torch.nn.Module):
+    """r(x) = x - left right (x - mean), of rows x ``[..., D]``: what `debias fix` takes out of features."""
+
+    def __init__(self, mean: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
+        super().__init__()
+        for name, tensor in (("mean", mean), ("left", left), ("right", right)):
+            self.register_buffer(name, tensor)
+
+    def forward(self, features: torch.Tensor) -> torch.Tensor:
+        return features - (features - self.mean) @ self.right.T @ self.left.T
+
+
+class FixedFeatures:
+    """A folder of `debias fix`, opened without the program.
+
+    `method`, `changed`, `before` and `after` (by split: accuracies with their intervals), `rank`; `layer` corrects features and `head` is
+    the linear classifier of corrected ones, both modules of torch; `classes` are the names of the logits.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = pathlib.Path(path)
+        file = self.path / "fix.json"
+        if not file.is_file():
+            raise FileNotFoundError(f"{self.path}: expected a folder of debias fix, found no fix.json in it")
+        self.details: Dict[str, Any] = _read_json(file)
+        self.method: str = self.details["method"]
+        self.changed: bool = self.details["changed"]
+        self.before: Dict[str, Any] = self.details["before"]
+        self.after: Dict[str, Any] = self.details["after"]
+        self.rank: int = self.details["rank"]
+        self.notes: List[str] = list(self.details.get("notes", []))
+        self.classes: List[str] = list(_read_json(self.path / "classes.json")["classes"])
+        layer, head = (_safetensors.read(self.path / name) for name in ("layer.safetensors", "head.safetensors"))
+        self.layer = Correction(layer["mean"], layer["left"], layer["right"])
+        self.head = torch.nn.Linear(head["weight"].shape[1], head["weight"].shape[0])
+        self.head.load_state_dict(head)
+        self.layer.requires_grad_(False), self.head.requires_grad_(False)
+
+    def correct(self, features: Any) -> torch.Tensor:
+        """Corrected features ``[n, D]`` of an array or a tensor of the same encoder's."""
+        rows = torch.as_tensor(features)
+        width = self.layer.mean.shape[0]
+        if rows.dim() != 2 or rows.shape[1] != width:
+            raise ValueError(f"FixedFeatures: features: expected shape [n, {width}], found {list(rows.shape)}")
+        return self.layer.to(rows.device)(rows.to(self.layer.mean.dtype))
+
+    def predict(self, features: Any) -> List[str]:
+        """The class of each row."""
+        logits = self.head.to(torch.as_tensor(features).device)(self.correct(features))
+        return [self.classes[place] for place in logits.argmax(1).tolist()]
+
+    def _rows(self) -> List[List[Any]]:
+        shown = ("acc", "aligned_acc", "conflicting_acc", "worst_group_acc")
+        return [[split, name, self.before[split].get(name), value] for split, found in self.after.items()
+                for name, value in found.items() if name in shown and value is not None]
+
+    def frame(self) -> Any:
+        """A frame of pandas: split, metric, before, after."""
+        return frame_of([dict(zip(("split", "metric", "before", "after"), row)) for row in self._rows()])
+
+    def __repr__(self) -> str:
+        return f"FixedFeatures({str(self.path)!r}, method={self.method!r}, changed={self.changed}, rank={self.rank})"
+
+    def _repr_html_(self) -> str:
+        return table_page(["split", "metric", "before", "after"], self._rows())

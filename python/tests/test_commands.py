@@ -1,0 +1,170 @@
+"""train, evaluate, embed, report, audit and fix with the program itself. Skipped where it is not built."""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy
+import pytest
+import torch
+
+import debias
+from debias import _program
+
+BINARY = os.environ.get("DEBIAS_BINARY", str(pathlib.Path(__file__).parents[2] / "build/release/bin/debias"))
+pytestmark = pytest.mark.skipif(not os.access(BINARY, os.X_OK), reason="the program is not built")
+RECIPE = {"seed": 3, "data": {"train": {"name": "glyphs", "size": 24, "train_count": 96}, "test": {"name": "glyphs", "size": 24, "test_count": 40, "split": "test"}},
+          "views": {"preset": "none", "count": 1}, "encoder": {"name": "resnet18", "width": 8}, "objective": {"name": "supcon"},
+          "evaluate": {"every": 1, "protocols": ["knn"]}, "train": {"epochs": 1, "batch_size": 32, "device": "cpu", "threads": 1}}
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch):
+    monkeypatch.setenv("DEBIAS_PROGRAM", BINARY)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    os.environ["DEBIAS_PROGRAM"] = BINARY
+    folder = tmp_path_factory.mktemp("commands")
+    lines = []
+    run = debias.train(RECIPE, output=folder / "run", train={"epochs": 2}, progress=lines.append)
+    return run, lines
+
+
+def table(samples=400, seed=0):
+    """Class in coordinate 0, a bias that goes with it in 85 % in coordinate 1; a column of noise."""
+    draw = numpy.random.default_rng(seed)
+    label, noise = draw.integers(0, 2, samples), draw.integers(0, 3, samples)
+    bias = numpy.where(draw.random(samples) < 0.85, label, 1 - label)
+    z = draw.normal(size=(samples, 8)).astype(numpy.float32)
+    z[:, 0] += 2 * label
+    z[:, 1] += 4 * bias
+    split = numpy.where(numpy.arange(samples) % 4 < 2, "train", numpy.where(numpy.arange(samples) % 4 == 2, "valid", "test"))
+    return debias.FeatureTable(z, numpy.array(["cat", "dog"])[label], bias=[None if row == 7 else ["in", "out"][value] for row, value in enumerate(bias)],
+                               split=split, columns={"noise": noise})
+
+
+def test_training_reports_each_epoch_and_returns_the_run(trained):
+    run, lines = trained
+    assert sum(line.startswith("epoch ") for line in lines) == 2
+    assert run.recipe["train"]["epochs"] == 2 and run.recipe["train"]["batch_size"] == 32 and run.recipe["data"]["test"]["test_count"] == 40
+    assert [line["epoch"] for line in run.metrics] == [1, 2] and run.evaluations["knn"].metrics["test.knn_acc1"] == run.last["test.knn_acc1"]
+
+
+def test_an_encoder_computes_what_the_program_embeds(trained, tmp_path):
+    pytest.importorskip("torchvision")
+    run, _ = trained
+    embedded = debias.embed(run, tmp_path / "z.npy")
+    subprocess.run([BINARY, "data", "export", "glyphs", "size=24", "test_count=40", "split=test", "--out", tmp_path / "x.npy"], check=True, capture_output=True)
+    pixels = torch.from_numpy(numpy.load(tmp_path / "x.npy")).permute(0, 3, 1, 2) / 255
+    with torch.no_grad():
+        own = run.encoder()((pixels - 0.5) / 0.5)
+    torch.testing.assert_close(own, torch.from_numpy(embedded.vectors), rtol=1e-4, atol=1e-5)
+    assert embedded.classes and embedded.bias == ("bias",) and len(set(embedded.paths)) == 40
+
+
+def test_evaluating_a_run_is_what_the_command_prints(trained):
+    run, _ = trained
+    found = debias.evaluate(run, ["knn", "geometry"], knn={"k": 7})
+    said = subprocess.run([BINARY, "eval", "knn", str(run.path), "knn.k=7", "--json"], capture_output=True, text=True, check=True)
+    assert found["knn"].metrics == json.loads(said.stdout)["protocols"]["knn"]["metrics"] and found["knn"].options["k"] == 7
+    assert set(found) == {"knn", "geometry"}
+
+
+def test_a_report_is_kept_with_the_run_and_shown_by_a_notebook(trained, tmp_path):
+    run, _ = trained
+    report = debias.report(run)
+    assert report.path == run.path / "report.html" and report.path.read_text() == report.html and report.findings
+    assert report._repr_html_().startswith("<iframe") and run._repr_html_().startswith("<iframe")
+    two = debias.report(run.path, out=tmp_path / "two.html")
+    assert (tmp_path / "two.html").read_text() == two.html
+
+
+def test_a_run_folder_is_not_trained_over(trained):
+    with pytest.raises(debias.ProgramError, match="--overwrite") as caught:
+        debias.train(RECIPE, output=trained[0].path, train={"epochs": 2}, progress=False)
+    assert caught.value.exit_code == 2
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(tmp_path):
+    def interrupt(line):
+        if line.startswith("epoch 1/"):
+            raise KeyboardInterrupt
+
+    recipe = {**RECIPE, "train": {**RECIPE["train"], "epochs": 8}}
+    with pytest.raises(KeyboardInterrupt):
+        debias.train(recipe, output=tmp_path / "run", progress=interrupt)
+    stopped = len(debias.Run(tmp_path / "run").metrics)
+    resumed = debias.train(tmp_path / "run", resume=True, progress=False)
+    assert stopped < 8 and [line["epoch"] for line in resumed.metrics] == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("recipe, overrides, code, words", [
+    ("demo/infonec", {}, 2, "recipe 'demo/infonec'"),
+    ("demo/infonce", {"train": {"epoch": 1}}, 2, "unknown option 'epoch'; did you mean 'epochs'"),
+    ({**RECIPE, "seed": "x"}, {}, 2, "seed: expected an integer, found x"),
+    ({**RECIPE, "data": {"train": {"name": "cifar10", "root": "/nowhere"}}}, {}, 3, "/nowhere")])
+def test_a_refused_recipe_is_an_error_with_the_programs_line(tmp_path, recipe, overrides, code, words):
+    with pytest.raises(debias.ProgramError, match=words) as caught:
+        debias.train(recipe, output=tmp_path / "run", progress=False, **overrides)
+    assert caught.value.exit_code == code and not (tmp_path / "run").exists() and "debias-" not in str(caught.value)
+
+
+def test_an_audit_finds_the_shortcut_of_a_table(tmp_path):
+    found = debias.audit(table(), out=tmp_path / "audit.html", accept="bias", bias_out=tmp_path / "bias.csv")
+    assert [one.name for one in found.shortcuts] == ["bias"] and found.classes == ["cat", "dog"] and found.images == 200
+    assert {one.name: one.verdict for one in found.candidates}["noise"] == "none" and (tmp_path / "audit.html").read_text() == found.html
+    with open(tmp_path / "bias.csv", newline="") as file:
+        assert next(csv.reader(file))[:3] == ["path", "label", "bias"]
+    assert [one.name for one in debias.audit(table(), columns=["noise"]).candidates if one.kind == "column"] == ["noise"]
+
+
+@pytest.mark.parametrize("method", ["balanced", "erase"])
+def test_fixed_features_are_those_of_the_command(tmp_path, method):
+    own = table()
+    fixed = debias.fix(own, tmp_path / "fixed", method=method)
+    assert fixed.method == method and fixed.classes == ["cat", "dog"] and fixed.rank == (1 if method == "erase" else 0)
+    with open(tmp_path / "fixed" / "predictions.csv", newline="") as file:
+        assert fixed.predict(own.vectors) == [row["after"] for row in csv.DictReader(file)]
+    numpy.save(tmp_path / "other.npy", table(30, 1).vectors)
+    subprocess.run([BINARY, "fix", "--apply", tmp_path / "fixed", "--embeddings", tmp_path / "other.npy", "--out", tmp_path / "corrected.npy"], check=True, capture_output=True)
+    torch.testing.assert_close(fixed.correct(table(30, 1).vectors), torch.from_numpy(numpy.load(tmp_path / "corrected.npy")), rtol=1e-5, atol=1e-5)
+    assert debias.Run(tmp_path / "fixed").evaluations["groups"].metrics["test.acc1"] == fixed.after["test"]["acc"]
+    assert "worst_group_acc" in fixed._repr_html_()
+    with pytest.raises(ValueError, match=r"features: expected shape \[n, 8\], found \[2, 3\]"):
+        fixed.correct(torch.zeros(2, 3))
+    with pytest.raises(debias.ProgramError, match="exists already") as caught:
+        debias.fix(own, tmp_path / "fixed")
+    assert caught.value.exit_code == 2
+
+
+def test_numeric_and_several_bias_columns_are_passed_on(tmp_path):
+    own = table()
+    ages = numpy.random.default_rng(1).normal(40, 10, len(own))
+    both = debias.FeatureTable(own.vectors, own.labels, bias={"place": own.columns["bias"], "age": ages}, split=own.split)
+    debias.fix(both, tmp_path / "fixed", method="balanced")
+    recipe = debias.Run(tmp_path / "fixed").recipe["fix"]
+    assert recipe["bias"] == ["place", "age"] and recipe["numeric"] == ["age"]
+
+
+def test_a_table_is_evaluated_and_its_prior_is_the_commands(tmp_path):
+    own = table()
+    found = debias.evaluate(own, "knn,groups")
+    vectors, rows = own.save(tmp_path / "t")
+    said = subprocess.run([BINARY, "eval", "knn,groups", "--embeddings", vectors, "--csv", rows, "--json"], capture_output=True, text=True, check=True)
+    assert found.metrics == {name: one["metrics"] for name, one in json.loads(said.stdout)["protocols"].items()}
+    said = subprocess.run([BINARY, "prior", "--embeddings", vectors, "--csv", rows, "--json"], capture_output=True, text=True, check=True)
+    assert debias.prior.from_labels(own).tau_plus == pytest.approx(json.loads(said.stdout)["tau_plus"], rel=1e-12)
+
+
+def test_a_table_that_does_not_do_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="fix: the table has no labels"):
+        debias.fix(debias.FeatureTable(torch.eye(3)), tmp_path / "fixed")
+    with pytest.raises(debias.ProgramError, match="^table.csv: line 2") as caught:
+        debias.fix(debias.FeatureTable(torch.eye(3), [None, 0, 1], bias=[0, 1, 0]), tmp_path / "fixed")
+    assert caught.value.exit_code == 3 and not (tmp_path / "fixed").exists()
+    with pytest.raises(TypeError, match="audit: source: expected a path, found int"):
+        debias.audit(3)

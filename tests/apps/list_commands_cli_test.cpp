@@ -1,0 +1,123 @@
+// `debias list commands|sections|metrics --json`: what the reference, the manual pages and the shells' completions are made from.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace list_commands_cli_test {
+
+using nlohmann::json;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+json listed(const std::string& kind) {
+  const ProcessResult result = run_debias({"list", kind, "--json"});
+  EXPECT_EQ(result.exit, 0) << result.err;
+  return json::parse(result.out).at(kind);
+}
+
+json named(const json& entries, const std::string& name) {
+  const auto found = std::ranges::find_if(entries, [&](const json& entry) { return entry.at("name") == name; });
+  EXPECT_NE(found, entries.end()) << name;
+  return found == entries.end() ? json::object() : *found;
+}
+
+std::vector<std::string> names(const json& entries) {
+  std::vector<std::string> result;
+  for (const auto& entry : entries) result.push_back(entry.at("name"));
+  return result;
+}
+
+std::vector<std::string> words_of(const std::string& name) {
+  std::vector<std::string> words;
+  std::istringstream typed(name);
+  for (std::string word; typed >> word;) words.push_back(word);
+  return words;
+}
+
+TEST(ListCommands, TheProgramComesFirstAndHiddenCommandsAreLeftOut) {
+  const std::vector<std::string> all = names(listed("commands"));
+  EXPECT_EQ(all.front(), "");
+  EXPECT_THAT(all, Contains("train"));
+  EXPECT_THAT(all, Contains("data make"));
+  EXPECT_THAT(all, Contains("certify ranks"));
+  EXPECT_THAT(all, testing::Not(Contains("certify trial")));
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+}
+
+TEST(ListCommands, HelpOfEachShowsWhatIsListed) {
+  for (const auto& command : listed("commands")) {
+    std::vector<std::string> words = words_of(command.at("name"));
+    words.push_back("--help");
+    const ProcessResult help = run_debias(words);
+    EXPECT_EQ(help.exit, 0) << command;
+    EXPECT_THAT(help.out, HasSubstr(command.at("summary").get<std::string>()));
+    EXPECT_FALSE(command.at("summary").get<std::string>().empty()) << command.at("name");
+    for (const auto& argument : command.at("arguments")) {
+      EXPECT_THAT(help.out, HasSubstr(argument.at("name").get<std::string>())) << command.at("name");
+      EXPECT_FALSE(argument.at("help").get<std::string>().empty()) << command.at("name") << argument.at("name");
+    }
+  }
+}
+
+TEST(ListCommands, AnArgumentSaysWhatItTakes) {
+  const json commands = listed("commands");
+  const json eval = named(commands, "eval").at("arguments");
+  const json checkpoint = named(eval, "--checkpoint");
+  EXPECT_THAT(checkpoint.at("choices").get<std::vector<std::string>>(), ElementsAre("last", "best", "previous"));
+  EXPECT_EQ(checkpoint.at("value"), "NAME");
+  EXPECT_FALSE(checkpoint.at("positional"));
+  const json quiet = named(eval, "--quiet");
+  EXPECT_FALSE(quiet.contains("value")) << "a flag takes none";
+  EXPECT_THAT(quiet.at("also").get<std::vector<std::string>>(), ElementsAre("-q"));
+  EXPECT_TRUE(quiet.at("seldom_used"));
+  const json recipe = named(named(commands, "certify ranks").at("arguments"), "recipe");
+  EXPECT_TRUE(recipe.at("positional"));
+  EXPECT_TRUE(recipe.at("required"));
+  EXPECT_FALSE(recipe.at("repeated"));
+  EXPECT_TRUE(named(named(commands, "train").at("arguments"), "words").at("repeated"));
+  EXPECT_TRUE(named(commands, "data").at("has_parts"));
+  EXPECT_FALSE(named(commands, "data make").at("has_parts"));
+}
+
+TEST(ListCommands, OneIsListedByNameAndAnUnknownNameIsRejected) {
+  const ProcessResult one = run_debias({"list", "commands", "data make"});
+  EXPECT_THAT(one.out, testing::StartsWith("debias data make: "));
+  EXPECT_THAT(one.out, HasSubstr("    --out"));
+  const ProcessResult unknown = run_debias({"list", "commands", "trian"});
+  EXPECT_EQ(unknown.exit, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("list commands: unknown name 'trian'; did you mean 'train'?"));
+}
+
+TEST(ListSections, TheyHaveTheirKeysWithDefaultsAndChoices) {
+  const json sections = listed("sections");
+  EXPECT_THAT(names(sections), testing::IsSupersetOf({"data", "encoder", "objective", "train", "output"}));
+  EXPECT_EQ(named(named(sections, "train").at("options"), "batch_size").at("default"), 256);
+  EXPECT_THAT(named(named(sections, "data").at("options"), "on_error").at("choices").get<std::vector<std::string>>(),
+              ElementsAre("stop", "substitute"));
+}
+
+TEST(ListMetrics, EachIsListedOnceWithUnitDirectionAndProtocols) {
+  const json metrics = listed("metrics");
+  const std::vector<std::string> all = names(metrics);
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+  const json knn = named(metrics, "knn_acc1");
+  EXPECT_EQ(knn.at("unit"), "share");
+  EXPECT_EQ(knn.at("better"), "higher");
+  EXPECT_THAT(knn.at("protocols").get<std::vector<std::string>>(), ElementsAre("knn"));
+  const json loss = named(metrics, "train_loss");
+  EXPECT_EQ(loss.at("better"), "lower, within one objective");
+  EXPECT_TRUE(loss.at("protocols").empty());
+  EXPECT_EQ(run_debias({"list", "metrics", "knn_acc1"}).out, "knn_acc1: kNN accuracy (share; better: higher; of knn)\n");
+}
+
+}  // namespace list_commands_cli_test
+}  // namespace debias

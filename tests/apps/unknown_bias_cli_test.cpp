@@ -1,0 +1,140 @@
+// From a folder without bias values to pseudo values, and bias values added to a run afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/apps/named_pictures.h"
+#include "tests/apps/process.h"
+
+namespace debias {
+namespace unknown_bias_cli_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace fs = std::filesystem;
+
+struct Row {
+  std::string path, label, bias, rest;
+};
+
+std::vector<Row> rows_of(const std::string& csv) {
+  std::istringstream text(file_text(csv));
+  std::vector<Row> rows;
+  std::string line;
+  std::getline(text, line);
+  while (std::getline(text, line)) {
+    std::istringstream fields(line);
+    Row& row = rows.emplace_back();
+    std::getline(fields, row.path, ',');
+    std::getline(fields, row.label, ',');
+    std::getline(fields, row.bias, ',');
+    std::getline(fields, row.rest);
+  }
+  return rows;
+}
+
+// Glyphs in class folders, whose background goes with the class. `photos.csv` knows the colours; the run, which sees single pixels, has not
+// been told them.
+class UnknownBias : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    pictures_ = std::make_unique<NamedPictures>();
+    pictures_->folder("photos", {"ape", "bee", "cat", "dog"}, "train");
+    std::ofstream(path("bias.yaml")) << "seed: 1\ndata:\n  train: {name: image_folder, root: " << path("photos") << ", hold_out: 30}\n"
+                                     << "  test: {split: held_out}\n"
+                                     << "views: {preset: none, count: 1}\n"
+                                     << "encoder: {name: simple_convnet, kernel: 1, stem_stride: 2, stride: 2}\n"
+                                     << "objective: generalized_cross_entropy\n"
+                                     << "classifier: {name: linear, gradient: flow, normalize: false}\n"
+                                     << "optimizer: {name: adam, learning_rate: 3e-3}\n"
+                                     << "train: {epochs: 12, batch_size: 15, device: cpu, threads: 1}\n"
+                                     << "evaluate: {every: 12, protocols: [groups]}\n";
+    trained_ = run_debias({"train", path("bias.yaml"), "output=" + path("run")});
+  }
+  static void TearDownTestSuite() { pictures_.reset(); }
+
+  static std::string path(const std::string& name) { return *pictures_ / name; }
+  static ProcessResult embed(const std::vector<std::string>& words) { return run_debias(with({"embed", path("run")}, words)); }
+  static ProcessResult eval(const std::vector<std::string>& words) { return run_debias(with({"eval", "groups", path("run")}, words)); }
+  void expect_refused(const ProcessResult& result, int exit, const std::string& text) const {
+    EXPECT_EQ(result.exit, exit) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(text));
+  }
+
+  static inline std::unique_ptr<NamedPictures> pictures_;
+  static inline ProcessResult trained_;
+};
+
+TEST_F(UnknownBias, TrainingSaysBeforehandThatGroupsNeedBiasValuesAndGoesOn) {
+  EXPECT_EQ(trained_.exit, 0) << trained_.err;
+  EXPECT_THAT(trained_.err, AllOf(HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias values"),
+                                  HasSubstr("debias eval groups RUN --labels FILE.csv")));
+  EXPECT_THAT(file_text(path("run/metrics.jsonl")), HasSubstr("test.acc1"));
+  const ProcessResult planned = run_debias({"train", path("bias.yaml"), "--dry-run", "output=" + path("planned")});
+  EXPECT_EQ(planned.exit, 0);
+  EXPECT_THAT(planned.err, HasSubstr("not evaluated by groups"));
+}
+
+TEST_F(UnknownBias, PseudoValuesAreTheColoursAndFitInit) {
+  const ProcessResult result = embed({"--bias-values", path("found.csv"), "--json"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  const std::vector<Row> known = rows_of(path("photos.csv")), found = rows_of(path("found.csv"));
+  EXPECT_EQ(json["rows"], known.size());  // those held out, too
+  ASSERT_EQ(found.size(), known.size());
+  EXPECT_EQ(json["values"].size(), 4u);
+  EXPECT_GT(json["aligned_share"], 0.7);
+  std::map<std::string, std::string> colour;
+  for (const Row& row : known) colour[row.path] = row.bias;
+  std::map<std::string, std::map<std::string, int>> table;
+  for (const Row& row : found) {
+    ++table[row.bias][colour.at(row.path)];
+    EXPECT_THAT(row.bias, testing::StartsWith("like_"));
+    EXPECT_EQ(row.label, row.path.substr(0, row.path.find('/')));
+    const double confidence = std::stod(row.rest);
+    EXPECT_TRUE(confidence >= 0 && confidence <= 1) << row.rest;
+  }
+  int right = 0;
+  for (const auto& [value, colours] : table) {
+    right += std::max_element(colours.begin(), colours.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second;
+  }
+  EXPECT_GT(right, 0.7 * static_cast<double>(found.size()));  // by chance a third
+  EXPECT_EQ(json["next"][0], "debias init " + path("photos") + " --labels " + path("found.csv"));
+  const ProcessResult made =
+      run_debias({"init", path("photos"), "--labels", path("found.csv"), "--minutes", "0.02", "--out", path("r.yaml")});
+  EXPECT_EQ(made.exit, 0) << made.err;
+  EXPECT_THAT(made.out, AllOf(HasSubstr("goal: bias"), HasSubstr("confidence is not"), Not(HasSubstr("to use it"))));
+}
+
+TEST_F(UnknownBias, ANumberOfValuesMayBeAskedFor) {
+  const auto json = nlohmann::json::parse(embed({"--bias-values", path("two.csv"), "--values", "2", "--json"}).out);
+  EXPECT_EQ(json["values"].size(), 2u);
+  EXPECT_EQ(json["images"][0].get<int>() + json["images"][1].get<int>(), json["rows"].get<int>() - 30);
+  expect_refused(embed({"--bias-values", path("no.csv"), "--values", "0"}), 2, "give a number from 1 to");
+  expect_refused(embed({"--bias-values", path("no.npy")}), 2, "ends in .csv");
+  expect_refused(embed({"--bias-values", path("photos/no.csv")}), 2, "lies inside the data folder");
+  expect_refused(embed({"--bias-values", path("no.csv"), "--out", path("no.npy")}), 2, "leave out --out");
+  expect_refused(embed({"--values", "3", "--out", path("no.npy")}), 2, "--bias-values OUT.csv");
+  expect_refused(embed({}), 2, "no output is given");
+  EXPECT_FALSE(fs::exists(path("no.csv")));
+}
+
+TEST_F(UnknownBias, ACsvOfOtherImagesIsRefused) {
+  std::ofstream(path("other.csv")) << "path,bias\nelsewhere.png,red\n";
+  expect_refused(eval({"--labels", path("other.csv")}), 3, "no row gives a bias value to an image of test");
+  expect_refused(eval({"--labels", path("absent.csv")}), 3, "absent.csv': No such file");
+  expect_refused(eval({"labels.bias=colour"}), 2, "add --labels FILE.csv");
+  expect_refused(eval({"--labels", path("photos.csv"), "labels.bias=bais"}), 3, "did you mean 'bias'?");
+}
+
+}  // namespace unknown_bias_cli_test
+}  // namespace debias

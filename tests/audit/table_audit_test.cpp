@@ -1,0 +1,72 @@
+// Audits of feature tables: columns as candidates, directions as signs at most.
+#include "debias/audit/table_audit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "debias/audit/bias_file.h"
+#include "debias/core/npy.h"
+#include "debias/core/philox.h"
+#include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace table_audit_test {
+
+using testing::HasSubstr;
+
+class TableAuditTest : public testing::Test {
+ protected:
+  static constexpr int64_t kRows = 400, kDimensions = 20;
+
+  // The class moves all dimensions a little; `site` agrees with it for nine rows of ten, `hour` never does.
+  TableAuditTest() {
+    Random random({.seed = 9});
+    std::vector<float> z;
+    std::ofstream csv(folder_ / "c.csv");
+    csv << "path,label,split,site,hour\n";
+    for (int64_t i = 0; i < kRows; ++i) {
+      const int64_t label = i % 2;
+      for (int64_t k = 0; k < kDimensions; ++k) z.push_back(static_cast<float>(random.normal() + 0.5 * static_cast<double>(label)));
+      csv << "p" << i << "," << (label == 0 ? "ape" : "bee") << "," << (i < 320 ? "train" : "test") << ","
+          << (i % 20 < 18 ? label : 1 - label) << "," << random.below(24) << "\n";
+    }
+    write_npy(folder_ / "z.npy", DType::kFloat32, {kRows, kDimensions}, z.data());
+  }
+  FolderAudit audited(std::vector<std::string> columns = {}, const std::string& split = "") const {
+    return audit_table({folder_ / "z.npy", folder_ / "c.csv", std::move(columns), split}, 0);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsNot) {
+  const AuditResult result = audited().result;
+  EXPECT_EQ(result.images, 320);
+  EXPECT_EQ(result.findings.front().candidate.name, "site");
+  EXPECT_EQ(result.findings.front().verdict, AuditVerdict::kShortcut);
+  EXPECT_NEAR(result.findings.front().accuracy, 0.9, 1e-9);
+  EXPECT_EQ(std::ranges::count(result.findings, AuditVerdict::kShortcut, &AuditFinding::verdict), 1);
+  const auto first = std::ranges::find(result.findings, "direction 1", [](const AuditFinding& f) { return f.candidate.name; });
+  ASSERT_NE(first, result.findings.end());
+  EXPECT_EQ(first->verdict, AuditVerdict::kPredictive);  // the class is what varies most
+  EXPECT_GT(first->reference, 0.7);
+}
+
+TEST_F(TableAuditTest, ValuesAreGivenForTheRowsThatWereAudited) {
+  const std::string csv = bias_file(audited(), "site");
+  EXPECT_THAT(csv, HasSubstr("\np0,ape,ape,0."));
+  EXPECT_THAT(csv, HasSubstr("\np18,ape,bee,0."));
+  EXPECT_THAT(csv, HasSubstr("\np399,bee,,\n"));  // of the test split
+}
+
+TEST_F(TableAuditTest, RefusesUnknownColumnsAndSplits) {
+  EXPECT_THAT(usage_error_of([&] { audited({"sites"}); }), HasSubstr("did you mean 'site'?"));
+  EXPECT_THAT(usage_error_of([&] { audited({}, "tran"); }), HasSubstr("did you mean 'train'?"));
+}
+
+}  // namespace table_audit_test
+}  // namespace debias

@@ -1,0 +1,120 @@
+#include "debias/features/table_rows.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/features/table_files.h"
+#include "tests/support/refusals.h"
+
+namespace debias {
+namespace table_rows_test {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Rows : public testing::Test {
+ protected:
+  TableRows read(const std::string& text, const TableRowOptions& options = {}) {
+    write_text(folder_ / "c.csv", text);
+    return read_table_rows(folder_ / "c.csv", options);
+  }
+  std::string data_message(const std::string& text, const TableRowOptions& options = {}) {
+    return data_error_of([&] { read(text, options); });
+  }
+  std::string usage_message(const std::string& text, const TableRowOptions& options = {}) {
+    return usage_error_of([&] { read(text, options); });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(Rows, EachColumnHasItsRole) {
+  const TableRows rows = read("path,label,bias,split,camera\na.png,dog,red,train,x\n./b.png, cat ,,test,y\nc.png,dog,blue,valid,\n");
+  EXPECT_THAT(rows.names, ElementsAre("a.png", "b.png", "c.png"));
+  EXPECT_THAT(rows.classes, ElementsAre("cat", "dog"));
+  EXPECT_THAT(rows.labels, ElementsAre(1, 0, 1));
+  EXPECT_THAT(rows.splits, ElementsAre(TableSplit::kTrain, TableSplit::kTest, TableSplit::kValid));
+  ASSERT_THAT(rows.columns, SizeIs(2));
+  EXPECT_THAT(rows.biases, ElementsAre(0u));
+  EXPECT_THAT(rows.columns[0].names, ElementsAre("blue", "red"));
+  EXPECT_THAT(rows.columns[0].values, ElementsAre(1, kUnknown, 0));
+  EXPECT_EQ(rows.columns[1].name, "camera");
+  EXPECT_THAT(rows.columns[1].values, ElementsAre(0, 1, kUnknown));
+  EXPECT_THAT(rows.lines, ElementsAre(2, 3, 4));
+}
+
+TEST_F(Rows, WithoutASplitAllRowsAreOfTrainAndWithoutABiasThereIsNone) {
+  const TableRows rows = read("label\n1\n0\n");
+  EXPECT_THAT(rows.splits, ElementsAre(TableSplit::kTrain, TableSplit::kTrain));
+  EXPECT_THAT(rows.names, IsEmpty());
+  EXPECT_THAT(rows.biases, IsEmpty());
+}
+
+TEST_F(Rows, IntegersAreOrderedAsNumbersAndMinusOneIsUnknown) {
+  const TableRows rows = read("label,bias\n10,2\n9,-1\n10,11\n");
+  EXPECT_THAT(rows.classes, ElementsAre("9", "10"));
+  EXPECT_THAT(rows.columns[0].names, ElementsAre("2", "11"));
+  EXPECT_THAT(rows.columns[0].values, ElementsAre(0, kUnknown, 1));
+}
+
+TEST_F(Rows, LabelAndBiasColumnsCanBeNamed) {
+  const TableRows rows =
+      read("id,species,water,age\n1,a,x,3.5\n2,b,y,\n", TableRowOptions().label("species").biases({{"age", "water"}}).numeric({"age"}));
+  EXPECT_EQ(rows.name_column, "id");
+  EXPECT_THAT(rows.classes, ElementsAre("a", "b"));
+  EXPECT_THAT(rows.biases, ElementsAre(1u, 0u));
+  ASSERT_TRUE(rows.columns[1].numeric);
+  EXPECT_EQ(rows.columns[1].numbers[0], 3.5);
+  EXPECT_TRUE(std::isnan(rows.columns[1].numbers[1]));
+}
+
+TEST_F(Rows, WhatEmbedWritesHasClassesInTheOrderOfTheirNumbers) {
+  const TableRows rows = read("filenames,labels,class,bias,bias_name\na,1,ant,0,red\nb,0,zebra,-1,\nc,1,ant,1,blue\n");
+  EXPECT_THAT(rows.classes, ElementsAre("zebra", "ant"));
+  EXPECT_THAT(rows.labels, ElementsAre(1, 0, 1));
+  EXPECT_THAT(rows.columns[0].names, ElementsAre("red", "blue"));
+  EXPECT_THAT(rows.columns[0].values, ElementsAre(0, kUnknown, 1));
+  const TableRows plain = read("filenames,labels\n'=1+1.png,1\nb,0\n");
+  EXPECT_THAT(plain.names, ElementsAre("=1+1.png", "b"));
+  EXPECT_THAT(plain.labels, ElementsAre(1, 0));
+}
+
+TEST_F(Rows, RowsWithoutALabelAreNamedByLine) {
+  EXPECT_THAT(data_message("label,bias\nx,1\n,1\n,2\ny,1\n,3\n"), AllOf(HasSubstr("3 of 5 rows"), HasSubstr("lines 3, 4, 6)")));
+  EXPECT_THAT(data_message("filenames,labels\na,-1\nb,0\n"), HasSubstr("line 2"));
+}
+
+TEST_F(Rows, NamesMustBeThereAndDiffer) {
+  EXPECT_THAT(data_message("path,label\na,0\nb,0\n./a,1\n"), AllOf(HasSubstr("line 4: 'a' is given twice"), HasSubstr("line 2")));
+  EXPECT_THAT(data_message("path,label\na,0\n,0\n"), HasSubstr("line 3: no path"));
+}
+
+TEST_F(Rows, AnUnknownSplitIsRejectedWithTheNearest) {
+  EXPECT_THAT(data_message("label,split\na,train\nb,vaild\n"), AllOf(HasSubstr("line 3: unknown split 'vaild'"), HasSubstr("'valid'")));
+  EXPECT_THAT(data_message("label,split\na,\n"), HasSubstr("line 2: unknown split ''"));
+}
+
+TEST_F(Rows, ColumnsThatAreAskedForMustBeThere) {
+  EXPECT_THAT(usage_message("path,labl\na,0\n"), AllOf(HasSubstr("no column 'label'"), HasSubstr("did you mean 'labl'")));
+  EXPECT_THAT(usage_message("label,colour\na,0\n", TableRowOptions().biases({{"color"}})), HasSubstr("did you mean 'colour'"));
+  EXPECT_THAT(usage_message("label\na\n", TableRowOptions().numeric({"age"})), HasSubstr("no column 'age' for --numeric"));
+  EXPECT_THAT(usage_message("label\na\n", TableRowOptions().biases({{"label"}})), HasSubstr("cannot be the bias"));
+  EXPECT_THAT(usage_message("label,split\na,train\n", TableRowOptions().biases({{"split"}})), HasSubstr("role of its own"));
+  EXPECT_THAT(usage_message("label,b\na,0\n", TableRowOptions().biases({{"b", "b"}})), HasSubstr("twice"));
+  EXPECT_THAT(data_message("label,b,b\na,0,0\n"), HasSubstr("'b' is given twice"));
+}
+
+TEST_F(Rows, NumericFieldsAndSignsAreChecked) {
+  const TableRowOptions age = TableRowOptions().numeric({"age"});
+  EXPECT_THAT(data_message("label,age\na,3\nb,old\n", age), HasSubstr("line 3: numeric column 'age': 'old'"));
+  EXPECT_THAT(data_message("label,age\na,inf\n", age), HasSubstr("line 2"));
+  EXPECT_THAT(data_message("label,smiling\na,1\nb,-1\n"), HasSubstr("line 3: column 'smiling' holds only -1 and 1"));
+  EXPECT_THAT(data_message("label,bias\n"), HasSubstr("no rows"));
+}
+
+}  // namespace table_rows_test
+}  // namespace debias

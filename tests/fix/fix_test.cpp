@@ -1,0 +1,171 @@
+#include "debias/fix/fix.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "debias/fix/fixed_evaluation.h"
+#include "tests/fix/gaussian_table.h"
+#include "tests/support/refusals.h"
+
+namespace debias {
+namespace fix_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+FixResult fixed(const FeatureTable& table, FixMethod method = FixMethod::kAuto) {
+  return fix(table, FixOptions().method(method), Progress::silent());
+}
+
+double metric(const FixedEvaluation& evaluation, const std::string& name) { return evaluation.groups.metrics.at("test." + name); }
+
+FixedEvaluations evaluated(const FeatureTable& table, const FixResult& result) {
+  return evaluate_fixed(table, result, 1, Progress::silent());
+}
+
+TEST(Fix, AutoImprovesTheWorstGroupWhereTheBiasMisleads) {
+  const GaussianTable made({.correlation = 0.95});
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table);
+  EXPECT_TRUE(result.changed);
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
+  EXPECT_GE(metric(found.after, "conflicting_acc"), metric(found.before, "conflicting_acc") + 0.05);
+}
+
+TEST(Fix, AutoIsNotBelowThePlainHeadWhereTheBiasIsIndependent) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const GaussianTable made({.correlation = 1.0 / 3, .seed = seed});
+    const FeatureTable table = made.open();
+    const FixedEvaluations found = evaluated(table, fixed(table));
+    EXPECT_GE(metric(found.after, "acc1"), metric(found.before, "acc1") - 0.01) << seed;
+  }
+}
+
+TEST(Fix, EveryMethodGivesFiniteHeadsAndItsName) {
+  const GaussianTable made({.train = 400, .test = 400, .correlation = 0.7});
+  const FeatureTable table = made.open();
+  for (const auto& [name, method] : EnumNames<FixMethod>::values) {
+    if (method == FixMethod::kAuto) continue;
+    const FixResult result = fixed(table, method);
+    EXPECT_EQ(result.method, method) << name;
+    EXPECT_EQ(result.changed, method != FixMethod::kErm) << name;
+    EXPECT_TRUE(at::isfinite(result.after.head.weight).all().item<bool>()) << name;
+    const bool erases = method == FixMethod::kErase || method == FixMethod::kEraseBalanced || method == FixMethod::kLeace;
+    EXPECT_EQ(result.after.layer.rank() > 0, erases) << name;
+    EXPECT_GT(metric(evaluated(table, result).after, "acc1"), 0.34) << name;
+  }
+}
+
+// A head and its layer read features and corrected features alike (fixed.onnx relies on it).
+TEST(Fix, HeadsReadCorrectedFeaturesLikeTheFeaturesThemselves) {
+  const GaussianTable made({.train = 400, .test = 100});
+  const FeatureTable table = made.open();
+  for (const FixMethod method : {FixMethod::kErase, FixMethod::kEraseBalanced, FixMethod::kLeace}) {
+    const FixedModel model = fixed(table, method).after;
+    const at::Tensor x = at::randn({50, table.vectors.dimensions()}, at::kDouble) * 4;
+    const at::Tensor own = at::addmm(model.head.bias, x, model.head.weight.t());
+    const at::Tensor corrected = at::addmm(model.head.bias, model.layer.apply(x), model.head.weight.t());
+    EXPECT_LE((own - corrected).abs().max().item<double>(), 1e-6) << enum_name(method);
+  }
+}
+
+TEST(Fix, LeaceWarnsWhereLabelAndBiasGoTogether) {
+  const GaussianTable made({.train = 400, .test = 100});
+  const FeatureTable table = made.open();
+  EXPECT_THAT(fixed(table, FixMethod::kLeace).notes, testing::Contains(AllOf(HasSubstr("Cramer's V 0.9"), HasSubstr("--method auto"))));
+  const GaussianTable independent({.train = 400, .test = 100, .correlation = 1.0 / 3});
+  EXPECT_THAT(fixed(independent.open(), FixMethod::kLeace).notes, testing::Not(testing::Contains(HasSubstr("Cramer's V"))));
+}
+
+TEST(Fix, IsTheSameForAnyNumberOfThreads) {
+  const GaussianTable made({.train = 700, .test = 100});
+  const FeatureTable table = made.open();
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const FixResult one = fixed(table, FixMethod::kEraseBalanced);
+  for (const int other : {2, 4}) {
+    at::set_num_threads(other);
+    const FixResult result = fixed(table, FixMethod::kEraseBalanced);
+    EXPECT_TRUE(at::equal(result.after.head.weight, one.after.head.weight)) << other;
+    EXPECT_TRUE(at::equal(result.after.layer.left, one.after.layer.left)) << other;
+    EXPECT_EQ(result.log, one.log) << other;
+  }
+  at::set_num_threads(threads);
+}
+
+TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
+  const GaussianTable made({.train = 600, .test = 300});
+  std::string csv = "label,bias,camera,age,split\n";
+  Random random({.domain = RngDomain::kTest, .seed = 5});
+  const FeatureTable plain = made.open();
+  for (int64_t i = 0; i < plain.size(); ++i) {
+    const auto row = static_cast<size_t>(i);
+    csv += fmt::format("{},{},{},{},{}\n", plain.rows.labels[row], i % 50 == 7 ? "" : std::to_string(plain.rows.columns[0].values[row]),
+                       i % 2 == 0 ? "left" : "right", random.uniform(20, 70), enum_name(plain.rows.splits[row]));
+  }
+  std::ofstream(made.csv()) << csv;
+  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera", "age"}}).numeric({"age"}));
+  const FixResult result = fixed(table, FixMethod::kEraseBalanced);
+  EXPECT_EQ(result.after.layer.rank(), 2 + 1 + 1);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("12 of 600 training rows have no bias value")));
+  EXPECT_THAT(result.bias.names, testing::Contains(AllOf(HasSubstr("left, age <= "))));
+}
+
+TEST(Fix, WithoutJudgedRowsFoldsGiveTheAccuracies) {
+  const GaussianTable made({.train = 900, .test = 0});
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table);
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_THAT(found.notes, testing::Contains(HasSubstr("folds of the training rows")));
+  EXPECT_GT(found.after.groups.metrics.at("valid.conflicting_acc"), found.before.groups.metrics.at("valid.conflicting_acc"));
+  EXPECT_FALSE(found.after.geometry.metrics.contains("valid.bias_probe_acc1"));
+  EXPECT_THAT(usage_error_of([&] { fixed(table, FixMethod::kLeace); }), HasSubstr("column split"));
+}
+
+TEST(Fix, ABiasThatNoRowContradictsChangesNothing) {
+  const GaussianTable made({.train = 300, .test = 100, .correlation = 1});
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table);
+  EXPECT_FALSE(result.changed);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("no training row contradicts the bias")));
+}
+
+class FixRefusals : public testing::Test {
+ protected:
+  GaussianTable made_{{.train = 90, .test = 0}};
+  FeatureTable with_csv(const std::string& csv) {
+    std::ofstream(made_.csv()) << csv;
+    return made_.open();
+  }
+  // 90 rows by the value of each column at row i.
+  template <class Row>
+  std::string csv(const std::string& header, const Row& row) {
+    std::string text = header + "\n";
+    for (int i = 0; i < 90; ++i) text += row(i) + "\n";
+    return text;
+  }
+};
+
+TEST_F(FixRefusals, WithoutABiasColumnAuditIsNamed) {
+  const FeatureTable table = with_csv(csv("label", [](int i) { return std::to_string(i % 2); }));
+  EXPECT_THAT(usage_error_of([&] { fixed(table); }), AllOf(HasSubstr("debias audit --embeddings"), HasSubstr("--bias")));
+}
+
+TEST_F(FixRefusals, ASmallClassIsNamed) {
+  const FeatureTable table =
+      with_csv(csv("label,bias", [](int i) { return std::string(i < 19 ? "rare" : "many") + (i % 2 == 0 ? ",a" : ",b"); }));
+  EXPECT_THAT(data_error_of([&] { fixed(table); }), AllOf(HasSubstr("class 'rare' has 19"), HasSubstr("20")));
+}
+
+TEST_F(FixRefusals, ABiasOfOneValueAndOneClassAreRejected) {
+  const FeatureTable one_bias = with_csv(csv("label,bias", [](int i) { return std::to_string(i % 2) + ",a"; }));
+  EXPECT_THAT(data_error_of([&] { fixed(one_bias); }), HasSubstr("column 'bias' has one value"));
+  const FeatureTable one_class = with_csv(csv("label,bias", [](int i) { return "x," + std::to_string(i % 2); }));
+  EXPECT_THAT(data_error_of([&] { fixed(one_class); }), HasSubstr("one class, 'x'"));
+}
+
+}  // namespace fix_test
+}  // namespace debias

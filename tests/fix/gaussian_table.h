@@ -1,0 +1,58 @@
+// Tables of Gaussian features in a temporary folder: a weak signal of the class, a strong one of a bias that goes with it, and noise.
+#pragma once
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "debias/core/npy.h"
+#include "debias/core/philox.h"
+#include "debias/features/feature_table.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+
+struct GaussianSettings {
+  int64_t train = 1200, test = 1200;
+  int64_t classes = 3, dimensions = 24;
+  double correlation = 0.95;  // share of training rows whose bias value is the class's number; in test rows it is drawn
+  double class_signal = 1.2, bias_signal = 2.5;
+  uint64_t seed = 1;
+};
+
+class GaussianTable {
+ public:
+  explicit GaussianTable(const GaussianSettings& settings) {
+    Random random({.domain = RngDomain::kTest, .seed = settings.seed});
+    const int64_t n = settings.train + settings.test, D = settings.dimensions, C = settings.classes;
+    std::vector<float> values;
+    std::string csv = "path,label,bias,split\n";
+    for (int64_t i = 0; i < n; ++i) {
+      const bool train = i < settings.train;
+      const int64_t y = i % C;
+      const bool aligned = train && random.uniform() < settings.correlation;
+      const int64_t b = aligned ? y : train ? (y + 1 + random.below(C - 1)) % C : random.below(C);
+      for (int64_t d = 0; d < D; ++d) {
+        double value = random.normal();
+        if (d == y) value += settings.class_signal;
+        if (d == C + b || d == (y + b) % C) value += d < C ? 0.2 * settings.bias_signal : settings.bias_signal;
+        values.push_back(static_cast<float>(value * (1 + static_cast<double>(d % 5)) + static_cast<double>(d)));
+      }
+      csv += "r" + std::to_string(i) + ",c" + std::to_string(y) + ",b" + std::to_string(b) + (train ? ",train\n" : ",test\n");
+    }
+    write_npy(folder_ / "z.npy", DType::kFloat32, {n, D}, values.data());
+    std::ofstream(folder_ / "c.csv", std::ios::binary) << csv;
+  }
+
+  const TemporaryFolder& folder() const { return folder_; }
+  std::string vectors() const { return folder_ / "z.npy"; }
+  std::string csv() const { return folder_ / "c.csv"; }
+  FeatureTable open(const TableRowOptions& options = {}) const {
+    return open_feature_table(FeatureTableFiles().vectors(vectors()).csv(csv()), options);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace debias

@@ -1,0 +1,45 @@
+// Against concept-erasure and scikit-learn (tests/golden/make_fix.py).
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "debias/core/npy.h"
+#include "debias/data/sample_table.h"
+#include "debias/fix/fit_rows.h"
+#include "debias/fix/leace.h"
+#include "debias/fix/weighted_heads.h"
+#include "tests/support/golden_folder.h"
+
+namespace debias {
+namespace golden_test {
+
+at::Tensor golden(const std::string& name) {
+  const std::string path = golden_folder("fix") + "/" + name + ".npy";
+  const NpyArray array = read_npy(path);
+  if (array.dtype == DType::kInt64) return at::tensor(npy_integers(array, path), at::kLong);
+  const auto type = array.dtype == DType::kFloat32 ? at::kFloat : at::kDouble;
+  return at::from_blob(const_cast<std::byte*>(array.bytes.data()), array.shape, at::TensorOptions(type)).clone().to(at::kDouble);
+}
+
+double largest_gap(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
+
+TEST(Golden, LeaceIsConceptErasuresProjection) {
+  const AffineErasure erasure = leace(golden("x"), at::one_hot(golden("biases"), 4).to(at::kDouble));
+  EXPECT_LE(largest_gap(erasure.left.mm(erasure.right), golden("leace")), 1e-9);
+  EXPECT_LE(largest_gap(erasure.mean, golden("leace_mean")), 1e-9);
+}
+
+TEST(Golden, ABalancedHeadIsScikitLearnsWithThoseWeights) {
+  const StandardRows rows(golden("x"));
+  const at::Tensor labels = golden("labels"), groups = labels * 4 + golden("biases");
+  const at::Tensor counts = at::bincount(groups, {}, 12).clamp_min(kLeastWeightedGroup).to(at::kDouble);
+  const at::Tensor weights = counts.reciprocal().index_select(0, groups);
+  const double l2 = 1 / (0.1 * 240);
+  const HeadProblem problem{weights.to(at::kFloat), l2, head_preconditioner(at::eye(10, at::kDouble), l2), nullptr};
+  const HeadFit fit = fit_heads(rows, labels, 3, {problem}, {.tolerance = 1e-6}).front();
+  EXPECT_LE(largest_gap(fit.head.weight, golden("head_weight")), 2e-4);
+  const at::Tensor bias = golden("head_bias");
+  EXPECT_LE(largest_gap(fit.head.bias - fit.head.bias.mean(), bias - bias.mean()), 2e-4);
+}
+
+}  // namespace golden_test
+}  // namespace debias

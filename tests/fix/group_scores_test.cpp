@@ -1,0 +1,82 @@
+#include "debias/fix/group_scores.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "debias/data/sample_table.h"
+#include "debias/fix/folds.h"
+
+namespace debias {
+namespace group_scores_test {
+
+TEST(GroupScorer, ScoresSmallGroupsTogether) {
+  std::vector<int64_t> groups(10, 0), labels(10, 0), predictions(10, 0);  // group 0: 8 of 10 right
+  predictions[0] = predictions[1] = 1;
+  for (int i = 0; i < 4; ++i) groups.push_back(1);  // groups 1 and 2, of 4 and 2 rows, conflict: 3 of 6 right
+  for (int i = 0; i < 2; ++i) groups.push_back(2);
+  for (const int64_t right : {1, 1, 0, 0, 0, 1}) {
+    labels.push_back(1);
+    predictions.push_back(right);
+  }
+  groups.push_back(kUnknown);  // not scored
+  labels.push_back(0);
+  predictions.push_back(1);
+  const GroupScorer scorer(groups, {false, true, true, true});
+  const GroupScores scores = scorer.scores(labels, predictions);
+  EXPECT_DOUBLE_EQ(scores.worst, 0.5);
+  EXPECT_DOUBLE_EQ(scores.mean, (0.8 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(scores.conflicting, 0.5);
+  EXPECT_EQ(scorer.conflicting_rows(), 6);
+}
+
+TEST(GroupScorer, ComparesPairsOnConflictingRowsAlone) {
+  const std::vector<int64_t> groups = {0, 0, 0, 1, 1, 1, 1, 1, 1}, labels(9, 0);
+  const std::vector<int64_t> better = {0, 0, 0, 0, 0, 0, 0, 0, 1}, worse = {1, 1, 1, 1, 1, 1, 1, 0, 0};
+  const GroupScorer scorer(groups, {false, true});
+  EXPECT_NEAR(scorer.paired_p(labels, better, worse), 6.0 / 32, 1e-12);  // 4 won, 1 lost
+  EXPECT_DOUBLE_EQ(scorer.paired_p(labels, better, better), 1);
+}
+
+TEST(CoinTail, IsTheBinomialTail) {
+  EXPECT_NEAR(coin_tail(0, 7), 1, 1e-12);
+  EXPECT_NEAR(coin_tail(7, 7), 1.0 / 128, 1e-12);
+  EXPECT_NEAR(coin_tail(5, 8), 93.0 / 256, 1e-12);
+  EXPECT_DOUBLE_EQ(coin_tail(0, 0), 1);
+}
+
+TEST(FoldRows, HoldEveryRowOnceAndGroupsInEqualParts) {
+  std::vector<int64_t> strata;
+  for (int64_t i = 0; i < 503; ++i) strata.push_back(i % 50 == 0 ? 1 : 0);
+  const FoldRows folds = fold_rows(strata, 3);
+  EXPECT_EQ(std::set<int64_t>(folds.places.begin(), folds.places.end()).size(), strata.size());
+  for (size_t fold = 0; fold < kFolds; ++fold) {
+    int64_t rare = 0;
+    for (int64_t i = folds.begins[fold]; i < folds.begins[fold + 1]; ++i) rare += strata[static_cast<size_t>(folds.places[i])];
+    EXPECT_GE(rare, 2);
+    EXPECT_LE(rare, 3);
+    EXPECT_NEAR(static_cast<double>(folds.begins[fold + 1] - folds.begins[fold]), 503.0 / 5, 1);
+  }
+  EXPECT_EQ(folds.places, fold_rows(strata, 3).places);
+  EXPECT_NE(folds.places, fold_rows(strata, 4).places);
+}
+
+TEST(FoldRows, TakeAllOfRareGroupsAndWeighTheOthers) {
+  std::vector<int64_t> strata(10'000, 0);
+  for (size_t i = 0; i < 30; ++i) strata[i * 300] = 1;
+  const FoldRows folds = fold_rows(strata, 1, 1000);
+  double rows = 0, rare = 0;
+  for (size_t i = 0; i < folds.places.size(); ++i) {
+    rows += folds.importance[i];
+    rare += static_cast<double>(strata[static_cast<size_t>(folds.places[i])]);
+  }
+  EXPECT_EQ(folds.size(), 1000);
+  EXPECT_EQ(rare, 30);
+  EXPECT_NEAR(rows, 10'000, 1e-6);
+}
+
+}  // namespace group_scores_test
+}  // namespace debias

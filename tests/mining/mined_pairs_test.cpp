@@ -1,0 +1,160 @@
+// The ranking against all pairs in double, samples, and candidates for copies.
+#include "debias/mining/mined_pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "debias/core/philox.h"
+#include "debias/mining/false_negative_posterior.h"
+#include "debias/results/proportion_interval.h"
+#include "debias/runtime/unit_rows.h"
+#include "tests/support/refusals.h"
+
+namespace debias {
+namespace mined_pairs_test {
+
+// `classes` clusters about random directions.
+at::Tensor clusters(int64_t n, int64_t classes, int64_t width, double spread) {
+  Random draw({.seed = 5});
+  at::Tensor centres = at::empty({classes, width}, at::kFloat), rows = at::empty({n, width}, at::kFloat);
+  for (int64_t i = 0; i < centres.numel(); ++i) centres.mutable_data_ptr<float>()[i] = static_cast<float>(draw.normal());
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t d = 0; d < width; ++d) {
+      rows.mutable_data_ptr<float>()[i * width + d] =
+          centres.const_data_ptr<float>()[i % classes * width + d] + static_cast<float>(spread * draw.normal());
+    }
+  }
+  return unit_rows(rows).contiguous();
+}
+
+PairRanking ranked(const at::Tensor& unit, double temperature = 0.1) {
+  return {unit, {}, MiningOptions().temperature(temperature), Progress::silent()};
+}
+
+TEST(PairRanking, IsThatOfAllPairsInDouble) {
+  const int64_t n = 30;  // fewer than the neighbours: every pair is a candidate
+  const at::Tensor unit = clusters(n, 5, 8, 0.7);
+  const PairRanking ranking = ranked(unit);
+  ASSERT_EQ(std::ssize(ranking.pairs()), n * (n - 1) / 2);
+  const double t = 0.1, negatives = 2 * 256 - 2;
+  const at::Tensor s = at::mm(unit.to(at::kDouble), unit.to(at::kDouble).t());
+  const auto weight = [&](int64_t a, int64_t b) {
+    double sum = 0;
+    for (int64_t j = 0; j < n; ++j) sum += j == a ? 0 : std::exp(s[a][j].item<double>() / t);
+    return std::exp(s[a][b].item<double>() / t) / (std::exp(1 / t) + negatives * sum / static_cast<double>(n - 1));
+  };
+  double last = INFINITY;
+  for (const MinedPair& pair : ranking.pairs()) {
+    EXPECT_LT(pair.a, pair.b);
+    EXPECT_NEAR(pair.cosine, s[pair.a][pair.b].item<double>(), 1e-5);
+    EXPECT_NEAR(pair.gradient, (weight(pair.a, pair.b) + weight(pair.b, pair.a)) / 2, 1e-4 * pair.gradient + 1e-12);
+    EXPECT_LE(pair.expected_gradient(), last);
+    last = pair.expected_gradient();
+  }
+}
+
+TEST(PairRanking, FindsThePairsOfOneClusterFirst) {
+  const at::Tensor unit = clusters(400, 10, 32, 0.5);
+  const PairRanking ranking = ranked(unit);
+  for (size_t i = 0; i < 1000; ++i) {
+    const MinedPair& pair = ranking.pairs()[i];
+    EXPECT_EQ(pair.a % 10, pair.b % 10);
+    EXPECT_GT(pair.false_negative, 0.5);
+  }
+}
+
+TEST(PairRanking, DoesNotDependOnTheThreads) {
+  const at::Tensor unit = clusters(500, 10, 16, 1);
+  const int before = at::get_num_threads();
+  at::set_num_threads(1);
+  const PairRanking one = ranked(unit);
+  at::set_num_threads(3);
+  const PairRanking three = ranked(unit);
+  at::set_num_threads(before);
+  ASSERT_EQ(one.pairs().size(), three.pairs().size());
+  for (size_t i = 0; i < one.pairs().size(); ++i) {
+    EXPECT_EQ(one.pairs()[i].a, three.pairs()[i].a);
+    EXPECT_EQ(one.pairs()[i].b, three.pairs()[i].b);
+  }
+}
+
+TEST(PairRanking, RejectsOneRowAndOptionsOutOfRange) {
+  data_error_of([] { ranked(at::ones({1, 4})); });
+  usage_error_of([] { ranked(at::ones({4, 4}), 0); });
+  usage_error_of([] { MiningOptions().tau_plus(1).check(); });
+  usage_error_of([] { MiningOptions().batch_size(1).check(); });
+}
+
+TEST(PairRanking, TakesRowsThatAreAllAlike) {
+  const PairRanking ranking = ranked(unit_rows(at::ones({5, 4})).contiguous());
+  EXPECT_EQ(ranking.pairs().size(), 10u);
+  for (const MinedPair& pair : ranking.pairs()) EXPECT_TRUE(std::isfinite(pair.expected_gradient()));
+}
+
+TEST(SampledPairs, AreDistinctAndUniformOverAllPairs) {
+  const int64_t n = 12;
+  const at::Tensor unit = clusters(n, 3, 6, 1);
+  const PairRanking ranking = ranked(unit);
+  std::vector<int64_t> uses(static_cast<size_t>(n));
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    std::set<std::pair<int64_t, int64_t>> seen;
+    for (const MinedPair& pair : sampled_pairs(unit, ranking, 11, seed)) {
+      EXPECT_LT(pair.a, pair.b);
+      EXPECT_EQ(pair.kind, PairKind::kRandom);
+      EXPECT_TRUE(seen.emplace(pair.a, pair.b).second);
+      ++uses[static_cast<size_t>(pair.a)];
+      ++uses[static_cast<size_t>(pair.b)];
+    }
+  }
+  for (const int64_t count : uses) EXPECT_NEAR(static_cast<double>(count), 600 * 11 * 2 / 12.0, 120);  // five standard deviations
+  EXPECT_EQ(std::ssize(sampled_pairs(unit, ranking, 1000, 1)), n * (n - 1) / 2);
+}
+
+// The sampling design of tau_plus from marks: 200 random pairs of ten equal classes, marked without error, and Wilson's interval.
+TEST(SampledPairs, GiveAPriorWhoseIntervalHolds) {
+  const int64_t n = 2000;
+  const at::Tensor unit = clusters(n, 10, 4, 3);
+  const PairRanking ranking = ranked(unit);
+  const double prior = (static_cast<double>(n) / 10 - 1) / static_cast<double>(n - 1);  // of two different rows
+  int covered = 0;
+  for (uint64_t simulation = 1; simulation <= 1000; ++simulation) {
+    double same = 0;
+    for (const MinedPair& pair : sampled_pairs(unit, ranking, 200, simulation)) same += pair.a % 10 == pair.b % 10 ? 1 : 0;
+    const auto [low, high] = wilson_interval({same / 200, 200});
+    covered += low <= prior && prior <= high ? 1 : 0;
+  }
+  EXPECT_GE(covered, 930);
+  EXPECT_LE(covered, 985);  // not by being wide
+}
+
+TEST(CopyCandidates, AreTheNearestOfARowAboveTheThreshold) {
+  at::Tensor values = clusters(200, 40, 16, 2);
+  values[7].copy_(values[3]);
+  values[11].copy_(values[3]);
+  const PairRanking ranking = ranked(values);
+  const auto candidates = duplicate_candidates(ranking, 0.999);
+  ASSERT_EQ(candidates.size(), 3u);
+  EXPECT_EQ(candidates.front().kind, PairKind::kDuplicate);
+  const at::Tensor second = at::stack({values[3], values[20], -values[20]}).contiguous();
+  const auto leaks = leak_candidates(values, second, ranking, 0.999);
+  ASSERT_EQ(leaks.size(), 4u);  // of row 3 its three copies, of row 20 itself
+  for (const MinedPair& pair : leaks) EXPECT_TRUE(std::isnan(pair.gradient));
+}
+
+TEST(CopyCandidates, TheThresholdIsThatOfViewsOrOfRandomPairs) {
+  const at::Tensor unit = clusters(300, 10, 16, 1);
+  const PairRanking ranking = ranked(unit);
+  EXPECT_DOUBLE_EQ(duplicate_threshold(ranking, {}), ranking.random_cosines().quantile(0.999));
+  const ViewCosines views = view_cosines(at::stack({unit, unit + 0.05 * at::roll(unit, 1, 0)}, 1));
+  EXPECT_TRUE(views.known());
+  EXPECT_NEAR(duplicate_threshold(ranking, views), views.cosines.quantile(0.01), 1e-12);
+  EXPECT_GT(views.mean, 0.99);
+}
+
+}  // namespace mined_pairs_test
+}  // namespace debias

@@ -1,0 +1,80 @@
+// Reports of runs without bias values, and of terms that took no part.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "debias/report/recipe_text.h"
+#include "debias/report/sections/missing_parts.h"
+#include "tests/report/reports.h"
+#include "tests/report/well_formed.h"
+
+namespace debias {
+namespace unknown_bias_test {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class UnknownBias : public Reports {
+ protected:
+  // Replaces text of the run's recipe, as often as it is there.
+  void edit_recipe(const std::string& name, const std::string& from, const std::string& to) {
+    std::string recipe = fixture_recipe({}, run_path(name));
+    ASSERT_NE(recipe.find(from), std::string::npos);
+    for (size_t at = recipe.find(from); at != std::string::npos; at = recipe.find(from, at + to.size()))
+      recipe.replace(at, from.size(), to);
+    write_text(run_path(name) + "/config.yaml", recipe);
+  }
+};
+
+TEST_F(UnknownBias, IsExplainedWhereAccuracyByGroupWouldBe) {
+  write_run(run_path("run"));
+  edit_recipe("run", ", correlation", ", other");
+  const std::string advice = "debias eval groups RUN --labels FILE.csv";
+  const std::string page = html({"run"});
+  EXPECT_EQ(well_formed(page).fault, "");
+  EXPECT_THAT(page.substr(page.find("Groups</h2>")),
+              AllOf(HasSubstr("run: no bias values, so no accuracy by group."), HasSubstr(advice), HasSubstr("docs/unknown-bias.md")));
+  const std::string text = run_report_text(read({"run"}));
+  EXPECT_THAT(text, AllOf(HasSubstr("run: no bias values, so no accuracy by group."), HasSubstr(advice)));
+  EXPECT_THAT(text, Not(HasSubstr("debias eval groups " + run_path("run") + ",")));  // which would fail
+  EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).words, "");
+  const auto json = run_report_json(read({"run"}));
+  EXPECT_EQ(json["verdict"]["shortcut"][0]["command"], "debias eval groups " + run_path("run") + " --labels FILE.csv");
+}
+
+TEST_F(UnknownBias, IsNotSpokenOfWhereTheDataHaveBiasValues) {
+  write_run(run_path("run"));
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("no bias values")));
+  EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).commands, "debias eval groups " + run_path("run"));
+}
+
+TEST_F(UnknownBias, ATermOfWeight0IsNotNamed) {
+  write_run(run_path("run"));
+  const auto words = [&](const std::string& weight) {
+    edit_recipe("run", "temperature: 0.5, weight: 1}", "temperature: 0.5, weight: 1}\n  - {name: fairkl, weight: " + weight + "}");
+    const auto runs = read({"run"});
+    return column_words(run_columns(runs).front());
+  };
+  EXPECT_THAT(words("0.5"), HasSubstr("objective debiased_negatives + fairkl, "));
+  for (const char* nothing : {"0", "0.0"}) EXPECT_THAT(words(nothing), HasSubstr("objective debiased_negatives, "));
+}
+
+TEST_F(UnknownBias, OverCorrectionIsCalledSoOnThePageInTextAndInJson) {
+  write_biased_run(run_path("run"), {.aligned = 0.5, .conflicting = 0.85, .images = 2000});
+  EXPECT_THAT(html({"run"}),
+              AllOf(HasSubstr("<li class=\"over_corrected\"><strong>Strong over-correction.</strong>"), Not(HasSubstr("no sign that"))));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::StartsWith("run: strong over-correction. "));
+  const auto verdict = run_report_json(read({"run"}))["verdict"]["shortcut"][0];
+  EXPECT_EQ(verdict["finding"], "over_corrected");
+  EXPECT_EQ(verdict["size"], "strong");
+  EXPECT_LT(verdict["high"].get<double>(), 0);
+  EXPECT_EQ(verdict["over"], "images");
+  EXPECT_EQ(verdict["worst_group"]["accuracy"], 0.5);
+  EXPECT_NE(verdict["command"], "");
+}
+
+}  // namespace unknown_bias_test
+}  // namespace debias

@@ -1,0 +1,194 @@
+// Pseudo bias values of a run that was trained without any, and bias values added to its evaluation.
+#include "debias/runs/bias_values.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "debias/core/sha256.h"
+#include "debias/data/builders/data_make.h"
+#include "debias/runs/run_evaluation.h"
+#include "tests/runs/trained_run.h"
+#include "tests/support/refusals.h"
+
+namespace debias {
+namespace bias_values_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct Row {
+  std::string path, label, bias, rest;
+};
+
+std::vector<Row> rows_of(const std::string& csv) {
+  std::istringstream text(text_in(csv));
+  std::vector<Row> rows;
+  std::string line;
+  std::getline(text, line);
+  while (std::getline(text, line)) {
+    std::istringstream fields(line);
+    Row& row = rows.emplace_back();
+    std::getline(fields, row.path, ',');
+    std::getline(fields, row.label, ',');
+    std::getline(fields, row.bias, ',');
+    std::getline(fields, row.rest);
+  }
+  return rows;
+}
+
+// Glyphs in class folders, whose background goes with the class. `colours.csv` knows the colours; the run, which sees single pixels, has not
+// read them.
+class UnknownBias : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder;
+    make_data_folder(parse_yaml("{name: glyphs, classes: 4, size: 16, correlation: 0.9, train_count: 120, test_count: 4}", "glyphs"),
+                     path("made"), Progress::silent());
+    const std::vector<std::string> classes = {"ape", "bee", "cat", "dog"}, colours = {"white", "red", "green", "blue"};
+    std::ofstream csv(path("colours.csv"));
+    csv << "path,bias\n";
+    for (const char* part : {"align", "conflict"}) {
+      for (const auto& file : fs::recursive_directory_iterator(path("made/") + part)) {
+        if (file.path().extension() != ".png") continue;
+        int id = 0, number = 0, colour = 0;  // 17_3_0.png
+        ASSERT_EQ(std::sscanf(file.path().filename().c_str(), "%d_%d_%d", &id, &number, &colour), 3);
+        const std::string name = classes.at(static_cast<size_t>(number)) + "/" + std::to_string(id) + ".png";
+        fs::create_directories(fs::path(path("photos/" + name)).parent_path());
+        fs::copy_file(file.path(), path("photos/" + name));
+        csv << name << "," << (colour < 4 ? colours[static_cast<size_t>(colour)] : "other") << "\n";
+      }
+    }
+    csv.close();
+    KeptLog log;
+    train_into(path("run"), recipe(), {}, log);
+    log_ = log.text;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string path(const std::string& name) { return *folder_ / name; }
+  static std::string recipe() {
+    return "seed: 1\ndata:\n  train: {name: image_folder, root: " + path("photos") + ", hold_out: 30}\n" +
+           "  test: {split: held_out}\n"
+           "views: {preset: none, count: 1}\n"
+           "encoder: {name: simple_convnet, kernel: 1, stem_stride: 2, stride: 2}\n"
+           "objective: generalized_cross_entropy\n"
+           "classifier: {name: linear, gradient: flow, normalize: false}\n"
+           "optimizer: {name: adam, learning_rate: 3e-3}\n"
+           "train: {epochs: 12, batch_size: 15, device: cpu, threads: 1}\n"
+           "evaluate: {every: 12, protocols: [groups]}\n";
+  }
+  static BiasValueTable values(BiasValueRequest request) {
+    request.run = path("run");
+    return write_bias_values(request, Progress::silent(), Log::silent());
+  }
+  static RunEvaluation groups(const std::string& labels, const std::string& column, Log& log = Log::silent()) {
+    EvaluationRequest request{.run = path("run")};
+    request.protocols.push_back({"groups", Config::map()});
+    if (!labels.empty()) request.labels = LabelColumns().file(labels);
+    if (!column.empty()) request.labels->bias(column);
+    return evaluate_run(request, Progress::silent(), log);
+  }
+
+  static TemporaryFolder* folder_;
+  static std::string log_;
+};
+TemporaryFolder* UnknownBias::folder_ = nullptr;
+std::string UnknownBias::log_;
+
+TEST_F(UnknownBias, IsReportedBeforeTrainingWhichGoesOn) {
+  EXPECT_THAT(log_, HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias values"));
+  EXPECT_TRUE(epochs_of(path("run")).back().contains("test.acc1"));
+  for (const std::string word : {"evaluate.on_error=stop", "evaluate={protocols: [groups], select: valid.worst_group_acc}"}) {
+    std::vector<std::string> words = {word};
+    if (word.find("select") != std::string::npos) words.push_back("data.valid={split: held_out}");
+    EXPECT_THAT(usage_error_of([&] { train_into(path("none"), recipe(), words); }), HasSubstr("has no bias values"));
+    EXPECT_FALSE(fs::exists(path("none")));
+  }
+}
+
+TEST_F(UnknownBias, IsFoundAsPseudoValuesThatAreTheColours) {
+  const BiasValueTable table = values({.run = "", .out = path("found.csv")});
+  const std::vector<Row> found = rows_of(path("found.csv"));
+  std::map<std::string, std::string> colour;
+  for (const Row& row : rows_of(path("colours.csv"))) colour[row.path] = row.label;  // its second column
+  EXPECT_EQ(table.rows, std::ssize(colour));                                         // those held out, too
+  ASSERT_EQ(found.size(), colour.size());
+  EXPECT_EQ(table.names.size(), 4u);
+  EXPECT_GT(table.aligned, 0.7);
+  EXPECT_EQ(table.folder, path("photos"));
+  std::map<std::string, std::map<std::string, int>> counts;
+  for (const Row& row : found) {
+    ++counts[row.bias][colour.at(row.path)];
+    EXPECT_THAT(row.bias, testing::StartsWith("like_"));
+    EXPECT_EQ(row.label, row.path.substr(0, row.path.find('/')));
+    const double confidence = std::stod(row.rest);
+    EXPECT_TRUE(confidence >= 0 && confidence <= 1) << row.rest;
+  }
+  int right = 0;
+  for (const auto& [value, colours] : counts) {
+    right += std::max_element(colours.begin(), colours.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->second;
+  }
+  EXPECT_GT(right, 0.7 * static_cast<double>(found.size()));  // by chance a third
+}
+
+TEST_F(UnknownBias, HasAsManyPseudoValuesAsAreRequested) {
+  const BiasValueTable table = values({.run = "", .out = path("two.csv"), .values = 2});
+  ASSERT_EQ(table.images.size(), 2u);
+  EXPECT_EQ(table.images[0] + table.images[1], table.rows - 30);
+  EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("no.csv"), .values = 0}); }), HasSubstr("give a number from 1 to"));
+  EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("no.npy")}); }), HasSubstr("ends in .csv"));
+  EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("photos/no.csv")}); }), HasSubstr("lies inside the data folder"));
+  EXPECT_FALSE(fs::exists(path("no.csv")));
+}
+
+TEST_F(UnknownBias, CanBeAddedToAnEvaluation) {
+  EXPECT_THAT(usage_error_of([] { groups("", ""); }), HasSubstr("has no bias values"));
+  const RunEvaluation found = groups(path("colours.csv"), "");
+  EXPECT_TRUE(found.results[0].second.metrics.contains("test.conflicting_acc"));
+  const auto json = json_in(path("run/evaluation/groups.json"));
+  EXPECT_EQ(json["bias_values"]["file"], path("colours.csv"));
+  EXPECT_EQ(json["bias_values"]["column"], "bias");
+  EXPECT_EQ(json["bias_values"]["unknown"], nlohmann::json::parse(R"({"train": 0, "test": 0})"));
+  const std::string text = text_in(path("colours.csv"));
+  Sha256 digest;
+  digest.update(text.data(), text.size());
+  EXPECT_EQ(json["bias_values"]["sha256"], digest.hex());
+  EXPECT_EQ(json["aligned_by"], "majority");
+}
+
+TEST_F(UnknownBias, IsCountedWhereRowsAreMissing) {
+  std::istringstream text(text_in(path("colours.csv")));
+  std::ofstream csv(path("some.csv"));
+  int lines = 0, missing = 0;
+  for (std::string line; std::getline(text, line); ++lines) {
+    if (lines == 0) line = "path,colour";
+    if (lines % 10 == 5) {
+      ++missing;
+    } else {
+      csv << line << "\n";
+    }
+  }
+  csv.close();
+  EXPECT_THAT(data_error_of([] { groups(path("some.csv"), ""); }), HasSubstr("labels.bias=COLUMN"));
+  KeptLog log;
+  groups(path("some.csv"), "colour", log);
+  EXPECT_THAT(log.text, HasSubstr("images have no bias value in " + path("some.csv")));
+  const auto unknown = json_in(path("run/evaluation/groups.json"))["bias_values"]["unknown"];
+  EXPECT_EQ(unknown["train"].get<int>() + unknown["test"].get<int>(), missing);
+}
+
+TEST_F(UnknownBias, OfOtherImagesIsRejected) {
+  std::ofstream(path("other.csv")) << "path,bias\nelsewhere.png,red\n";
+  EXPECT_THAT(data_error_of([] { groups(path("other.csv"), ""); }), HasSubstr("no row gives a bias value to an image of test"));
+  EXPECT_THAT(data_error_of([] { groups(path("absent.csv"), ""); }), HasSubstr("absent.csv': No such file"));
+  EXPECT_THAT(data_error_of([] { groups(path("colours.csv"), "bais"); }), HasSubstr("did you mean 'bias'?"));
+}
+
+}  // namespace bias_values_test
+}  // namespace debias

@@ -1,0 +1,76 @@
+// Pairs of a feature table by the library.
+#include "debias/runs/found_pairs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "debias/core/npy.h"
+#include "debias/core/philox.h"
+#include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace found_pairs_test {
+
+constexpr int64_t kRows = 60, kDimensions = 8;
+
+// Rows of noise, of which 1 repeats 0, and 40 of the split test repeats 2 of train.
+class TableOfPairs : public testing::Test {
+ protected:
+  TableOfPairs() {
+    Random random(RngKey{RngDomain::kTest, 5});
+    std::vector<float> values(kRows * kDimensions);
+    for (float& value : values) value = static_cast<float>(random.normal());
+    std::copy_n(values.begin(), kDimensions, values.begin() + kDimensions);
+    std::copy_n(values.begin() + 2 * kDimensions, kDimensions, values.begin() + 40 * kDimensions);
+    write_npy(files_.vectors(), DType::kFloat32, {kRows, kDimensions}, values.data());
+    std::ofstream csv(files_.csv());
+    csv << "path,label,split\n";
+    for (int64_t i = 0; i < kRows; ++i) csv << "i" << i << ".png," << (i % 2 == 0 ? "cat" : "dog") << (i < 40 ? ",train\n" : ",test\n");
+  }
+  FoundPairs found(const PairRequest& request, const SplitPair& splits = {}) const {
+    const PairSource source = pairs_of_table(files_, {}, "", splits, Log::silent());
+    return find_pairs(request, mining_options(request, source), source, Progress::silent(), Log::silent());
+  }
+  TemporaryFolder folder_;
+  FeatureTableFiles files_ = FeatureTableFiles().vectors(folder_ / "z.npy").csv(folder_ / "z.csv");
+};
+
+TEST_F(TableOfPairs, ReportsACopyOnceAndNotAmongTheFalseNegatives) {
+  const FoundPairs all = found({.top = 5});
+  EXPECT_EQ(all.searched, 40);
+  const auto is_copy = [](const PairRow& row) { return row.a == "i0.png" && row.b == "i1.png"; };
+  ASSERT_EQ(std::ranges::count_if(all.rows, is_copy), 1);
+  EXPECT_EQ(std::ranges::find_if(all.rows, is_copy)->pair.kind, PairKind::kDuplicate);
+  EXPECT_EQ(std::ranges::count(all.rows, PairKind::kFalseNegative, [](const PairRow& row) { return row.pair.kind; }), 5);
+  EXPECT_FALSE(all.on_pixels);
+}
+
+TEST_F(TableOfPairs, ReportsAnImageOfBothSplitsAsALeak) {
+  const FoundPairs all = found({}, {"train", "test"});
+  const auto leak = std::ranges::find(all.rows, PairKind::kLeak, [](const PairRow& row) { return row.pair.kind; });
+  ASSERT_NE(leak, all.rows.end());
+  EXPECT_EQ(leak->a, "i2.png");
+  EXPECT_EQ(leak->b, "i40.png");
+  ASSERT_TRUE(all.leaks);
+  EXPECT_EQ(all.leaks->leaked, 1);
+  EXPECT_EQ(to_json(all).at("leaks").at("rows"), 20);
+}
+
+TEST_F(TableOfPairs, DrawsARandomSampleInTheirPlace) {
+  const FoundPairs sample = found({.sample = 7});
+  ASSERT_EQ(sample.rows.size(), 7u);
+  EXPECT_TRUE(std::ranges::all_of(sample.rows, [](const PairRow& row) { return row.pair.kind == PairKind::kRandom; }));
+}
+
+TEST_F(TableOfPairs, RejectsAPriorThatIsNoProbability) {
+  EXPECT_THAT(usage_error_of([&] { found({.tau_plus = 1.5}); }), testing::HasSubstr("tau_plus"));
+}
+
+}  // namespace found_pairs_test
+}  // namespace debias

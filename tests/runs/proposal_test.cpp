@@ -1,0 +1,90 @@
+// The two recipes of a folder of images: their names, what differs between them, and what is rejected.
+#include "debias/runs/proposal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "debias/train/recipe.h"
+#include "tests/runs/trained_run.h"
+#include "tests/support/golden_folder.h"
+#include "tests/support/refusals.h"
+
+namespace debias {
+namespace proposal_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+// Two classes and two colours, but for one image in four.
+class Proposal : public testing::Test {
+ protected:
+  Proposal() {
+    std::ofstream csv(folder_ / "colours.csv");
+    csv << "path,label,bias\n";
+    for (int i = 0; i < 24; ++i) {
+      for (const std::string kind : {"ape", "zebra"}) {
+        const std::string path = kind + "/" + std::to_string(i) + (i % 2 == 0 ? ".jpg" : ".png");
+        const fs::path file = fs::path(photos()) / path;
+        fs::create_directories(file.parent_path());
+        fs::copy_file(golden_folder("images") + (i % 2 == 0 ? "/colour.jpg" : "/grey.png"), file);
+        csv << path << "," << kind << "," << ((kind == "ape") == (i % 4 != 0) ? "red" : "blue") << "\n";
+      }
+    }
+  }
+  std::string photos() const { return folder_ / "photos"; }
+  FolderSurvey survey(bool with_bias) const {
+    return survey_folder(photos(), with_bias ? Config::string(folder_ / "colours.csv") : Config(), Progress::silent());
+  }
+  ProposalInput named(double minutes = 0.02) const { return named_proposal(photos(), folder_ / "photos.yaml", minutes); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(Proposal, IsTwoRecipesThatDifferInTheObjectiveAlone) {
+  for (const bool with_bias : {true, false}) {
+    const FolderSurvey found = survey(with_bias);
+    ProposalInput proposal = named();
+    proposal.goal = chosen_goal(std::nullopt, found);
+    EXPECT_EQ(proposal.goal, with_bias ? InitGoal::kBias : InitGoal::kSampling);
+    const FittedProposal fit = fit_to_time(found, proposal);
+    EXPECT_GE(fit.proposal.epochs, 1);
+    EXPECT_GT(fit.proposal.seconds, 0);
+    write_recipes(found, fit);
+    Config corrected = read_yaml_file(fit.proposal.corrected.file), plain = read_yaml_file(fit.proposal.plain.file);
+    read_recipe(corrected);
+    EXPECT_NE(*corrected.find("objective"), *plain.find("objective"));
+    for (Config* recipe : {&corrected, &plain}) {
+      for (const char* key : {"objective", "name", "output"}) recipe->erase(key);
+    }
+    EXPECT_EQ(corrected, plain);
+    for (const ProposedRun& run : {fit.proposal.corrected, fit.proposal.plain}) fs::remove(run.file);
+  }
+}
+
+TEST_F(Proposal, IsCalledAsItsFolder) {
+  const ProposalInput proposal = named_proposal(photos(), "", 10);
+  EXPECT_EQ(proposal.corrected.file, "photos.yaml");
+  EXPECT_EQ(proposal.plain.file, "photos-plain.yaml");
+  EXPECT_EQ(proposal.plain.output, "runs/photos-plain");
+  EXPECT_EQ(file_word("paint job;"), "paint-job-");
+}
+
+TEST_F(Proposal, OverwritesNothingAndWritesNothingAmongTheImages) {
+  std::ofstream(folder_ / "photos-plain.yaml") << "mine";
+  EXPECT_THAT(usage_error_of([&] { named(); }), HasSubstr("photos-plain.yaml' exists"));
+  EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), photos() + "/a.yaml", 10); }), HasSubstr("lies inside the data folder"));
+  for (const double minutes : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
+    EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), folder_ / "b.yaml", minutes); }), HasSubstr("expected a number above 0"));
+  }
+}
+
+TEST_F(Proposal, ForBiasNeedsBiasValues) {
+  EXPECT_EQ(chosen_goal(InitGoal::kSampling, survey(true)), InitGoal::kSampling);
+  EXPECT_THAT(usage_error_of([&] { chosen_goal(InitGoal::kBias, survey(false)); }),
+              HasSubstr("--goal bias needs at least two classes and two bias values, found 2 and 0"));
+}
+
+}  // namespace proposal_test
+}  // namespace debias

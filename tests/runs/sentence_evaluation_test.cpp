@@ -1,0 +1,118 @@
+// A run on sentences, evaluated while it trains.
+#include "debias/runs/sentence_evaluation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "debias/data/dataset_registry.h"
+#include "debias/results/evaluation_record.h"
+#include "debias/runs/sentence_run.h"
+#include "debias/runs/training_evaluation.h"
+#include "tests/support/refusals.h"
+#include "tests/support/small_corpus.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace sentence_evaluation_test {
+
+using testing::HasSubstr;
+
+class SentenceEvaluations : public testing::Test {
+ protected:
+  SentenceEvaluations() {
+    write_small_corpus(folder_.path());
+    std::filesystem::create_directories(folder_ / "sets");
+    std::ofstream good(folder_ / "sets/custrev.pos"), bad(folder_ / "sets/custrev.neg");
+    for (int i = 0; i < 30; ++i) {
+      good << "w1 w2 " << small_word(i) << "\n";
+      bad << "w9 w8 " << small_word(i) << "\n";
+    }
+  }
+
+  Config recipe(const std::string& evaluate = "{every: 1}") const {
+    const std::string books = small_corpus_section(folder_.path());
+    Config config = parse_yaml("data: {train: " + books + ", valid: " + books + ", test: " + books +
+                                   "}\nseed: 3\nmethod: quick_thoughts\nencoder: {name: bag_of_words, features: 8}\n"
+                                   "objective: {name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}\n"
+                                   "optimizer: {name: adam, learning_rate: 0.01}\n"
+                                   "train: {epochs: 2, batch_size: 10, device: cpu, threads: 1}\nevaluate: " +
+                                   evaluate + "\n",
+                               "recipe.yaml");
+    config.set("output", Config::string(run()));
+    return config;
+  }
+  std::string run() const { return folder_ / "run"; }
+  std::string sets() const { return folder_ / "sets"; }
+
+  void train_by(const Config& config) {
+    TrainInput input;
+    input.recipe = read_recipe(config);
+    DataWatch watch(input.recipe.verify, Progress::silent(), Log::silent());
+    input.dataset = watch.open_samples("train", input.recipe.train_data);
+    keep_vocabulary(input);
+    const Config resolved = resolve_recipe(input.recipe, *input.dataset);
+    if (const auto observer = make_evaluation(input.recipe, resolved, input.dataset, watch, Progress::silent(), Log::silent())) {
+      input.observers = {observer};
+    }
+    train(input);
+  }
+  std::vector<Json> epoch_lines() const {
+    std::ifstream file(run() + "/metrics.jsonl");
+    std::vector<Json> lines;
+    for (std::string line; std::getline(file, line);) {
+      if (Json json = Json::parse(line); !json.contains("step")) lines.push_back(std::move(json));
+    }
+    return lines;
+  }
+  EvaluationRecord record(const std::string& name) const { return read_evaluation(run() + "/evaluation/" + name + ".json"); }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(SentenceEvaluations, SayHowOftenNeighboursAreFoundValidFirst) {
+  train_by(recipe());
+  std::vector<std::string> judged;
+  const Json line = epoch_lines().back();
+  for (const auto& [name, value] : line.items()) {
+    if (name.ends_with("neighbour_acc")) judged.push_back(name);
+  }
+  EXPECT_THAT(judged, testing::ElementsAre("valid.neighbour_acc", "test.neighbour_acc"));
+  const EvaluationRecord last = record("neighbours"), first = record("neighbours-untrained");
+  EXPECT_EQ(*last.metric("test.neighbour_acc"), epoch_lines().back()["test.neighbour_acc"].get<double>());
+  EXPECT_EQ(last.epoch, 2);
+  EXPECT_EQ(first.epoch, 0);
+  EXPECT_TRUE(first.has_option("untrained", true));
+  EXPECT_TRUE(std::filesystem::exists(run() + "/evaluation/epoch-1/neighbours.json"));
+}
+
+TEST_F(SentenceEvaluations, TakeTasksAmongTheProtocolsOfTraining) {
+  train_by(recipe("{every: 2, protocols: [neighbours, sentences], sentences: {root: " + sets() + ", tasks: [cr], mode: cheap}}"));
+  EXPECT_FALSE(epoch_lines().front().contains("cr_acc"));
+  EXPECT_GT(epoch_lines().back()["cr_acc"].get<double>(), 0.9);
+  EXPECT_EQ(record("sentences-cheap").tasks.at(0).name, "cr");
+  EXPECT_FALSE(std::filesystem::exists(run() + "/evaluation/sentences-untrained.json"));
+}
+
+TEST_F(SentenceEvaluations, RefuseProtocolsOfImagesAndWhatCannotChooseAnEpoch) {
+  const auto refusal = [&](const std::string& evaluate) { return usage_error_of([&] { train_by(recipe(evaluate)); }); };
+  EXPECT_THAT(refusal("{protocols: [knn]}"), HasSubstr("protocol 'knn' is for images, and the run is on sentences"));
+  EXPECT_THAT(refusal("{protocols: [sentences], sentences: {tasks: [mx]}}"), HasSubstr("unknown task 'mx'"));
+  EXPECT_FALSE(std::filesystem::exists(run()));
+}
+
+TEST_F(SentenceEvaluations, OfAFinishedRunFindWhatTrainingFound) {
+  train_by(recipe());
+  const LoadedRun loaded = load_run(run());
+  DataWatch watch(Verify::kListing, Progress::silent(), Log::silent());
+  const EvaluationInput input = open_for_evaluation(loaded, data_of(read_recipe(loaded.recipe)), watch, Log::silent());
+  const EvaluationResult found = EvaluationCache(input, Progress::silent()).judge("neighbours");
+  EXPECT_EQ(found.metrics.at("test.neighbour_acc"), *record("neighbours").metric("test.neighbour_acc"));
+  EXPECT_EQ(found.metrics.at("valid.neighbour_acc"), *record("neighbours").metric("valid.neighbour_acc"));
+}
+
+}  // namespace sentence_evaluation_test
+}  // namespace debias

@@ -1,0 +1,59 @@
+// Runs for tests of the library: trained in this process, and read back.
+#pragma once
+
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "debias/core/progress.h"
+#include "debias/runs/training_setup.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+
+inline std::string text_in(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+inline nlohmann::json json_in(const std::string& path) { return nlohmann::json::parse(text_in(path)); }
+
+class KeptLog : public Log {
+ public:
+  void info(const std::string& line) override { text += line + "\n"; }
+  void warn(const std::string& line) override { text += "warning: " + line + "\n"; }
+  std::string text;
+};
+
+// The recipe with key=value words over it.
+inline Config recipe_with(const std::string& text, const std::vector<std::string>& words) {
+  Config recipe = parse_yaml(text, "recipe.yaml");
+  for (const auto& word : words) recipe.assign(word);
+  return recipe;
+}
+
+// Trains into FOLDER with everything that the command adds: evaluations, estimates, the record of the data.
+inline TrainResult train_into(const std::string& folder, const std::string& recipe, std::vector<std::string> words = {},
+                              Log& log = Log::silent()) {
+  words.push_back("output=" + folder);
+  TrainInput input;
+  input.recipe = read_checked_recipe(recipe_with(recipe, words));
+  input.log = &log;
+  return train(set_up_training(std::move(input)).input);
+}
+
+// Of metrics.jsonl, a line for each epoch.
+inline std::vector<nlohmann::json> epochs_of(const std::string& run) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(text_in(run + "/metrics.jsonl"));
+  for (std::string line; std::getline(text, line);) {
+    nlohmann::json parsed = nlohmann::json::parse(line);
+    if (!parsed.contains("step")) lines.push_back(std::move(parsed));
+  }
+  return lines;
+}
+
+}  // namespace debias
