@@ -30,9 +30,6 @@ class Cmc final : public Method {
  public:
   Cmc(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options, MethodParts parts)
       : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
-    if (!this->parts().forward.device.is_cpu()) {
-      throw usage_error("{}method 'cmc' runs on the CPU, where its banks lie; write train.device: cpu", recipe.method.prefix());
-    }
     const int64_t dim = model().head->output_dim() / 2;
     for (uint16_t half = 0; half < 2; ++half) {
       banks_.emplace_back(dataset.size(), dim, recipe.seed, half);
@@ -206,6 +203,7 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
+  entry.on_devices = false;  // its banks lie on the host
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {

@@ -83,7 +83,6 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
   refuse(!recipe.sampler.is_null(), "sampler", "batches are consecutive sentences");
   refuse(recipe.train.micro_batch().has_value(), "train.micro_batch", "a sentence's negatives are its batch");
   refuse(recipe.train.precision() != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
-  if (recipe.train.device() == "cuda") throw usage_error("{}method 'quick_thoughts' runs on the CPU; write train.device: cpu", where);
   require_sentence_terms(recipe, samples, where);
 }
 
@@ -136,6 +135,7 @@ MethodEntry quick_thoughts_entry() {
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
   entry.scores_products = true;
+  entry.on_devices = false;
   // At most about a half each, since a sentence has two neighbours.
   entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
                    {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};

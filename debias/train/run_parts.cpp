@@ -1,6 +1,7 @@
 #include "debias/train/run_parts.h"
 
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -57,6 +58,15 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
   }
 }
 
+DeviceChoice device_of(const Recipe& recipe, const MethodEntry& method, const Ranks& ranks) {
+  const std::string& wanted = recipe.train.device();
+  if (method.on_devices) return choose_device(wanted, ranks.place().local_rank);
+  if (wanted == "cuda") throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.prefix(), method.name);
+  DeviceChoice choice;
+  if (wanted == "auto") choice.cpu_reason = fmt::format("method '{}' runs on the CPU", method.name);
+  return choice;
+}
+
 Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
   Config views = pipeline_of(recipe, samples).config();
   views.overlay(ViewsOptions::table().write(recipe.views));
@@ -68,12 +78,12 @@ Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
 
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   RunParts parts;
-  parts.device = choose_device(recipe.train.device(), ranks.place().local_rank);
+  const MethodEntry& method = method_of(recipe);
+  parts.device = device_of(recipe, method, ranks);
   const c10::Device device = parts.device.device;
   ranks.require_own_devices(parts.device.uuid);
   ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));
-  const MethodEntry& method = method_of(recipe);
   method.check(recipe, *dataset);
   parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
   require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.prefix() + "encoder");
