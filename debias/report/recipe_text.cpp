@@ -30,6 +30,7 @@ std::string text_at_path(const Config& config, std::initializer_list<const char*
 }
 
 std::string progress_text(const RunRecord& run) {
+  if (run.is_fixed()) return "corrected features";
   if (run.epochs == 0) return fmt::format("{} epochs", run.epochs_done);
   return fmt::format("{} of {} epochs{}", run.epochs_done, run.epochs, run.finished() ? "" : ", unfinished");
 }

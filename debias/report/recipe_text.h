@@ -11,7 +11,7 @@ namespace debias {
 // The text of a scalar under nested keys; empty where there is none.
 std::string text_at_path(const Config& config, std::initializer_list<const char*> path);
 
-std::string progress_text(const RunRecord& run);  // "2 of 4 epochs, unfinished"
+std::string progress_text(const RunRecord& run);  // "2 of 4 epochs, unfinished"; "corrected features" of debias fix
 
 // "1, 2, 3"; empty where the recipes have none.
 std::string seeds_text(const RunColumn& column);

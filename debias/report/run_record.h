@@ -50,7 +50,7 @@ struct RunRecord {
   std::vector<std::string> notes;              // what was found amiss and is no error
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
-  bool finished() const { return epochs > 0 && epochs_done >= epochs; }
+  bool finished() const { return is_fixed() || (epochs > 0 && epochs_done >= epochs); }
   bool is_fixed() const { return config.find("fix") != nullptr; }  // features that debias fix has corrected: no training
   // It learnt from rewards, or from sentences: nothing has classes or bias values. All others are of images.
   bool of_agent() const { return config.find("environment") != nullptr; }

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "debias/report/effect_size.h"
+#include "debias/report/recipe_text.h"
 #include "debias/report/sections/report_sections.h"
 #include "debias/report/sections/run_report.h"
 #include "debias/report/sections/verdict.h"
@@ -99,10 +100,8 @@ std::string verdict_text(const ReportData& data) {
 std::string runs_text(const ReportData& data) {
   std::string out;
   for (const auto& run : data.runs) {
-    const std::string epochs =
-        run.epochs > 0 ? fmt::format("{} of {} epochs", run.epochs_done, run.epochs) : fmt::format("{} epochs", run.epochs_done);
-    out += tame(fmt::format("{}: {}{}{}{}", run.path, run.name.empty() ? "" : run.name + ", ",
-                            run.seed().empty() ? "" : "seed " + run.seed() + ", ", epochs, run.finished() ? "" : ", unfinished")) +
+    out += tame(fmt::format("{}: {}{}{}", run.path, run.name.empty() ? "" : run.name + ", ",
+                            run.seed().empty() ? "" : "seed " + run.seed() + ", ", progress_text(run))) +
            "\n";
     for (const auto& note : run.notes) out += tame("  note: " + note) + "\n";
   }
