@@ -67,7 +67,7 @@ TEST_P(SideNetworks, AreNotExported) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, SideNetworks, testing::Values("lff", "dfa", "{name: jtt, identification_epochs: 1}"),
-                         [](const auto& info) { return info.param.substr(info.param.starts_with("{") ? 7 : 0, 3); });
+                         [](const auto& tested) { return tested.param.substr(tested.param.starts_with("{") ? 7 : 0, 3); });
 
 }  // namespace side_networks_test
 }  // namespace debias
