@@ -60,8 +60,8 @@ TEST(ClassificationLosses, TheGradientOfTheGeneralizedOneIsThatOfItsClosedForm) 
 }
 
 TEST(ClassificationLosses, WeightsMultiplyEachLoss) {
-  const at::Tensor losses = at::tensor({1.0, 2.0, 5.0}, at::kDouble), weights = at::tensor({0.5, 0.0, 2.0}, at::kDouble);
-  EXPECT_NEAR(mean_by_sample(losses, weights).value.item<double>(), 10.5 / 3, 1e-12);
+  const at::Tensor losses = at::tensor({1.0, 2.0, 5.0}, at::kDouble), weights = at::tensor({0.5, 0.0, 3.0}, at::kDouble);
+  EXPECT_NEAR(mean_by_sample(losses, weights).value.item<double>(), 15.5 / 3, 1e-12);
   EXPECT_EQ(mean_by_sample(losses).anchors, 3);
 }
 

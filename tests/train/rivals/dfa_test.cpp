@@ -132,11 +132,14 @@ TEST(Dfa, BothEncodersAndTheLabelClassifierAreEvaluated) {
 TEST(Dfa, TrainsOnABiasedSet) {
   const TemporaryFolder folder;
   train(input_for(shortcut_config(folder / "run", "dfa")));
-  std::vector<double> losses;
+  std::vector<double> losses, accuracies;
   for (const auto& line : metric_lines(folder / "run")) {
-    if (!line.contains("step")) losses.push_back(line.at("bias_loss").get<double>());
+    if (line.contains("step")) continue;
+    losses.push_back(line.at("bias_loss").get<double>());
+    accuracies.push_back(line.at("acc1").get<double>());
   }
   ASSERT_EQ(losses.size(), 4u);
+  EXPECT_GT(accuracies.back(), accuracies.front());
   EXPECT_LT(losses.back(), losses[1] * 0.9);  // both with swaps
 }
 

@@ -137,12 +137,18 @@ TEST(Lff, ABiasEncoderOfItsOwnIsTrainedAndResolved) {
 }
 
 TEST(Lff, RegularisersReadTheEvaluatedNetwork) {
-  const TemporaryFolder folder;
-  Config root = biased_config(folder / "run", "lff");
-  root.assign("objective=[cross_entropy, {name: fairkl, mode: mean, 'on': encoder}]");
-  root.assign("train.epochs=1");
-  train(input_for(root));
-  EXPECT_TRUE(metric_lines(folder / "run").back().contains("fairkl.loss"));
+  const auto regulariser = [](const char* method) {  // of the same first weights and batch
+    const auto loss = [&](const char* objective) {
+      Config root = shortcut_config("x", method);
+      root.assign(std::string("objective=") + objective);
+      MethodWithBatch made(root);
+      return made.parts.method->run(made.batch, 1).loss;
+    };
+    return loss("[cross_entropy, {name: fairkl, mode: mean, 'on': encoder}]") - loss("cross_entropy");
+  };
+  const double expected = regulariser("simclr");
+  EXPECT_GT(expected, 1e-3);
+  EXPECT_NEAR(regulariser("lff"), expected, 1e-5);
 }
 
 TEST(Lff, WhatItCannotUseIsRejectedInOneLine) {

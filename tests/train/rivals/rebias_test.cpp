@@ -27,19 +27,19 @@ at::Tensor values(const torch::nn::Module& module) { return torch::nn::utils::pa
 at::Tensor labels(const MethodWithBatch& made) { return at::tensor(made.batch.labels, at::kLong); }
 
 TEST(Rebias, TheFirstLossIsCrossEntropyWithHsic) {
-  MethodWithBatch made(glyph_classifier("x", "{name: rebias, weight: 3, radius: 0.5, bias_encoder: {name: simple_convnet, kernel: 1}}"));
-  at::Tensor expected;
+  MethodWithBatch made(glyph_classifier("x", "{name: rebias, weight: 30, radius: 2, bias_encoder: {name: simple_convnet, kernel: 1}}"));
+  at::Tensor expected, dependence;
   {
     const at::NoGradGuard no_grad;
     const ModelOutput output = forward(made.parts.model, made.batch.images(), ForwardOptions{});
     const at::Tensor of_bias = biased(made).features(made.batch.images(), ForwardOptions{}).select(1, 0);
-    expected = cross_entropy_by_sample(made.parts.model.classifier->logits(output.features), labels(made)).mean() +
-               3 * unbiased_hsic(output.features.select(1, 0), of_bias, 0.5, 0.5);
+    dependence = unbiased_hsic(output.features.select(1, 0), of_bias, 2, 2);
+    expected = cross_entropy_by_sample(made.parts.model.classifier->logits(output.features), labels(made)).mean() + 30 * dependence;
   }
   EXPECT_NEAR(made.parts.method->run(made.batch, 1).loss, expected.item<double>(), 1e-5);
+  EXPECT_GT(std::abs(30 * dependence.item<double>()), 1e-3);  // so that the term is seen
 }
 
-// Plain gradient descent: the biased network moves along the gradient of its own loss, with the features of the updated classifier.
 TEST(Rebias, ALastBatchOfTooFewImagesIsRefused) {
   Config root = glyph_classifier("x", kMethod);
   root.assign("data.train.train_count=99");
@@ -50,6 +50,7 @@ TEST(Rebias, ALastBatchOfTooFewImagesIsRefused) {
   EXPECT_GT(trained(root, 1).at("hsic").get<double>(), -1);
 }
 
+// Plain gradient descent: the biased network moves along the gradient of its own loss, with the features of the updated classifier.
 TEST(Rebias, TheBiasedNetworkIsUpdatedAgainstTheUpdatedClassifier) {
   const auto config = [] {
     Config root = glyph_classifier("x", "{name: rebias, bias_weight: 2, radius: 1, bias_encoder: {name: simple_convnet, kernel: 1}}");
