@@ -1,7 +1,8 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
-TORCHES ?= 2.9.1 2.10.0 2.11.0
-.PHONY: build test test-python wheel check-wheel cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
+TORCHES ?= 2.9.1 2.10.0 2.11.0 2.15.0
+TORCH ?= 2.15.0
+.PHONY: build test test-python wheel check-wheel check-torch cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
 
 build: bootstrap
 	@cmake --preset release
@@ -26,6 +27,12 @@ wheel:
 check-wheel:
 	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias_learn-*-manylinux*.whl
 	@scripts/check_wheel.sh "$(PYTHON_ENV)" dist/debias_learn-*-py3-none-any.whl
+
+# The losses under another version of torch, TORCH, in an environment of its own.
+check-torch:
+	@scripts/bootstrap.sh --python
+	@cmake --preset release
+	@JOBS=$(JOBS) scripts/check_torch.sh $(TORCH)
 
 # The program as a wheel, for the torch that it is linked with, tried in a fresh environment.
 cli-wheel:

@@ -175,14 +175,16 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   size_t next = 0;
   const auto taken = [&](const at::Tensor& of) {
     at::Tensor gradient = gradients[next++];
-    return gradient.defined() ? gradient.to(out.result.value.scalar_type()) : at::zeros_like(of, out.result.value.options());
+    // Laid out as shapes_of says, whatever the views' order inside: torch 2.15 compares strides.
+    return gradient.defined() ? gradient.to(out.result.value.scalar_type()).contiguous()
+                              : at::zeros(of.sizes(), out.result.value.options());
   };
   if (wanted.z) {
     rows = rows.detach();
     out.gradient = taken(rows);
     if (norms.defined())
       out.gradient = at::addcmul(out.gradient, rows, at::linalg_vecdot(rows, out.gradient).unsqueeze(-1), -1).div_(norms);
-    out.gradient = out.gradient.reshape(z.sizes());
+    out.gradient = out.gradient.reshape(z.sizes()).contiguous();
   }
   if (wanted.keys) out.keys_gradient = taken(keys);
   if (wanted.positives) out.positives_gradient = taken(positives);
