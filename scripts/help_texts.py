@@ -43,11 +43,11 @@ def fault_of(text):
 def main():
     faults = {name: fault for name, text in texts() if (fault := fault_of(text))}
     known = UNCONVERTED.read_text(encoding="utf-8").splitlines() if UNCONVERTED.is_file() else []
-    if "--update" in sys.argv[1:]:
-        known = [name for name in known if name in faults or name.startswith(("rl ",))]
-        UNCONVERTED.write_text("".join(f"{name}\n" for name in known), encoding="utf-8")
     # A build without MuJoCo has no agents' commands.
     absent = () if any(command["name"] == "rl train" for command in commands()) else ("rl ",)
+    if "--update" in sys.argv[1:]:
+        known = [name for name in known if name in faults or name.startswith(absent)]
+        UNCONVERTED.write_text("".join(f"{name}\n" for name in known), encoding="utf-8")
     lines = [f"help_texts: {name}: {fault}" for name, fault in faults.items() if name not in known]
     lines += [f"help_texts: {name} meets the rules or is gone; scripts/help_texts.py --update takes it off the list"
               for name in known if name not in faults and not name.startswith(absent)]

@@ -125,7 +125,7 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--seed", arguments->seed, "seed of folds and permutations; default: 0");
   verb->add_option("--out", arguments->out, "page with heat map and contact sheets")->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
-  verb->add_option("--bias-out", arguments->bias_out, "bias values: path,label,bias,confidence")
+  verb->add_option("--bias-out", arguments->bias_out, "file of bias labels to write: path,label,bias,confidence")
       ->option_text("FILE.csv")
       ->transform(with_home);
   verb->add_option("--fail-if", arguments->fail_if, "exit with 1 where this holds; metrics: shortcut, predictive, none, accuracy")

@@ -114,10 +114,10 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   trial->callback([given, &action] { action = [given] { return run_one_trial(*given); }; });
   auto* device = verb->add_subcommand("device", "a device against the CPU: objectives, a short training, memory and the time of a step");
   auto checked = std::make_shared<DeviceSelfTest>();
-  device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on drawn shapes");
+  device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on synthetic shapes");
   device->add_option("words", checked->overrides, "key.sub=value: overrides of the recipe");
   device->add_option("--device", checked->device, "cuda, or cpu to try the command");
-  device->add_option("--steps", checked->steps, "of the short training");
+  device->add_option("--steps", checked->steps, "number of steps of the short training");
   device->add_flag("--json", *json, "one JSON object on standard output");
   device->callback([checked, json, &action] { action = [checked, json] { return run_certify_device(*checked, *json); }; });
   verb->footer("Example: debias certify ranks mini/cross_entropy train.batch_size=64 --ranks 2,4");

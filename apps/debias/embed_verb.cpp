@@ -184,20 +184,22 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
   verb->add_option("--root", arguments->data.root, "its folder");
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table");
-  verb->add_option("--encoder", arguments->encoder, "without a run: F.safetensors, RECIPE.yaml or {name: ..., weights: F}")
+  verb->add_option("--encoder", arguments->encoder, "encoder in place of a run: F.safetensors, RECIPE.yaml or {name: ..., weights: F}")
       ->option_text("ENCODER");
-  verb->add_option("--text", arguments->text, "of a run on sentences: a file with a sentence on every line");
-  verb->add_option("--expand", arguments->expand, "with --text: file of word vectors, for words that the run does not know");
-  verb->add_option("--encoding", arguments->encoding, "of --text: utf8 or latin1")
+  verb->add_option("--text", arguments->text, "file with a sentence on every line, for a run on sentences");
+  verb->add_option("--expand", arguments->expand, "file of word vectors, for words of --text that the run does not know");
+  verb->add_option("--encoding", arguments->encoding, "character encoding of --text: utf8 or latin1")
       ->check(CLI::IsMember({"utf8", "latin1"}))
       ->option_text("NAME")
       ->group(kSeldomUsed);
   verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
-  verb->add_flag("--bias-features", arguments->bias_features, "of the training set, row = sample id: for `bias_features` of an objective");
+  verb->add_flag("--bias-features", arguments->bias_features,
+                 "embeds the training set, row = sample id: for `bias_features` of an objective");
   verb->add_option("--bias-values", arguments->bias_values,
-                   "pseudo bias values, one for each class or --values N: a CSV for debias init --labels")
+                   "pseudo bias labels, as many as classes or --values N: a CSV for debias init --labels")
       ->option_text("OUT.csv");
-  verb->add_option("--values", arguments->values, "with --bias-values, how many; without it, one for each class")->group(kSeldomUsed);
+  verb->add_option("--values", arguments->values, "number of distinct bias labels of --bias-values (one for each class)")
+      ->group(kSeldomUsed);
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");

@@ -132,7 +132,7 @@ void exclude_others(CLI::App& sentences, CLI::App& verb) {
 
 // The only judge of sentences, which reads sets of its own. To be added behind the verb's own options.
 const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArguments>& above, VerbAction& action) {
-  auto* part = verb.add_subcommand("sentences", "judges a run on sentences by six tasks (debias eval sentences --help)");
+  auto* part = verb.add_subcommand("sentences", "evaluates a sentence encoder on six tasks (debias eval sentences --help)");
   auto arguments = std::make_shared<SentenceEvalArguments>();
   part->add_option("run", arguments->run, "a run folder of method quick_thoughts, or a checkpoint")->required();
   part->add_option("--root", above->data.root, "the folder with the sentence sets, or with folders of them");
@@ -140,7 +140,7 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   part->add_option("--with", arguments->with, "further runs, whose vectors are appended to the first's");
   part->add_option("--expand", arguments->expand, "file of word vectors, for words that the run does not know");
   part->add_flag("--cheap", arguments->cheap, "choose C on one tenth of the training part, not by ten folds");
-  part->add_flag("--untrained", arguments->untrained, "judge the encoder as it was before training");
+  part->add_flag("--untrained", arguments->untrained, "evaluates the encoder as it was before training");
   add_checkpoint_name(*part, above->which);
   part->add_option("--fail-if", above->fail_if, "exit 1 when it holds, such as 'mr_acc<0.7'");
   part->add_flag("--json", above->json, "one JSON object on standard output");
@@ -174,7 +174,7 @@ void require(const CLI::Option& option) {
 }  // namespace
 
 void add_eval_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("eval", "judges a frozen encoder");
+  auto* verb = root.add_subcommand("eval", "evaluates a frozen encoder");
   auto arguments = std::make_shared<EvalArguments>();
   const auto* protocols = verb->add_option("protocols", arguments->protocols, protocol_names())->option_text("TEXT REQUIRED");
   const auto* run = verb->add_option("run", arguments->run, "a run folder, a folder of debias fix, or a checkpoint")->option_text("TEXT");
@@ -182,9 +182,9 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
                                       "vectors [n, D] in the place of a run, with --csv ROWS.csv (debias fix --help has its options)");
   for (CLI::Option* option : add_table_columns(*verb, *embeddings, arguments->table)) option->group(kSeldomUsed);
   verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
-  verb->add_option("--data", arguments->data.name, "judge on this data set (train split as gallery, test split as queries)");
+  verb->add_option("--data", arguments->data.name, "data set to evaluate on (train split as gallery, test split as queries)");
   verb->add_option("--root", arguments->data.root, "the folder of --data; alone, where the run's own data lie now")->group(kSeldomUsed);
-  verb->add_option("--labels", arguments->labels, "bias values by path: a CSV with the header path,bias (labels.bias=COLUMN for others)")
+  verb->add_option("--labels", arguments->labels, "bias labels by path: a CSV with the header path,bias (labels.bias=COLUMN for others)")
       ->option_text("FILE.csv");
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
@@ -194,7 +194,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   verb->add_flag("--predictions", arguments->predictions,
                  "write evaluation/PROTOCOL.csv: the class predicted for each image (--raw: names unescaped)")
       ->group(kSeldomUsed);
-  verb->add_flag("--raw", arguments->raw, "in PROTOCOL.csv, names as they are, also those that a spreadsheet would run (=1+1)")
+  verb->add_flag("--raw", arguments->raw, "writes names unescaped to PROTOCOL.csv, even those that a spreadsheet would run (=1+1)")
       ->group(kSeldomUsed);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");

@@ -127,17 +127,18 @@ int run_init(const InitArguments& arguments) {
 }  // namespace
 
 void add_init_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("init", "looks at a folder of pictures and writes two recipes for it: with the correction, and without");
+  auto* verb = root.add_subcommand("init", "surveys a folder of images and writes two recipes for it: with the correction, and without");
   auto arguments = std::make_shared<InitArguments>();
-  verb->add_option("folder", arguments->folder, "pictures: class folders, in train and test or not, or no classes at all")->required();
+  verb->add_option("folder", arguments->folder, "folder of images: class folders, in train and test or not, or no classes at all")
+      ->required();
   verb->add_option("words", arguments->words, "labels.bias=COLUMN, labels.label=, labels.path=: columns of the CSV with other names");
-  verb->add_option("--labels", arguments->labels, "labels and bias values by path: a CSV with the header path,label,bias")
+  verb->add_option("--labels", arguments->labels, "class and bias labels by path: a CSV with the header path,label,bias")
       ->option_text("FILE.csv");
   verb->add_option("--goal", arguments->goal, "bias: an encoder that does not use a known bias; sampling: one without labels")
       ->option_text("bias|sampling");
   verb->add_option("--from", arguments->from, "start from weights: F.safetensors or {name: ..., weights: F}; frozen features first")
       ->option_text("ENCODER");
-  verb->add_option("--minutes", arguments->minutes, "for the commands that it prints, together; 10 where not given");
+  verb->add_option("--minutes", arguments->minutes, "total minutes for the commands that it prints (10)");
   verb->add_option("--out", arguments->out, "the recipe, with RECIPE-plain.yaml beside it; FOLDER's name with .yaml where not given")
       ->option_text("RECIPE.yaml");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");

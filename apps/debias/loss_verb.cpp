@@ -191,11 +191,11 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--engine", arguments->engine, "how it is computed", "auto|fused|blocked|dense");
   text("--precision", arguments->precision, "as the file by default", "fp32|bf16|fp64");
   text("--device", arguments->device, "where", "cpu|cuda");
-  text("--memory-budget", arguments->memory_budget, "of the fused engine (256MB)", "SIZE");
+  text("--memory-budget", arguments->memory_budget, "memory budget of the fused engine (256MB)", "SIZE");
   text("--grad-out", arguments->gradient_out, "gradient, shape of the embeddings", "NPY");
   text("--per-anchor-out", arguments->per_anchor_out, "loss of each anchor", "NPY");
   verb->add_option("--repeat", arguments->repeat, "time R more, report medians")->option_text("R")->check(CLI::Range(0, 1000000));
-  verb->add_option("--threads", arguments->threads, "for the arithmetic")->option_text("T")->check(CLI::Range(1, 4096));
+  verb->add_option("--threads", arguments->threads, "number of processor threads")->option_text("T")->check(CLI::Range(1, 4096));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias loss --objective debiased_negatives --embeddings z.npy --set tau_plus=0.1 --json");
   verb->callback([arguments, &action] { action = [arguments] { return run_loss(*arguments); }; });

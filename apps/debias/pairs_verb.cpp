@@ -135,7 +135,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.html")
       ->transform(with_home);
   verb->add_option("--temperature", arguments->request.temperature,
-                   "of the loss whose gradient is ranked; default: the run's, 0.07 of a table");
+                   "temperature of the loss whose gradient is ranked; default: the run's, 0.07 for --embeddings");
   verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior of the posterior; default: the run's, else 0.1");
   verb->add_option("--root", arguments->run.root, "folder of the images: where the run's data lie now, or of the column path")
       ->option_text("DIR")
@@ -143,8 +143,8 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->excludes(embeddings);
-  verb->add_option("--device", arguments->run.device, "of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
-  verb->add_option("--seed", arguments->request.seed, "of the random pairs (1)");
+  verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
+  verb->add_option("--seed", arguments->request.seed, "seed of the random pairs (1)");
   verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias pairs --embeddings Z.npy --csv C.csv --out pairs.csv --html pairs.html");

@@ -108,7 +108,7 @@ void add_prior_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--marks", arguments->marks, "answers to random pairs (debias pairs --sample), in place of a run")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  verb->add_option("--images", arguments->run.images, "of a run, at most so many images whose two views are compared (4096)")
+  verb->add_option("--images", arguments->run.images, "maximum number of a run's images whose two views are compared (4096)")
       ->check(CLI::Range(kLeastImagesOfViews, int64_t{1} << 20));
   verb->add_option("--root", arguments->run.root, "where the run's training set lies now");
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));

@@ -178,7 +178,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     auto arguments = std::make_shared<StudyArguments>();
     arguments->run.threads = available_cpus();
     sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
-    sub->add_option("--seed", arguments->run.seed, "of all random numbers (1)")->option_text("S");
+    sub->add_option("--seed", arguments->run.seed, "seed of all random numbers (1)")->option_text("S");
     sub->add_option("--threads", arguments->run.threads, "figures do not depend on it")->option_text("T")->check(CLI::Range(1, 4096));
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
     sub->callback([arguments, sub, run, &action] {
@@ -197,8 +197,11 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
 
   auto [bcl, base] = part("bcl", "Bayesian contrastive learning, figures 3, 4, 5 and 8", run_bcl);
   Population& population = base->base.population;
-  bcl->add_option("--repetitions", base->run.repetitions, "of every setting (20)")->option_text("R")->check(CLI::Range(1, 100000));
-  number(bcl, "--interval", base->interval, "of the base setting (text)", "text|code");
+  bcl->add_option("--repetitions", base->run.repetitions, "number of repetitions of every setting (20)")
+      ->option_text("R")
+      ->check(CLI::Range(1, 100000));
+  number(bcl, "--interval", base->interval, "interval of similarities at the base setting, as in the paper's text or its code (text)",
+         "text|code");
   number(bcl, "--alpha", population.alpha, "[0.5, 1] (0.9)", "A");
   number(bcl, "--gamma", population.gamma, "slide of the interval (0.1)", "G");
   number(bcl, "--tau-plus", population.tau_plus, "[0, 1) (0.1)", "TAU");
@@ -206,7 +209,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
   number(bcl, "--negatives", base->base.negatives, "N (64)", "N");
   number(bcl, "--positives", base->base.positives, "K (10)", "K");
   number(bcl, "--anchors", base->base.anchors, "M (1000)", "M");
-  number(bcl, "--beta", base->base.beta, "of forms paper and corrected (0)", "B");
+  number(bcl, "--beta", base->base.beta, "hardness of the forms paper and corrected (0)", "B");
 
   part("theorems", "both sides of every statement, and whether it holds", [](StudyArguments arguments) { return run_theorems(arguments); });
 
@@ -223,7 +226,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
   number(estimators, "--temperature", given->embedding.temperature, "(0.5)", "t");
   number(estimators, "--tau-plus", given->embedding.tau_plus, "[0, 1); by the labels", "TAU");
   number(estimators, "--alpha", given->embedding.alpha, "[0.5, 1]; by the labels", "A");
-  number(estimators, "--beta", given->embedding.beta, "of hard (1)", "B");
+  number(estimators, "--beta", given->embedding.beta, "hardness of the hard estimator (1)", "B");
   number(estimators, "--negatives", given->embedding.negatives, "N (256)", "N");
   number(estimators, "--positives", given->embedding.positives, "K (1)", "K");
   number(estimators, "--anchors", given->embedding.anchors, "rows taken as anchors (500)", "A");

@@ -177,7 +177,7 @@ int train_seeds(SweepPlan plan, SeedsMode mode) {
 }
 
 void add_sweep_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("sweep", "many runs of one recipe: variants, a grid, seeds; goes on where it stopped");
+  auto* verb = root.add_subcommand("sweep", "trains many runs of one recipe: variants, a grid, seeds; resumes where it stopped");
   auto arguments = std::make_shared<SweepArguments>();
   verb->add_option("file", arguments->file,
                    "a YAML file with base, variants, grid, seeds and output, or the name of one (debias list recipes)")

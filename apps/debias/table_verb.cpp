@@ -86,7 +86,7 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "text, markdown, latex, csv, csv_differences or csv_orderings")->option_text("FORMAT");
-  verb->add_flag("--minutes", arguments->minutes, "with the mean minutes of training of each setting, which --json has anyway");
+  verb->add_flag("--minutes", arguments->minutes, "adds the mean training minutes of each setting, which --json always has");
   verb->add_option("--fail-if", arguments->fail_if,
                    "exit 1 when it holds, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);

@@ -74,12 +74,12 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   auto words = std::make_shared<TextArguments>(TextArguments{.format = "text"});
   part->add_option("corpora", arguments->corpora, "text files, or folders of .txt files")->required();
   part->add_option("--out", arguments->out, "file to write: a word a line, <unk> first, then by falling frequency")->required();
-  part->add_option("--size", arguments->size, "at most so many words, <unk> among them")->check(CLI::Range(2, 1 << 30));
+  part->add_option("--size", arguments->size, "maximum number of words, including <unk>")->check(CLI::Range(2, 1 << 30));
   part->add_option("--min-count", arguments->min_count, "leave out words that occur less often")->check(CLI::Range(1, 1 << 30));
   auto* hold_out =
       part->add_option("--hold-out", arguments->hold_out, "leave so many books out: those that hold_out and seed of a recipe set aside")
           ->check(CLI::Range(0, 1 << 30));
-  part->add_option("--seed", arguments->seed, "of that recipe's data.train (0)")
+  part->add_option("--seed", arguments->seed, "seed of the recipe's data.train, which chooses the books of --hold-out (0)")
       ->needs(hold_out)
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   part->add_option("--format", words->format, "text (paragraphs) or lines (a sentence a line)")->check(CLI::IsMember({"text", "lines"}));
@@ -97,9 +97,10 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   nearest->add_option("run", sought->run, "a run folder of method quick_thoughts")->required();
   nearest->add_option("--text", sought->text, "the sentences to search")->required();
   nearest->add_option("--queries", sought->queries, "a sentence a line")->required();
-  nearest->add_option("--format", form->format, "of --text: lines or text (paragraphs)")->check(CLI::IsMember({"lines", "text"}));
-  nearest->add_option("--encoding", form->encoding, "of --text and --queries: utf8 or latin1")->check(CLI::IsMember({"utf8", "latin1"}));
-  nearest->add_option("--k", sought->nearest, "so many of each query")->check(CLI::Range(1, 1000));
+  nearest->add_option("--format", form->format, "format of --text: lines or text (paragraphs)")->check(CLI::IsMember({"lines", "text"}));
+  nearest->add_option("--encoding", form->encoding, "character encoding of --text and --queries: utf8 or latin1")
+      ->check(CLI::IsMember({"utf8", "latin1"}));
+  nearest->add_option("--k", sought->nearest, "number of sentences to find for each query")->check(CLI::Range(1, 1000));
   nearest->add_option("--checkpoint", sought->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   nearest->add_flag("--json", form->json, "one JSON object on standard output");
   nearest->callback([sought, form, &action] {
@@ -111,7 +112,7 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   auto given = std::make_shared<WordTableRequest>();
   auto as_json = std::make_shared<bool>(false);
   vectors->add_option("vectors", given->vectors, "a word and its numbers on every line, spaces between")->required();
-  vectors->add_option("--vocabulary", given->vocabulary, "of the run")->required();
+  vectors->add_option("--vocabulary", given->vocabulary, "vocabulary file of the run")->required();
   vectors->add_option("--out", given->out, "F.npy, for encoder: {name: gru, vectors: F.npy}")->required();
   vectors->add_flag("--json", *as_json, "one JSON object on standard output");
   vectors->callback([given, as_json, &action] { action = [given, as_json] { return make_vectors(*given, *as_json); }; });

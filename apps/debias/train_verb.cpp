@@ -233,10 +233,10 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
       ->option_text("N");
   verb->add_option("--ranks", arguments->ranks, "number of data-parallel processes on this machine, which share each batch");
   verb->add_option("--rendezvous", arguments->meeting.rendezvous, "HOST:PORT or file:PATH, where processes of mpirun and srun meet");
-  verb->add_option("--interface", arguments->meeting.interface, "of the network between the processes, such as eth0");
-  verb->add_flag("--resume", arguments->resume, "go on where the output folder's run stopped, bit for bit");
+  verb->add_option("--interface", arguments->meeting.interface, "network interface between the processes, such as eth0");
+  verb->add_flag("--resume", arguments->resume, "resumes the output folder's run where it stopped, bit for bit");
   verb->add_flag("--overwrite", arguments->overwrite, "start again in an existing run folder");
-  verb->add_flag("--accept-data-change", arguments->accept_data_change, "with --resume, go on with data that are not what they were");
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "lets --resume continue with changed data");
   verb->add_flag("--dry-run", arguments->dry_run, "print the resolved recipe and a time and memory plan, then stop");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias train demo/debiased_negatives train.epochs=2 output=runs/try");

@@ -122,14 +122,14 @@ void add_views_verb(CLI::App& root, VerbAction& action) {
   show->add_option("--root", arguments->root, "its folder");
   show->add_option("--count", arguments->count, "views of each image (6)")->check(CLI::Range(1, 64));
   show->add_option("--rows", arguments->rows, "images (8)")->check(CLI::Range(1, 256));
-  show->add_option("--seed", arguments->seed, "of the views (1)")->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  show->add_option("--seed", arguments->seed, "seed of the views (1)")->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   show->footer("Example: debias views show sim32 --out sim32.png");
   show->callback([=, &action] { action = [=] { return run_show(*arguments); }; });
 
   auto* apply = verb->add_subcommand("apply", "fixed steps, in order, without randomness");
   apply->add_option("--image", arguments->image, "JPEG or PNG")->required();
   apply->add_option("--out", arguments->out, "the PNG to write")->required();
-  apply->add_option("steps", arguments->steps, "such as 'hue: {factor: 0.1}' 'resize: {size: 32}'")->required();
+  apply->add_option("steps", arguments->steps, "fixed steps, such as 'hue: {factor: 0.1}' 'resize: {size: 32}'")->required();
   apply->footer("Example: debias views apply --image in.png --out out.png 'hue: {factor: 0.1}' 'resize: {size: 32}'");
   apply->callback([=, &action] { action = [=] { return run_apply(*arguments); }; });
 

@@ -26,7 +26,7 @@ class ColorJitterOptions {
             .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0), "x stands for factors in [max(0, 1 - x), 1 + x]")
             .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "likewise")
             .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "likewise")
-            .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "in turns; x stands for [-x, x]")
+            .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]")
             .add("p", &ColorJitterOptions::p_, Range::closed(0, 1), "probability that the step acts (RandomApply)");
     return table;
   }

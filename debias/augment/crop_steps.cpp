@@ -18,7 +18,8 @@ class RandomCropOptions {
   static const OptionTable<RandomCropOptions>& table() {
     static const auto table =
         OptionTable<RandomCropOptions>()
-            .add("size", &RandomCropOptions::size_, Range::closed(1, kLargestExtent), "of the view in pixels, square or [height, width]")
+            .add("size", &RandomCropOptions::size_, Range::closed(1, kLargestExtent),
+                 "size of the view in pixels, square or [height, width]")
             .add("padding", &RandomCropOptions::padding_, Range::closed(0, kLargestExtent), "black pixels added on every side first");
     return table;
   }
@@ -50,7 +51,7 @@ class ResizeOptions {
   DEBIAS_OPTION(ResizeOptions, Extent, size, {32, 0})
   static const OptionTable<ResizeOptions>& table() {
     static const auto table = OptionTable<ResizeOptions>().add("size", &ResizeOptions::size_, Range::closed(1, kLargestExtent),
-                                                               "in pixels: of the short side, or [height, width]");
+                                                               "length of the short side in pixels, or [height, width]");
     return table;
   }
 };
@@ -79,7 +80,7 @@ class CenterCropOptions {
   DEBIAS_OPTION(CenterCropOptions, Extent, size, {32, 0})
   static const OptionTable<CenterCropOptions>& table() {
     static const auto table = OptionTable<CenterCropOptions>().add("size", &CenterCropOptions::size_, Range::closed(1, kLargestExtent),
-                                                                   "of the view in pixels, square or [height, width]");
+                                                                   "size of the view in pixels, square or [height, width]");
     return table;
   }
 };

@@ -20,7 +20,7 @@ class RandomResizedCropOptions {
     static const auto table =
         OptionTable<RandomResizedCropOptions>()
             .add("size", &RandomResizedCropOptions::size_, Range::closed(1, kLargestExtent),
-                 "of the view in pixels, square or [height, width]")
+                 "size of the view in pixels, square or [height, width]")
             .add("scale", &RandomResizedCropOptions::scale_, Range::above(0), "area of the crop as a share of the image's")
             .add("ratio", &RandomResizedCropOptions::ratio_, Range::closed(1e-3, 1e3), "width over height of the crop");
     return table;

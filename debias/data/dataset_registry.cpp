@@ -19,7 +19,7 @@ const std::vector<DatasetEntry>& dataset_registry() {
   static const std::vector<DatasetEntry> registry = {
       {"glyphs",
        {},
-       "ten classes of drawn shapes on biased background colours; procedural, no files",
+       "ten classes of synthetic shapes on biased background colours; procedural, no files",
        GlyphsOptions::table().specs(),
        glyphs_from_config,
        SampleKind::kImages,

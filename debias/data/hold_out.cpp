@@ -48,7 +48,7 @@ const OptionTable<HoldOutOptions>& HoldOutOptions::table() {
                                 .add("hold_out", &HoldOutOptions::hold_out_, Range::closed(0, 1e9),
                                      "images removed from train, by class; `split: held_out` is those images")
                                 .add("seed", &HoldOutOptions::seed_, Range::closed(0, 9e15),
-                                     "of everything random in the data set; in a recipe, run: the run's seed");
+                                     "seed of everything random in the data set; in a recipe, run: the run's seed");
   return table;
 }
 

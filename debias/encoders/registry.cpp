@@ -142,7 +142,7 @@ EncoderEntry gru() {
   const auto make = [](const Config& section, int64_t words, uint64_t seed) {
     return make_gru(GruOptions::table().read(section_map(section), "encoder 'gru'", {"name"}), words, seed);
   };
-  return {"gru", {},  "of sentences: final states of a gated recurrent unit, one or both directions", GruOptions::table().specs(),
+  return {"gru", {},  "sentence encoder: final states of a gated recurrent unit, one or both directions", GruOptions::table().specs(),
           make,  true};
 }
 
@@ -150,7 +150,7 @@ EncoderEntry bag_of_words() {
   const auto make = [](const Config& section, int64_t words, uint64_t seed) {
     return make_bag_of_words(BagOfWordsOptions::table().read(section_map(section), "encoder 'bag_of_words'", {"name"}), words, seed);
   };
-  return {"bag_of_words", {}, "of sentences: the sum of the embeddings of the words", BagOfWordsOptions::table().specs(), make, true};
+  return {"bag_of_words", {}, "sentence encoder: sum of the word embeddings", BagOfWordsOptions::table().specs(), make, true};
 }
 
 HeadEntry moco_v3() {

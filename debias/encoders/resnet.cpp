@@ -80,7 +80,8 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
                "channels of the first layers, a multiple of 8; auto: width")
           .add("stem_weights", &ResNetOptions::stem_weights_,
                "how the first convolution begins: as the others, or as the code of DCL leaves it")
-          .add("activation", &ResNetOptions::activation_, "of the last block; tanh gives signed features for models without a head")
+          .add("activation", &ResNetOptions::activation_,
+               "activation of the last block; tanh gives signed features for models without a head")
           .include(BackboneOptions::table())
           .check([](const ResNetOptions& options, const std::string& what) {
             // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.

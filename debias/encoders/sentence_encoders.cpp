@@ -158,7 +158,7 @@ const OptionTable<GruOptions>& GruOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "numbers of a word")
-          .add("features", &Self::features_, Range::closed(1, 1 << 16), "of all directions together")
+          .add("features", &Self::features_, Range::closed(1, 1 << 16), "number of features of all directions together")
           .add("direction", &Self::direction_, "both: half of the features reads from the end")
           .add("cell", &Self::cell_, "where the reset gate acts: on the state, or on what the state gives")
           .add("vectors", &Self::vectors_, "file of fixed word vectors (debias text vectors) in place of a learnt table")

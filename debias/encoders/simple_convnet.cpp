@@ -60,10 +60,12 @@ class SimpleConvNet final : public Encoder {
 const OptionTable<SimpleConvNetOptions>& SimpleConvNetOptions::table() {
   static const auto table =
       OptionTable<SimpleConvNetOptions>()
-          .add("activation", &SimpleConvNetOptions::activation_, "of the last layer; tanh gives signed features for models without a head")
+          .add("activation", &SimpleConvNetOptions::activation_,
+               "activation of the last layer; tanh gives signed features for models without a head")
           .add("kernel", &SimpleConvNetOptions::kernel_, "side of every convolution; 1 sees colour but no shape")
-          .add("stem_stride", &SimpleConvNetOptions::stem_stride_, Range::closed(1, 2), "of the first convolution; 2 suits a CPU")
-          .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3), "of the second to fourth convolution; 2 or 3 suits a CPU")
+          .add("stem_stride", &SimpleConvNetOptions::stem_stride_, Range::closed(1, 2), "stride of the first convolution; 2 suits a CPU")
+          .add("stride", &SimpleConvNetOptions::stride_, Range::closed(1, 3),
+               "stride of the second to fourth convolution; 2 or 3 suits a CPU")
           .include(BackboneOptions::table());
   return table;
 }

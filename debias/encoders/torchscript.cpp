@@ -151,7 +151,7 @@ const OptionTable<TorchScriptOptions>& TorchScriptOptions::table() {
           .add("file", &Self::file_, "the TorchScript file, a program that is run; required")
           .add("sha256", &Self::sha256_, "its SHA-256 in hexadecimal, without which it is not opened; required")
           .add("size", &Self::size_, Range::closed(1, 4096), "side of the square images that it takes")
-          .add("channels", &Self::channels_, Range::closed(1, 4096), "of the images")
+          .add("channels", &Self::channels_, Range::closed(1, 4096), "number of image channels")
           .add("freeze", &Self::freeze_, "none or all")
           .add("freeze_epochs", &Self::freeze_epochs_, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp)
           .add("learning_rate", &Self::learning_rate_, Range::above(0), "factor of the optimizer's learning rate for the encoder")

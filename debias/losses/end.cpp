@@ -98,9 +98,9 @@ const OptionTable<EndOptions>& EndOptions::table() {
   using Self = EndOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("alpha", &Self::alpha_, Range::at_least(0), "weight of R_perp: rows of one bias value are spread")
-          .add("beta", &Self::beta_, Range::at_least(0), "weight of R_par: rows of one label are gathered across bias values")
-          .add("full_pairs", &Self::full_pairs_, "all pairs of R_par, not only those whose later row has the smaller bias value")
+          .add("alpha", &Self::alpha_, Range::at_least(0), "weight of R_perp, which spreads embeddings of one bias label")
+          .add("beta", &Self::beta_, Range::at_least(0), "weight of R_par, which gathers embeddings of one class across bias labels")
+          .add("full_pairs", &Self::full_pairs_, "uses all pairs of R_par, not only those whose later embedding has the smaller bias label")
           .with_variants()
           .variant("paper", "full_pairs", "true");
   return table;
@@ -138,7 +138,7 @@ ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Ten
 ObjectiveEntry end_entry() {
   ObjectiveEntry entry;
   entry.name = kEndName;
-  entry.summary = "rows of one bias value spread, rows of one label gathered across bias values (Tartaglione et al. 2021)";
+  entry.summary = "spreads embeddings of one bias label, gathers those of one class across bias labels (Tartaglione et al. 2021)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.needs_bias = true;

@@ -152,7 +152,8 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
           .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")
           .add("variance_floor", &Self::variance_floor_, Range::at_least(0),
                "least variance of squared distances in kl, jeffreys, lognormal")
-          .add("normaliser", &Self::normaliser_, "with a continuous bias, moments divided by the weights or by the number of rows")
+          .add("normaliser", &Self::normaliser_,
+               "divisor of the moments with a continuous bias: sum of the weights, or number of embeddings")
           .with_variants()
           .variant("paper", "mode", "kl")
           .variant("paper", "pooling", "anchor")
@@ -230,7 +231,7 @@ ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::
 ObjectiveEntry fairkl_entry() {
   ObjectiveEntry entry;
   entry.name = kFairklName;
-  entry.summary = "distances of pairs with one and with two bias values kept alike (Barbano et al. 2023 eq. 10)";
+  entry.summary = "keeps distances within and across bias labels alike (Barbano et al. 2023 eq. 10)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.takes_bias_features = true;

@@ -84,7 +84,7 @@ class LarsOptions : public MomentumOptions, public CommonOptimizerOptions {
             .add("trust_coefficient", &Self::trust_coefficient_, Range::above(0),
                  "a tensor's step as a share of its norm, at learning rate 1")
             .add("eps", &Self::eps_, Range::at_least(0), "added to the norms that the trust ratio is divided by")
-            .add("no_adaptation", &Self::no_adaptation_, "with a trust ratio of 1: both parameters of normalisation layers, all biases")
+            .add("no_adaptation", &Self::no_adaptation_, "parameters with a trust ratio of 1: both of normalisation layers, all biases")
             .include(CommonOptimizerOptions::table())
             .check(require_momentum_for_nesterov);
     return table;

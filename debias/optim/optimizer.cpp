@@ -48,7 +48,7 @@ const OptionTable<CommonOptimizerOptions>& CommonOptimizerOptions::table() {
   using Self = CommonOptimizerOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("no_decay", &Self::no_decay_, "without weight decay: both parameters of normalisation layers, all biases")
+          .add("no_decay", &Self::no_decay_, "parameters without weight decay: both of normalisation layers, all biases")
           .add("clip_norm", &Self::clip_norm_, Range::above(0), "scales all gradients down together to this Euclidean norm")
           .add("clip_norm_per_tensor", &Self::clip_norm_per_tensor_, Range::above(0),
                "scales each tensor's gradient down to this norm, before that");

@@ -25,7 +25,7 @@ void require_same_texts(const std::string& verb, const std::string& task, const 
     const std::string known = digest_of(*first);
     if (digest == known) continue;
     throw usage_error(
-        "{}: runs judged on different texts: those of '{}' have the digest {} in '{}' and {} in '{}'; judge them with one --root, or "
+        "{}: runs evaluated on different texts: those of '{}' have the digest {} in '{}' and {} in '{}'; evaluate them with one --root, or "
         "show each by itself",
         verb, task, known.substr(0, kShownDigits), first->run->path, digest.substr(0, kShownDigits), one.run->path);
   }

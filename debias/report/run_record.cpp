@@ -96,7 +96,7 @@ void note_damaged_times(RunRecord& run) {
 void note_judgements(RunRecord& run) {
   for (const auto& record : run.evaluations) {
     if (record.epoch < 0 || record.epoch == run.epochs_done || record.has_option("untrained", true)) continue;
-    run.notes.push_back(fmt::format("{} judged epoch {}, training has come to epoch {}", fs::path(record.path).filename().string(),
+    run.notes.push_back(fmt::format("{} evaluated epoch {}, training has reached epoch {}", fs::path(record.path).filename().string(),
                                     record.epoch, run.epochs_done));
   }
 }
@@ -115,7 +115,7 @@ void leave_out_invented_alignment(RunRecord& run) {
     });
     if (removed == 0) continue;
     run.notes.push_back(
-        fmt::format("{} does not say which bias values go with which classes: its aligned and conflicting accuracy are "
+        fmt::format("{} does not say which bias labels belong to which classes: its aligned and conflicting accuracy are "
                     "left out; debias eval {} writes them again",
                     fs::path(record.path).filename().string(), record.protocol));
   }

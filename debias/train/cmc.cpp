@@ -191,7 +191,7 @@ const OptionTable<CmcOptions>& CmcOptions::table() {
           .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
                "rows of the bank that an anchor is compared with, drawn with replacement")
           .add("momentum", &Self::momentum_, Range::half_open(0, 1), "what a row of a bank keeps of itself at an update")
-          .add("loss", &Self::loss_, "of infonce's scores: cross-entropy, or noise-contrastive estimation");
+          .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
   return table;
 }
 

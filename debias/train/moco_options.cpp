@@ -15,7 +15,7 @@ const OptionTable<MocoOptions>& MocoOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("version", &Self::version_, "v2: a queue of keys; v3: the batch's own keys, both directions, a predictor")
-          .add("momentum", &Self::momentum_, Range::closed(0, 1), "of the copy that makes keys; auto: 0.999 in v2, 0.99 in v3")
+          .add("momentum", &Self::momentum_, Range::closed(0, 1), "momentum of the key encoder; auto: 0.999 in v2, 0.99 in v3")
           .add("momentum_schedule", &Self::momentum_schedule_, "cosine: it rises to 1 over the run; auto: constant in v2, cosine in v3")
           .add("queue", &Self::queue_, Range::closed(0, 1 << 24),
                "keys kept, a multiple of those of a step; auto: 4096 in v2, 0 (none) in v3")

@@ -122,7 +122,7 @@ const OptionTable<QuickThoughtsOptions>& QuickThoughtsOptions::table() {
               "denominator", &Self::denominator_,
               "negatives: all sentences but the positives and itself; official: the whole row of the published softmax; auto: official for "
               "infonce, negatives for debiased_negatives")
-          .add("order", &Self::order_, "of the batches of an epoch: drawn anew, or that of the corpus");
+          .add("order", &Self::order_, "order of the batches of an epoch: shuffled anew, or that of the corpus");
   return table;
 }
 

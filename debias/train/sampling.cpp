@@ -36,8 +36,8 @@ class BalancedOptions {
  public:
   DEBIAS_OPTION(BalancedOptions, DrawBy, by, DrawBy::kGroup)
   static const OptionTable<BalancedOptions>& table() {
-    static const auto table =
-        OptionTable<BalancedOptions>().add("by", &BalancedOptions::by_, "one of each class and bias value, or of each class");
+    static const auto table = OptionTable<BalancedOptions>().add(
+        "by", &BalancedOptions::by_, "groups that each round draws one sample of: class and bias label, or class");
     return table;
   }
 };
@@ -49,9 +49,9 @@ class WeightedOptions {
   static const OptionTable<WeightedOptions>& table() {
     static const auto table =
         OptionTable<WeightedOptions>()
-            .add("by", &WeightedOptions::by_, "bias values of a class alike, or classes alike")
+            .add("by", &WeightedOptions::by_, "groups drawn equally often: the bias labels of a class, or the classes")
             .add("oversample_conflicting", &WeightedOptions::oversample_conflicting_, Range::at_least_or_inf(1),
-                 "by group: no sample is drawn more than so many times as often as the commonest; inf: without a limit")
+                 "maximum ratio of two samples' weights, with by: group; inf: no limit")
             .check([](const WeightedOptions& options, const std::string& what) {
               if (options.by() == DrawBy::kGroup || options.oversample_conflicting() == WeightedOptions().oversample_conflicting()) return;
               throw usage_error("{}: oversample_conflicting limits what by: group draws, and it is by: class; leave one out", what);

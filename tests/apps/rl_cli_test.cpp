@@ -161,7 +161,7 @@ TEST_F(RlCommand, KeepsFramesOfWhatItPlayedForTheReport) {
   EXPECT_EQ(film["stills"][11]["control_step"], 1000);
   EXPECT_EQ(film["stills"][11]["reward"], film["return"]);
   const std::string page = report();
-  EXPECT_THAT(page, HasSubstr("episode 1 of those that training is judged by"));
+  EXPECT_THAT(page, HasSubstr("episode 1 of those that training is evaluated with"));
   EXPECT_EQ(times("<img src=\"data:image/png;base64,", page), 12u);
   size_t left = 0;
   for (const auto& entry : fs::directory_iterator(run + "evaluation")) left += entry.path().filename().string().starts_with("film");

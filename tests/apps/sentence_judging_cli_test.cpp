@@ -105,7 +105,7 @@ TEST_F(SentenceJudging, NamesTheTextsThatItJudged) {
   const std::vector<std::vector<std::string>> together = {{"report", path("named"), path("other"), "--text"},
                                                           {"table", path("named"), path("other"), "--metric", "cr_acc"}};
   for (const auto& words : together) {
-    expect_one_line(run_debias(words), 2, "runs judged on different texts: those of 'cr' have the digest");
+    expect_one_line(run_debias(words), 2, "runs evaluated on different texts: those of 'cr' have the digest");
   }
   EXPECT_EQ(run_debias({"table", path("named"), path("other"), "--metric", "msrp_acc"}).exit, 0);
 }

@@ -61,7 +61,7 @@ TEST_F(DataDraws, OfEachSeedStandInOneTable) {
 
 TEST_F(DataDraws, MustBeAlikeInRunsOfOneSeed) {
   drawn_by_seed(kFollowing, "others");
-  EXPECT_THAT(refusal(), AllOf(HasSubstr("the samples, labels or bias values of data.test are not the same in"), HasSubstr("a/seed-2'"),
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("the samples, labels or bias labels of data.test are not the same in"), HasSubstr("a/seed-2'"),
                                HasSubstr("b/seed-2'")));
 }
 

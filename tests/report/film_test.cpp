@@ -72,7 +72,7 @@ TEST_F(Reports, ShowAFilmsFramesWithTheirStepAndReward) {
   EXPECT_EQ(parsed.fault, "");
   EXPECT_EQ(attributes(parsed, "src").size(), 12u);
   EXPECT_THAT(page, HasSubstr("<figcaption>step 880<br/>reward 2.75</figcaption>"));
-  EXPECT_THAT(page, HasSubstr("run: episode 1 of those that training is judged by, played by the mean action of the policy in "
+  EXPECT_THAT(page, HasSubstr("run: episode 1 of those that training is evaluated with, played by the mean action of the policy in "
                               "last.safetensors after 2000 control steps of training. It has a return of 12.25.</p>"));
   EXPECT_THAT(page, Not(HasSubstr("class=\"missing\"")));
 }

@@ -33,8 +33,8 @@ TEST_F(JudgedTexts, OfATaskHaveToBeTheSameInEveryRun) {
   judge("b", "", R"({"digest": {"mr": "0123456789abcdef"}})");
   EXPECT_NO_THROW(compare());
   judge("b", "", R"({"digest": {"mr": "fedcba9876543210"}})");
-  EXPECT_EQ(refusal(), "report: runs judged on different texts: those of 'mr' have the digest 0123456789ab in '" + run_path("a") +
-                           "' and fedcba987654 in '" + run_path("b") + "'; judge them with one --root, or show each by itself");
+  EXPECT_EQ(refusal(), "report: runs evaluated on different texts: those of 'mr' have the digest 0123456789ab in '" + run_path("a") +
+                           "' and fedcba987654 in '" + run_path("b") + "'; evaluate them with one --root, or show each by itself");
 }
 
 TEST_F(JudgedTexts, AreComparedAmongJudgementsOfOneKind) {

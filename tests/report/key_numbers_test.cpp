@@ -68,7 +68,7 @@ TEST_F(KeyNumbers, OfRunsThatWereJudgedByOtherOptionsHaveNoMean) {
   EXPECT_TRUE(std::isnan(number.value));
   EXPECT_EQ(number.seeds(), 0);
   EXPECT_EQ(row_of(found, "test.rankme").by_column[0]->value, 7);
-  EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were judged by other options or on other data"));
+  EXPECT_THAT(run_report_text(runs), HasSubstr("Undefined: runs of one column were evaluated with other options or on other data"));
 }
 
 TEST_F(KeyNumbers, OfRunsThatWereJudgedWithOtherRecipesHaveNoMean) {
@@ -344,7 +344,7 @@ TEST_F(KeyNumbers, AnAlignmentThatNobodyDecidedIsLeftOutAndSaidSo) {
   EXPECT_EQ(runs[0].evaluation("knn")->metric("test.aligned_acc"), nullptr);
   EXPECT_NE(runs[0].evaluation("knn")->metric("test.knn_acc1"), nullptr);
   ASSERT_FALSE(runs[0].notes.empty());
-  EXPECT_THAT(runs[0].notes.back(), HasSubstr("knn.json does not say which bias values go with which classes"));
+  EXPECT_THAT(runs[0].notes.back(), HasSubstr("knn.json does not say which bias labels belong to which classes"));
   knn["aligned"] = {{"cat", {"red"}}};
   write_evaluation(run_path("run"), "knn", knn);
   EXPECT_NE(read({"run"})[0].evaluation("knn")->metric("test.aligned_acc"), nullptr);

@@ -89,7 +89,7 @@ TEST(RunRecord, SaysWhenAnEarlierEpochWasJudged) {
   const TemporaryFolder folder;
   write_run(folder / "run", {.epochs = 4, .epochs_done = 4});
   write_groups(folder / "run", {.epochs_done = 3});
-  EXPECT_THAT(read_run(folder / "run", kProgram).notes, ElementsAre("groups.json judged epoch 3, training has come to epoch 4"));
+  EXPECT_THAT(read_run(folder / "run", kProgram).notes, ElementsAre("groups.json evaluated epoch 3, training has reached epoch 4"));
 }
 
 TEST(RunRecord, SaysNothingOfTheEpochOfAnUntrainedEncoder) {

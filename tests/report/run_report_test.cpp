@@ -166,7 +166,7 @@ TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
   write_run(run_path("images"));
   const std::string page = html({"text", "images"});
   EXPECT_EQ(well_formed(page).fault, "");
-  EXPECT_THAT(page, HasSubstr("This run learns from sentences: there are no classes and no bias values to judge it by."));
+  EXPECT_THAT(page, HasSubstr("This run learns from sentences: there are no classes and no bias labels to evaluate it by."));
   EXPECT_THAT(page, HasSubstr("images: no map"));
   EXPECT_THAT(page, Not(HasSubstr("debias eval groups,geometry " + run_path("text"))));
   EXPECT_THAT(html({"images"}), Not(HasSubstr("Nearest sentences")));
@@ -177,7 +177,7 @@ TEST_F(Reports, AnUnfinishedRunIsShownAsSuch) {
   EXPECT_THAT(html({"run"}), HasSubstr("2 of 4 epochs, unfinished"));
   write_run(run_path("none"), {.epochs = 4, .epochs_done = 0});
   const std::string page = html({"none"});
-  EXPECT_THAT(page, HasSubstr("No epoch is finished and nothing was judged yet."));
+  EXPECT_THAT(page, HasSubstr("No epoch is finished and nothing was evaluated yet."));
   EXPECT_EQ(well_formed(page).fault, "");
   EXPECT_THAT(run_report_text(read({"none"})), HasSubstr("no epoch is finished"));
 }
@@ -189,7 +189,7 @@ TEST_F(Reports, NeighboursOfAnotherGroupAreMarked) {
   EXPECT_THAT(page, HasSubstr("<span class=\"why\">other class, same bias</span>"));
   EXPECT_THAT(page, HasSubstr("<span class=\"why\">other bias</span>"));
   EXPECT_THAT(page, HasSubstr("&lt;dog&gt;, green<br/>cos 0.800"));
-  EXPECT_THAT(page, HasSubstr("alt=\"judged image 0: cat, green\""));
+  EXPECT_THAT(page, HasSubstr("alt=\"evaluated image 0: cat, green\""));
   EXPECT_EQ(attributes(well_formed(page), "src").size(), 16u);
 }
 
@@ -199,8 +199,8 @@ TEST_F(Reports, AFewJudgedImagesAreShownAndTheOthersFolded) {
   const std::string page = html({"run"});
   const size_t fold = page.find("<details><summary>4 more</summary><ul class=\"near\">");
   ASSERT_NE(fold, std::string::npos);
-  for (const int first : {0, 1, 2, 3, 4, 5}) EXPECT_LT(page.find(fmt::format("judged image {}:", first)), fold);
-  for (const int other : {6, 7, 8, 9}) EXPECT_GT(page.find(fmt::format("judged image {}:", other)), fold);
+  for (const int first : {0, 1, 2, 3, 4, 5}) EXPECT_LT(page.find(fmt::format("evaluated image {}:", first)), fold);
+  for (const int other : {6, 7, 8, 9}) EXPECT_GT(page.find(fmt::format("evaluated image {}:", other)), fold);
   EXPECT_EQ(well_formed(page).fault, "");
 }
 
@@ -222,7 +222,7 @@ TEST_F(Reports, ALargeRunStaysBelowFiveMegabytesAndSaysWhatIsLeftOut) {
   const std::string page = html({"run"});
   EXPECT_LT(page.size(), 5'000'000u);
   EXPECT_THAT(page, HasSubstr("20000 images, perplexity 30, divergence 0.75; 3000 of them are drawn, evenly picked"));
-  EXPECT_THAT(page, HasSubstr(" of 60 judged images are shown, to keep the file small."));
+  EXPECT_THAT(page, HasSubstr(" of 60 evaluated images are shown, to keep the file small."));
 }
 
 TEST_F(Reports, SeveralRunsStandSideBySide) {
@@ -314,7 +314,7 @@ TEST_F(Reports, ClassesHaveTheirAccuracyAndAreToldFromEachOther) {
 TEST_F(Reports, BiasValuesHaveTheirErrorsAndSelectionRates) {
   write_biased_run(run_path("run"), {.aligned = 0.975, .conflicting = 0.2, .images = 800});
   const std::string page = html({"run"});
-  EXPECT_THAT(page, HasSubstr("errors, and how often each class is chosen, in percent, by bias value"));
+  EXPECT_THAT(page, HasSubstr("errors, and how often each class is chosen, in percent, by bias label"));
   EXPECT_THAT(page, HasSubstr("red</th><td style=\"--v:0\">800</td><td style=\"--v:0.412\">41.2</td><td style=\"--v:0.875\">87.5</td>"));
   EXPECT_THAT(page, HasSubstr("aligned are cat: red; dog: blue."));
 }
@@ -337,17 +337,17 @@ TEST_F(Reports, RunsShowTheSameJudgedImagesFirst) {
   write_evaluation(run_path("b"), "knn", knn);
   const auto runs = read({"a", "b"});
   EXPECT_THAT(shared_queries(runs, {"", "test"}), testing::ElementsAre(8));
-  EXPECT_THAT(neighbour_gallery(runs[0], {"", "test"}, {8}, 1 << 20).first.source, HasSubstr("judged image 8:"));
-  EXPECT_THAT(neighbour_gallery(runs[0], {"", "test"}, {}, 1 << 20).first.source, Not(HasSubstr("judged image 8:")));
+  EXPECT_THAT(neighbour_gallery(runs[0], {"", "test"}, {8}, 1 << 20).first.source, HasSubstr("evaluated image 8:"));
+  EXPECT_THAT(neighbour_gallery(runs[0], {"", "test"}, {}, 1 << 20).first.source, Not(HasSubstr("evaluated image 8:")));
   EXPECT_THAT(html({"a", "b"}), HasSubstr("The images of test that every run shows come first."));
 }
 
 TEST_F(Reports, WithoutGroupsTheNamesAreThoseOfTheRunsTable) {
   write_run(run_path("run"));
   write_neighbours(run_path("run"), 1);
-  EXPECT_THAT(html({"run"}), HasSubstr("judged image 0: class 0, bias 1"));
+  EXPECT_THAT(html({"run"}), HasSubstr("evaluated image 0: class 0, bias 1"));
   write_text(run_path("run") + "/classes.json", R"({"classes": ["cat", "dog"], "biases": ["blue", "red"]})");
-  EXPECT_THAT(html({"run"}), HasSubstr("judged image 0: cat, red"));
+  EXPECT_THAT(html({"run"}), HasSubstr("evaluated image 0: cat, red"));
 }
 
 TEST_F(Reports, ColoursAreRunsAlsoWhereALineIsATerm) {

@@ -76,7 +76,7 @@ TEST_F(TableLikeness, RunsWereJudgedOnTheDataOfTheirOwnOrOnTheSameOthers) {
   };
   judge_on(0, "0.1");
   judge_on(1, "0.9");
-  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has judged the run's own in '"));
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has evaluated the run's own in '"));
   judge_on(0, "0.9");
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
 }
@@ -89,7 +89,7 @@ TEST_F(TableLikeness, WhichBiasValuesAreAlignedIsOfTheJudgement) {
   };
   judge_with(0, "red");
   judge_with(1, "blue");
-  EXPECT_THAT(refusal(of_metrics({"test.conflicting_acc"})), HasSubstr("which bias values go with which class is told by"));
+  EXPECT_THAT(refusal(of_metrics({"test.conflicting_acc"})), HasSubstr("which bias labels belong to which class is given by"));
   judge_with(1, "red");
   EXPECT_EQ(table(of_metrics({"test.conflicting_acc"})).rows.at(0).values.size(), 2u);
 }
@@ -165,7 +165,7 @@ TEST_F(TableLikeness, WhatNeighboursAreSoughtInIsOfTheData) {
   for (const size_t run : {0, 1}) judge(run, "knn", "{}", "test.knn_acc1", 0.5);
   EXPECT_EQ(table(of_metrics({"test.knn_acc1"})).rows.at(0).values.size(), 2u);
   judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "data": {"train": {"name": "mnist"}})");
-  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has judged the run's own in '"));
+  EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("debias eval has evaluated the run's own in '"));
   judge(1, "knn", "{}", "test.knn_acc1", 0.5, R"(, "accepted_data_changes": ["test: 1 file"])");
   EXPECT_THAT(refusal(of_metrics({"test.knn_acc1"})), HasSubstr("and changed since training: test: 1 file in '"));
 }
@@ -197,7 +197,7 @@ TEST_F(TableLikeness, SeedsOfARowWereTrainedOnTheSameImages) {
   add({.variant = "a", .size = "", .seed = "1", .accuracy = 0.5, .train_images = "x", .test_images = "t"});
   add({.variant = "a", .size = "", .seed = "2", .accuracy = 0.5, .train_images = "y", .test_images = "t"});
   EXPECT_THAT(refusal(),
-              AllOf(HasSubstr("the samples, labels or bias values of data.train are not the same in '"), HasSubstr("(9 of them)")));
+              AllOf(HasSubstr("the samples, labels or bias labels of data.train are not the same in '"), HasSubstr("(9 of them)")));
 }
 
 TEST_F(TableLikeness, DataAreComparedWithTheFirstRunThatTellsThem) {
@@ -228,7 +228,7 @@ TEST_F(TableLikeness, RunFoldersThatWereTrainedOnOtherDataAreCompared) {
   EXPECT_THAT(notes(), IsEmpty());
   write_text(folder_ / "one/data/sets.json", R"({"train": {"images": "x"}})");
   write_text(folder_ / "two/data/sets.json", R"({"train": {"images": "y"}})");
-  EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the samples, labels or bias values of data.train are not the same")));
+  EXPECT_THAT(notes(), ElementsAre(HasSubstr("trained on other data: the samples, labels or bias labels of data.train are not the same")));
 }
 
 TEST_F(TableLikeness, RunsThatWentOnOnChangedDataAreCounted) {

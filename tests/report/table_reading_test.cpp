@@ -83,23 +83,23 @@ TEST_F(TableReadings, OfSentenceTasksTakeTheKindOfJudgementThatMoreRunsHave) {
   for (const auto& run : plan_.runs) judge_sentences(run, "-cheap", R"({"mode": "cheap", "untrained": false})", 0.6);
   const SeedTable cheap = table(mr);
   EXPECT_THAT(cheap.rows[1].values, ElementsAre(0.6, 0.6, 0.6));
-  EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("judged with --cheap")));
+  EXPECT_THAT(cheap.notes, ElementsAre(HasSubstr("evaluated with --cheap")));
   const auto judge_whole = [&](const SweepRun& run) { judge_sentences(run, "", R"({"mode": "full", "untrained": false})", 0.7); };
   const auto forget_cheap = [&](const SweepRun& run) {
     std::filesystem::remove(output() + "/" + run.name() + "/evaluation/sentences-cheap.json");
   };
   for (size_t i = 0; i < 2; ++i) judge_whole(plan_.runs[i]);
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6, 0.6, 0.6));  // all have these
-  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("judged with --cheap")));
+  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("evaluated with --cheap")));
   for (size_t i = 0; i < 2; ++i) forget_cheap(plan_.runs[i]);
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.6));
-  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("judged with --cheap"),
-                                           HasSubstr("2 of 6 runs were judged by the whole protocol alone and are left out")));
+  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("evaluated with --cheap"),
+                                           HasSubstr("2 of 6 runs were evaluated by the whole protocol alone and are left out")));
   judge_whole(plan_.runs[2]);
   forget_cheap(plan_.runs[2]);  // three of either kind
   EXPECT_THAT(table(mr).rows[0].values, ElementsAre(0.7, 0.7, 0.7));
   EXPECT_TRUE(table(mr).rows[1].values.empty());
-  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("3 of 6 runs were judged with --cheap alone and are left out")));
+  EXPECT_THAT(table(mr).notes, ElementsAre(HasSubstr("3 of 6 runs were evaluated with --cheap alone and are left out")));
   for (const auto& run : plan_.runs) judge_whole(run);
   EXPECT_THAT(table(mr).rows[1].values, ElementsAre(0.7, 0.7, 0.7));
   EXPECT_TRUE(table(mr).notes.empty());
@@ -126,7 +126,7 @@ TEST_F(TableReadings, OfSentenceTasksAtAnEpochCountARunThatIsLeftOutOnce) {
   SeedTableOptions second = of_metrics({"mr_acc"});
   second.epoch = {TableEpoch::kNumber, 2};
   EXPECT_THAT(table(second).notes,
-              ElementsAre(HasSubstr("judged with --cheap"), HasSubstr("2 of 6 runs were judged by the whole protocol alone"),
+              ElementsAre(HasSubstr("evaluated with --cheap"), HasSubstr("2 of 6 runs were evaluated by the whole protocol alone"),
                           "1 of 6 runs have no number at epoch 2 and are left out"));
 }
 
@@ -143,7 +143,7 @@ TEST_F(TableReadings, OfSentenceTasksRefuseRunsThatWereJudgedOnDifferentTexts) {
   judge(plan_.runs.back(), R"(, "digest": {"mr": "bbbb", "cr": "cccc"})");
   EXPECT_THAT(
       refusal(of_metrics({"mr_acc"})),
-      AllOf(HasSubstr("table: runs judged on different texts: those of 'mr' have the digest aaaa in '"), HasSubstr("and bbbb in '")));
+      AllOf(HasSubstr("table: runs evaluated on different texts: those of 'mr' have the digest aaaa in '"), HasSubstr("and bbbb in '")));
   EXPECT_THAT(table(of_metrics({"cr_acc"})).rows[1].values, ElementsAre(0.8, 0.8, 0.8));
   judge(plan_.runs.back(), "");  // of an older version
   EXPECT_THAT(table(of_metrics({"mr_acc"})).rows[1].values, ElementsAre(0.7, 0.7, 0.7));

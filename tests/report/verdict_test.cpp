@@ -65,12 +65,12 @@ TEST_F(Verdicts, AShortcutThatIsUsed) {
   EXPECT_EQ(verdict.head, "the shortcut is still used very strongly");
   // Newcombe's interval of 780/800 and 160/800 by hand: Wilson [0.9617, 0.9838] and [0.1738, 0.2291].
   EXPECT_THAT(verdict.words,
-              HasSubstr("On test, 97.5 % of the bias-aligned and 20.0 % of the bias-conflicting images are judged right "
-                        "(classifier): a very strong difference of 77.5 points, 95 % interval 74.3 to 80.3 over the images judged "
+              HasSubstr("On test, 97.5 % of the bias-aligned and 20.0 % of the bias-conflicting images are classified correctly "
+                        "(classifier): a very strong difference of 77.5 points, 95 % interval 74.3 to 80.3 over the evaluated images "
                         "(other images, the same network)."));
-  EXPECT_THAT(verdict.words, HasSubstr("one training run: how far another seed would fall is not in that interval"));
-  EXPECT_THAT(verdict.words, HasSubstr("The shortcut: bias value red goes with class cat, blue with dog."));
-  EXPECT_THAT(verdict.words, HasSubstr("The worst group is class cat with bias value blue: 20.0 % of its 400 images."));
+  EXPECT_THAT(verdict.words, HasSubstr("one training run: the interval does not cover other seeds"));
+  EXPECT_THAT(verdict.words, HasSubstr("The shortcut: bias label red belongs to class cat, blue with dog."));
+  EXPECT_THAT(verdict.words, HasSubstr("The worst group is class cat with bias label blue: 20.0 % of its 400 images."));
   EXPECT_EQ(verdict.difference.over, Coverage::kImages);
   EXPECT_NEAR(verdict.difference.mean, 0.775, 1e-12);
 }
@@ -108,13 +108,13 @@ TEST_F(Verdicts, SayTheSizeInWords) {
 TEST_F(Verdicts, FewImagesCannotTell) {
   const ShortcutVerdict verdict = verdict_of({.aligned = 0.9, .conflicting = 0.9, .images = 40});
   EXPECT_EQ(verdict.finding, Finding::kCannotTell);
-  EXPECT_THAT(verdict.words, HasSubstr("more images or more seeds would tell"));
+  EXPECT_THAT(verdict.words, HasSubstr("evaluate more images or train more seeds"));
 }
 
 TEST_F(Verdicts, ANetworkThatLearnedNothingIsNoProofOfFairness) {
   const ShortcutVerdict verdict = verdict_of({.aligned = 0.5, .conflicting = 0.5, .images = 8000});
   EXPECT_EQ(verdict.finding, Finding::kCannotTell);
-  EXPECT_THAT(verdict.words, HasSubstr("not judged better than by chance (50.0 %)"));
+  EXPECT_THAT(verdict.words, HasSubstr("not classified better than by chance (50.0 %)"));
 }
 
 TEST_F(Verdicts, WithoutAnIntervalItCannotBeTold) {
@@ -142,7 +142,7 @@ TEST_F(Verdicts, OfSeveralSeedsTheIntervalIsOverTheSeeds) {
   read(write_seeds("ce", {0.20, 0.22, 0.27}));
   const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(verdict.finding, Finding::kUsed);
-  EXPECT_THAT(verdict.words, HasSubstr("23.0 % of the bias-conflicting images are judged right, in the mean over the seeds"));
+  EXPECT_THAT(verdict.words, HasSubstr("23.0 % of the bias-conflicting images are classified correctly, in the mean over the seeds"));
   EXPECT_THAT(verdict.words,
               HasSubstr("72.0 points, 95 % interval 63.0 to 81.0 over 3 seeds (further trainings), and "));  // 4.303 * 0.036056 / sqrt(3)
   EXPECT_THAT(verdict.words, Not(HasSubstr("one training run")));
@@ -152,7 +152,7 @@ TEST_F(Verdicts, SeedsThatAgreeOnAFewImagesDoNotTellOfOthers) {
   read(write_seeds("ce", {0.75, 0.76, 0.75}, 1, 20));
   const ShortcutVerdict verdict = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(verdict.finding, Finding::kCannotTell);
-  EXPECT_THAT(verdict.words, HasSubstr("Seeds and images do not say the same"));
+  EXPECT_THAT(verdict.words, HasSubstr("Seeds and images disagree"));
 }
 
 TEST_F(Verdicts, AProbeStandsBesideChance) {
@@ -165,17 +165,17 @@ TEST_F(Verdicts, AProbeStandsBesideChance) {
     read({"run"});
     return shortcut_verdict(columns_, 0, rows_).words;
   };
-  EXPECT_THAT(words(0.959, true), testing::EndsWith("reads the bias value from the features of 95.9 % of the images, where chance would "
-                                                    "give 10.4 %: the bias is in the features."));
+  EXPECT_THAT(words(0.959, true), testing::EndsWith("predicts the bias label from the features of 95.9 % of the images, where chance gives "
+                                                    "10.4 %: the bias is in the features."));
   EXPECT_THAT(words(0.12, true), testing::EndsWith("little of the bias is in the features."));
-  EXPECT_THAT(words(0.12, false), testing::EndsWith("The probe has not converged: it may read more."));
+  EXPECT_THAT(words(0.12, false), testing::EndsWith("The probe has not converged, so it may predict more."));
 }
 
 TEST_F(Verdicts, ADifferenceLargerThanTheSeedsSpread) {
   const auto verdicts = compare(write_seeds("ce", {0.20, 0.22, 0.27}), write_seeds("fairkl", {0.60, 0.63, 0.66}));
   ASSERT_EQ(verdicts.size(), 1u);
   EXPECT_EQ(verdicts[0].comparison, Comparison::kBetter);
-  EXPECT_EQ(verdicts[0].head, "fairkl is better than ce, by more than the seeds' spread");
+  EXPECT_EQ(verdicts[0].head, "fairkl is better than ce, beyond the variation over seeds");
   // Pairs 0.40, 0.41, 0.39: 4.303 * 0.01 / sqrt(3).
   EXPECT_THAT(verdicts[0].words, HasSubstr("63.0 % against 23.0 % on bias-conflicting images of test (classifier): +40.0 points, 95 % "
                                            "interval +37.5 to +42.5 over the same 3 seeds."));
@@ -191,15 +191,15 @@ TEST_F(Verdicts, OtherSeedsAreNotPaired) {
 TEST_F(Verdicts, ADifferenceWithinTheSpreadIsNone) {
   const auto verdicts = compare(write_seeds("ce", {0.20, 0.40, 0.30}), write_seeds("fairkl", {0.35, 0.30, 0.34}));
   EXPECT_EQ(verdicts[0].comparison, Comparison::kAlike);
-  EXPECT_EQ(verdicts[0].head, "fairkl and ce cannot be told apart");
-  EXPECT_THAT(verdicts[0].words, HasSubstr("which is within the seeds' spread"));
+  EXPECT_EQ(verdicts[0].head, "fairkl against ce: inconclusive");
+  EXPECT_THAT(verdicts[0].words, HasSubstr("within the variation over seeds"));
 }
 
 // Newcombe's interval of 2400/4000 less 800/4000; without marks as of different images.
 TEST_F(Verdicts, OfOneSeedEachTheIntervalIsOverTheImages) {
   const auto verdicts = compare(write_seeds("ce", {0.20}), write_seeds("fairkl", {0.60}));
   EXPECT_EQ(verdicts[0].comparison, Comparison::kBetterOnImages);
-  EXPECT_EQ(verdicts[0].head, "of these two runs fairkl-1 is better than ce-1, by more than the choice of images makes");
+  EXPECT_EQ(verdicts[0].head, "of these two runs fairkl-1 is better than ce-1, beyond the variation over images");
   EXPECT_THAT(verdicts[0].words,
               HasSubstr("+40.0 points, 95 % interval +38.0 to +41.9 over 4000 images each, taken as different ones, which "
                         "covers other images and these two networks. With a single seed each it does not cover other seeds"));
@@ -246,7 +246,7 @@ TEST_F(Verdicts, OneSeedCannotTellWhichIsBetter) {
 TEST_F(Verdicts, ARunThatIsStillTrainingIsComparedWithTheWordsThatItIs) {
   write_seeds("ce", {0.20});
   write_biased_run(path("fairkl-1"), {.conflicting = 0.6}, {.epochs = 4, .epochs_done = 2, .objective = "fairkl"});
-  EXPECT_THAT(compare({"ce-1"}, {"fairkl-1"})[0].words, testing::EndsWith(" fairkl-1 stands at 2 of 4 epochs, unfinished."));
+  EXPECT_THAT(compare({"ce-1"}, {"fairkl-1"})[0].words, testing::EndsWith(" fairkl-1 has trained 2 of 4 epochs, unfinished."));
 }
 
 TEST_F(Verdicts, SeedsThatAllAgreeToTheLastImageSayNothingOfOthers) {
@@ -283,7 +283,7 @@ TEST_F(Verdicts, RunsOnOtherDataAreNotCompared) {
   write_evaluation(path("ce-1"), "groups", groups);
   const auto verdicts = compare({"ce-1"}, {"fairkl-1"});
   EXPECT_EQ(verdicts[0].comparison, Comparison::kNotComparable);
-  EXPECT_THAT(verdicts[0].words, HasSubstr("judged on the same test data"));
+  EXPECT_THAT(verdicts[0].words, HasSubstr("evaluated on the same test data"));
 }
 
 TEST_F(Verdicts, PredictionsOfOthersAreNotCompared) {

@@ -195,7 +195,7 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   train->add_option("recipe", asked->recipe, "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
   train->add_option("words", asked->words, "key.sub=value: overrides of the recipe");
-  train->add_flag("--resume", asked->resume, "go on where the output folder's run stopped, bit for bit");
+  train->add_flag("--resume", asked->resume, "resumes the output folder's run where it stopped, bit for bit");
   train->add_flag("--overwrite", asked->overwrite, "start again in an existing run folder");
   train->add_flag("--dry-run", asked->dry_run, "print the resolved recipe, then stop");
   train->add_flag("--json", asked->json, "one JSON object on standard output");
@@ -204,8 +204,8 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and keeps frames of the first for debias report");
   auto given = std::make_shared<RlPlayArguments>();
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
-  play->add_option("--episodes", given->episodes, "to play (10)");
-  play->add_option("--seed", given->seed, "of the first states (the run's)");
+  play->add_option("--episodes", given->episodes, "number of episodes to play (10)");
+  play->add_option("--seed", given->seed, "seed of the initial states (the run's)");
   play->add_option("--checkpoint", given->checkpoint, "last, best or previous (the newest)")
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");

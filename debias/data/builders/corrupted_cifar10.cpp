@@ -142,7 +142,7 @@ const OptionTable<CorruptedCifar10Options>& CorruptedCifar10Options::table() {
           .add("split", &CorruptedCifar10Options::split_, "which images")
           .add("ratio", &CorruptedCifar10Options::ratio_, "share of conflicting images in a published archive; made: a folder of data make")
           .add("correlation", &CorruptedCifar10Options::correlation_, Range::closed(0, 1),
-               "for data make; a folder that is read keeps the share it was made with")
+               "share of images with their class's own corruption, for data make; ignored for an existing folder")
           .include(HoldOutOptions::table());
   return table;
 }

@@ -211,7 +211,7 @@ const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
                                 .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
                                      "share of images on their class's own background colour; 0.1 is no bias")
                                 .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
-                                     "of place, size, turn, stretch, stroke, filling, shade and noise; 0: none")
+                                     "random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none")
                                 .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "images of train, before hold_out")
                                 .add("test_count", &GlyphsOptions::test_count_, Range::closed(1, 1e9), "images of test")
                                 .include(HoldOutOptions::table());

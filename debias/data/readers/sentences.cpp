@@ -44,7 +44,8 @@ const OptionTable<SentencesOptions>& SentencesOptions::table() {
           .add("split", &Self::split_, "which books")
           .add("hold_out", &Self::hold_out_, Range::at_least(0), "books set aside; split: held_out is those")
           .add("seed", &Self::seed_, Range::at_least(0), "decides which books are set aside")
-          .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16), "of a sentence, which is cut there")
+          .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16),
+               "maximum number of tokens of a sentence, which is truncated there")
           .add("cache", &Self::cache_, "file to keep the numbered sentences in; it is mapped, so that a corpus may exceed the memory");
   return table;
 }

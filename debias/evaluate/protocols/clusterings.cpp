@@ -109,11 +109,11 @@ const OptionTable<ClusteringsOptions>& ClusteringsOptions::table() {
   using Self = ClusteringsOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("file", &Self::file_, "CSV with a row for each judged image")
+          .add("file", &Self::file_, "CSV with a row for each evaluated image")
           .add("path", &Self::path_, "its column of paths")
           .add("columns", &Self::columns_, "its columns of clusters, one of each clustering")
           .add("min_count", &Self::min_count_, Range::closed(1, 1e9), "smaller cells of class and cluster are left out")
-          .add("predictions", &Self::predictions_, "whose are judged; auto: the run's classifier, else kNN")
+          .add("predictions", &Self::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
           .check([](const Self& options, const std::string& what) {
             if (options.columns().empty()) throw usage_error("{}: columns: give at least one", what);
           });

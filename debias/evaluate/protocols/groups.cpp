@@ -125,15 +125,15 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
 const OptionTable<GroupsOptions>& GroupsOptions::table() {
   static const auto table =
       OptionTable<GroupsOptions>()
-          .add("predictions", &GroupsOptions::predictions_, "whose are judged; auto: the run's classifier, else kNN")
+          .add("predictions", &GroupsOptions::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
           .add("aligned", &GroupsOptions::aligned_,
-               "which bias value goes with a class: the most frequent one in training, the one of the label's number, or by names; "
+               "bias label that is aligned with a class: the most frequent one in training, the one of the label's number, or by names; "
                "auto: label for data sets that are numbered so, else majority")
           .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9), "smaller groups are left out of worst and unbiased")
           .add("empty", &GroupsOptions::empty_, "rates without samples, in differences: left out, or 0 as in fairlearn")
           .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6), "replicates of the intervals; 0: no intervals")
-          .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "of the intervals")
-          .add("seed", &GroupsOptions::seed_, Range::at_least(0), "of the replicates; auto: the run's");
+          .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "confidence level of the intervals")
+          .add("seed", &GroupsOptions::seed_, Range::at_least(0), "seed of the bootstrap replicates; auto: the run's");
   return table;
 }
 

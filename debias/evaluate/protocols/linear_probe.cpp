@@ -48,8 +48,8 @@ const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
           .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step")
           .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "step size at the beginning")
           .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
-          .add("views", &LinearProbeOptions::views_, "of the training images: the recipe's, a random crop and flip, or none (fast)")
-          .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "of initialisation, order and views; auto: the run's");
+          .add("views", &LinearProbeOptions::views_, "views of the training images: the recipe's, a random crop and flip, or none (fast)")
+          .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
   return table;
 }
 
@@ -90,7 +90,7 @@ const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
           .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),
                "epochs without a lower loss to stop after; 0: never")
           .add("normalize", &LinearFeaturesOptions::normalize_, "divide features by their norms first")
-          .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "of initialisation and order; auto: the run's");
+          .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "seed of initialisation and sample order; auto: the run's");
   return table;
 }
 

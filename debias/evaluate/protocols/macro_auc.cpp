@@ -60,7 +60,7 @@ const OptionTable<MacroAucOptions>& MacroAucOptions::table() {
   static const auto table =
       OptionTable<MacroAucOptions>()
           .add("anchors", &MacroAucOptions::anchors_, Range::closed(1, 1e9), "images compared with the gallery, of each set")
-          .add("seed", &MacroAucOptions::seed_, Range::at_least(0), "of the choice of anchors; auto: the run's");
+          .add("seed", &MacroAucOptions::seed_, Range::at_least(0), "seed of the choice of anchors; auto: the run's");
   return table;
 }
 

@@ -10,7 +10,7 @@ namespace debias {
 const OptionTable<NeighboursOptions>& NeighboursOptions::table() {
   static const auto table = OptionTable<NeighboursOptions>().add(
       "batch_size", &NeighboursOptions::batch_size_, Range::closed(2, 1e6),
-      "number of consecutive sentences among which a neighbour is sought; auto: the batch size of training");
+      "number of consecutive sentences among which a neighbour is searched for; auto: the batch size of training");
   return table;
 }
 

@@ -62,7 +62,7 @@ const OptionTable<TsneOptions>& TsneOptions::table() {
           .add("perplexity", &TsneOptions::perplexity_, Range{1, 1e4, true, false},
                "neighbours of an image, roughly; auto: 30, or a third of the images")
           .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "steps of gradient descent")
-          .add("seed", &TsneOptions::seed_, Range::at_least(0), "of the choice of images and the start; auto: the run's");
+          .add("seed", &TsneOptions::seed_, Range::at_least(0), "seed of the choice of images and the initialisation; auto: the run's");
   return table;
 }
 

@@ -82,7 +82,7 @@ ColumnDifference difference_in(const NumberRow& row, const std::vector<RunColumn
   return column_difference(columns[a], row.by_column[a]->by_seed, columns[b], row.by_column[b]->by_seed);
 }
 
-// Two columns by one number: over seeds where both have several, over the images judged where both have one.
+// Two columns by one number: over seeds where both have several, over the evaluated images where both have one.
 struct TestedPair {
   size_t a = 0, b = 0;
   ColumnDifference seeds;
@@ -135,7 +135,7 @@ std::string unfinished_words(const std::vector<RunColumn>& columns, size_t a, si
   std::string words;
   for (const size_t i : {a, b}) {
     const RunRecord& run = columns[i].shown();
-    if (!run.finished()) words += fmt::format(" {} stands at {}.", columns[i].label, progress_text(run));
+    if (!run.finished()) words += fmt::format(" {} has trained {}.", columns[i].label, progress_text(run));
   }
   return words;
 }
@@ -157,8 +157,8 @@ void compare_on_images(const TestedPair& pair, const std::string& first, const s
   verdict.difference = {images.mean, images.interval.first, images.interval.second,
                         images.paired ? Coverage::kPairedImages : Coverage::kImages};
   verdict.comparison = is_better ? Comparison::kBetterOnImages : Comparison::kAlike;
-  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}, by more than the choice of images makes", first, second)
-                           : fmt::format("{} and {} cannot be told apart", first, second);
+  verdict.head = is_better ? fmt::format("of these two runs {} is better than {}, beyond the variation over images", first, second)
+                           : fmt::format("{} against {}: inconclusive", first, second);
   verdict.words = fmt::format(
       "{}: {}, which covers other images and these two networks. With a single seed each it does not cover other "
       "seeds, which alone can make such a difference; train three or more of each.{}",
@@ -171,14 +171,14 @@ void compare_over_seeds(const TestedPair& pair, const std::string& first, const 
   verdict.difference = {interval.mean, interval.low(), interval.high(), Coverage::kSeeds};
   if (pair.p_holm < kComparisonLevel && interval.mean > 0) {
     verdict.comparison = Comparison::kBetter;
-    verdict.head = fmt::format("{} is better than {}, by more than the seeds' spread", first, second);
+    verdict.head = fmt::format("{} is better than {}, beyond the variation over seeds", first, second);
     verdict.words = fmt::format("{}: {}.{}", numbers, interval_words(pair.seeds), adjusted_words(pair));
     return;
   }
   const bool alone = pair.p < kComparisonLevel;
   verdict.comparison = Comparison::kAlike;
-  verdict.head = fmt::format("{} and {} cannot be told apart", first, second);
-  verdict.words = fmt::format("{}: {}{}.{}", numbers, interval_words(pair.seeds), alone ? "" : ", which is within the seeds' spread",
+  verdict.head = fmt::format("{} against {}: inconclusive", first, second);
+  verdict.words = fmt::format("{}: {}{}.{}", numbers, interval_words(pair.seeds), alone ? "" : ", within the variation over seeds",
                               adjusted_words(pair));
 }
 
@@ -188,7 +188,7 @@ void compare_untested(const TestedPair& pair, const std::vector<RunColumn>& colu
   const RunColumn &first = columns[pair.a], &second = columns[pair.b];
   const SeedInterval& interval = pair.seeds.interval;
   verdict.comparison = Comparison::kTooFewSeeds;
-  verdict.head = fmt::format("which of {} and {} is better cannot be told", first.label, second.label);
+  verdict.head = fmt::format("{} against {}: no test is possible", first.label, second.label);
   verdict.difference.mean = interval.mean;
   const std::string points = signed_points(interval.mean);
   verdict.words =
@@ -196,7 +196,7 @@ void compare_untested(const TestedPair& pair, const std::vector<RunColumn>& colu
           ? fmt::format("{}: {} points, with a single seed{}. Seeds alone can make such a difference; train three or more of each.",
                         numbers, points, first.has_seeds() == second.has_seeds() ? " each" : " on one side")
           : fmt::format(
-                "{}: {} points in every seed. Seeds that do not differ say nothing about others; judge more images, or train more "
+                "{}: {} points in every seed. Seeds that do not differ say nothing about others; evaluate more images, or train more "
                 "seeds.",
                 numbers, points);
 }
@@ -246,7 +246,7 @@ void add_group(const std::vector<NumberRow>& rows, const Comparable& group, cons
   const std::string split = split_of(group.row->metric).split;
   if (!judged_alike(members, "", split)) {
     verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared", who),
-                        fmt::format("Their files do not say that they were judged on the same {} data.", split)});
+                        fmt::format("Their files do not say that they were evaluated on the same {} data.", split)});
     return;
   }
   const size_t best = *std::ranges::max_element(group.columns, {}, [&](size_t i) { return group.row->by_column[i]->value; });
@@ -270,10 +270,10 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
   }
   if (rest.size() == columns.size()) {
     verdicts.push_back(
-        {Comparison::kNotComparable, "the runs cannot be compared", "There is no accuracy that all of them were judged by."});
+        {Comparison::kNotComparable, "the runs cannot be compared", "No accuracy was evaluated for all of them."});
   } else if (!rest.empty()) {
     verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared with the others", label_list(columns, rest)),
-                        "No accuracy is known that another run was judged by."});
+                        "They share no evaluated accuracy with another run."});
   }
   return verdicts;
 }

@@ -38,7 +38,7 @@ std::string episode_words(const RunRecord& run) {
   const FilmRecord& film = *run.film;
   const bool judged = fmt::format("{}", film.seed) == run.seed();
   return fmt::format("{}: episode {} of {}, played by the mean action of the policy in {} after {} control steps of training. It {} {}.",
-                     run.label, film.episode + 1, judged ? "those that training is judged by" : fmt::format("the seed {}", film.seed),
+                     run.label, film.episode + 1, judged ? "those that training is evaluated with" : fmt::format("the seed {}", film.seed),
                      film.checkpoint, film.control_steps,
                      film.diverged ? "ended early, in no finite state, with a return of" : "has a return of",
                      short_number(film.episode_return));

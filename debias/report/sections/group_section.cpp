@@ -56,9 +56,9 @@ void add_groups_of_run(Page& page, const ReportData& data, const RunRecord& run,
       fmt::format("Groups of {}, {}", run.label, set.title()), cells, data.shown.size());
   if (!groups.rates.empty()) {
     add_table(page,
-              rates_table(groups, fmt::format("{}, {}: errors, and how often each class is chosen, in percent, by bias value{}", run.label,
+              rates_table(groups, fmt::format("{}, {}: errors, and how often each class is chosen, in percent, by bias label{}", run.label,
                                               set.title(), predictions_words(*record))),
-              fmt::format("Rates by bias value of {}, {}", run.label, set.title()), cells, data.shown.size());
+              fmt::format("Rates by bias label of {}, {}", run.label, set.title()), cells, data.shown.size());
   }
   for (const auto& note : record->notes.value_or(std::vector<std::string>())) {
     if (note.find(fmt::format(" {}", set.split)) != std::string::npos) page.paragraph(plain(run.label + ": " + note), "note");
@@ -75,7 +75,7 @@ void add_groups(Page& page, const ReportData& data) {
   for (const auto& set : judged_sets(data.shown, "groups")) {
     page.figures(group_figures(data.columns, data.rows, set));
     for (const auto& run : data.shown) add_groups_of_run(page, data, run, set);
-    page.paragraph(plain("Grey outline: the bias value goes with the class. Red outline: the least accuracy."), "note");
+    page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the least accuracy."), "note");
   }
   add_missing(page, data.runs, Part::kGroups);
   if (const std::string words = unknown_bias_words(data.runs); !words.empty()) page.paragraph(plain(words), "missing");

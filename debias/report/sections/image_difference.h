@@ -1,4 +1,4 @@
-// The difference of an accuracy between two single runs, over the images judged: what other images of the kind would show of these two
+// The difference of an accuracy between two single runs, over the evaluated images: what other images of the kind would show of these two
 // networks. How other seeds would fall is not in it.
 #pragma once
 

@@ -186,7 +186,7 @@ Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<N
   for (const std::string& source : sources_in_order()) {
     if (find_row(rows, set.data, split_prefix(set) + "worst_group_acc", source) == nullptr) continue;
     add(source, "Accuracy by group", {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc", "unbiased_acc"});
-    add(source, "Differences between bias values",
+    add(source, "Differences between bias labels",
         {"demographic_parity_difference", "equal_opportunity_difference", "equalized_odds_difference"});
   }
   return figures;
@@ -285,7 +285,7 @@ Figures map_figures(const RunRecord& run, const JudgedSet& set, size_t most_poin
   figures.emplace_back(map_chart(*map, shown, map->labels, where + ", by label", [&](int64_t value) { return names.label(value); }),
                        plain(caption));
   if (!map->biases.empty()) {
-    figures.emplace_back(map_chart(*map, shown, map->biases, where + ", by bias value", [&](int64_t value) { return names.bias(value); }),
+    figures.emplace_back(map_chart(*map, shown, map->biases, where + ", by bias label", [&](int64_t value) { return names.bias(value); }),
                          plain(caption));
   }
   return figures;

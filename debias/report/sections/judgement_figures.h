@@ -42,7 +42,7 @@ Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& 
 Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
 Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set);
 
-// Maps by label and, where it is known, by bias value. At most `most_points` of each are drawn, evenly picked; captions say so.
+// Maps by label and, where it is known, by bias label. At most `most_points` of each are drawn, evenly picked; captions say so.
 Figures map_figures(const RunRecord& run, const JudgedSet& set, size_t most_points, bool named);
 
 }  // namespace debias

@@ -53,7 +53,7 @@ void add_similarities(Page& page, const ReportData& data) {
   const auto sets = judged_sets(data.shown, "geometry");
   if (!sets.empty()) {
     page.paragraph(
-        plain("Positive pairs share the label, aligned pairs the bias value. Features that ignore the bias have positive aligned and "
+        plain("Positive pairs share the label, aligned pairs the bias label. Features that ignore the bias have positive aligned and "
               "positive conflicting pairs alike."));
   }
   for (const auto& set : sets) {
@@ -94,8 +94,8 @@ void add_neighbours(Page& page, const ReportData& data) {
   const std::vector<JudgedSet> sets = judged_sets(data.shown, "knn");
   if (!sets.empty()) {
     page.paragraph(
-        plain("Left, a judged image; then the training images nearest to it, nearest first. Solid red frame: of another class; dotted "
-              "frame: of the same class with another bias value; no frame: of the same group."));
+        plain("Left, an evaluated image; then the training images nearest to it, nearest first. Solid red frame: of another class; dotted "
+              "frame: of the same class with another bias label; no frame: of the same group."));
   }
   const auto share = kThumbnailBytes / static_cast<int64_t>(std::max<size_t>(1, sets.size() * data.shown.size()));
   for (const auto& set : sets) {
@@ -108,7 +108,7 @@ void add_neighbours(Page& page, const ReportData& data) {
       page.add(gallery.first);
       if (!gallery.others.source.empty()) page.folded(fmt::format("{} more", gallery.shown - gallery.in_first), gallery.others);
       if (gallery.shown < gallery.queries) {
-        page.paragraph(plain(fmt::format("{} of {} judged images are shown, to keep the file small.", gallery.shown, gallery.queries)),
+        page.paragraph(plain(fmt::format("{} of {} evaluated images are shown, to keep the file small.", gallery.shown, gallery.queries)),
                        "note");
       }
       if (!gallery.missing.empty()) {

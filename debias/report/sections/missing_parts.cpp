@@ -60,9 +60,8 @@ MissingPart missing_part(const std::vector<RunRecord>& runs, Part part) {
 }
 
 std::string unknown_bias_words() {
-  return " Where a file can say the bias value of each judged image, `debias eval groups RUN --labels FILE.csv` adds accuracy by group. "
-         "Where "
-         "nobody knows the bias, a second network that can see little but a shortcut may find it: docs/unknown-bias.md.";
+  return " With a file of the bias label of each evaluated image, `debias eval groups RUN --labels FILE.csv` adds accuracy by group. "
+         "If the bias is unknown, a second network that can see little but a shortcut may find it: docs/unknown-bias.md.";
 }
 
 std::string unknown_bias_words(const std::vector<RunRecord>& runs) {
@@ -70,7 +69,7 @@ std::string unknown_bias_words(const std::vector<RunRecord>& runs) {
   for (const auto& run : runs) {
     if (run.of_images() && !run.has_bias_values()) labels += (labels.empty() ? "" : ", ") + run.label;
   }
-  return labels.empty() ? "" : fmt::format("{}: no bias values, so no accuracy by group.{}", labels, unknown_bias_words());
+  return labels.empty() ? "" : fmt::format("{}: no bias labels, so no accuracy by group.{}", labels, unknown_bias_words());
 }
 
 std::string shell_word(const std::string& word) {

@@ -54,7 +54,7 @@ Html row_of(const NeighbourQuery& query, const ValueNames& names, const JudgedSe
   std::vector<std::string> lines = {own};
   if (query.predicted != kUnknownValue) lines.push_back(right ? "predicted right" : "predicted " + names.label(query.predicted));
   Html row = thumb(
-      " query", thumbnails.image(fmt::format("{}_{}", set.split, query.image.id), fmt::format("judged image {}: {}", query.image.id, own)),
+      " query", thumbnails.image(fmt::format("{}_{}", set.split, query.image.id), fmt::format("evaluated image {}: {}", query.image.id, own)),
       lines, "");
   for (const auto& near : query.nearest) {
     const Crossing cross = crossing(query.image, near);

@@ -63,7 +63,7 @@ Row expected_row(const ReportData& data, size_t column, const Config& item, doub
 void add_key_numbers(Page& page, const ReportData& data) {
   page.heading(2, "Key numbers");
   if (data.rows.empty()) {
-    page.paragraph(plain("No epoch is finished and nothing was judged yet."), "missing");
+    page.paragraph(plain("No epoch is finished and nothing was evaluated yet."), "missing");
     return;
   }
   Table table;

@@ -231,7 +231,7 @@ Json verdict_json(const ReportData& data) {
 std::string run_report_text(const std::vector<RunRecord>& runs) {
   const ReportData data(runs);
   std::string out = (data.has_images ? verdict_text(data) + "\n" : "") + runs_text(data);
-  if (data.rows.empty()) return out + "no epoch is finished and nothing was judged yet\n";
+  if (data.rows.empty()) return out + "no epoch is finished and nothing was evaluated yet\n";
   return out + "\n" + numbers_text(data) + missing_text(data);
 }
 

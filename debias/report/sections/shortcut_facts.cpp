@@ -41,7 +41,7 @@ std::string shortcut_words(const EvaluationRecord& groups) {
   size_t known = 0;
   for (const auto& [label, biases] : groups.aligned->biases_of_class) {
     if (biases.empty() || ++known > kShown) continue;
-    words += words.empty() ? fmt::format(" The shortcut: bias value {} goes with class {}", joined(biases), label)
+    words += words.empty() ? fmt::format(" The shortcut: bias label {} belongs to class {}", joined(biases), label)
                            : fmt::format(", {} with {}", joined(biases), label);
   }
   if (known > kShown) words += fmt::format(", and so on for {} classes", known);
@@ -69,7 +69,7 @@ std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string
 }
 
 std::string worst_group_words(const WorstGroup& group) {
-  return fmt::format(" The worst group is class {} with bias value {}: {} of its {} images.", group.label, group.bias,
+  return fmt::format(" The worst group is class {} with bias label {}: {} of its {} images.", group.label, group.bias,
                      percent_text(group.accuracy), group.images);
 }
 

@@ -97,7 +97,7 @@ std::string covered_words(const RunColumn& column, const PointRange& seeds, cons
                          column.runs.size());
   }
   if (images.known()) {
-    words += fmt::format(", {}{} to {} over the images judged (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
+    words += fmt::format(", {}{} to {} over the evaluated images (other images, the same {})", seeds.known() ? "and " : "95 % interval ",
                          in_points(images.low), in_points(images.high), column.has_seeds() ? "networks" : "network");
   }
   return words;
@@ -106,7 +106,7 @@ std::string covered_words(const RunColumn& column, const PointRange& seeds, cons
 std::string gap_words(const RunColumn& column, const Gap& gap, const PointRange& seeds, const PointRange& images) {
   const std::string who = gap.source.empty() ? "" : fmt::format(" ({})", source_title(gap.source));
   return fmt::format(
-      "On {}, {} of the bias-aligned and {} of the bias-conflicting images are judged right{}{}: a {} difference of {} points{}.",
+      "On {}, {} of the bias-aligned and {} of the bias-conflicting images are classified correctly{}{}: a {} difference of {} points{}.",
       gap.split, percent(gap.aligned->value), percent(gap.conflicting->value), column.has_seeds() ? ", in the mean over the seeds" : "",
       who, size_adjective(gap.mean()), in_points(gap.mean()), covered_words(column, seeds, images));
 }
@@ -124,14 +124,14 @@ std::string probe_words(const std::vector<RunColumn>& columns, const std::vector
     const NumberRow* probe = find_row(rows, "", fmt::format("{}.bias_probe_acc1", split));
     if (probe == nullptr || !probe->by_column[place] || std::isnan(probe->by_column[place]->value)) continue;
     const double read = probe->by_column[place]->value, chance = chance_of(rows, *probe, place);
-    std::string words = fmt::format(" A linear probe reads the bias value from the features of {} of the images", percent(read));
+    std::string words = fmt::format(" A linear probe predicts the bias label from the features of {} of the images", percent(read));
     if (std::isnan(chance)) {
-      words += "; what chance would give is not known.";
+      words += "; the chance level is unknown.";
     } else {
-      words += fmt::format(", where chance would give {}: {}.", percent(chance),
+      words += fmt::format(", where chance gives {}: {}.", percent(chance),
                            read - chance > kSlight ? "the bias is in the features" : "little of the bias is in the features");
     }
-    return has_converged(columns[place]) ? words : words + " The probe has not converged: it may read more.";
+    return has_converged(columns[place]) ? words : words + " The probe has not converged, so it may predict more.";
   }
   return "";
 }
@@ -141,7 +141,7 @@ struct Judgement {
   std::string head, why;
 };
 
-constexpr const char* kCannotTellHead = "whether the shortcut is used cannot be told";
+constexpr const char* kCannotTellHead = "use of the shortcut is inconclusive";
 
 int sign_of(const PointRange& range) { return range.low > 0 ? 1 : range.high < 0 ? -1 : 0; }
 
@@ -150,7 +150,7 @@ Judgement judged(double mean, const PointRange& range, const PointRange& images,
                  double chance) {
   if (!range.known()) return {Finding::kCannotTell, kCannotTellHead, " No interval is known for it."};
   if (images.known() && sign_of(images) != sign_of(range)) {
-    return {Finding::kCannotTell, kCannotTellHead, " Seeds and images do not say the same: one interval leaves 0 out, the other does not."};
+    return {Finding::kCannotTell, kCannotTellHead, " Seeds and images disagree: one interval excludes 0, the other does not."};
   }
   if (range.low > 0) {
     return {range.high > kSlight ? Finding::kUsed : Finding::kUsedLittle, fmt::format("the shortcut is still used {}", size_adverb(mean)),
@@ -162,17 +162,17 @@ Judgement judged(double mean, const PointRange& range, const PointRange& images,
   }
   if (range.high > kSlight || (images.known() && images.high > kSlight)) {
     return {Finding::kCannotTell, kCannotTellHead,
-            " No difference and one that matters are both within reach; more images or more seeds would tell."};
+            " The interval contains both no difference and one that matters; evaluate more images or train more seeds."};
   }
   if (!std::isnan(chance) && (std::isnan(conflicting_low) ? conflicting : conflicting_low) <= chance) {
     return {Finding::kCannotTell, kCannotTellHead,
-            fmt::format(" Bias-conflicting images are not judged better than by chance ({}): too little was learned.", percent(chance))};
+            fmt::format(" Bias-conflicting images are not classified better than by chance ({}): too little was learned.", percent(chance))};
   }
   return {Finding::kNotUsed, "no sign that the shortcut is used", ""};
 }
 
 ShortcutVerdict not_tested(const RunRecord& run) {
-  ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was judged on images that training had not seen.", {}};
+  ShortcutVerdict verdict{Finding::kNoTest, "not tested", "Nothing was evaluated on images that training had not seen.", {}};
   if (text_at_path(run.config, {"data", "test", "name"}).empty() && text_at_path(run.config, {"data", "valid", "name"}).empty()) {
     verdict.words += " The recipe names none: data.test.";
     return verdict;
@@ -186,14 +186,14 @@ ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::ve
   if (!run.of_images()) {
     return {Finding::kNoBias,
             "no bias information",
-            fmt::format("{}: there are no classes and no bias values to judge it by.",
+            fmt::format("{}: there are no classes and no bias labels to evaluate it by.",
                         run.of_agent() ? "An agent learns from rewards" : "This run learns from sentences"),
             {}};
   }
   if (!was_judged(rows, place)) return not_tested(run);
   ShortcutVerdict verdict{
       Finding::kNoBias, "no bias information",
-      "Nothing says which bias value an image has and which goes with its class: whether a shortcut is used cannot be told.",
+      "There are no bias labels, or none is known to belong to a class, so use of a shortcut cannot be evaluated.",
       run.has_bias_values() ? judge_run(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
   verdict.words += probe_words(columns, rows, place);
   verdict.sign = generalisation_gap(columns[place]);
@@ -237,7 +237,7 @@ ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t p
                         seeds.known()    ? Coverage::kSeeds
                         : images.known() ? Coverage::kImages
                                          : Coverage::kNone};
-  if (!seeds.known()) verdict.words += " This is one training run: how far another seed would fall is not in that interval.";
+  if (!seeds.known()) verdict.words += " This is one training run: the interval does not cover other seeds.";
   if (const EvaluationRecord* groups = groups_record(run, gap->split)) verdict.words += shortcut_words(*groups);
   verdict.worst = worst_group(column, gap->split);
   if (verdict.worst) verdict.words += worst_group_words(*verdict.worst);

@@ -1,7 +1,7 @@
 // What a report says first, in words: is the shortcut still used, and which run is better, by more than its seeds differ.
 //
-// A shortcut is used where images whose bias value goes with their class (aligned) are judged right more often than the others
-// (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the images judged (Newcombe's, from the
+// A shortcut is used where images whose bias value goes with their class (aligned) are classified correctly more often than the others
+// (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from the
 // group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
 
@@ -47,8 +47,8 @@ struct ShortcutVerdict {
 ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t column, const std::vector<NumberRow>& rows);
 
 enum class Comparison {
-  kBetter,          // by more than the seeds' spread
-  kBetterOnImages,  // of two single runs, by more than the choice of images makes; other seeds may fall otherwise
+  kBetter,          // beyond the variation over seeds
+  kBetterOnImages,  // of two single runs, beyond the variation over images; other seeds may fall otherwise
   kAlike,           // within the spread, of seeds or of images
   kTooFewSeeds,     // a side has one seed, and nothing says of how many images its number is: it cannot be told
   kNotComparable    // other data, or no number in common

@@ -15,7 +15,7 @@ namespace debias {
 
 enum class IntervalKind {
   kNone,
-  kImages,  // of one run, over the images judged, from the file
+  kImages,  // of one run, over the evaluated images, from the file
   kDraws,   // of one run, over draws of labelled training images, from the file; says nothing of other judged images
   kSeeds    // Student's t over the seeds
 };

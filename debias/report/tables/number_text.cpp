@@ -100,8 +100,8 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   if (of_kind(IntervalKind::kImages)) {
     const std::string level = interval_level(columns);
     notes.push_back(
-        fmt::format("In brackets: {}{}bootstrap interval over the images judged; how far other training seeds would fall is "
-                    "not in it.",
+        fmt::format("In brackets: {}{}bootstrap interval over the evaluated images; it does not cover other "
+                    "training seeds.",
                     level, level.empty() ? "" : " "));
   }
   if (of_kind(IntervalKind::kDraws)) {
@@ -114,11 +114,11 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
                     kOutside));
   }
   if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
-    notes.push_back("Undefined: runs of one column were judged by other options or on other data; judge them alike with debias eval.");
+    notes.push_back("Undefined: runs of one column were evaluated with other options or on other data; evaluate them alike with debias eval.");
   }
   if (const RunRecord* run = judged_elsewhere(columns)) {
-    notes.push_back(fmt::format("Numbers are of the last epoch that was judged, not of the one that evaluate.select ({}) chose{}.",
-                                select_of(*run), run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best judges that one" : ""));
+    notes.push_back(fmt::format("Numbers are of the last evaluated epoch, not of the one that evaluate.select ({}) chose{}.",
+                                select_of(*run), run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best evaluates that one" : ""));
   }
   if (any_number(rows, compares_a_view_with_itself)) {
     notes.push_back(

@@ -25,7 +25,7 @@ std::vector<std::string> metrics_of_table(const ComparedRuns& compared, const Se
   for (const auto& row : compared.rows) {
     for (const auto& item : expectations(compared, row)) return {text_at_path(item, {"metric"})};
   }
-  throw usage_error("table: no metric is told; give --metric, such as test.knn_acc1");
+  throw usage_error("table: no metric is known; give --metric, such as test.knn_acc1");
 }
 
 double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
@@ -134,11 +134,11 @@ std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std:
   }
   const bool takes_cheap = of_cheap > of_whole;
   if (takes_cheap) {
-    notes.push_back(fmt::format("judged with --cheap: C was chosen on one tenth of a training part, not by ten folds{}",
+    notes.push_back(fmt::format("evaluated with --cheap: C was chosen on one tenth of a training part, not by ten folds{}",
                                 of_both > 0 ? fmt::format("; {} of the runs have the whole protocol's numbers, too", of_both) : ""));
   }
   if (const int64_t left_out = std::min(of_whole, of_cheap); left_out > 0) {
-    notes.push_back(fmt::format("{} of {} runs were judged {} alone and are left out: their numbers do not compare with the others'",
+    notes.push_back(fmt::format("{} of {} runs were evaluated {} alone and are left out: their numbers do not compare with the others'",
                                 left_out, runs.size(), takes_cheap ? "by the whole protocol" : "with --cheap"));
   }
   return table_rows(compared, metrics, takes_cheap ? cheap : whole);

@@ -67,7 +67,7 @@ std::string count_text(const RunRecord& run, const std::string& split) {
 
 [[noreturn]] void refuse_images(const RunRecord& first, const RunRecord& run, const std::string& split) {
   throw usage_error(
-      "table: runs of different data: the samples, labels or bias values of data.{} are not the same in '{}' ({} of them) and '{}' ({}); "
+      "table: runs of different data: the samples, labels or bias labels of data.{} are not the same in '{}' ({} of them) and '{}' ({}); "
       "{}",
       split, first.path, count_text(first, split), run.path, count_text(run, split), kApart);
 }
@@ -217,7 +217,7 @@ void require_setting_alike(const ComparedRow& row, const RunRecord& first, const
   const std::string key = differing_option(*a, *b);
   if (!key.empty()) refuse_row(row, a->protocol + " " + key, first, a->options.at(key).dump(), run, b->options.at(key).dump());
   if (are_aligned_otherwise(*a, *b, metric)) {
-    refuse_row(row, "which bias values go with which class", first, "told by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
+    refuse_row(row, "which bias labels belong to which class", first, "given by " + a->aligned->by, run, "otherwise, by " + b->aligned->by);
   }
 }
 
@@ -251,7 +251,7 @@ void require_one_judged_set(const ShownNumber& first, const ShownNumber& shown, 
   };
   const std::string was = data_of(first), is = data_of(shown);
   if (was == is) return;
-  throw usage_error("table: runs of different data: debias eval has judged {} in '{}' and {} in '{}'; {}",
+  throw usage_error("table: runs of different data: debias eval has evaluated {} in '{}' and {} in '{}'; {}",
                     was.empty() ? "the run's own" : was, first.run->path, is.empty() ? "the run's own" : is, shown.run->path, kApart);
 }
 
@@ -295,7 +295,7 @@ std::string other_training_data(const ComparedRuns& compared) {
       return fmt::format("trained on other data: data.train.{} is {} in '{}' and {} in '{}'", key, option_text(a, key), first->path,
                          option_text(b, key), run.path);
     if (likeness == DataLikeness::kDifferent)
-      return fmt::format("trained on other data: the samples, labels or bias values of data.train are not the same in '{}' and '{}'",
+      return fmt::format("trained on other data: the samples, labels or bias labels of data.train are not the same in '{}' and '{}'",
                          first->path, run.path);
   }
   return "";
