@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 T = {1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 4: 2.7764451, 5: 2.5705818, 6: 2.4469119, 7: 2.3646243, 8: 2.3060041, 9: 2.2621572}
 CORRELATION, RATIO = "data.train.correlation", "data.train.ratio"
 GROUPS = {"all": "test.acc1", "conflicting": "test.conflicting_acc", "aligned": "test.aligned_acc", "conflicting %": "test.conflicting_acc",
-          "aligned %": "test.aligned_acc"}
+          "aligned %": "test.aligned_acc", "worst group": "test.worst_group_acc"}
 TASKS = {"neighbours": "test.neighbour_acc", "MR": "mr_acc", "CR": "cr_acc", "SUBJ": "subj_acc", "MPQA": "mpqa_acc", "TREC": "trec_acc",
          "MSRP": "msrp_acc", "MSRP F1": "msrp_f1"}
 SETTINGS = {"untrained": "untrained", "biased": "biased", "control": "control", "τ⁺ = 0.005": "debiased_0.005",
@@ -65,17 +65,23 @@ def code(cell):
 
 
 # Each of these gives the numbers of a cell, None where it holds nothing of the runs.
-def by_method(key, value):
+def by_setting(before, after):
+    """Rows are methods; their runs are called BEFORE + method + AFTER."""
     def expected(runs, row, column):
         def of(method, metric):
-            return runs.values(f"{method}/{key}={value}", metric)
+            return runs.values(f"{before}{method}{after}", metric)
 
         if column in GROUPS:
             return interval(of(code(row[0]), GROUPS[column]).values())
-        if column.startswith("all − `") and row[column]:
-            return difference(of(code(row[0]), "test.acc1"), of(code(column), "test.acc1"))
+        if found := re.match(r"(all|conflicting) − `", column):
+            metric = GROUPS[found[1]]
+            return difference(of(code(row[0]), metric), of(code(column), metric)) if row[column] else None
         return None
     return expected
+
+
+def by_method(key, value):
+    return by_setting("", f"/{key}={value}")
 
 
 def gains_of_fairkl(runs, row, column):
@@ -135,6 +141,9 @@ TABLES = [  # page, its n-th table whose head begins so, files, cells
     ("fairkl-divergence.md", "| setting |", 0, ["biased_mnist_divergence.jsonl"], of_divergence),
     *(("corrupted-cifar10.md", "| method |", n, ["corrupted_cifar10.jsonl"], by_method(RATIO, at))
       for n, at in enumerate(("1pct", "5pct"))),
+    *(("unknown-bias.md", "| method |", n, ["photos_comparison.jsonl"], by_setting(f"{photos}/", ""))
+      for n, photos in enumerate(("square", "tint"))),
+    ("rivals.md", "| method |", 0, ["biased_mnist_rivals.jsonl"], by_method(CORRELATION, "0.995")),
     ("cifar10.md", "| method |", 0, ["cifar10.jsonl"], of_cifar10),
     ("sentences.md", "| | untrained |", 0, ["novels.jsonl", "novels_tasks.jsonl"], of_sentences),
     ("sentences.md", "| | untrained |", 1, ["novels_gru.jsonl", "novels_gru_tasks.jsonl"], of_sentences),
