@@ -66,7 +66,8 @@ TEST_F(FixCommand, WritesAFolderThatOtherCommandsKnow) {
   const ProcessResult report = run_debias({"report", path("fixed"), "--json"});
   ASSERT_EQ(report.exit, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("conflicting_acc"));
-  EXPECT_THAT(run_debias({"report", path("fixed"), "--text"}).out, HasSubstr(path("fixed") + ": fix-balanced, seed 1, corrected features\n"));
+  EXPECT_THAT(run_debias({"report", path("fixed"), "--text"}).out,
+              HasSubstr(path("fixed") + ": fix-balanced, seed 1, corrected features\n"));
   const ProcessResult judged = run_debias({"eval", "groups", path("fixed"), "--json"});
   ASSERT_EQ(judged.exit, 0) << judged.err;
   const Json groups = Json::parse(judged.out)["protocols"]["groups"];

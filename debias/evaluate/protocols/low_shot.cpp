@@ -88,7 +88,8 @@ class DrawnProbe {
     std::vector<int64_t> ranks = label_ranks(scores, judged.labels);
     for (size_t i = 0; i < ranks.size(); ++i) {
       const int64_t label = judged.labels[i];
-      if (label != kUnknown && !std::ranges::binary_search(present_, label)) ranks[i] = std::numeric_limits<int64_t>::max();  // it is never predicted
+      if (label != kUnknown && !std::ranges::binary_search(present_, label))
+        ranks[i] = std::numeric_limits<int64_t>::max();  // it is never predicted
     }
     return ranks;
   }

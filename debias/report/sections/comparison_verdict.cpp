@@ -269,8 +269,7 @@ std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>&
     std::erase_if(rest, [&](size_t i) { return std::ranges::find(group.columns, i) != group.columns.end(); });
   }
   if (rest.size() == columns.size()) {
-    verdicts.push_back(
-        {Comparison::kNotComparable, "the runs cannot be compared", "No accuracy was evaluated for all of them."});
+    verdicts.push_back({Comparison::kNotComparable, "the runs cannot be compared", "No accuracy was evaluated for all of them."});
   } else if (!rest.empty()) {
     verdicts.push_back({Comparison::kNotComparable, fmt::format("{} cannot be compared with the others", label_list(columns, rest)),
                         "They share no evaluated accuracy with another run."});

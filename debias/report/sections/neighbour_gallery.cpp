@@ -53,9 +53,10 @@ Html row_of(const NeighbourQuery& query, const ValueNames& names, const JudgedSe
   const bool right = query.predicted == query.image.label;
   std::vector<std::string> lines = {own};
   if (query.predicted != kUnknownValue) lines.push_back(right ? "predicted right" : "predicted " + names.label(query.predicted));
-  Html row = thumb(
-      " query", thumbnails.image(fmt::format("{}_{}", set.split, query.image.id), fmt::format("evaluated image {}: {}", query.image.id, own)),
-      lines, "");
+  Html row =
+      thumb(" query",
+            thumbnails.image(fmt::format("{}_{}", set.split, query.image.id), fmt::format("evaluated image {}: {}", query.image.id, own)),
+            lines, "");
   for (const auto& near : query.nearest) {
     const Crossing cross = crossing(query.image, near);
     const std::string group = group_name(names, near);

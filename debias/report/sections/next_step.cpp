@@ -55,7 +55,8 @@ NextStep judge_run(const RunRecord& run, const std::string& protocols, const std
 
 NextStep give_bias_values(const RunRecord& run) {
   return {fmt::format("debias eval groups {} --labels FILE.csv", shell_word(run.path)),
-          "accuracy by group, with the bias label of each evaluated image in FILE.csv (columns path and bias)", run.speed.minutes_per_epoch};
+          "accuracy by group, with the bias label of each evaluated image in FILE.csv (columns path and bias)",
+          run.speed.minutes_per_epoch};
 }
 
 NextStep both_steps(const NextStep& first, const NextStep& second) {

@@ -165,8 +165,9 @@ Judgement judged(double mean, const PointRange& range, const PointRange& images,
             " The interval contains both no difference and one that matters; evaluate more images or train more seeds."};
   }
   if (!std::isnan(chance) && (std::isnan(conflicting_low) ? conflicting : conflicting_low) <= chance) {
-    return {Finding::kCannotTell, kCannotTellHead,
-            fmt::format(" Bias-conflicting images are not classified better than by chance ({}): too little was learned.", percent(chance))};
+    return {
+        Finding::kCannotTell, kCannotTellHead,
+        fmt::format(" Bias-conflicting images are not classified better than by chance ({}): too little was learned.", percent(chance))};
   }
   return {Finding::kNotUsed, "no sign that the shortcut is used", ""};
 }
@@ -191,10 +192,9 @@ ShortcutVerdict without_gap(const std::vector<RunColumn>& columns, const std::ve
             {}};
   }
   if (!was_judged(rows, place)) return not_tested(run);
-  ShortcutVerdict verdict{
-      Finding::kNoBias, "no bias information",
-      "There are no bias labels, or none is known to belong to a class, so use of a shortcut cannot be evaluated.",
-      run.has_bias_values() ? judge_run(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
+  ShortcutVerdict verdict{Finding::kNoBias, "no bias information",
+                          "There are no bias labels, or none is known to belong to a class, so use of a shortcut cannot be evaluated.",
+                          run.has_bias_values() ? judge_run(run, "groups,geometry", "accuracy by group") : give_bias_values(run)};
   verdict.words += probe_words(columns, rows, place);
   verdict.sign = generalisation_gap(columns[place]);
   if (verdict.sign) verdict.words += gap_sign_words(*verdict.sign);

@@ -114,11 +114,13 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
                     kOutside));
   }
   if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.judged_otherwise; })) {
-    notes.push_back("Undefined: runs of one column were evaluated with other options or on other data; evaluate them alike with debias eval.");
+    notes.push_back(
+        "Undefined: runs of one column were evaluated with other options or on other data; evaluate them alike with debias eval.");
   }
   if (const RunRecord* run = judged_elsewhere(columns)) {
     notes.push_back(fmt::format("Numbers are of the last evaluated epoch, not of the one that evaluate.select ({}) chose{}.",
-                                select_of(*run), run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best evaluates that one" : ""));
+                                select_of(*run),
+                                run->of_images() ? "; debias eval PROTOCOLS RUN --checkpoint best evaluates that one" : ""));
   }
   if (any_number(rows, compares_a_view_with_itself)) {
     notes.push_back(
