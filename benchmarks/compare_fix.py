@@ -413,7 +413,7 @@ def run(arguments):
 
 def interval(values, sign=""):
     """Mean ± half width of the two-sided 95 % t-interval, in points."""
-    mean = format(100 * statistics.mean(values), sign + ".1f").replace("-", "−")
+    mean = format(round(100 * statistics.mean(values), 1) + 0.0, sign + ".1f").replace("-", "−")
     if len(values) < 2:
         return mean
     return f"{mean} ± {100 * student.ppf(0.975, len(values) - 1) * statistics.stdev(values) / len(values) ** 0.5:.1f}"
@@ -494,14 +494,13 @@ def goal_rows(settings):
 
 def audit_rows(settings):
     for place, setting in settings.items():
-        lines = [line for (method, _), line in setting.lines.items() if method == "audit_auto"]
-        row = [*map(str, place), f"{len(lines)} of {len(setting.seeds)}"]
-        if lines:
+        if lines := [line for (method, _), line in setting.lines.items() if method == "audit_auto"]:
+            row = [*map(str, place), f"{len(lines)} of {len(setting.seeds)}"]
             row += [f"{100 * statistics.mean(line['labelled'] for line in lines):.1f}", f"{100 * statistics.mean(line['right'] for line in lines):.2f}",
                     str(sum(line["same_labels"] for line in lines))]
             row += [interval(setting.differences(audited, with_true, "worst"), "+")
                     for audited, with_true in (("audit_auto", "fix_auto"), ("audit_balanced", "fix_balanced"))]
-        yield row
+            yield row
 
 
 def print_tables(path):
