@@ -60,7 +60,13 @@ TableRows joined(TableRows rows, const FeatureVectors& vectors, std::vector<std:
   require_same_number(vectors, beside, std::ssize(names->names));
   const std::vector<int64_t> order = places_of(*names, rows);
   remarks.push_back(fmt::format("{} vectors joined to {} rows of {} by the names in {}", vectors.rows(), rows.size(), rows.path, beside));
-  return selected_rows(rows, order);
+  TableRows selected = selected_rows(rows, order);
+  if (!rows.has_splits && !names->splits.empty()) {
+    selected.splits = names->splits;
+    selected.has_splits = true;
+    remarks.push_back(fmt::format("{} has no column split; splits are those of {}", rows.path, beside));
+  }
+  return selected;
 }
 
 // embed writes names and biases into a file of their own, whose rows are those of its plain CSV.

@@ -105,6 +105,13 @@ void set_labels(const ColumnFields& column, CategoricalValues values, TableRows&
   rows.labels = std::move(values.values);
 }
 
+bool names_splits_alone(const ColumnFields& column) {
+  const auto& known = EnumNames<TableSplit>::values;
+  return std::ranges::all_of(column.values, [&](std::string_view value) {
+    return std::ranges::find(known, value, [](const auto& entry) { return entry.first; }) != known.end();
+  });
+}
+
 std::vector<TableSplit> splits_of(const ColumnFields& column) {
   std::vector<TableSplit> splits;
   for (size_t i = 0; i < column.values.size(); ++i) {
@@ -172,7 +179,10 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
   const ColumnFields labels = columns.fields(label);
   set_labels(labels, categorical_values(labels), rows);
   const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
-  if (has_split) rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));
+  if (has_split) {
+    rows.splits = splits_of(columns.fields(columns.required(kSplitColumn, "split")));
+    rows.has_splits = true;
+  }
   for (size_t i = 0; i < columns.titles().size(); ++i) {
     const std::string& title = columns.titles()[i];
     if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
@@ -230,7 +240,11 @@ std::optional<NameColumn> read_name_column(const std::string& path) {
   const Columns columns(path, read_csv(path));
   const auto position = name_position(columns);
   if (!position) return std::nullopt;
-  return NameColumn{columns.titles()[*position], sample_names(columns.fields(*position))};
+  NameColumn found{columns.titles()[*position], sample_names(columns.fields(*position)), {}};
+  if (const auto split = columns.find(kSplitColumn); split && names_splits_alone(columns.fields(*split))) {
+    found.splits = splits_of(columns.fields(*split));
+  }
+  return found;
 }
 
 }  // namespace debias

@@ -50,6 +50,7 @@ struct TableRows {
   std::vector<std::string> classes;
   std::vector<int64_t> labels;       // [n], a place in `classes`
   std::vector<TableSplit> splits;    // [n]
+  bool has_splits = false;           // of a column; without one all are train
   std::vector<TableColumn> columns;  // all that are neither name, label nor split
   std::vector<size_t> biases;        // places in `columns`, in the order asked for
   std::vector<int64_t> lines;        // [n], in the file, from 1
@@ -65,10 +66,12 @@ TableRows read_table_rows(const std::string& path, const TableRowOptions& option
 // Rows order[0], order[1], ... Values of columns keep their numbers.
 TableRows selected_rows(const TableRows& rows, const std::vector<int64_t>& order);
 
-// The column of names of a CSV, as read_table_rows has it, whatever its other columns are; nullopt where it has none.
+// The column of names of a CSV, as read_table_rows has it, and its column `split`, whatever its other columns are; nullopt where it has no
+// names.
 struct NameColumn {
   std::string column;
   std::vector<std::string> names;
+  std::vector<TableSplit> splits;  // empty without that column, or where it has other names
 };
 std::optional<NameColumn> read_name_column(const std::string& path);
 

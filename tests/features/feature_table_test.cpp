@@ -45,6 +45,20 @@ TEST_F(Table, RowsAreJoinedByNamesBesideTheVectors) {
   EXPECT_THAT(table.remarks, ElementsAre(HasSubstr("3 vectors joined to 4 rows")));
 }
 
+TEST_F(Table, SplitsAreThoseBesideTheVectorsWhereTheCsvHasNone) {
+  write("z.csv", "path,label,bias,split\nb,0,red,test\nc,0,red,train\na,0,red,valid\n");
+  write("c.csv", "path,label,bias\na,ant,red\nb,bee,blue\nc,cow,red\n");
+  const FeatureTable table = open("c.csv");
+  EXPECT_THAT(table.of_split(TableSplit::kTest), ElementsAre(0));
+  EXPECT_THAT(table.of_split(TableSplit::kTrain), ElementsAre(1));
+  EXPECT_THAT(table.remarks, ElementsAre(HasSubstr("joined"), HasSubstr("c.csv has no column split; splits are those of")));
+  write("c.csv", "path,label,split\na,ant,train\nb,bee,train\nc,cow,train\n");
+  EXPECT_THAT(open("c.csv").of_split(TableSplit::kTrain), SizeIs(3));
+  write("z.csv", "path,split\nb,held_out\nc,held_out\na,held_out\n");
+  write("c.csv", "path,label\na,ant\nb,bee\nc,cow\n");
+  EXPECT_THAT(open("c.csv").remarks, SizeIs(1));
+}
+
 TEST_F(Table, WhatEmbedWritesIsATableByItself) {
   write("z.csv", "filenames,labels\nb,0\nc,1\na,0\n");
   EXPECT_THAT(open().rows.labels, ElementsAre(0, 1, 0));
