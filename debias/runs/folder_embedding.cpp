@@ -166,7 +166,8 @@ FolderEmbedding embedding_of(const Json& result, const EmbeddingPaths& paths, bo
 
 FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& progress, Log& log) {
   const EmbeddingPaths paths = paths_of(asked.out);
-  const FrozenEncoder frozen = frozen_encoder(asked.encoder, "embed: --encoder");
+  FrozenEncoder frozen = frozen_encoder(asked.encoder, "embed: --encoder");
+  frozen.view_changes = asked.views;
   const c10::Device device = resolve_device(asked.device);
   std::vector<FolderSplit> splits = splits_of(asked);
   std::vector<std::string> inputs = frozen.files;

@@ -14,7 +14,8 @@ namespace debias {
 struct FolderEmbeddingRequest {
   std::string folder, encoder, out;     // out: F or F.npy
   std::string reader = "image_folder";  // the data set that reads the folder
-  std::vector<std::string> words;       // key=value options of the data set; `split=` chooses one split, else all splits are embedded
+  std::vector<std::string> words = {};  // key=value options of the data set; `split=` chooses one split, else all splits are embedded
+  std::vector<std::string> views = {};  // `views.eval=...`: changes what the encoder sees of an image
   std::string device = "auto";
   CsvCells cells = CsvCells::kGuarded;
 };

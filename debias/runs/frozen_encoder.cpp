@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "debias/core/error.h"
@@ -58,7 +59,37 @@ FrozenEncoder of_weights(const std::string& path, const std::string& option) {
                      option, path);
   }
   section->set("weights", Config::string(path));
-  return {std::move(*section), {}, {}};
+  return {std::move(*section), {}};
+}
+
+// `eval_is_given`: the changes have all of `eval`, so that the side of the weights need not be known.
+Config views_of_weights(const FrozenEncoder& frozen, bool eval_is_given) {
+  Config views = parse_yaml("{preset: none}", "");
+  if (!eval_is_given) {
+    const int64_t side = pretrained_side(frozen.section);
+    views.set("eval", parse_yaml(fmt::format("{{resize: {{size: {}}}, center_crop: {{size: {}}}}}", side * 8 / 7, side), ""));
+  }
+  if (const auto asked = input_normalisation(frozen.section)) {
+    Config normalize = Config::map();
+    normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
+    normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
+    views.set("normalize", normalize);
+  }
+  return views;
+}
+
+Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
+  const bool eval_is_given =
+      std::ranges::any_of(frozen.view_changes, [](const std::string& change) { return change.starts_with("views.eval="); });
+  Config views = frozen.views;
+  if (views.is_null()) {
+    views = views_of_weights(frozen, eval_is_given);
+  } else if (views.find("eval")->is_null() && !eval_is_given) {
+    views.set("eval", default_eval_views(views, images));
+  }
+  Config recipe = Config::map({{"views", std::move(views)}});
+  for (const std::string& change : frozen.view_changes) recipe.assign(change);
+  return *recipe.find("views");
 }
 
 }  // namespace
@@ -111,20 +142,7 @@ int64_t pretrained_side(const Config& section) {
 }
 
 ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, const DatasetInfo& images) {
-  Config views = frozen.views;
-  if (views.is_null()) {
-    const int64_t side = pretrained_side(frozen.section);
-    views = parse_yaml(fmt::format("{{preset: none, eval: {{resize: {{size: {}}}, center_crop: {{size: {}}}}}}}", side * 8 / 7, side), "");
-    if (const auto asked = input_normalisation(frozen.section)) {
-      Config normalize = Config::map();
-      normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
-      normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
-      views.set("normalize", normalize);
-    }
-  } else if (views.find("eval")->is_null()) {
-    views.set("eval", default_eval_views(views, images));
-  }
-  ViewPipeline pipeline = eval_views(views, images);
+  ViewPipeline pipeline = eval_views(changed_views(frozen, images), images);
   const auto tall = pipeline.output_size(307, 211), wide = pipeline.output_size(211, 307);
   if (tall != wide && (images.height == 0 || images.width == 0)) {
     throw usage_error("encoder '{}': its recipe's views leave images their own sizes; give it views.eval with a resize and a crop",

@@ -18,9 +18,10 @@
 namespace debias {
 
 struct FrozenEncoder {
-  Config section;                  // with `weights`, or `file`
-  Config views;                    // of a recipe, `eval` included; null: those of the published weights
-  std::vector<std::string> files;  // that it was read from
+  Config section;                              // with `weights`, or `file`
+  Config views;                                // of a recipe, `eval` included; null: those of the published weights
+  std::vector<std::string> files = {};         // that it was read from
+  std::vector<std::string> view_changes = {};  // `views.KEY=value`, after `views`
 
   std::string weights() const;  // path of the file with the weights
   std::string name() const;
@@ -37,7 +38,7 @@ std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t cha
 int64_t pretrained_side(const Config& section);
 
 // What an image becomes before the encoder sees it: the recipe's views of evaluation, or the short side to 8/7 of the weights' side, the
-// centre crop, and the weights' normalisation. Usage errors where neither says a size, or the encoder takes another one.
+// centre crop, and the weights' normalisation; then the changes. Usage errors where none says a size, or the encoder takes another one.
 ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, const DatasetInfo& images);
 
 }  // namespace debias

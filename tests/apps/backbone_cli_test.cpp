@@ -127,6 +127,19 @@ TEST_F(Backbones, ARecipesViewsAreThoseOfItsEvaluation) {
   EXPECT_FALSE(fs::exists(path("none.npy")));
 }
 
+TEST_F(Backbones, WordsChangeTheViewsOfEvaluation) {
+  ASSERT_EQ(embed("plain.npy", weights()).exit, 0);
+  ASSERT_EQ(embed("small.npy", weights(), {"views.eval={resize: {size: [32, 32]}}"}).exit, 0);
+  const ProcessResult of_run = run_debias({"embed", path("run"), "--out", path("small_run.npy")});
+  ASSERT_EQ(of_run.exit, 0) << of_run.err;
+  const auto all = vectors("small.npy"), expected = vectors("small_run.npy");
+  ASSERT_EQ(all.size(), 56u * 64);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(all[48 * 64 + i], expected[i], 1e-5 * (1 + std::abs(expected[i])));
+  ASSERT_EQ(embed("changed.npy", weights(), {"views.eval.resize.size=300"}).exit, 0);  // one key of the default
+  EXPECT_NE(vectors("changed.npy"), vectors("plain.npy"));
+  expect_complaint(embed("m.npy", weights(), {"views.evil=1"}), 2, "did you mean 'eval'?");
+}
+
 TEST_F(Backbones, WhatIsUpToDateIsNotComputedAgain) {
   ASSERT_EQ(embed("cached.npy", weights()).exit, 0);
   const auto reused = [&](const std::vector<std::string>& more = {}) {
