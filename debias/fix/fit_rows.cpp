@@ -2,8 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include <algorithm>
-
 #include "debias/fix/bias_columns.h"
 
 namespace debias {
@@ -14,8 +12,7 @@ at::Tensor balanced_weights(const FitRows& rows, const BiasGroups& groups) {
   double* weight = weights.mutable_data_ptr<double>();
   for (size_t i = 0; i < rows.groups.size(); ++i) {
     const int64_t group = rows.groups[i];
-    weight[i] =
-        group == kUnknown ? 0 : weight[i] / static_cast<double>(std::max(kLeastWeightedGroup, groups.count[static_cast<size_t>(group)]));
+    weight[i] = group == kUnknown ? 0 : weight[i] / static_cast<double>(groups.count[static_cast<size_t>(group)]);
   }
   const double sum = weights.sum().item<double>();
   return sum > 0 ? weights * (rows.plain.sum().item<double>() / sum) : weights;

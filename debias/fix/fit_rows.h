@@ -13,15 +13,13 @@
 
 namespace debias {
 
-constexpr int64_t kLeastWeightedGroup = 5;  // smaller groups weigh as if they had so many rows
-
 struct FitRows {
   StandardRows x;
   std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias value is not known
   at::Tensor targets;                   // int64 [n]: the labels
   at::Tensor z;                         // double [n, K] (bias_columns.h)
   at::Tensor plain;                     // double [n]: 1, or the row's importance
-  at::Tensor balanced;                  // double [n]: plain / max(rows of its group, kLeastWeightedGroup), 0 of no group; mean as of plain
+  at::Tensor balanced;                  // double [n]: plain / rows of its group, 0 of no group; mean as of plain
   int64_t classes = 0;
 
   int64_t size() const { return x.size(); }

@@ -188,31 +188,33 @@ class Correction {
     }
   }
 
+  // Of the corrections that keep and beat the plain head, the one with the best mean over groups.
   void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
     if (scorer_->conflicting_rows() == 0) return;
-    consider(balanced, erm);
-    consider(best_erasing(folds, FixMethod::kEraseBalanced, balanced.choice.C), erm);
-    consider(best_erasing(folds, FixMethod::kErase, erm.choice.C), erm);
-    if (chosen_->choice.method == FixMethod::kErm) {
-      result_.log.push_back("nothing is changed: no correction beats the plain head on bias-conflicting rows by the test");
+    std::vector<ScoredChoice> supported;
+    for (const ScoredChoice& candidate : {balanced, best_erasing(folds, FixMethod::kEraseBalanced, balanced.choice.C),
+                                          best_erasing(folds, FixMethod::kErase, erm.choice.C)}) {
+      if (is_supported(candidate, erm)) supported.push_back(candidate);
     }
+    if (supported.empty()) {
+      result_.log.push_back("nothing is changed: no correction beats the plain head on bias-conflicting rows by the test");
+      return;
+    }
+    take(*std::ranges::max_element(supported, {}, [](const ScoredChoice& choice) { return choice.scores.mean; }),
+         supported.size() == 1 ? "supported by the folds" : "best mean over groups of those that the folds support");
   }
 
-  void consider(const ScoredChoice& candidate, const ScoredChoice& erm) {
-    const std::string who = fmt::format("{} against {}: ", described(candidate.choice), described(chosen_->choice));
+  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& erm) {
+    const std::string who = described(candidate.choice) + " against the plain head: ";
     if (candidate.scores.mean < options_.keep() * erm.scores.mean) {
       result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of the plain head's {}", who,
                                         percent(candidate.scores.mean), options_.keep(), percent(erm.scores.mean)));
-      return;
+      return false;
     }
-    const std::vector<int64_t>& labels = cross_validated().labels;
-    const double p = std::max(scorer_->paired_p(labels, candidate.predictions, chosen_->predictions),
-                              scorer_->paired_p(labels, candidate.predictions, erm.predictions));
-    if (p > kSignificance) {
-      result_.log.push_back(fmt::format("{}no better on bias-conflicting rows by the paired test (p {:.3f})", who, p));
-      return;
-    }
-    take(candidate, fmt::format("better on bias-conflicting rows, p {:.2g}", p));
+    const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, erm.predictions);
+    result_.log.push_back(
+        fmt::format("{}{} on bias-conflicting rows by the paired test (p {:.2g})", who, p > kSignificance ? "no better" : "better", p));
+    return p <= kSignificance;
   }
 
   void take(const ScoredChoice& choice, const std::string& why) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "debias/data/sample_table.h"
 
@@ -26,11 +27,13 @@ GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<b
   for (const int64_t count : counts) {
     if (count == 0) {
       places.push_back(kNone);
-    } else if (count >= kLeastGroup) {
-      places.push_back(groups_++);
-    } else {
-      if (pooled == kNone) pooled = groups_++;
+    } else if (count < kLeastGroup && pooled != kNone) {
       places.push_back(pooled);
+      ++pooled_[static_cast<size_t>(pooled)];
+    } else {
+      places.push_back(std::ssize(pooled_));
+      pooled_.push_back(1);
+      if (count < kLeastGroup) pooled = places.back();
     }
   }
   for (size_t i = 0; i < groups.size(); ++i) {
@@ -40,16 +43,17 @@ GroupScorer::GroupScorer(const std::vector<int64_t>& groups, const std::vector<b
 }
 
 GroupScores GroupScorer::scores(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const {
-  std::vector<double> count(static_cast<size_t>(groups_)), right(static_cast<size_t>(groups_));
+  std::vector<double> count(pooled_.size()), right(pooled_.size());
   for (size_t i = 0; i < scored_.size(); ++i) {
     if (scored_[i] == kUnknown) continue;
     ++count[static_cast<size_t>(scored_[i])];
     right[static_cast<size_t>(scored_[i])] += labels[i] == predictions[i];
   }
   GroupScores scores{1, 0, std::numeric_limits<double>::quiet_NaN()};
+  const double groups = std::accumulate(pooled_.begin(), pooled_.end(), 0.0);
   for (size_t g = 0; g < count.size(); ++g) {
     scores.worst = std::min(scores.worst, right[g] / count[g]);
-    scores.mean += right[g] / count[g] / static_cast<double>(groups_);
+    scores.mean += right[g] / count[g] * pooled_[g] / groups;
   }
   if (conflicting_.empty()) return scores;
   const auto of_conflicting =
@@ -66,15 +70,17 @@ double GroupScorer::paired_p(const std::vector<int64_t>& labels, const std::vect
     won += b && !w;
     lost += w && !b;
   }
-  return coin_tail(won, won + lost);
+  return mid_p_of_coins(won, won + lost);
 }
 
-double coin_tail(int64_t successes, int64_t trials) {
+double mid_p_of_coins(int64_t successes, int64_t trials) {
+  if (trials == 0) return 1;
   double sum = 0;
   const double n = static_cast<double>(trials);
   for (int64_t k = successes; k <= trials; ++k) {
     const auto x = static_cast<double>(k);
-    sum += std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) - n * std::log(2.0));
+    const double probability = std::exp(std::lgamma(n + 1) - std::lgamma(x + 1) - std::lgamma(n - x + 1) - n * std::log(2.0));
+    sum += k == successes ? probability / 2 : probability;
   }
   return std::min(1.0, sum);
 }

@@ -5,6 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <ranges>
+
+#include "debias/fix/fit_rows.h"
 #include "debias/fix/fixed_evaluation.h"
 #include "tests/fix/gaussian_table.h"
 #include "tests/support/refusals.h"
@@ -33,6 +38,32 @@ TEST(Fix, AutoImprovesTheWorstGroupWhereTheBiasMisleads) {
   const FixedEvaluations found = evaluated(table, result);
   EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
   EXPECT_GE(metric(found.after, "conflicting_acc"), metric(found.before, "conflicting_acc") + 0.05);
+}
+
+// 12 groups of a few rows are conflicting; the four aligned groups are what a correction pays with.
+TEST(Fix, AutoCorrectsWhereEachConflictingGroupIsSmall) {
+  const GaussianTable made({.train = 1600, .test = 1600, .classes = 4, .correlation = 0.95, .class_signal = 1, .bias_signal = 4});
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table);
+  EXPECT_TRUE(result.changed);
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
+}
+
+TEST(Fix, AGroupOfOneRowWeighsAsMuchAsAnyOther) {
+  const GaussianTable made({.train = 300, .test = 30, .classes = 3, .correlation = 0.99});
+  const FeatureTable table = made.open();
+  const std::vector<int64_t> places = table.of_split(TableSplit::kTrain);
+  const BiasGroups groups = bias_groups(table.rows, joint_bias(table.rows), places);
+  const FitRows rows = fit_rows(StandardRows(table.vectors, places), table.rows, groups, places);
+  std::map<int64_t, double> weight;
+  std::map<int64_t, int64_t> count;
+  for (size_t i = 0; i < places.size(); ++i) {
+    weight[rows.groups[i]] += rows.balanced[static_cast<int64_t>(i)].item<double>();
+    ++count[rows.groups[i]];
+  }
+  EXPECT_EQ(std::ranges::min(count | std::views::values), 1);
+  for (const auto& [group, sum] : weight) EXPECT_NEAR(sum, 300.0 / static_cast<double>(weight.size()), 1e-9) << group;
 }
 
 TEST(Fix, AutoIsNotBelowThePlainHeadWhereTheBiasIsIndependent) {

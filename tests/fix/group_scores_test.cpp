@@ -28,7 +28,7 @@ TEST(GroupScorer, ScoresSmallGroupsTogether) {
   const GroupScorer scorer(groups, {false, true, true, true});
   const GroupScores scores = scorer.scores(labels, predictions);
   EXPECT_DOUBLE_EQ(scores.worst, 0.5);
-  EXPECT_DOUBLE_EQ(scores.mean, (0.8 + 0.5) / 2);
+  EXPECT_DOUBLE_EQ(scores.mean, (0.8 + 2 * 0.5) / 3);
   EXPECT_DOUBLE_EQ(scores.conflicting, 0.5);
   EXPECT_EQ(scorer.conflicting_rows(), 6);
 }
@@ -37,15 +37,15 @@ TEST(GroupScorer, ComparesPairsOnConflictingRowsAlone) {
   const std::vector<int64_t> groups = {0, 0, 0, 1, 1, 1, 1, 1, 1}, labels(9, 0);
   const std::vector<int64_t> better = {0, 0, 0, 0, 0, 0, 0, 0, 1}, worse = {1, 1, 1, 1, 1, 1, 1, 0, 0};
   const GroupScorer scorer(groups, {false, true});
-  EXPECT_NEAR(scorer.paired_p(labels, better, worse), 6.0 / 32, 1e-12);  // 4 won, 1 lost
+  EXPECT_NEAR(scorer.paired_p(labels, better, worse), 3.5 / 32, 1e-12);  // 4 won, 1 lost: (1 + 5 / 2) / 32
   EXPECT_DOUBLE_EQ(scorer.paired_p(labels, better, better), 1);
 }
 
-TEST(CoinTail, IsTheBinomialTail) {
-  EXPECT_NEAR(coin_tail(0, 7), 1, 1e-12);
-  EXPECT_NEAR(coin_tail(7, 7), 1.0 / 128, 1e-12);
-  EXPECT_NEAR(coin_tail(5, 8), 93.0 / 256, 1e-12);
-  EXPECT_DOUBLE_EQ(coin_tail(0, 0), 1);
+TEST(MidPOfCoins, CountsHalfOfWhatWasSeen) {
+  EXPECT_NEAR(mid_p_of_coins(0, 7), 1 - 0.5 / 128, 1e-12);
+  EXPECT_NEAR(mid_p_of_coins(7, 7), 0.5 / 128, 1e-12);
+  EXPECT_NEAR(mid_p_of_coins(5, 8), (93 - 28) / 256.0, 1e-12);
+  EXPECT_DOUBLE_EQ(mid_p_of_coins(0, 0), 1);
 }
 
 TEST(FoldRows, HoldEveryRowOnceAndGroupsInEqualParts) {
