@@ -22,10 +22,9 @@ struct PairTotal {
 };
 
 at::Tensor sums_by(const at::Tensor& keys, const at::Tensor& z) {  // [K, D + 1]: the last column counts rows
-  const at::Tensor index = std::get<1>(at::_unique(keys, true, true));
-  const int64_t groups = keys.size(0) == 0 ? 0 : index.max().item<int64_t>() + 1;
+  const auto [groups, index] = at::_unique(keys, true, true);
   const at::Tensor rows = at::cat({z, at::ones({z.size(0), 1}, z.options())}, 1);
-  return at::zeros({groups, rows.size(1)}, rows.options()).index_add(0, index, rows);
+  return at::zeros({groups.size(0), rows.size(1)}, rows.options()).index_add(0, index, rows);
 }
 
 at::Tensor squared_sums(const at::Tensor& sums) { return sums.narrow(1, 0, sums.size(1) - 1).square().sum(1); }

@@ -1,6 +1,6 @@
 #include "debias/optim/optimizer.h"
 
-#include <torch/nn/utils/clip_grad.h>
+#include <ATen/ATen.h>
 
 #include <algorithm>
 #include <map>
@@ -21,13 +21,25 @@ const OptimizerEntry& find(const Config& section) {
 // and that alone, as a plain std::runtime_error (c10/util/TypeCast.h).
 bool is_overflow(const std::runtime_error& error) { return typeid(error) == typeid(std::runtime_error); }
 
+// As torch.nn.utils.clip_grad_norm_, whose C++ version reads the norm out of a device.
+void scale_down(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, double largest) {
+  const at::Tensor factor = (largest / (norm + 1e-6)).clamp_max(1);
+  for (const at::Tensor& gradient : gradients) gradient.mul_(factor);
+}
+
 void clip(const std::vector<OptimizedParameter>& parameters, const Clipping& clipping) {
-  std::vector<torch::Tensor> all;
+  if (!clipping.norm && !clipping.norm_per_tensor) return;
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> all, norms;
   for (const auto& parameter : parameters) {
-    if (clipping.norm_per_tensor) torch::nn::utils::clip_grad_norm_(parameter.tensor, *clipping.norm_per_tensor);
-    all.push_back(parameter.tensor);
+    const at::Tensor& gradient = parameter.tensor.grad();
+    if (!gradient.defined()) continue;
+    if (clipping.norm_per_tensor) scale_down({gradient}, gradient.norm(), *clipping.norm_per_tensor);
+    all.push_back(gradient);
   }
-  if (clipping.norm) torch::nn::utils::clip_grad_norm_(all, *clipping.norm);
+  if (!clipping.norm || all.empty()) return;
+  for (const at::Tensor& gradient : all) norms.push_back(gradient.norm());
+  scale_down(all, all.size() == 1 ? norms.front() : at::stack(norms).norm(), *clipping.norm);
 }
 
 }  // namespace

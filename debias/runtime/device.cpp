@@ -28,6 +28,12 @@ std::string load_failure(const std::string& dlerror_text) {
   return end == std::string::npos ? dlerror_text : dlerror_text.substr(0, end) + " was not found";
 }
 
+std::vector<std::string> device_names() {
+  std::vector<std::string> names = {"auto", "cpu", "cuda"};
+  if (c10::is_privateuse1_backend_registered()) names.push_back(c10::get_privateuse1_backend());
+  return names;
+}
+
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count) {
   if (count == 1) return {type, 0};
   if (local_rank < count) return {type, static_cast<c10::DeviceIndex>(local_rank)};
@@ -38,6 +44,10 @@ c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count) 
 DeviceChoice choose_device(const std::string& name, int64_t local_rank) {
   DeviceChoice choice;
   if (name == "cpu") return choice;
+  if (c10::is_privateuse1_backend_registered() && name == c10::get_privateuse1_backend()) {
+    choice.device = own_device(c10::kPrivateUse1, local_rank, c10::impl::VirtualGuardImpl(c10::kPrivateUse1).deviceCount());
+    return choice;
+  }
   if (name != "auto" && name != "cuda") throw usage_error("device: unknown value '{}'; give auto, cpu or cuda", name);
   const std::string obstacle = cuda_obstacle();
   if (!obstacle.empty()) {

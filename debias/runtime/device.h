@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace debias {
 
@@ -17,11 +18,14 @@ struct DeviceChoice {
   bool driver_unused = false;  // a driver is loaded, and `auto` could not use it
 };
 
-// "cpu"; "cuda" (a usage error when CUDA is not available); "auto" (CUDA where a driver and its libraries are available, else the CPU).
+// "cpu"; "cuda" (a usage error when CUDA is not available); "auto" (CUDA where a driver and its libraries are available, else the CPU); the
+// name of a device that an extension has registered with torch as PrivateUse1.
 // Call it before any other tensor work: torch remembers "no CUDA" from the first call that asks. The CUDA library is loaded only here.
 // Each of several processes on a machine takes the device of its number.
 DeviceChoice choose_device(const std::string& name, int64_t local_rank = 0);
 c10::Device resolve_device(const std::string& name, int64_t local_rank = 0);
+
+std::vector<std::string> device_names();  // that choose_device() takes
 
 // The first line of a log: "device: cuda:0 NVIDIA H100", "device: cpu", "device: cpu, since no NVIDIA driver is loaded".
 std::string device_line(const DeviceChoice& choice);

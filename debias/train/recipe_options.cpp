@@ -2,7 +2,10 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
 #endif
 
+#include <algorithm>
+
 #include "debias/core/error.h"
+#include "debias/runtime/device.h"
 #include "debias/train/recipe.h"
 
 namespace debias {
@@ -42,8 +45,9 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
                "seconds after which a data-parallel process that does not answer ends the run")
           .check([](const TrainOptions& options, const std::string& what) {
             const std::string& device = options.device();
-            if (device != "auto" && device != "cpu" && device != "cuda") {
-              throw usage_error("{}: device: unknown value '{}'{}", what, device, suggestion(device, {"auto", "cpu", "cuda"}));
+            const std::vector<std::string> names = device_names();
+            if (std::ranges::find(names, device) == names.end()) {
+              throw usage_error("{}: device: unknown value '{}'{}", what, device, suggestion(device, names));
             }
           });
   return table;

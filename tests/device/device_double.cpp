@@ -1,0 +1,539 @@
+#include "tests/device/device_double.h"
+
+#include <ATen/ATen.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/Operators.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/CPUFallback.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/alias_native.h>
+#include <ATen/ops/as_strided_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+#include <sys/mman.h>
+#include <torch/library.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+namespace debias {
+namespace {
+
+constexpr auto kType = c10::DeviceType::PrivateUse1;
+
+struct Logged {
+  std::mutex mutex;
+  DoubleLog log;
+};
+
+Logged& logged() {
+  static Logged all;
+  return all;
+}
+
+// Memory.
+
+size_t whole_pages(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return std::max<size_t>(1, (bytes + page - 1) / page) * page;
+}
+
+class Pages {
+ public:
+  void* allocate(size_t bytes, int device) {
+    const size_t size = whole_pages(bytes);
+    void* begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (begin == MAP_FAILED) throw std::bad_alloc();
+    std::memset(begin, 0xff, size);  // NaN, or -1: nobody may count on what is there
+    const std::lock_guard lock(mutex_);
+    protect(begin, size, PROT_NONE);
+    regions_[begin] = {size, device, 0};
+    bytes_ += static_cast<int64_t>(size);
+    peak_ = std::max(peak_, bytes_);
+    return begin;
+  }
+
+  void release(void* begin) {
+    const std::lock_guard lock(mutex_);
+    const auto found = regions_.find(begin);
+    bytes_ -= static_cast<int64_t>(found->second.size);
+    munmap(begin, found->second.size);
+    regions_.erase(found);
+  }
+
+  void open(void* begin) {
+    const std::lock_guard lock(mutex_);
+    Region& region = regions_.at(begin);
+    if (region.opened++ == 0) protect(begin, region.size, PROT_READ | PROT_WRITE);
+  }
+
+  void close(void* begin) {
+    const std::lock_guard lock(mutex_);
+    Region& region = regions_.at(begin);
+    if (--region.opened == 0) protect(begin, region.size, PROT_NONE);
+  }
+
+  int64_t bytes() {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+  int64_t peak() {
+    const std::lock_guard lock(mutex_);
+    return peak_;
+  }
+
+ private:
+  struct Region {
+    size_t size = 0;
+    int device = 0;
+    int opened = 0;
+  };
+  static void protect(void* begin, size_t size, int rights) {
+    if (mprotect(begin, size, rights) != 0) throw std::runtime_error("device double: mprotect failed");
+  }
+
+  std::mutex mutex_;
+  std::map<void*, Region> regions_;
+  int64_t bytes_ = 0, peak_ = 0;
+};
+
+Pages& pages() {
+  static auto* all = new Pages;  // tensors may outlive statics
+  return *all;
+}
+
+// The host's view of a tensor of the device, while a kernel runs.
+class Opened {
+ public:
+  explicit Opened(const at::Tensor& tensor) : begin_(tensor.storage().data_ptr().get()) {
+    if (begin_ != nullptr) pages().open(begin_);
+    char* first = static_cast<char*>(begin_) + static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
+    host = at::from_blob(begin_ == nullptr ? nullptr : first, tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
+  }
+  ~Opened() {
+    if (begin_ != nullptr) pages().close(begin_);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+  at::Tensor host;
+
+ private:
+  void* begin_;
+};
+
+// Devices and streams.
+
+thread_local c10::DeviceIndex current_device = 0;
+thread_local std::map<c10::DeviceIndex, c10::StreamId> current_streams;
+
+// Copies that wait on their stream, by (device, stream).
+class Streams {
+ public:
+  using Key = std::pair<c10::DeviceIndex, c10::StreamId>;
+  static Key key(const c10::Stream& stream) { return {stream.device_index(), stream.id()}; }
+
+  void later(const Key& stream, std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    Queue& queue = queues_[stream];
+    queue.work.emplace_back(++queue.last, std::move(work));
+  }
+
+  int64_t last(const Key& stream) {
+    const std::lock_guard lock(mutex_);
+    return queues_[stream].last;
+  }
+
+  void run_until(const Key& stream, int64_t mark) {
+    std::vector<std::function<void()>> due;
+    {
+      const std::lock_guard lock(mutex_);
+      Queue& queue = queues_[stream];
+      while (!queue.work.empty() && queue.work.front().first <= mark) {
+        due.push_back(std::move(queue.work.front().second));
+        queue.work.erase(queue.work.begin());
+      }
+    }
+    for (const auto& work : due) work();
+  }
+
+ private:
+  struct Queue {
+    int64_t last = 0;
+    std::vector<std::pair<int64_t, std::function<void()>>> work;
+  };
+  std::mutex mutex_;
+  std::map<Key, Queue> queues_;
+};
+
+Streams& streams() {
+  static auto* all = new Streams;
+  return *all;
+}
+
+c10::Stream stream_of(c10::DeviceIndex device) {
+  return c10::Stream(c10::Stream::UNSAFE, c10::Device(kType, device), current_streams.contains(device) ? current_streams[device] : 0);
+}
+
+thread_local int kernels_under_way = 0;  // what a kernel copies is its own affair
+
+// A kernel waits for what its own stream has before it, and for no other stream.
+void begin_kernel(const std::string& name, bool host_waits = false) {
+  if (kernels_under_way > 0) return;
+  const c10::Stream stream = stream_of(current_device);
+  streams().run_until(Streams::key(stream), streams().last(Streams::key(stream)));
+  Logged& all = logged();
+  const std::lock_guard lock(all.mutex);
+  ++all.log.kernels[name];
+  all.log.host_waits += host_waits;
+  all.log.threads.insert(std::this_thread::get_id());
+}
+
+struct DoubleEvent {
+  Streams::Key stream;
+  int64_t mark = 0;
+};
+
+class DoubleGuard final : public c10::impl::DeviceGuardImplInterface {
+ public:
+  c10::DeviceType type() const override { return kType; }
+  c10::Device exchangeDevice(c10::Device device) const override {
+    const c10::Device before = getDevice();
+    setDevice(device);
+    return before;
+  }
+  c10::Device getDevice() const override { return {kType, current_device}; }
+  void setDevice(c10::Device device) const override { current_device = device.has_index() ? device.index() : current_device; }
+  void uncheckedSetDevice(c10::Device device) const noexcept override { setDevice(device); }
+  c10::Stream getStream(c10::Device device) const override { return stream_of(device.has_index() ? device.index() : current_device); }
+  c10::Stream getDefaultStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool = false) const override { return getNewStream(device); }
+  c10::Stream getNewStream(c10::Device device, int = 0) const override {
+    static std::atomic<c10::StreamId> next{1};
+    return c10::Stream(c10::Stream::UNSAFE, device, next++);
+  }
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    const c10::Stream before = getStream(stream.device());
+    current_streams[stream.device_index()] = stream.id();
+    return before;
+  }
+  c10::DeviceIndex deviceCount() const noexcept override { return kDoubleDevices; }
+
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag) const override {
+    if (*event == nullptr) *event = new DoubleEvent;
+    *static_cast<DoubleEvent*>(*event) = {Streams::key(stream), streams().last(Streams::key(stream))};
+  }
+  void block(void* event, const c10::Stream&) const override { wait(event); }
+  void synchronizeEvent(void* event) const override { wait(event); }
+  bool queryEvent(void*) const override { return true; }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<DoubleEvent*>(event); }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    streams().run_until(Streams::key(stream), streams().last(Streams::key(stream)));
+  }
+  void synchronizeDevice(const c10::DeviceIndex) const override {}
+  void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
+
+ private:
+  static void wait(void* event) {
+    if (event == nullptr) return;
+    const auto& recorded = *static_cast<DoubleEvent*>(event);
+    streams().run_until(recorded.stream, recorded.mark);
+  }
+};
+
+// Allocators.
+
+void release_pages(void* begin) {
+  if (begin != nullptr) pages().release(begin);
+}
+
+class DoubleAllocator final : public c10::DeviceAllocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    const c10::Device device(kType, current_device);
+    if (bytes == 0) return {nullptr, nullptr, &release_pages, device};
+    void* begin = pages().allocate(bytes, current_device);
+    return {begin, begin, &release_pages, device};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release_pages; }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    pages().open(to);
+    pages().open(const_cast<void*>(from));
+    std::memcpy(to, from, bytes);
+    pages().close(const_cast<void*>(from));
+    pages().close(to);
+  }
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {}
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex) override {
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.allocated_bytes[static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE)].peak = pages().peak();
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex) override {}
+  void resetPeakStats(c10::DeviceIndex) override {}
+};
+
+// Host memory that says of itself that it is pinned.
+class PinnedMemory final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t bytes) override {
+    void* begin = ::operator new(std::max<size_t>(1, bytes));
+    const std::lock_guard lock(mutex_);
+    pinned_[begin] = bytes;
+    return {begin, begin, &release, c10::Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &release; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+  bool holds(const void* at) {
+    const std::lock_guard lock(mutex_);
+    const auto after = pinned_.upper_bound(const_cast<void*>(at));
+    if (after == pinned_.begin()) return false;
+    const auto& [begin, bytes] = *std::prev(after);
+    return static_cast<const char*>(at) < static_cast<char*>(begin) + std::max<size_t>(1, bytes);
+  }
+
+ private:
+  static void release(void* begin);
+  std::mutex mutex_;
+  std::map<void*, size_t> pinned_;
+};
+
+PinnedMemory& pinned_memory() {
+  static auto* all = new PinnedMemory;
+  return *all;
+}
+
+void PinnedMemory::release(void* begin) {
+  PinnedMemory& all = pinned_memory();
+  {
+    const std::lock_guard lock(all.mutex_);
+    all.pinned_.erase(begin);
+  }
+  ::operator delete(begin);
+}
+
+class DoubleHooks final : public at::PrivateUse1HooksInterface {
+ public:
+  bool isBuilt() const override { return true; }
+  bool isAvailable() const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  c10::DeviceIndex deviceCount() const override { return kDoubleDevices; }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device; }
+  bool isPinnedPtr(const void* data) const override { return pinned_memory().holds(data); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_memory(); }
+};
+
+// Kernels.
+
+c10::Device of(std::optional<at::Device> device) { return device && device->has_index() ? *device : c10::Device(kType, current_device); }
+
+at::Tensor empty(at::IntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>, std::optional<at::Device> device,
+                 std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  const c10::DeviceGuard on(of(device));
+  return at::detail::empty_generic(size, c10::GetAllocator(kType), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                   c10::dtype_or_default(type), format);
+}
+
+at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                         std::optional<at::Device> device, std::optional<bool>) {
+  const c10::DeviceGuard on(of(device));
+  return at::detail::empty_strided_generic(size, stride, c10::GetAllocator(kType), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                           c10::dtype_or_default(type));
+}
+
+const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef size, std::optional<at::MemoryFormat> format) {
+  const c10::DeviceGuard on(self.device());
+  const auto bytes = static_cast<size_t>(c10::multiply_integers(size) + self.storage_offset()) * self.itemsize();
+  c10::Storage storage = self.storage();
+  if (bytes > storage.nbytes()) {
+    c10::DataPtr larger = c10::GetAllocator(kType)->allocate(bytes);
+    if (storage.nbytes() > 0) c10::GetAllocator(kType)->copy_data(larger.get(), storage.data_ptr().get(), storage.nbytes());
+    storage.set_data_ptr_noswap(std::move(larger));
+    storage.set_nbytes(bytes);
+  }
+  self.unsafeGetTensorImpl()->set_sizes_contiguous(size);
+  if (format && *format != at::MemoryFormat::Contiguous) self.unsafeGetTensorImpl()->empty_tensor_restride(*format);
+  return self;
+}
+
+void copy_now(const at::Tensor& from, const at::Tensor& to) {
+  const std::unique_ptr<Opened> source = from.device().type() == kType ? std::make_unique<Opened>(from) : nullptr;
+  const std::unique_ptr<Opened> target = to.device().type() == kType ? std::make_unique<Opened>(to) : nullptr;
+  const at::NoGradGuard no_grad;
+  (target ? target->host : to).copy_(source ? source->host : from);
+}
+
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
+  const c10::DeviceGuard on(to.device().type() == kType ? to.device() : self.device());
+  begin_kernel("_copy_from", to.is_cpu());
+  if (non_blocking && self.is_cpu() && self.is_pinned() && self.scalar_type() == to.scalar_type()) {
+    {
+      const std::lock_guard lock(logged().mutex);
+      ++logged().log.deferred_copies;
+    }
+    streams().later(Streams::key(stream_of(current_device)), [self, to] { copy_now(self, to); });
+    return to;
+  }
+  copy_now(self, to);
+  return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& self, const at::Tensor& to) {
+  if (to.sizes() != self.sizes()) to.resize_(self.sizes());  // a view keeps its strides
+  return copy_from(self, to, false);
+}
+
+at::Scalar local_scalar_dense(const at::Tensor& self) {
+  const c10::DeviceGuard on(self.device());
+  begin_kernel("_local_scalar_dense", true);
+  return Opened(self).host.item();
+}
+
+at::Tensor& set_source_tensor(at::Tensor& self, const at::Tensor& source) {
+  self.unsafeGetTensorImpl()->set_storage_keep_dtype(source.storage());
+  self.unsafeGetTensorImpl()->set_storage_offset(source.storage_offset());
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(source.sizes(), source.strides());
+  return self;
+}
+
+at::Tensor host_copy(const at::Tensor& tensor) {  // a kernel's own, which is no wait of the host
+  if (tensor.device().type() != kType) return tensor;
+  const Opened opened(tensor);
+  return opened.host.clone();
+}
+
+at::Tensor device_copy(const at::Tensor& tensor, c10::Device device) {
+  at::Tensor there = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device));
+  copy_now(tensor, there);
+  return there;
+}
+
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias, at::IntArrayRef stride,
+                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding, int64_t groups) {
+  const c10::DeviceGuard on(input.device());
+  begin_kernel("convolution");
+  const std::optional<at::Tensor> own = bias && bias->defined() ? std::optional(host_copy(*bias)) : std::nullopt;
+  return device_copy(
+      at::convolution(host_copy(input), host_copy(weight), own, stride, padding, dilation, transposed, output_padding, groups),
+      input.device());
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Tensor& gradient, const at::Tensor& input,
+                                                                    const at::Tensor& weight, at::IntArrayRef stride,
+                                                                    at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                                                                    at::IntArrayRef output_padding, int64_t groups,
+                                                                    std::array<bool, 3> mask) {
+  const c10::DeviceGuard on(input.device());
+  begin_kernel("convolution_backward");
+  const std::vector<int64_t> bias = {transposed ? weight.size(1) * groups : weight.size(0)};
+  auto [of_input, of_weight, of_bias] =
+      at::convolution_backward(host_copy(gradient), host_copy(input), host_copy(weight), at::OptionalIntArrayRef(bias), stride, padding,
+                               dilation, transposed, output_padding, groups, mask);
+  const auto there = [&](const at::Tensor& tensor) { return tensor.defined() ? device_copy(tensor, input.device()) : tensor; };
+  return {there(of_input), there(of_weight), there(of_bias)};
+}
+
+// Its schema does not say that it writes the running statistics, so that the fall-back would lose them.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight,
+                                                          const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& mean,
+                                                          const std::optional<at::Tensor>& variance, bool training, double momentum,
+                                                          double eps) {
+  const c10::DeviceGuard on(input.device());
+  begin_kernel("native_batch_norm");
+  const auto host = [](const std::optional<at::Tensor>& tensor) {
+    return tensor && tensor->defined() ? std::optional(host_copy(*tensor)) : std::nullopt;
+  };
+  const auto own_mean = host(mean), own_variance = host(variance);
+  const auto [out, batch_mean, batch_scale] =
+      at::native_batch_norm(host_copy(input), host(weight), host(bias), own_mean, own_variance, training, momentum, eps);
+  if (training && own_mean) copy_now(*own_mean, *mean);
+  if (training && own_variance) copy_now(*own_variance, *variance);
+  const c10::Device device = input.device();
+  return {device_copy(out, device), device_copy(batch_mean, device), device_copy(batch_scale, device)};
+}
+
+void fall_back(const c10::OperatorHandle& op, c10::Stack* stack) {
+  begin_kernel(op.schema().name());
+  ++kernels_under_way;
+  const auto end = [](int*) { --kernels_under_way; };
+  const std::unique_ptr<int, decltype(end)> under_way(&kernels_under_way, end);
+  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", &empty);
+  m.impl("empty_strided", &empty_strided);
+  m.impl("resize_", &resize_);
+  m.impl("as_strided", &at::native::as_strided_tensorimpl);
+  m.impl("view", &at::native::view);
+  m.impl("alias", &at::native::alias);
+  m.impl("_reshape_alias", &at::native::_reshape_alias);
+  m.impl("unfold", &at::native::unfold);
+  m.impl("_copy_from", &copy_from);
+  m.impl("_copy_from_and_resize", &copy_from_and_resize);
+  m.impl("_local_scalar_dense", &local_scalar_dense);
+  m.impl("set_.source_Tensor", &set_source_tensor);
+  m.impl("_has_compatible_shallow_copy_type", [](const at::Tensor&, const at::Tensor&) { return true; });  // Module::to()
+  m.impl("record_stream", [](at::Tensor&, at::Stream) {});
+  m.impl("native_batch_norm", &batch_norm);
+  m.impl("convolution_overrideable", &convolution);
+  m.impl("convolution_backward_overrideable", &convolution_backward);
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>()); }
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+
+using namespace at::autocast;  // NOLINT: what torch's macros name
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1,
+                   m){KERNEL_PRIVATEUSEONE(conv2d, lower_precision_fp) KERNEL_PRIVATEUSEONE(linear, lower_precision_fp)
+                          KERNEL_PRIVATEUSEONE(matmul, lower_precision_fp) KERNEL_PRIVATEUSEONE(mm, lower_precision_fp)
+                              KERNEL_PRIVATEUSEONE(addmm, lower_precision_fp)}
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, DoubleGuard);
+
+}  // namespace
+
+int64_t DoubleLog::calls() const {
+  return std::accumulate(kernels.begin(), kernels.end(), int64_t{0}, [](int64_t sum, const auto& each) { return sum + each.second; });
+}
+
+void use_device_double() {
+  static const bool once = [] {
+    c10::register_privateuse1_backend(kDoubleName);
+    static auto* allocator = new DoubleAllocator;
+    static auto* hooks = new DoubleHooks;
+    c10::SetAllocator(kType, allocator);
+    at::RegisterPrivateUse1HooksInterface(hooks);
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+DoubleLog double_log() {
+  const std::lock_guard lock(logged().mutex);
+  return logged().log;
+}
+
+void reset_double_log() {
+  const std::lock_guard lock(logged().mutex);
+  logged().log = {};
+}
+
+int64_t double_bytes() { return pages().bytes(); }
+
+}  // namespace debias
