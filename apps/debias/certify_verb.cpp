@@ -102,6 +102,7 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   ranks->add_option("words", asked->overrides, "key.sub=value: overrides of the recipe");
   ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',')->allow_extra_args(false);
   ranks->add_option("--steps", asked->steps, "steps of each trial");
+  ranks->add_option("--device", asked->device, "cpu, or cuda: each process takes a GPU of its own");
   ranks->add_flag("--json", *json, "one JSON object on standard output");
   ranks->callback([asked, json, &action] { action = [asked, json] { return run_certify_ranks(*asked, *json); }; });
   auto* trial = verb->add_subcommand("trial", "")->group("");  // what the processes of `ranks` run

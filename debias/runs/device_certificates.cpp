@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +25,8 @@ namespace {
 constexpr double kObjectiveApart = 1e-4;  // of the largest entry: float32 there, float64 here
 constexpr double kDescentApart = 2e-3;    // of 1 + the value: convolutions of a device may round products to 10 bits
 constexpr double kLossApart = 0.05;       // of the loss after some steps, in which roundings grow
+constexpr double kBfloatApart = 0.7;      // of a step: 8 bits of mantissa move it by half on the CPU, too
+constexpr double kResumedApart = 0.2;     // of what the steps after the stop change, since a device may add in varying order
 
 constexpr const char* kSmallTraining = R"(
 name: certify-device
@@ -81,8 +84,12 @@ class DeviceCertificates {
   }
 
   Certificate run() {
-    for (const auto& entry : objective_registry()) equals_cpu(entry);
+    for (const auto& entry : objective_registry()) equals_cpu(entry, device_);
+    for (c10::DeviceIndex other = 0; other < devices_of_that_type(); ++other) {
+      if (other != device_.index()) equals_cpu(objective_registry().front(), c10::Device(device_.type(), other));
+    }
     trains_as_cpu();
+    if (test_.recipe.empty() && root_.find("method") == nullptr) trains_with_a_queue();
     measure_costs();
     return std::move(certificate_);
   }
@@ -93,10 +100,14 @@ class DeviceCertificates {
     observer_.on_claim(certificate_.claims.back());
   }
 
-  void equals_cpu(const ObjectiveEntry& entry) {
-    const Found there = evaluated(entry, device_, at::kFloat), here = evaluated(entry, c10::Device(c10::kCPU), at::kDouble);
+  c10::DeviceIndex devices_of_that_type() const {
+    return device_.is_cpu() ? c10::DeviceIndex{0} : c10::impl::VirtualGuardImpl(device_.type()).deviceCount();
+  }
+
+  void equals_cpu(const ObjectiveEntry& entry, c10::Device device) {
+    const Found there = evaluated(entry, device, at::kFloat), here = evaluated(entry, c10::Device(c10::kCPU), at::kDouble);
     const double value = apart(there.value, here.value), gradient = apart(there.gradient, here.gradient);
-    claim(fmt::format("{} on {}: value {:.0e} and gradient {:.0e} from the CPU's in double, at most {:.0e}", entry.name, device_.str(),
+    claim(fmt::format("{} on {}: value {:.0e} and gradient {:.0e} from the CPU's in double, at most {:.0e}", entry.name, device.str(),
                       value, gradient, kObjectiveApart),
           value <= kObjectiveApart && gradient <= kObjectiveApart);
   }
@@ -107,10 +118,19 @@ class DeviceCertificates {
     return read_recipe(root);
   }
 
-  TrialCost trial(const std::string& device, int64_t steps, const std::string& out, std::vector<std::string> words) const {
+  TrialCost trial(const std::string& device, int64_t steps, const std::string& out, std::vector<std::string> words,
+                  const std::string& from = "") const {
     words.push_back("train.device=" + device);
     const Recipe recipe = recipe_with(std::move(words));
-    return run_trial(recipe, make_dataset(recipe.train_data), Ranks::alone(), {.steps = steps, .from = "", .out = folder_ / out});
+    return run_trial(recipe, make_dataset(recipe.train_data), Ranks::alone(),
+                     {.steps = steps, .from = from.empty() ? "" : folder_ / from, .out = folder_ / out});
+  }
+
+  void claim_loss(const std::string& what, double there, double here, double largest) {
+    const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
+    claim(fmt::format("{} after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", what, test_.steps, there,
+                      here, 100 * off, 100 * largest),
+          off <= largest);
   }
 
   void trains_as_cpu() {
@@ -120,11 +140,42 @@ class DeviceCertificates {
     const double step = farthest_tensors(folder_ / "there", folder_ / "here");
     claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kDescentApart),
           step <= kDescentApart);
-    const double there = trial(test_.device, test_.steps, "there", {}).last_loss, here = trial("cpu", test_.steps, "here", {}).last_loss;
-    const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
-    claim(fmt::format("after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", test_.steps, there, here,
-                      100 * off, 100 * kLossApart),
-          off <= kLossApart);
+    steps_in_bfloat(plain);
+    const double here = trial("cpu", test_.steps, "here", {"train.precision=fp32"}).last_loss;
+    claim_loss("in float32", trial(test_.device, test_.steps, "there", {"train.precision=fp32"}).last_loss, here, kLossApart);
+    goes_on_after_a_stop();
+  }
+
+  // `plain`: gradient descent, whose step is as large as the gradient.
+  void steps_in_bfloat(std::vector<std::string> plain) {
+    plain.push_back("train.precision=bf16");
+    trial(test_.device, 1, "in-bf16", plain);
+    plain.insert(plain.end(), {"train.precision=fp32", "optimizer.learning_rate=1e-12"});
+    trial("cpu", 1, "still", plain);
+    const double moved = euclidean_distance(folder_ / "still", folder_ / "here");
+    const double off = euclidean_distance(folder_ / "in-bf16", folder_ / "here");
+    claim(fmt::format("after a step in bfloat16 all tensors lie within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %",
+                      100 * off / std::max(moved, 1e-30), 100 * kBfloatApart),
+          off <= kBfloatApart * moved);
+  }
+
+  void goes_on_after_a_stop() {
+    const int64_t half = test_.steps / 2;
+    if (half < 1) return;
+    trial(test_.device, half, "half", {"train.precision=fp32"});
+    trial(test_.device, test_.steps, "rest", {"train.precision=fp32"}, "half");
+    const double moved = euclidean_distance(folder_ / "half", folder_ / "there");
+    const double off = euclidean_distance(folder_ / "rest", folder_ / "there");
+    claim(fmt::format("stopped after {} steps and resumed, all tensors lie within {:.0f} % of what the other steps change from those of a "
+                      "training without a stop, at most {:.0f} %",
+                      half, 100 * off / std::max(moved, 1e-30), 100 * kResumedApart),
+          off <= kResumedApart * moved);
+  }
+
+  void trains_with_a_queue() {
+    const std::vector<std::string> moco = {"method={name: moco, queue: 512}", "objective=infonce"};
+    const double here = trial("cpu", test_.steps, "here", moco).last_loss;
+    claim_loss("with a queue and a momentum copy", trial(test_.device, test_.steps, "there", moco).last_loss, here, kLossApart);
   }
 
   void measure_costs() {

@@ -19,7 +19,9 @@ struct DeviceSelfTest {
   int64_t steps = 20;                       // of the short training
 };
 
-// Every objective in float32 there against float64 on the CPU; one step of gradient descent, and a short training, on both. Costs are
+// Every objective in float32 there against float64 on the CPU, the first one on all devices of that type; one step of gradient descent, and
+// a short training in float32 and bfloat16, on both; the training stopped and resumed; without a recipe also one with a queue and a
+// momentum copy. Costs are
 // {"seconds_per_step", "seconds_per_cached_step", "peak_bytes"}. A usage error where the device is not available.
 Certificate certify_device(const DeviceSelfTest& test, const CertificateObserver& observer = {});
 

@@ -15,4 +15,7 @@ double tensor_distance(const std::string& a, const std::string& b);
 // The same of all tensors of float32 in two files; infinite where they have other tensors.
 double farthest_tensors(const std::string& a, const std::string& b);
 
+// The Euclidean distance of all tensors of float32 together; infinite where the files have other tensors.
+double euclidean_distance(const std::string& a, const std::string& b);
+
 }  // namespace debias

@@ -95,6 +95,7 @@ TEST_F(DeviceCertificates, SayInOneLineWhereThereIsNoDevice) {
   if (fs::exists("/dev/nvidiactl")) GTEST_SKIP() << "there may be one here";
   expect_complaint(run_debias({"certify", "device"}), 2, "device cuda: CUDA is not available: no NVIDIA driver is loaded; use device cpu");
   expect_complaint(run_debias({"certify", "device", "--device", "tpu"}), 2, "give auto, cpu or cuda");
+  expect_complaint(run_debias({"certify", "ranks", recipe(), "--device", "cuda"}), 2, "CUDA is not available");
 }
 
 TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
@@ -102,7 +103,7 @@ TEST_F(DeviceCertificates, OfTheCpuAreThoseOfItself) {
   ASSERT_EQ(result.exit, 0) << result.out << result.err;
   const auto json = nlohmann::json::parse(result.out);
   const auto objectives = nlohmann::json::parse(run_debias({"list", "objectives", "--json"}).out);
-  EXPECT_EQ(json["claims"].size(), objectives["objectives"].size() + 2);
+  EXPECT_EQ(json["claims"].size(), objectives["objectives"].size() + 4);  // a step, float32, bfloat16, a stop
   for (const auto& claim : json["claims"]) EXPECT_TRUE(claim["holds"]) << claim;
   EXPECT_GT(json["costs"]["seconds_per_step"], 0);
   EXPECT_GT(json["costs"]["peak_bytes"], 0);
