@@ -48,24 +48,8 @@ int run_list(const DataArguments& arguments) {
     for (const auto& entry : dataset_registry()) fmt::print("{:<18} {}\n", entry.name, entry.summary);
     return 0;
   }
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const auto& entry : dataset_registry()) {
-    nlohmann::ordered_json options = nlohmann::ordered_json::array();
-    for (const auto& spec : entry.options) options.push_back(option_json(spec));
-    list.push_back({{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}, {"options", options}});
-  }
-  print_json({{"datasets", list}}, -1);
+  print_json({{"datasets", listed_datasets()}}, -1);
   return 0;
-}
-
-// What a check says of a data set that cannot be opened at all.
-void print_unreadable(const Config& section, const FileError& error) {
-  DataCheck check;
-  check.name = section_name(section, "data set");
-  const Config* split = section.find("split");
-  check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
-  check.bad_files = {{error.path(), error.reason()}};
-  print_json(to_json(check), -1);
 }
 
 int run_check(const DataArguments& arguments) {
@@ -74,7 +58,7 @@ int run_check(const DataArguments& arguments) {
   try {
     dataset = make_dataset(section);
   } catch (const FileError& error) {
-    if (arguments.json) print_unreadable(section, error);
+    if (arguments.json) print_json(to_json(unreadable_check(section, error)), -1);
     throw;
   }
   const DataCheck check = check_data(*dataset, 0, *terminal_progress());

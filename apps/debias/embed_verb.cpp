@@ -79,11 +79,8 @@ void refuse_beside_encoder(const CLI::App& verb) {
 }
 
 int run_folder_embed(const EmbedArguments& arguments) {
-  FolderEmbeddingRequest asked{.folder = arguments.run,
-                               .encoder = arguments.encoder,
-                               .out = arguments.out,
-                               .device = arguments.device,
-                               .cells = arguments.cells()};
+  FolderEmbeddingRequest asked{
+      .folder = arguments.run, .encoder = arguments.encoder, .out = arguments.out, .device = arguments.device, .cells = arguments.cells()};
   for (const std::string& word : arguments.data.words) (word.starts_with("views.") ? asked.views : asked.words).push_back(word);
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());

@@ -12,6 +12,7 @@
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/fix/fixed_predictions.h"
+#include "debias/fix/fixed_text.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/embedded_table.h"
 #include "debias/runtime/threads.h"
@@ -35,39 +36,6 @@ FixOptions options_of(const FixArguments& arguments) {
   words.set("keep", Config::number(arguments.keep));
   words.set("seed", Config::integer(arguments.seed));
   return FixOptions::table().read(words, "fix");
-}
-
-std::string share(const double* value) { return value == nullptr ? "    -" : fmt::format("{:5.1f}", 100 * *value); }
-
-// A line of percentages with intervals for each head and split.
-std::string accuracy_lines(const char* who, const EvaluationRecord& record) {
-  std::string lines;
-  for (const auto& [split, count] : record.counts) {
-    if (split == "train") continue;
-    lines += fmt::format("{:<7} {:<6}", who, split);
-    for (const char* metric : {"acc1", "aligned_acc", "conflicting_acc", "worst_group_acc"}) {
-      const std::string name = split + "." + metric;
-      lines += "  " + share(record.metric(name));
-      const auto interval = record.intervals.find(name);
-      lines += interval == record.intervals.end()
-                   ? std::string(15, ' ')
-                   : fmt::format(" [{:5.1f}, {:5.1f}]", 100 * interval->second.first, 100 * interval->second.second);
-    }
-    lines += "\n";
-  }
-  return lines;
-}
-
-std::string summary_text(const FixedOutcome& outcome, const std::string& folder) {
-  const FixResult& result = outcome.result;
-  std::string text =
-      fmt::format("{:<14}  {:<20}  {:<20}  {:<20}  {}\n", "% correct", "all", "bias-aligned", "bias-conflicting", "worst group");
-  text += accuracy_lines("before", outcome.evaluations.before.groups.record);
-  text += accuracy_lines("after", outcome.evaluations.after.groups.record);
-  text += result.changed ? fmt::format("{}: corrected by {} in {:.1f} s; {}/fix.log says why\n", folder, enum_name(result.method),
-                                       outcome.seconds, folder)
-                         : fmt::format("{}: nothing is changed; {}/fix.log says why\n", folder, folder);
-  return text;
 }
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
@@ -98,7 +66,7 @@ int fix_table(const FixArguments& arguments, const FixOptions& options) {
   if (arguments.json) {
     print_json(to_json(outcome));
   } else {
-    print_lines(summary_text(outcome, arguments.out));
+    print_lines(fixed_text(outcome, arguments.out));
   }
   return 0;
 }

@@ -9,13 +9,13 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/byte_size.h"
 #include "debias/core/error.h"
-#include "debias/core/npy.h"
 #include "debias/core/output_path.h"
 #include "debias/core/registry.h"
 #include "debias/losses/objective.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/loss_evaluation.h"
 #include "debias/runs/loss_input.h"
+#include "debias/runs/loss_output.h"
 #include "debias/runtime/device.h"
 #include "debias/runtime/threads.h"
 
@@ -70,57 +70,6 @@ void check_dense_memory(const ObjectiveInput& input, InputKind kind, const std::
   }
 }
 
-void write_outputs(const LossArguments& arguments, const LossEvaluation& evaluation, const std::vector<int64_t>& shape) {
-  if (!arguments.gradient_out.empty()) {
-    const at::Tensor gradient = evaluation.gradient.cpu().contiguous();
-    const DType dtype = gradient.scalar_type() == at::kDouble ? DType::kFloat64 : DType::kFloat32;
-    write_npy(arguments.gradient_out, dtype, shape, gradient.data_ptr());
-  }
-  if (!arguments.per_anchor_out.empty()) {
-    const at::Tensor losses = evaluation.result.per_anchor.to(at::kCPU, at::kDouble).contiguous();
-    write_npy(arguments.per_anchor_out, DType::kFloat64, losses.sizes().vec(), losses.data_ptr());
-  }
-}
-
-struct Printed {
-  std::string name, engine, device;
-  LossPrecision precision;
-};
-
-void print_as_json(const LossEvaluation& evaluation, const Printed& run) {
-  const ObjectiveResult& result = evaluation.result;
-  nlohmann::ordered_json out = {{"objective", run.name},
-                                {"loss", result.value.item<double>()},
-                                {"anchors", result.anchors},
-                                {"anchors_used", static_cast<int64_t>(result.anchors_used)},
-                                {"clamped", static_cast<int64_t>(result.clamped)},
-                                {"min_estimate", nullptr},
-                                {"engine", run.engine},
-                                {"precision", enum_name(run.precision)},
-                                {"device", run.device},
-                                {"seconds_forward", evaluation.seconds_forward},
-                                {"seconds_backward", evaluation.seconds_backward},
-                                {"peak_bytes", evaluation.peak_bytes}};
-  if (result.min_estimate) out["min_estimate"] = result.min_estimate->value();
-  if (result.effective_sample_size) out["effective_sample_size"] = result.effective_sample_size->value();
-  if (!result.mode.empty()) out["mode"] = result.mode;
-  print_json(out);
-}
-
-void print_as_lines(const LossEvaluation& evaluation, const Printed& run) {
-  const ObjectiveResult& result = evaluation.result;
-  const std::string mode = result.mode.empty() ? "" : fmt::format("mode {}, ", result.mode);
-  fmt::print("objective       {} ({}{}, {}, {})\n", run.name, mode, run.engine, enum_name(run.precision), run.device);
-  fmt::print("loss            {:.9g}\n", result.value.item<double>());
-  const std::string of = result.clamped_of() == result.anchors ? "" : fmt::format(" of {}", result.clamped_of());
-  fmt::print("anchors         {}, {} used, {}{} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
-             static_cast<int64_t>(result.clamped), of);
-  if (result.min_estimate) fmt::print("least estimate  {:.9g}\n", result.min_estimate->value());
-  if (result.effective_sample_size) fmt::print("effective N     {:.6g}\n", result.effective_sample_size->value());
-  fmt::print("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);
-  fmt::print("peak memory     {:.3g} MB beyond the input\n", static_cast<double>(evaluation.peak_bytes) / 1e6);
-}
-
 int run_loss(const LossArguments& arguments) {
   const c10::Device device = device_of(arguments.device);
   const ObjectiveEntry& entry = find_entry(objective_registry(), arguments.objective, "objective", "loss: ");
@@ -161,9 +110,9 @@ int run_loss(const LossArguments& arguments) {
   if (arguments.threads > 0) use_threads(arguments.threads);
 
   const LossEvaluation evaluation = evaluate_loss(*objective, input, options);
-  write_outputs(arguments, evaluation, file_shape);
-  (arguments.json ? print_as_json : print_as_lines)(
-      evaluation, {entry.name, std::string(enum_name(evaluation.result.engine)), arguments.device, options.precision});
+  write_loss_outputs(evaluation, {arguments.gradient_out, arguments.per_anchor_out}, file_shape);
+  const LossRun run = {entry.name, std::string(enum_name(evaluation.result.engine)), arguments.device, options.precision};
+  arguments.json ? print_json(loss_json(evaluation, run)) : print_lines(loss_text(evaluation, run));
   return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "debias/study/bcl_results.h"
 #include "debias/study/embedding_files.h"
 #include "debias/study/study_records.h"
+#include "debias/study/study_text.h"
 
 namespace debias {
 namespace {
@@ -57,29 +58,6 @@ Json header(const StudyArguments& arguments) {
   return {{"command", arguments.command}, {"seed", arguments.run.seed}, {"repetitions", arguments.run.repetitions}};
 }
 
-void print_reference(const BclResults& results) {
-  constexpr Estimator columns[] = {Estimator::kBiased,        Estimator::kDebiased,          Estimator::kDebiasedFloor,  Estimator::kHard,
-                                   Estimator::kBayesianPaper, Estimator::kBayesianCorrected, Estimator::kBayesianAuthors};
-  fmt::print("mean squared error against the anchor's true negatives\n{:<40}", "setting (base, or what changes)");
-  for (const auto column : columns) fmt::print(" {:>18}", enum_name(column));
-  fmt::print(" {:>10}\n", "mean truth");
-  for (size_t i = 0; i < results.rows.size(); ++i) {
-    fmt::print("{:<40}", results.rows[i].change);
-    for (const auto column : columns) fmt::print(" {:>18.4g}", results.row_figures[i].of[static_cast<size_t>(column)].mse.mean);
-    fmt::print(" {:>10.4g}\n", results.row_figures[i].of[static_cast<size_t>(Estimator::kOracle)].target);
-  }
-  fmt::print("\nmean of the estimates at the base\n");
-  for (const auto& [name, estimator] : EnumNames<Estimator>::values) {
-    const auto& of = results.row_figures[0].of[static_cast<size_t>(estimator)];
-    fmt::print("{:<20} {:>10.4g}   target {:>8.4g}   bias {:>10.3g}   variance {:>9.3g}\n", name, of.mean, of.target, of.bias, of.variance);
-  }
-  fmt::print("\nsamplers: accept-reject against inversion, Kolmogorov-Smirnov\n");
-  for (const auto& check : results.samplers) {
-    fmt::print("alpha {:<4} true negatives D {:.4f} (p {:.2f}), false negatives D {:.4f} (p {:.2f})\n", check.alpha,
-               check.true_negatives.distance, check.true_negatives.p_value, check.false_negatives.distance, check.false_negatives.p_value);
-  }
-}
-
 int run_bcl(StudyArguments arguments) {
   arguments.base.population.reading =
       options_detail::Field<ProposalReading>::parse(Config::scalar(arguments.interval), Range::any(), "study: --interval");
@@ -93,7 +71,7 @@ int run_bcl(StudyArguments arguments) {
                       {"densities.csv", densities_csv()},
                       {"samples.csv", samples_csv(results)},
                       {"figures.html", bcl_page(json)}});
-  arguments.json ? print_json(json) : print_reference(results);
+  arguments.json ? print_json(json) : print_lines(bcl_text(results));
   return 0;
 }
 
@@ -108,41 +86,8 @@ int run_theorems(const StudyArguments& arguments) {
     print_json(json);
     return 0;
   }
-  for (const auto& check : checks) {
-    fmt::print("{}: {}\n", check.statement, check.claim);
-    if (!check.setting.empty()) fmt::print("    {}\n", check.setting);
-    if (check.verdict != Verdict::kOrderOnly) {
-      fmt::print("    {:.6g} {} {:.6g}", check.left, check.relation, check.right);
-      if (check.error > 0) fmt::print("  (+- {:.2g})", check.error);
-      fmt::print("\n");
-    }
-    fmt::print("    {}\n", enum_name(check.verdict));
-  }
+  print_lines(theorems_text(checks));
   return 0;
-}
-
-void print_embeddings(const EmbeddingStudy& study) {
-  constexpr Estimator columns[] = {Estimator::kBiased,        Estimator::kDebiasedFloor,     Estimator::kHard,
-                                   Estimator::kBayesianPaper, Estimator::kBayesianCorrected, Estimator::kBayesianAuthors,
-                                   Estimator::kOracle};
-  fmt::print("{} rows, {} classes, {} anchors; by the labels tau_plus = {:.4g}, alpha = {:.4g}\n", study.rows, study.classes, study.anchors,
-             study.tau_plus, study.alpha);
-  fmt::print("mean squared error against the mean over all rows of other classes\n{:<20}", "setting");
-  for (const auto column : columns) fmt::print(" {:>18}", enum_name(column));
-  fmt::print("\n");
-  for (const auto& [setting, of] : study.settings) {
-    fmt::print("{:<20}", setting.parameter == "base" ? fmt::format("base, N = {}", setting.negatives)
-                                                     : fmt::format("{} = {:.4g}", setting.parameter, setting.value));
-    for (const auto column : columns) fmt::print(" {:>18.4g}", of[static_cast<size_t>(column)].mse.mean);
-    fmt::print("\n");
-  }
-  fmt::print("\nat the base\n");
-  for (const auto& [name, estimator] : EnumNames<Estimator>::values) {
-    const auto& of = study.settings[0].of[static_cast<size_t>(estimator)];
-    fmt::print("{:<20} mean {:>9.4g}   target {:>9.4g}   bias {:>10.3g}   variance {:>9.3g}   mse {:>9.3g}\n", name, of.mean, of.target,
-               of.bias, of.variance, of.mse.mean);
-  }
-  fmt::print("\n{}\n", study.recommendation);
 }
 
 int run_embeddings(const StudyArguments& arguments) {
@@ -152,7 +97,7 @@ int run_embeddings(const StudyArguments& arguments) {
   Json json = header(arguments);
   json.update(to_json(study));
   output.write(json, {{"estimators.csv", embeddings_csv(study)}, {"figures.html", estimators_page(json)}});
-  arguments.json ? print_json(json) : print_embeddings(study);
+  arguments.json ? print_json(json) : print_lines(embeddings_text(study));
   return 0;
 }
 

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "debias/core/file_error.h"
 #include "debias/core/printable.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/runs/survey_text.h"
 
 namespace debias {
@@ -59,6 +60,25 @@ std::string check_text(const DataCheck& check) {
   if (check.bad_files.size() > kShown) text += fmt::format("bad: and {} more (--json lists all)\n", check.bad_files.size() - kShown);
   for (const std::string& remark : check.remarks) text += fmt::format("note: {}\n", without_control_characters(remark));
   return text;
+}
+
+DataCheck unreadable_check(const Config& section, const FileError& error) {
+  DataCheck check;
+  check.name = section_name(section, "data set");
+  const Config* split = section.find("split");
+  check.split = split != nullptr && split->is_scalar() ? split->text() : "train";
+  check.bad_files = {{error.path(), error.reason()}};
+  return check;
+}
+
+nlohmann::ordered_json listed_datasets() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& entry : dataset_registry()) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::array();
+    for (const auto& spec : entry.options) options.push_back(option_json(spec));
+    list.push_back({{"name", entry.name}, {"aliases", entry.aliases}, {"summary", entry.summary}, {"options", options}});
+  }
+  return list;
 }
 
 }  // namespace debias

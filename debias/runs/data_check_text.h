@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "debias/core/config.h"
+#include "debias/core/file_error.h"
 #include "debias/data/data_check.h"
 
 namespace debias {
@@ -14,5 +16,11 @@ namespace debias {
 nlohmann::ordered_json to_json(const DataCheck& check);
 
 std::string check_text(const DataCheck& check);
+
+// What a check says of a data set that cannot be opened at all.
+DataCheck unreadable_check(const Config& section, const FileError& error);
+
+// Of each registered data set {"name", "aliases", "summary", "options"}.
+nlohmann::ordered_json listed_datasets();
 
 }  // namespace debias

@@ -11,6 +11,7 @@
 
 #include "debias/fix/fit_rows.h"
 #include "debias/fix/fixed_evaluation.h"
+#include "debias/fix/fixed_text.h"
 #include "tests/fix/gaussian_table.h"
 #include "tests/support/refusals.h"
 
@@ -91,6 +92,18 @@ TEST(Fix, EveryMethodGivesFiniteHeadsAndItsName) {
 }
 
 // A head and its layer read features and corrected features alike (fixed.onnx relies on it).
+TEST(FixedText, HasAccuraciesWithIntervalsAndWhatWasDone) {
+  const GaussianTable made({.train = 400, .test = 400});
+  const FeatureTable table = made.open();
+  const FixResult result = fixed(table, FixMethod::kBalanced);
+  const FixedEvaluations evaluations = evaluated(table, result);
+  const std::string text = fixed_text({table, {}, result, evaluations, 1.25, "0"}, "out");
+  const double before = 100 * metric(evaluations.before, "acc1");
+  EXPECT_THAT(text, HasSubstr(fmt::format("before  test    {:5.1f} [", before)));
+  EXPECT_THAT(text, AllOf(HasSubstr("\nafter   test  "), HasSubstr("out: corrected by balanced in 1.2 s; out/fix.log says why\n")));
+  EXPECT_THAT(fixed_text({table, {}, fixed(table, FixMethod::kErm), evaluations, 1, "0"}, "out"), HasSubstr("out: nothing is changed"));
+}
+
 TEST(Fix, HeadsReadCorrectedFeaturesLikeTheFeaturesThemselves) {
   const GaussianTable made({.train = 400, .test = 100});
   const FeatureTable table = made.open();

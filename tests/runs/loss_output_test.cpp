@@ -1,0 +1,48 @@
+#include "debias/runs/loss_output.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "debias/core/npy.h"
+#include "tests/support/temporary_folder.h"
+
+namespace debias {
+namespace loss_output_test {
+
+LossEvaluation evaluation() {
+  LossEvaluation found;
+  found.result.value = at::scalar_tensor(1.5, at::kDouble);
+  found.result.per_anchor = at::tensor({1.0f, 2.0f});
+  found.result.anchors = 2;
+  found.result.anchors_used = 2;
+  found.gradient = at::arange(6, at::kFloat).view({3, 2}).t();
+  found.seconds_forward = 0.25;
+  found.peak_bytes = 3000000;
+  return found;
+}
+
+const LossRun kRun = {"infonce", "dense", "cpu", LossPrecision::kFp32};
+
+TEST(LossOutput, IsJsonAndLinesOfTheSameFigures) {
+  const auto json = loss_json(evaluation(), kRun);
+  EXPECT_EQ(json.at("loss"), 1.5);
+  EXPECT_EQ(json.at("anchors"), 2);
+  EXPECT_EQ(json.at("engine"), "dense");
+  EXPECT_TRUE(json.at("min_estimate").is_null());
+  EXPECT_FALSE(json.contains("mode"));
+  const std::string text = loss_text(evaluation(), kRun);
+  EXPECT_NE(text.find("objective       infonce (dense, fp32, cpu)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("loss            1.5\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("peak memory     3 MB"), std::string::npos) << text;
+}
+
+TEST(LossOutput, WritesTheGradientInItsShape) {
+  const TemporaryFolder folder;
+  write_loss_outputs(evaluation(), {folder / "g.npy", ""}, {2, 3});
+  const NpyArray gradient = read_npy(folder / "g.npy");
+  EXPECT_EQ(gradient.shape, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(gradient.as<float>()[1], 2);  // row by row
+}
+
+}  // namespace loss_output_test
+}  // namespace debias
