@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
+#include "debias/losses/objective.h"
 #include "debias/runs/device_certificates.h"
 #include "debias/runs/run_evaluation.h"
 #include "debias/runtime/device.h"
@@ -84,6 +87,43 @@ TEST_F(OnTheDouble, TheCertificateHolds) {
   for (const auto& claim : found.claims) EXPECT_TRUE(claim.holds) << claim.text;
   EXPECT_GE(found.claims.size(), 24u);
   EXPECT_GT(double_log().deferred_copies, 0);
+}
+
+// Value and gradient of an objective by one engine; nothing where it does not have that engine.
+std::optional<std::pair<at::Tensor, at::Tensor>> evaluated(const ObjectiveEntry& entry, Engine engine, c10::Device device,
+                                                           at::ScalarType type) {
+  ObjectiveInput input;
+  input.engine = engine;
+  const at::Tensor wave = at::sin(at::arange(12 * 2 * 8, at::kDouble).view({12, 2, 8}) * 0.7);
+  input.z = (wave / wave.norm(2, -1, true)).to(device, type).requires_grad_();
+  input.labels = at::arange(12, at::kLong).remainder(3).to(device);
+  if (entry.needs_bias || entry.takes_bias_features) input.bias = at::arange(12, at::kLong).div(2, "floor").remainder(2).to(device);
+  if (entry.needs_bias_features) input.weights = (at::sin(at::arange(12 * 4, at::kDouble).view({12, 4})) + 1.5).to(device, type);
+  try {
+    const ObjectiveResult result = (*entry.make(parse_yaml("{}", "test"), {}))(input);
+    EXPECT_EQ(result.engine, engine) << entry.name;
+    result.value.backward();
+    return std::pair(result.value.detach().to(at::kCPU, at::kDouble), input.z.grad().to(at::kCPU, at::kDouble));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+TEST_F(OnTheDouble, EachEngineOfAnObjectiveGivesTheCpusValue) {
+  int compared = 0;
+  for (const auto& entry : objective_registry()) {
+    if (entry.kind == InputKind::kLogits) continue;
+    for (const Engine engine : {Engine::kDense, Engine::kBlocked}) {
+      const auto there = evaluated(entry, engine, double_device(), at::kFloat), here = evaluated(entry, engine, at::kCPU, at::kDouble);
+      ASSERT_EQ(there.has_value(), here.has_value()) << entry.name << " " << enum_name(engine);
+      if (!there) continue;
+      EXPECT_NEAR(there->first.item<double>(), here->first.item<double>(), 1e-4 * (1 + here->first.abs().item<double>())) << entry.name;
+      EXPECT_LT((there->second - here->second).abs().max().item<double>(), 1e-4 * (1 + here->second.abs().max().item<double>()))
+          << entry.name << " " << enum_name(engine);
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 20);
 }
 
 struct Training {
