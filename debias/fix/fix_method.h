@@ -1,7 +1,8 @@
 // The ways to correct a head on frozen features.
 //
 //   erm             nothing is corrected: a plain head, which all others are compared with
-//   balanced        groups of class and bias value weigh alike (weighted_heads.h)
+//   balanced        groups of class and bias value weigh alike (weighted_heads.h); also called dfr, which it is but that no row is discarded
+//                   (Kirichenko et al. 2023, arXiv 2204.02937)
 //   erase           class-conditional erasure of the bias (erasure.h), then a plain head
 //   erase_balanced  the same, then a balanced head
 //   fairkl          a projection by epsilon-SupInfoNCE and FairKL, then a balanced head (fairkl_head.h)
@@ -20,9 +21,10 @@ namespace debias {
 enum class FixMethod { kAuto, kErm, kBalanced, kErase, kEraseBalanced, kFairkl, kLeace };
 template <>
 struct EnumNames<FixMethod> {
-  static constexpr std::array<std::pair<std::string_view, FixMethod>, 7> values = {{{"auto", FixMethod::kAuto},
+  static constexpr std::array<std::pair<std::string_view, FixMethod>, 8> values = {{{"auto", FixMethod::kAuto},
                                                                                     {"erm", FixMethod::kErm},
                                                                                     {"balanced", FixMethod::kBalanced},
+                                                                                    {"dfr", FixMethod::kBalanced},
                                                                                     {"erase", FixMethod::kErase},
                                                                                     {"erase_balanced", FixMethod::kEraseBalanced},
                                                                                     {"fairkl", FixMethod::kFairkl},

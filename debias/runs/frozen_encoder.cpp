@@ -7,6 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/foreign_file.h"
+#include "debias/core/nearest_name.h"
 #include "debias/core/registry.h"
 #include "debias/core/safetensors.h"
 #include "debias/core/start_of_path.h"
@@ -88,7 +89,15 @@ Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
     views.set("eval", default_eval_views(views, images));
   }
   Config recipe = Config::map({{"views", std::move(views)}});
-  for (const std::string& change : frozen.view_changes) recipe.assign(change);
+  for (const std::string& change : frozen.view_changes) {
+    const size_t begin = std::string_view("views.").size();
+    const std::string key = change.substr(begin, change.find_first_of(".=[", begin) - begin);
+    if (key != "eval" && key != "normalize") {
+      throw usage_error("'{}': an encoder without a run has the views of evaluation alone, views.eval and views.normalize{}", change,
+                        suggestion(key, {"eval", "normalize"}));
+    }
+    recipe.assign(change);
+  }
   return *recipe.find("views");
 }
 
