@@ -61,7 +61,8 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
 DeviceChoice device_of(const Recipe& recipe, const MethodEntry& method, const Ranks& ranks) {
   const std::string& wanted = recipe.train.device();
   if (method.on_devices) return choose_device(wanted, ranks.place().local_rank);
-  if (wanted != "auto" && wanted != "cpu") throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.prefix(), method.name);
+  if (wanted != "auto" && wanted != "cpu")
+    throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.prefix(), method.name);
   DeviceChoice choice;
   if (wanted == "auto") choice.cpu_reason = fmt::format("method '{}' runs on the CPU", method.name);
   return choice;
