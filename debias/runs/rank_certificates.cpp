@@ -41,7 +41,11 @@ struct StepCost {  // of a step, all ranks together
 class RankCertificates {
  public:
   RankCertificates(const RankSelfTest& test, const StopSignals& signals, const CertificateObserver& observer)
-      : test_(test), observer_(observer), recipe_(read_recipe(read_recipe_config(test.recipe, test.overrides))), signals_(signals) {
+      : test_(test),
+        observer_(observer),
+        recipe_(read_recipe(read_recipe_config(test.recipe, test.overrides))),
+        device_(resolve_device(test.device)),
+        signals_(signals) {
     has_parts_ = method_of(recipe_).name == "simclr";
   }
 
@@ -145,7 +149,7 @@ class RankCertificates {
                        farthest_tensors(trial("other-layout", 1, batch, 1, 1, "", words), plain));
   }
 
-  bool on_cpu() const { return test_.device == "cpu"; }
+  bool on_cpu() const { return device_.is_cpu(); }
   std::string how_equal() const { return on_cpu() ? "byte for byte" : fmt::format("within {:.0e}", kDeviceApart); }
 
   // What of two trials' tensors is not the same; sets same_. Running statistics, which no step reads, are joined from the ranks' in another
@@ -219,6 +223,7 @@ class RankCertificates {
   const RankSelfTest& test_;
   const CertificateObserver& observer_;
   Recipe recipe_;
+  c10::Device device_;  // the type of each process's
   const StopSignals& signals_;
   TrialFolder folder_;
   bool has_parts_ = true, same_ = false;
@@ -232,7 +237,6 @@ Certificate certify_ranks(const RankSelfTest& test, const StopSignals& signals, 
     if (W < 2) throw usage_error("certify: --ranks {}: give numbers of 2 or more, such as 2,3,4", W);
   }
   if (test.steps < 1) throw usage_error("certify: --steps {}: give 1 or more", test.steps);
-  resolve_device(test.device);  // says what is wrong before any process does
   return RankCertificates(test, signals, observer).run();
 }
 

@@ -18,7 +18,7 @@ struct RankSelfTest {
   std::vector<std::string> overrides = {};
   std::vector<int64_t> ranks = {2, 3, 4};
   int64_t steps = 20;          // of each trial
-  std::string device = "cpu";  // each process takes one of its own; not the CPU's tensors are compared within a tolerance, not by bytes
+  std::string device = "cpu";  // each process takes one of its own; tensors of the CPU are compared by bytes, others within a tolerance
 };
 
 // Thrown where a trial ends with an exit code of its own. It has reported why.
