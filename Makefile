@@ -1,7 +1,7 @@
 JOBS ?= $(shell awk -v cores=$$(nproc) '/MemTotal/ {n = int($$2 / 1500000); print n < 1 ? 1 : n < cores ? n : cores}' /proc/meminfo)
 PYTHON_ENV ?= build/python-env
-TORCHES ?= 2.9.1 2.10.0 2.11.0 2.15.0
-TORCH ?= 2.15.0
+TORCHES ?= 2.9.1 2.10.0 2.11.0 2.12.1 2.13.0 2.14.1 2.15.0
+TORCH ?= 2.9.1
 .PHONY: build test test-python wheel check-wheel check-torch cli-wheel demo bench asan tsan fuzz lint format docs site install-check bootstrap clean
 
 build: bootstrap
@@ -15,7 +15,7 @@ test-python:
 	@scripts/bootstrap.sh --python
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS) --target debias
-	@JOBS=$(JOBS) scripts/build_wheel.sh 2.11.0
+	@JOBS=$(JOBS) scripts/build_wheel.sh "$$(scripts/torch_version.sh)"
 	@scripts/test_python.sh "$(PYTHON_ENV)"
 
 # TORCHES: the versions it holds a library for; what is missing of them is downloaded, 0.9 GB each.

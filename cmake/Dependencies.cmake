@@ -1,6 +1,7 @@
 # The libraries that the folders of debias/ stand on; docs/decisions.md says why each is there. An installed debias finds them again.
 find_package(Threads REQUIRED)
-find_package(LibTorch 2.11.0 REQUIRED)
+set(LibTorch_ALSO 2.11.0)  # LIBTORCH may name it in the place of the next
+find_package(LibTorch 2.15.0 REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(fmt REQUIRED)

@@ -7,7 +7,7 @@
 # The CUDA-enabled wheel's own CMake package insists on a CUDA toolkit, and its include folder shadows the system's fmt and
 # protobuf: hence this module, and a folder of links to the four header trees that are torch's own.
 
-if(DEBIAS_TORCH)  # another version, for the Python package
+if(DEBIAS_TORCH)  # another version, for the Python package and for an installed debias that was built with one
   set(LibTorch_FIND_VERSION ${DEBIAS_TORCH})
 endif()
 set(_cache "$ENV{XDG_CACHE_HOME}")
@@ -37,6 +37,10 @@ foreach(_file version.py build-version)  # of the wheel, of the zip archive
   endif()
 endforeach()
 
+if(LibTorch_VERSION IN_LIST LibTorch_ALSO AND NOT DEBIAS_TORCH)
+  set(LibTorch_FIND_VERSION ${LibTorch_VERSION})
+endif()
+
 find_library(LibTorch_CPU torch_cpu PATHS "${LibTorch_FOLDER}/lib" NO_DEFAULT_PATH NO_CACHE)
 find_library(LibTorch_C10 c10 PATHS "${LibTorch_FOLDER}/lib" NO_DEFAULT_PATH NO_CACHE)
 file(GLOB LibTorch_GOMP "${LibTorch_FOLDER}/lib/libgomp*.so*")
@@ -52,7 +56,8 @@ if(LibTorch_VERSION AND NOT LibTorch_VERSION VERSION_EQUAL LibTorch_FIND_VERSION
 endif()
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
-  set(_links "${CMAKE_BINARY_DIR}/libtorch_include")
+  # Named by the version, so that another one compiles everything again: the headers may be older than the objects.
+  set(_links "${CMAKE_BINARY_DIR}/libtorch_include/${LibTorch_VERSION}")
   file(MAKE_DIRECTORY "${_links}")
   foreach(_tree ATen c10 caffe2 torch)
     file(CREATE_LINK "${LibTorch_FOLDER}/include/${_tree}" "${_links}/${_tree}" SYMBOLIC)

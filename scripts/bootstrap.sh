@@ -11,8 +11,8 @@
 set -euo pipefail
 export LC_ALL=C
 
-torch_version=2.11.0
-torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85)  # libtorch_cpu.so links the last two
+torch_version=$("$(dirname "${BASH_SOURCE[0]}")/torch_version.sh")
+torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)  # libtorch_cpu.so links the last two
 torch_download="544 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
 cuda_download="some 2.6 GB"
@@ -31,10 +31,10 @@ missing_cuda_libraries() {
   { ldd "$1/lib/libtorch_cuda.so" 2>&1 || true; } | sed -nE 's/^\s*(\S+) => not found$/\1/p' | grep -vx 'libcuda.so.1' || true
 }
 
-# What is wrong with the libtorch in folder $1, in words; nothing when it can be used.
+# What is wrong with the libtorch in folder $1, in words; nothing when it can be used. $2: versions that will do besides.
 torch_fault() {
   local fault missing
-  fault=$(cpu_fault "$1")
+  fault=$(cpu_fault "$@")
   if [ -z "$fault" ] && [ "$devices" = cuda ]; then
     missing=$(missing_cuda_libraries "$1")
     fault=${missing:+${missing%%$'\n'*} was not found, which CUDA devices need}
@@ -42,11 +42,14 @@ torch_fault() {
   echo "$fault"
 }
 
+version_in() { cat "$1/version.py" "$1/build-version" 2>/dev/null | sed -nE "s/^(__version__ = ')?([0-9]+\.[0-9]+\.[0-9]+).*/\2/p" | head -n 1; }
+
 cpu_fault() {
   local version needed
-  version=$(cat "$1/version.py" "$1/build-version" 2>/dev/null | sed -nE "s/^(__version__ = ')?([0-9]+\.[0-9]+\.[0-9]+).*/\2/p" | head -n 1)
+  version=$(version_in "$1")
   [ -n "$version" ] || { echo "no torch there"; return; }
-  [ "$version" = "$torch_version" ] || { echo "torch $version there, $torch_version is needed"; return; }
+  [ "$version" = "$torch_version" ] || [[ " ${2:-} " == *" $version "* ]] ||
+    { echo "torch $version there, $torch_version is needed${2:+ (or ${2// /, })}"; return; }
   for needed in lib/libtorch_cpu.so lib/libc10.so include/ATen/ATen.h include/c10/macros/Macros.h include/torch/csrc/api/include/torch/types.h; do
     [ -e "$1/$needed" ] || { echo "$needed is missing there"; return; }
   done
@@ -64,7 +67,7 @@ find_torch() {
   torch=""
   local folder fault
   if [ -n "${LIBTORCH:-}" ]; then
-    fault=$(torch_fault "$LIBTORCH")
+    fault=$(torch_fault "$LIBTORCH" "$("$root/scripts/torch_version.sh" --also)")
     [ -z "$fault" ] || stop "LIBTORCH=$LIBTORCH: $fault; name the folder that holds include/ and lib/, or unset LIBTORCH"
     torch=$(realpath "$LIBTORCH")
     return
@@ -197,4 +200,4 @@ mapfile -t missing < <(missing_packages "${tools[@]}")
 check_versions
 [ -n "$torch" ] || download_torch
 [ "$(readlink "$root/build/libtorch" || true)" = "$torch" ] || ln -sfn "$torch" "$root/build/libtorch"
-say "ready, with libtorch $torch_version in $torch, for $([ "$devices" = cpu ] && echo the CPU || echo CUDA devices)"
+say "ready, with libtorch $(version_in "$torch") in $torch, for $([ "$devices" = cpu ] && echo the CPU || echo CUDA devices)"

@@ -24,7 +24,9 @@ version=$(sed -nE "s/^__version__ = '([0-9]+\.[0-9]+)\..*/\1/p" "$(dirname "$tor
 rm -rf "$folder"
 mkdir -p "$folder"/{bin,lib,licenses,share/debias}
 strip --strip-unneeded -o "$folder/bin/debias" "$build/bin/debias"
-[ ! -e "$build/lib/libdebias_nccl.so" ] || strip --strip-unneeded -o "$folder/lib/libdebias_nccl.so" "$build/lib/libdebias_nccl.so"
+for nccl in build/cuda "$build"; do  # the first is what scripts/check_cuda.sh builds with the headers of the whole torch
+  [ ! -e "$nccl/lib/libdebias_nccl.so" ] || strip --strip-unneeded -o "$folder/lib/libdebias_nccl.so" "$nccl/lib/libdebias_nccl.so"
+done
 cp -r recipes docs "$folder/share/debias/"
 echo "$version" >"$folder/built_for"
 

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # scripts/check_cuda.sh TORCH: whether the CUDA half loads where no GPU is: libtorch_cuda.so of the whole torch in folder TORCH with every
-# library that it names, and libdebias_nccl.so of build/release in it. Downloads nothing.
+# library that it names, and libdebias_nccl.so, which is built with that torch, its headers of CUDA and NCCL, in build/cuda. Downloads nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 torch=$(realpath "${1:?usage: scripts/check_cuda.sh TORCH}")
-nccl=build/release/lib/libdebias_nccl.so
+nccl=build/cuda/lib/libdebias_nccl.so
 
 missing=$({ ldd "$torch/lib/libtorch_cuda.so" || true; } | sed -nE 's/^\s*(\S+) => not found$/\1/p' | { grep -vx 'libcuda.so.1' || true; })
 [ -z "$missing" ] || { printf 'check-cuda: %s: libtorch_cuda.so needs %s\n' "$torch" "$(echo $missing)" >&2; exit 1; }
-[ -e "$nccl" ] || { echo "check-cuda: $nccl was not built; see the line of cmake's configuration that says why" >&2; exit 1; }
+mkdir -p build/cuda
+cmake -S . -B build/cuda -G Ninja -DCMAKE_BUILD_TYPE=Release -DDEBIAS_TESTS=OFF -DDEBIAS_BENCHMARKS=OFF -DDEBIAS_PCH=OFF -DDEBIAS_NCCL=ON \
+  -DLIBTORCH="$torch" >build/cuda/log 2>&1 || { tail -n 20 build/cuda/log >&2; echo "check-cuda: cmake failed" >&2; exit 1; }
+cmake --build build/cuda --target debias_nccl
 # The libraries of the folder first: libdebias_nccl.so names those that it was linked with.
 LD_LIBRARY_PATH=$torch/lib python3 -B - "$torch" "$nccl" <<'PYTHON'
 import ctypes, sys

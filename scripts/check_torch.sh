@@ -23,7 +23,7 @@ rm -rf python/build python/*.egg-info
 pip "$python" install -q --no-deps --no-index --force-reinstall "$place"/wheel/*.whl
 "$python" -c 'import torch' 2>/dev/null || scripts/torch_stand_ins.py "$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch" "$place/stand-ins"
 export LD_LIBRARY_PATH=$place/stand-ins${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
-tests=(test_values.py test_modules.py test_naive.py test_halves.py test_measures.py test_two_tower.py test_cached_step.py test_calls.py
+tests=(test_values.py test_use.py test_distributed.py test_modules.py test_naive.py test_halves.py test_measures.py test_two_tower.py test_cached_step.py test_calls.py
   test_attributes.py)
 cd python/tests
 "$python" -c 'import debias; about = debias.about(); assert about["backend"] == "compiled", about; print("check-torch:", about)'

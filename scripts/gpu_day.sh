@@ -240,7 +240,7 @@ step_lost_rank() {
 step_wheel() {
   needs_gpu
   scripts/bootstrap.sh --python
-  scripts/build_wheel.sh 2.11.0
+  scripts/build_wheel.sh "$(scripts/torch_version.sh)"
   scripts/test_python.sh build/python-env -k test_device
 }
 
