@@ -7,7 +7,7 @@
 
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
-#include "debias/optim/fused_adam.h"
+#include "debias/optim/fused_rules.h"
 
 namespace debias {
 namespace {
@@ -64,7 +64,7 @@ Agent::Agent(AgentNetworks networks, const AgentOptions& options, std::shared_pt
 
 void Agent::add_optimizer(const char* name, std::vector<OptimizedParameter> parameters, double learning_rate, std::vector<double> betas) {
   const auto options = torch::optim::AdamOptions(learning_rate).betas({betas[0], betas[1]});
-  optimizers_.push_back({name, make_fused_adam(std::move(parameters), options)});
+  optimizers_.push_back({name, make_adam(std::move(parameters), options)});
 }
 
 Optimizer& Agent::optimizer(const char* name) {

@@ -1,6 +1,5 @@
-#include <torch/optim/adamw.h>
-
 #include "debias/optim/adam_options.h"
+#include "debias/optim/fused_rules.h"
 #include "debias/optim/optimizer_entry.h"
 
 namespace debias {
@@ -25,7 +24,7 @@ class AdamwOptions : public AdamMomentOptions, public CommonOptimizerOptions {
     const auto options_of = [this](ParameterKind kind) {
       return torch_options<torch::optim::AdamWOptions>().weight_decay(holds(no_decay(), kind) ? 0 : weight_decay());
     };
-    return std::make_unique<torch::optim::AdamW>(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
+    return fused_adamw(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
   }
 };
 

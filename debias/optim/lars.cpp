@@ -15,6 +15,8 @@
 namespace debias {
 namespace {
 
+using Tensors = std::vector<at::Tensor>;
+
 struct LarsRuleOptions : public torch::optim::OptimizerCloneableOptions<LarsRuleOptions> {
   double learning_rate = 0, momentum = 0, weight_decay = 0, trust = 0, eps = 0;
   bool nesterov = false, adapts = true;
@@ -23,46 +25,48 @@ struct LarsRuleOptions : public torch::optim::OptimizerCloneableOptions<LarsRule
   void set_lr(double value) override { learning_rate = value; }
 };
 
-// A 0-d tensor: nothing waits for a device.
-at::Tensor trust_ratio(const at::Tensor& weights, const at::Tensor& gradient, const LarsRuleOptions& options) {
-  const at::Tensor size = at::linalg_vector_norm(weights), slope = at::linalg_vector_norm(gradient);
+// A 0-d tensor for each: nothing waits for a device.
+Tensors trust_ratios(const Tensors& weights, const Tensors& gradients, const LarsRuleOptions& options) {
+  const at::Tensor size = at::stack(at::_foreach_norm(weights)), slope = at::stack(at::_foreach_norm(gradients));
   const at::Tensor ratio = size * options.trust / (slope + size * options.weight_decay + options.eps);
-  return at::where(at::logical_and(size > 0, slope > 0), ratio, at::ones_like(ratio));
+  return at::where(at::logical_and(size > 0, slope > 0), ratio, at::ones_like(ratio)).unbind();
 }
 
 class LarsRule final : public torch::optim::Optimizer {
  public:
-  using Optimizer::Optimizer;
+  LarsRule(const std::vector<torch::optim::OptimizerParamGroup>& groups, const LarsRuleOptions& defaults)
+      : Optimizer(groups, std::make_unique<LarsRuleOptions>(defaults)) {}
 
   torch::Tensor step(LossClosure closure = nullptr) override {
     torch::Tensor loss;
     if (closure) loss = closure();
     const at::NoGradGuard no_grad;
-    for (auto& group : param_groups_) {
-      for (auto& weights : group.params()) {
-        if (weights.grad().defined()) update(weights, static_cast<const LarsRuleOptions&>(group.options()));
-      }
-    }
+    for (auto& group : param_groups_) update(group.params(), static_cast<const LarsRuleOptions&>(group.options()));
     return loss;
   }
 
  private:
-  void update(at::Tensor& weights, const LarsRuleOptions& options) {
-    const at::Tensor& gradient = weights.grad();
-    at::Tensor added = gradient.add(weights, options.weight_decay).mul_(options.learning_rate);
-    if (options.adapts) added.mul_(trust_ratio(weights, gradient, options));
+  // Lists of tensors: a device takes each line in launches that do not grow with the parameters, but for the product with the ratios.
+  void update(const Tensors& all, const LarsRuleOptions& options) {
+    Tensors weights, gradients, buffers;
+    for (const auto& tensor : all) {
+      if (!tensor.grad().defined()) continue;
+      weights.push_back(tensor);
+      gradients.push_back(tensor.grad());
+      if (options.momentum != 0) buffers.push_back(momentum_buffer(state_, tensor));
+    }
+    if (weights.empty()) return;
+    const Tensors added = at::_foreach_add(gradients, weights, options.weight_decay);
+    at::_foreach_mul_(added, options.learning_rate);
+    if (options.adapts) at::_foreach_mul_(added, trust_ratios(weights, gradients, options));
     if (options.momentum == 0) {
-      weights.sub_(added);
+      at::_foreach_sub_(weights, added);
       return;
     }
-    auto& slot = state_[weights.unsafeGetTensorImpl()];
-    if (slot == nullptr) {
-      slot = std::make_unique<torch::optim::SGDParamState>();
-      static_cast<torch::optim::SGDParamState&>(*slot).momentum_buffer(at::zeros_like(weights));
-    }
-    at::Tensor& buffer = static_cast<torch::optim::SGDParamState&>(*slot).momentum_buffer();
-    buffer.mul_(options.momentum).add_(added);
-    weights.sub_(options.nesterov ? added.add_(buffer, options.momentum) : buffer);
+    at::_foreach_mul_(buffers, options.momentum);
+    at::_foreach_add_(buffers, added);
+    if (options.nesterov) at::_foreach_add_(added, buffers, options.momentum);
+    at::_foreach_sub_(weights, options.nesterov ? added : buffers);
   }
 };
 
@@ -102,8 +106,7 @@ class LarsOptions : public MomentumOptions, public CommonOptimizerOptions {
       options.adapts = !holds(no_adaptation(), kind);
       return options;
     };
-    return std::make_unique<LarsRule>(groups_by_kind(parameters, options_of),
-                                      std::make_unique<LarsRuleOptions>(options_of(ParameterKind::kWeight)));
+    return make_rule<LarsRule>(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
   }
 };
 

@@ -22,24 +22,19 @@ const OptimizerEntry& find(const Config& section) {
 bool is_overflow(const std::runtime_error& error) { return typeid(error) == typeid(std::runtime_error); }
 
 // As torch.nn.utils.clip_grad_norm_, whose C++ version reads the norm out of a device.
-void scale_down(const std::vector<at::Tensor>& gradients, const at::Tensor& norm, double largest) {
-  const at::Tensor factor = (largest / (norm + 1e-6)).clamp_max(1);
-  for (const at::Tensor& gradient : gradients) gradient.mul_(factor);
-}
+at::Tensor factor(const at::Tensor& norms, double largest) { return (largest / (norms + 1e-6)).clamp_max(1); }
 
 void clip(const std::vector<OptimizedParameter>& parameters, const Clipping& clipping) {
   if (!clipping.norm && !clipping.norm_per_tensor) return;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> all, norms;
+  std::vector<at::Tensor> all;
   for (const auto& parameter : parameters) {
-    const at::Tensor& gradient = parameter.tensor.grad();
-    if (!gradient.defined()) continue;
-    if (clipping.norm_per_tensor) scale_down({gradient}, gradient.norm(), *clipping.norm_per_tensor);
-    all.push_back(gradient);
+    if (parameter.tensor.grad().defined()) all.push_back(parameter.tensor.grad());
   }
-  if (!clipping.norm || all.empty()) return;
-  for (const at::Tensor& gradient : all) norms.push_back(gradient.norm());
-  scale_down(all, all.size() == 1 ? norms.front() : at::stack(norms).norm(), *clipping.norm);
+  if (all.empty()) return;
+  const auto norms = [&all] { return at::stack(at::_foreach_norm(all)); };
+  if (clipping.norm_per_tensor) at::_foreach_mul_(all, factor(norms(), *clipping.norm_per_tensor).unbind());
+  if (clipping.norm) at::_foreach_mul_(all, factor(norms().norm(), *clipping.norm));
 }
 
 }  // namespace

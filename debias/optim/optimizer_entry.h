@@ -69,6 +69,15 @@ std::vector<torch::optim::OptimizerParamGroup> groups_by_kind(const std::vector<
   return groups;
 }
 
+// A rule whose groups have the options that they are given: torch 2.15 puts the defaults in the place of those that
+// equal what a constructor sets, and of all options of a class that is not its own.
+template <class Rule, class Options>
+std::unique_ptr<torch::optim::Optimizer> make_rule(const std::vector<torch::optim::OptimizerParamGroup>& groups, const Options& defaults) {
+  auto rule = std::make_unique<Rule>(groups, defaults);
+  for (size_t i = 0; i < groups.size(); ++i) rule->param_groups()[i].set_options(groups[i].options().clone());
+  return rule;
+}
+
 // One parameter's tensors of a checkpoint; each is checked against the parameter and taken. Data errors.
 class StateReader {
  public:
@@ -87,6 +96,11 @@ class StateReader {
 };
 
 StateFormat momentum_format();  // of torch::optim::SGDParamState
+
+using StatesOfParameters = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
+
+// What SGDParamState remembers of these weights: zeros at first.
+at::Tensor& momentum_buffer(StatesOfParameters& states, const at::Tensor& weights);
 
 // Of torch::optim::AdamParamState and AdamWParamState.
 template <class State>

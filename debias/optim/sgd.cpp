@@ -1,5 +1,4 @@
-#include <torch/optim/sgd.h>
-
+#include "debias/optim/fused_rules.h"
 #include "debias/optim/momentum_options.h"
 #include "debias/optim/optimizer_entry.h"
 
@@ -23,7 +22,7 @@ class SgdOptions : public MomentumOptions, public CommonOptimizerOptions {
           .nesterov(nesterov())
           .weight_decay(holds(no_decay(), kind) ? 0 : weight_decay());
     };
-    return std::make_unique<torch::optim::SGD>(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
+    return fused_sgd(groups_by_kind(parameters, options_of), options_of(ParameterKind::kWeight));
   }
 };
 

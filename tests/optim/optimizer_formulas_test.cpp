@@ -1,9 +1,6 @@
-// Every entry against its published formula in naive loops over doubles, and against torch's own class, byte for byte.
+// Every entry against its published formula in naive loops over doubles.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/sgd.h>
 
 #include <cmath>
 
@@ -178,41 +175,6 @@ TEST(OptimizerFormulas, TheTrustRatioOfAZeroNormIsOne) {
   EXPECT_EQ(after_lars(2, 0, "eps: 0, weight_decay: 0.5"), 1.0);
   EXPECT_EQ(after_lars(0, 0, "eps: 0"), 0.0);
   EXPECT_NEAR(after_lars(2, 0.25, "eps: 0, trust_coefficient: 0.5"), 2 - 0.5 * 4 / 0.5 * 0.25, 1e-15);
-}
-
-// A few float32 steps of the registry's optimizer and of torch's own over one group.
-template <class Make>
-void expect_same_bytes(const std::string& yaml, Make make) {
-  std::vector<torch::Tensor> ours, theirs;
-  for (auto* tensors : {&ours, &theirs}) {
-    for (int64_t p = 0; p < 4; ++p) tensors->push_back(at::arange(40 * (p + 1)).mul(0.37).cos().set_requires_grad(true));
-  }
-  const auto optimizer = make_optimizer(parse_yaml(yaml, "r.yaml"), given_parameters(ours, kKinds));
-  const auto rule = make(theirs);
-  for (int64_t step = 0; step < 5; ++step) {
-    for (size_t p = 0; p < 4; ++p) {
-      for (auto* tensors : {&ours, &theirs}) (*tensors)[p].mutable_grad() = at::sin((*tensors)[p].detach() * (step + 1));
-    }
-    optimizer->step();
-    rule->step();
-    for (size_t p = 0; p < 4; ++p) EXPECT_TRUE(at::equal(ours[p], theirs[p])) << yaml << ": step " << step << ", tensor " << p;
-  }
-}
-
-TEST(OptimizerFormulas, DefaultsAreTorchsOptimizersByteForByte) {
-  namespace to = torch::optim;
-  using Tensors = std::vector<torch::Tensor>;
-  expect_same_bytes("{name: adam, learning_rate: 0.01, weight_decay: 1e-3}", [](const Tensors& tensors) {
-    return std::make_unique<to::Adam>(tensors, to::AdamOptions(0.01).betas({0.9, 0.999}).eps(1e-8).weight_decay(1e-3));
-  });
-  expect_same_bytes("{name: sgd, weight_decay: 1e-3}", [](const Tensors& tensors) {
-    return std::make_unique<to::SGD>(tensors, to::SGDOptions(0.1).momentum(0.9).weight_decay(1e-3));
-  });
-  expect_same_bytes("{name: sgd, nesterov: true}", [](const Tensors& tensors) {
-    return std::make_unique<to::SGD>(tensors, to::SGDOptions(0.1).momentum(0.9).nesterov(true));
-  });
-  expect_same_bytes("{name: adamw, weight_decay: 0.1}",
-                    [](const Tensors& tensors) { return std::make_unique<to::AdamW>(tensors, to::AdamWOptions(1e-3).weight_decay(0.1)); });
 }
 
 // Where two scalars at 0 are after a step of plain SGD at rate 1 against gradients 3 and 4.
