@@ -54,7 +54,7 @@ int run_list(const DataArguments& arguments) {
 
 int run_check(const DataArguments& arguments) {
   const Config section = section_of(arguments);
-  std::unique_ptr<Dataset> dataset;
+  std::unique_ptr<const Dataset> dataset;
   try {
     dataset = make_dataset(section);
   } catch (const FileError& error) {

@@ -125,7 +125,7 @@ void take_columns(const AuditFolderOptions& options, const CsvTable& table, cons
   }
 }
 
-std::unique_ptr<Dataset> open_split(const std::string& folder, const std::string& split) {
+std::unique_ptr<const Dataset> open_split(const std::string& folder, const std::string& split) {
   Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
   if (!split.empty()) section.set("split", Config::string(split));
   return make_dataset(section);
@@ -140,13 +140,13 @@ std::string class_name(const Dataset& images, int64_t index) {
 void list_other_splits(const AuditFolderOptions& options, const FolderLayout& layout, const std::string& audited, AuditFolder& folder) {
   for (const std::string& split : {layout.train, layout.valid, layout.test}) {
     if (split.empty() || split == audited) continue;
-    const std::unique_ptr<Dataset> images = open_split(options.folder, split);
+    const std::unique_ptr<const Dataset> images = open_split(options.folder, split);
     for (int64_t i = 0; i < images->size(); ++i) folder.other_splits.emplace_back(images->source(i), class_name(*images, i));
   }
 }
 
 AuditFolder list_folder(const AuditFolderOptions& options, const std::string& prefix) {
-  const std::unique_ptr<Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
+  const std::unique_ptr<const Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
   AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, images->info().remarks};
   for (int64_t i = 0; i < images->size(); ++i) {
     const std::string source = images->source(i);

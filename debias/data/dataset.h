@@ -23,6 +23,7 @@ struct Sample {
 class Dataset : public SampleTable {
  public:
   std::string what() const override { return "images"; }
+  const Dataset* images() const override { return this; }
   virtual Sample get(int64_t index) const = 0;  // data error naming the file when it cannot be read
   // At least what `choose` asks for, which is called where less than the whole can be read: with less work than get(), and blind to some
   // damage outside of it.

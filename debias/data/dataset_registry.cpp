@@ -82,11 +82,11 @@ std::unique_ptr<SampleTable> make_samples(const Config& section) {
   return find_entry(dataset_registry(), name, "data set", section.prefix()).make(section_map(section));
 }
 
-std::unique_ptr<Dataset> make_dataset(const Config& section) {
+std::unique_ptr<const Dataset> make_dataset(const Config& section) {
   const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
   if (entry.samples != SampleKind::kImages)
     throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
-  return std::unique_ptr<Dataset>(&dynamic_cast<Dataset&>(*entry.make(section_map(section)).release()));
+  return std::unique_ptr<const Dataset>(entry.make(section_map(section)).release()->images());
 }
 
 }  // namespace debias

@@ -33,6 +33,6 @@ std::unique_ptr<SampleTable> make_samples(const Config& section);  // of any kin
 // The images that a recipe's `data.train` (or valid, test) asks for: {name: mnist, root: ..., split: train, hold_out: 5000, ...}.
 // `hold_out: N` and `split: held_out` work for every labelled set with a train split (see hold_out.h).
 // A usage error where samples are no images.
-std::unique_ptr<Dataset> make_dataset(const Config& section);
+std::unique_ptr<const Dataset> make_dataset(const Config& section);
 
 }  // namespace debias

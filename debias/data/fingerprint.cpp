@@ -162,8 +162,7 @@ DataFingerprint fingerprint(const SampleTable& samples, const Config& section, V
   result.labels = hash_of_labels(section);
   const std::vector<std::string> files = samples.files();
   const std::string root = text_of(section, "root");
-  result.listing =
-      files.empty() ? listing_of(dynamic_cast<const Dataset&>(samples), root, verify, progress) : listing_of_files(files, root, verify);
+  result.listing = files.empty() ? listing_of(*samples.images(), root, verify, progress) : listing_of_files(files, root, verify);
   hash_listing(result);
   return result;
 }

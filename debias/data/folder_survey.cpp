@@ -101,7 +101,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   survey.layout = find_layout(root);
   survey.remarks = survey.layout.remarks;
   survey.train = split_section(root, survey.layout.train, labels);
-  const std::unique_ptr<Dataset> train = make_dataset(survey.train);
+  const std::unique_ptr<const Dataset> train = make_dataset(survey.train);
   survey.train_check = check_data(*train, 0, progress);
   if (survey.train_check.count == 0) {
     const BadFile& first = survey.train_check.bad_files.at(0);

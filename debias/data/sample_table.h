@@ -5,10 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace debias {
+
+class Dataset;
+class Sentences;
 
 constexpr int64_t kUnknown = -1;  // a label or bias that is not known; it matches nothing
 
@@ -41,6 +45,8 @@ class SampleTable {
   virtual ~SampleTable() = default;
   virtual const DatasetInfo& info() const = 0;
   virtual std::string what() const = 0;  // they are, in a word for messages and for the rates that a report reads: "images", "sentences"
+  virtual const Dataset* images() const { return nullptr; }       // itself, where a sample is an image (dataset.h)
+  virtual const Sentences* sentences() const { return nullptr; }  // itself, where it is a sentence (readers/sentences.h)
   virtual int64_t size() const = 0;
   virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
   virtual int64_t label(int64_t) const { return kUnknown; }
@@ -49,5 +55,9 @@ class SampleTable {
   virtual std::vector<std::string> files() const { return {}; }
   virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed
 };
+
+// The same set, where its samples are images or sentences; null where they are not.
+std::shared_ptr<const Dataset> images_of(const std::shared_ptr<const SampleTable>& samples);
+std::shared_ptr<const Sentences> sentences_of(const std::shared_ptr<const SampleTable>& samples);
 
 }  // namespace debias

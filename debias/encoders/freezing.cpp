@@ -62,7 +62,7 @@ Config options_detail::Field<Freeze>::emit(const Freeze& freeze) {
 void apply_freeze(Encoder& encoder, const Freeze& freeze, const std::string& prefix) {
   if (freeze.kind == Freeze::Kind::kNone) return;
   if (freeze.kind == Freeze::Kind::kAll) return encoder.freeze_all();
-  const std::string what = fmt::format("{}encoder '{}'", prefix, encoder.config().find("name")->text());
+  const std::string what = fmt::format("{}encoder '{}'", prefix, encoder.registry_name());
   encoder.freeze_stages(frozen_count(freeze, stage_names(encoder.stages()), what));
 }
 
@@ -71,7 +71,7 @@ std::vector<double> rate_factors(const Encoder& encoder, const std::vector<std::
   if (decay == 1) return factors;
   const std::vector<EncoderStage> stages = encoder.stages();
   if (stages.empty()) {
-    throw usage_error("encoder '{}': layer_decay: this encoder has no stages; leave it out", encoder.config().find("name")->text());
+    throw usage_error("encoder '{}': layer_decay: this encoder has no stages; leave it out", encoder.registry_name());
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     for (size_t stage = 0; stage < stages.size(); ++stage) {

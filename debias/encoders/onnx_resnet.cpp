@@ -11,7 +11,7 @@ namespace {
 class ResNetWriter {
  public:
   explicit ResNetWriter(const ResNet& encoder)
-      : modules_(encoder.named_modules("", /*include_self=*/false)), config_(encoder.config()), graph_(config_.find("name")->text()) {}
+      : modules_(encoder.named_modules("", /*include_self=*/false)), config_(encoder.config()), graph_(encoder.registry_name()) {}
 
   std::string model(int64_t dimensions) {
     std::string x = graph_.node("Relu", {normalised("conv1", "bn1", OnnxGraph::kInput)}, "relu");

@@ -126,7 +126,7 @@ std::string in_one_line(const Config& section) {
 }
 
 [[noreturn]] void refuse_keys(const SafetensorsFile& file, const Encoder& encoder) {
-  const std::string name = encoder.config().find("name")->text();
+  const std::string name = encoder.registry_name();
   if (const auto section = section_of_weights(file)) {
     throw data_error("{}: its keys are not those of encoder '{}' but of {}", file.path(), name, in_one_line(*section));
   }

@@ -55,7 +55,7 @@ std::optional<std::vector<std::string>> recorded_classes(const std::string& fold
   return names;
 }
 
-std::unique_ptr<Dataset> training_set(const Recipe& recipe, std::vector<std::string>& remarks) {
+std::unique_ptr<const Dataset> training_set(const Recipe& recipe, std::vector<std::string>& remarks) {
   try {
     return make_dataset(recipe.train_data);
   } catch (const Error& error) {

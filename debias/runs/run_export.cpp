@@ -34,7 +34,7 @@ std::vector<std::string> files_of(ExportFormat format, const Encoder& encoder) {
     throw usage_error(
         "export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
         "form here; give --format safetensors",
-        encoder.config().find("name")->text());
+        encoder.registry_name());
   }
   if (format == ExportFormat::kOnnx) return {kOnnx, kPreprocess};
   if (format == ExportFormat::kSafetensors || !has_onnx) return {kSafetensors, kPreprocess};

@@ -109,7 +109,7 @@ SentenceInput::Judged books_of(const std::string& split, const Config& section, 
     const Config* given = recipe.train_data.find(key);
     if (own.find(key) == nullptr && given != nullptr) own.set(key, *given);
   }
-  SentenceInput::Judged judged = {split, std::dynamic_pointer_cast<const Sentences>(watch.open_samples(split, own))};
+  SentenceInput::Judged judged = {split, sentences_of(watch.open_samples(split, own))};
   require_judgeable(fmt::format("{}data.{}", section.prefix(), split), *judged.books, trained, recipe.train.batch_size());
   return judged;
 }
@@ -181,7 +181,7 @@ std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, co
 }
 
 void keep_vocabulary(TrainInput& input) {
-  const auto* sentences = dynamic_cast<const Sentences*>(input.dataset.get());
+  const auto* sentences = input.dataset->sentences();
   if (sentences != nullptr) input.kept_files.emplace_back("vocabulary.txt", sentences->vocabulary().text());
 }
 

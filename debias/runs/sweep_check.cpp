@@ -150,7 +150,7 @@ class SweepCheck {
     require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);
     const std::shared_ptr<const SampleTable> train = samples(input.recipe, watch);
-    const auto images = std::dynamic_pointer_cast<const Dataset>(train);
+    const auto images = images_of(train);
     for (const auto& metric : named_metrics(plan_, config)) {
       require_judged_name(metric, images != nullptr ? SampleKind::kImages : SampleKind::kSentences);
       warn_of_missing_set(metric, input.recipe);

@@ -130,10 +130,10 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
 std::shared_ptr<TrainObserver> make_evaluation(const Recipe& recipe, const Config& resolved,
                                                const std::shared_ptr<const SampleTable>& train, DataWatch& watch, Progress& progress,
                                                Log& log) {
-  if (const auto sentences = std::dynamic_pointer_cast<const Sentences>(train)) {
+  if (const auto sentences = sentences_of(train)) {
     return make_sentence_evaluation(recipe, resolved, *sentences, watch, progress, log);
   }
-  return make_training_evaluation(recipe, resolved, std::dynamic_pointer_cast<const Dataset>(train), watch, progress, log);
+  return make_training_evaluation(recipe, resolved, images_of(train), watch, progress, log);
 }
 
 }  // namespace debias

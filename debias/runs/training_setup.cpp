@@ -18,7 +18,7 @@ void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) 
     if (observer != nullptr) input.observers.push_back(observer);
   };
   take(make_evaluation(input.recipe, resolved, input.dataset, watch, *input.progress, *input.log));
-  const auto images = std::dynamic_pointer_cast<const Dataset>(input.dataset);
+  const auto images = images_of(input.dataset);
   if (images != nullptr) take(make_option_estimates(input.recipe, images, *input.progress, *input.log));
 }
 
@@ -37,7 +37,7 @@ Recipe read_checked_recipe(const Config& config) {
 TrainingSetup set_up_training(TrainInput input) {
   DataWatch watch(input.recipe.verify, *input.progress, *input.log);
   input.dataset = watch.open_samples("train", input.recipe.train_data);
-  const bool has_images = dynamic_cast<const Dataset*>(input.dataset.get()) != nullptr;
+  const bool has_images = input.dataset->images() != nullptr;
   if (has_images && input.recipe.eval_views.is_null()) {
     input.recipe.eval_views = default_eval_views(input.recipe.views_section, input.dataset->info());
   }

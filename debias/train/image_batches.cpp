@@ -88,13 +88,13 @@ void require_images(const Recipe& recipe, const SampleTable& samples, const char
     throw usage_error("{}method '{}' needs an encoder of images, '{}' is one of sentences; choose another, or method: quick_thoughts",
                       recipe.encoder.prefix(), method, encoder.name);
   }
-  if (dynamic_cast<const Dataset*>(&samples) != nullptr) return;
+  if (samples.images() != nullptr) return;
   throw usage_error("{}method '{}' is trained on images, the samples of data set '{}' are none; choose another method or data set",
                     recipe.method.prefix(), method, samples.info().name);
 }
 
 std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks) {
-  const auto dataset = std::dynamic_pointer_cast<const Dataset>(samples);
+  const auto dataset = images_of(samples);
   const DatasetInfo& info = samples->info();
   auto loader = std::make_unique<Loader>(dataset, ViewPipeline::from_config(recipe.views_section, info.mean, info.std, views_keys()),
                                          make_sampler(recipe, *samples),

@@ -65,7 +65,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
   const auto refuse = [&](bool given, const char* section, const char* why) {
     if (given) throw usage_error("{}method 'quick_thoughts' takes no {}: {}; leave it out", where, section, why);
   };
-  if (dynamic_cast<const Sentences*>(&samples) == nullptr) {
+  if (samples.sentences() == nullptr) {
     throw usage_error(
         "{}method 'quick_thoughts' is trained on sentences, data set '{}' has none; choose data: {{train: {{name: sentences}}}}", where,
         samples.info().name);
@@ -93,14 +93,14 @@ std::unique_ptr<BatchSource> batches_of_sentences(const Recipe& recipe, const st
   const int64_t batch = recipe.train.batch_size();
   if (batch < ranks.size())
     throw usage_error("train: {} ranks share batches of {} sentences; start at most {}", ranks.size(), batch, batch);
-  return std::make_unique<SentenceBatches>(std::dynamic_pointer_cast<const Sentences>(samples), SentenceBatchOptions()
-                                                                                                    .batch_size(batch)
-                                                                                                    .least(std::max(least, ranks.size()))
-                                                                                                    .drop_last(recipe.train.drop_last())
-                                                                                                    .order(options.order())
-                                                                                                    .seed(recipe.seed)
-                                                                                                    .rank(ranks.rank())
-                                                                                                    .ranks(ranks.size()));
+  return std::make_unique<SentenceBatches>(sentences_of(samples), SentenceBatchOptions()
+                                                                      .batch_size(batch)
+                                                                      .least(std::max(least, ranks.size()))
+                                                                      .drop_last(recipe.train.drop_last())
+                                                                      .order(options.order())
+                                                                      .seed(recipe.seed)
+                                                                      .rank(ranks.rank())
+                                                                      .ranks(ranks.size()));
 }
 
 Model pair_of(const Recipe& recipe, int64_t words) {

@@ -54,7 +54,7 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
   for (const auto& [rows, columns] : sizes) {
     if (rows == *side && columns == *side) continue;
     throw usage_error("{} '{}': the views have {}x{} pixels and it takes {}x{}; end the views' steps with that size", where,
-                      encoder.config().find("name")->text(), rows, columns, *side, *side);
+                      encoder.registry_name(), rows, columns, *side, *side);
   }
 }
 

@@ -100,7 +100,7 @@ bool equal(const Sample& a, const Sample& b) {
 
 class DatasetContract : public testing::TestWithParam<std::string> {
  protected:
-  std::unique_ptr<Dataset> open(const std::string& more) const { return make("{" + section_ + ", " + more + "}"); }
+  std::unique_ptr<const Dataset> open(const std::string& more) const { return make("{" + section_ + ", " + more + "}"); }
 
   TemporaryFolder folder_;
   std::string section_ = prepare(GetParam(), folder_);

@@ -72,7 +72,7 @@ Mark mark_of(PlantKind kind) {
 PlantedSplit list_split(const std::string& folder, const std::string& split) {
   Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
   if (!split.empty()) section.set("split", Config::string(split));
-  const std::unique_ptr<Dataset> dataset = make_dataset(section);
+  const std::unique_ptr<const Dataset> dataset = make_dataset(section);
   PlantedSplit found{dataset->info().class_names, {}};
   for (int64_t i = 0; i < dataset->size(); ++i) found.images.push_back({dataset->source(i), dataset->source(i), dataset->label(i)});
   return found;

@@ -46,6 +46,7 @@ class Sentences final : public SampleTable {
 
   const DatasetInfo& info() const override { return info_; }
   std::string what() const override { return "sentences"; }
+  const Sentences* sentences() const override { return this; }
   int64_t size() const override { return size_; }
   int64_t id(int64_t index) const override;
   std::string source(int64_t index) const override;

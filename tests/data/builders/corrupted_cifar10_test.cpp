@@ -60,7 +60,7 @@ class CorruptedCifar10 : public testing::Test {
   MadeCounts build(const std::string& more, const std::string& out = "made") const {
     return make_data_folder(parse_yaml(source(more), "r.yaml"), folder_ / out);
   }
-  std::unique_ptr<Dataset> open(const std::string& more, const std::string& root = "made") const {
+  std::unique_ptr<const Dataset> open(const std::string& more, const std::string& root = "made") const {
     return make("{name: corrupted_cifar10, root: " + (folder_ / root) + more + "}");
   }
   TemporaryFolder folder_;
