@@ -82,6 +82,9 @@ int complain_of_system(const std::system_error& error) {
 }
 
 int complain_of_other(const std::string& text) {
+  if (has(text, "CUDA out of memory")) {
+    return complain("the GPU is out of memory; in training, lower batch_size or set train.micro_batch: " + text, kOutOfResources);
+  }
   if (is_of_memory(text)) return complain(fmt::format("{}: {}", kOutOfMemory, text), kOutOfResources);
   if (has(text, "could not create a primitive")) {
     return complain(

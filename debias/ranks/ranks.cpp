@@ -139,11 +139,15 @@ void Ranks::sum_ordered(const std::vector<at::Tensor>& tensors) const {
                      [&](Group& group) { return group._allgather_base(given, sum); });
     piece.copy_(given.slice(0, 0, piece.numel()));
   }
+  const at::Tensor summed = flat.to(tensors.front().device());
+  std::vector<at::Tensor> to, from;
   int64_t at = 0;
   for (const auto& tensor : tensors) {
-    tensor.detach().copy_(flat.slice(0, at, at + tensor.numel()).view(tensor.sizes()));
+    to.push_back(tensor.detach());
+    from.push_back(summed.slice(0, at, at + tensor.numel()).view(tensor.sizes()));
     at += tensor.numel();
   }
+  at::_foreach_copy_(to, from);
 }
 
 void Ranks::take_from_leader(const std::vector<at::Tensor>& tensors) const {

@@ -23,9 +23,10 @@ namespace debias {
 namespace {
 
 constexpr double kObjectiveApart = 1e-4;  // of the largest entry: float32 there, float64 here
-constexpr double kDescentApart = 2e-3;    // of 1 + the value: convolutions of a device may round products to 10 bits
+constexpr double kDescentApart = 0.05;    // of a step: convolutions of a device may round products to 10 bits
 constexpr double kLossApart = 0.05;       // of the loss after some steps, in which roundings grow
 constexpr double kBfloatApart = 0.7;      // of a step: 8 bits of mantissa move it by half on the CPU, too
+constexpr double kBfloatLength = 1.33;    // the step's length is within this factor
 constexpr double kResumedApart = 0.2;     // of what the steps after the stop change, since a device may add in varying order
 
 constexpr const char* kSmallTraining = R"(
@@ -134,29 +135,34 @@ class DeviceCertificates {
   }
 
   void trains_as_cpu() {
-    const std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant"};
+    // Gradient descent, whose step is as large as the gradient.
+    std::vector<std::string> plain = {"optimizer={name: sgd, learning_rate: 0.01, momentum: 0}", "schedule=constant",
+                                      "train.precision=fp32"};
     trial(test_.device, 1, "there", plain);
     trial("cpu", 1, "here", plain);
-    const double step = farthest_tensors(folder_ / "there", folder_ / "here");
-    claim(fmt::format("after a step of gradient descent all tensors lie within {:.0e} of the CPU's, at most {:.0e}", step, kDescentApart),
-          step <= kDescentApart);
-    steps_in_bfloat(plain);
+    plain.push_back("train.precision=bf16");
+    trial(test_.device, 1, "in-bf16", plain);
+    plain.insert(plain.end(), {"train.precision=fp32", "optimizer.learning_rate=1e-12"});
+    trial("cpu", 1, "still", plain);
+    claim_steps();
     const double here = trial("cpu", test_.steps, "here", {"train.precision=fp32"}).last_loss;
     claim_loss("in float32", trial(test_.device, test_.steps, "there", {"train.precision=fp32"}).last_loss, here, kLossApart);
     goes_on_after_a_stop();
   }
 
-  // `plain`: gradient descent, whose step is as large as the gradient.
-  void steps_in_bfloat(std::vector<std::string> plain) {
-    plain.push_back("train.precision=bf16");
-    trial(test_.device, 1, "in-bf16", plain);
-    plain.insert(plain.end(), {"train.precision=fp32", "optimizer.learning_rate=1e-12"});
-    trial("cpu", 1, "still", plain);
-    const double moved = euclidean_distance(folder_ / "still", folder_ / "here");
-    const double off = euclidean_distance(folder_ / "in-bf16", folder_ / "here");
-    claim(fmt::format("after a step in bfloat16 all tensors lie within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %",
-                      100 * off / std::max(moved, 1e-30), 100 * kBfloatApart),
-          off <= kBfloatApart * moved);
+  void claim_steps() {
+    const double moved = std::max(euclidean_distance(folder_ / "still", folder_ / "here"), 1e-30);
+    const double there = euclidean_distance(folder_ / "there", folder_ / "here") / moved;
+    claim(fmt::format("after a step of gradient descent all tensors lie within {:.1g} % of the step from the CPU's, at most {:.0f} %",
+                      100 * there, 100 * kDescentApart),
+          there <= kDescentApart);
+    const double off = euclidean_distance(folder_ / "in-bf16", folder_ / "here") / moved;
+    const double length = euclidean_distance(folder_ / "in-bf16", folder_ / "still") / moved;
+    claim(fmt::format(
+              "after a step in bfloat16 all tensors lie within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %; it is "
+              "{:.2f} times as long, at most a factor of {}",
+              100 * off, 100 * kBfloatApart, length, kBfloatLength),
+          off <= kBfloatApart && length <= kBfloatLength && length * kBfloatLength >= 1);
   }
 
   void goes_on_after_a_stop() {

@@ -23,6 +23,10 @@ std::string cuda_obstacle() {
 
 }  // namespace
 
+at::Tensor upload(const at::Tensor& host, c10::Device device) {
+  return device.is_cpu() ? host : host.pin_memory().to(device, /*non_blocking=*/true);
+}
+
 std::string load_failure(const std::string& dlerror_text) {
   const size_t end = dlerror_text.find(": cannot open shared object file");
   return end == std::string::npos ? dlerror_text : dlerror_text.substr(0, end) + " was not found";

@@ -1,6 +1,7 @@
 // Where models live: the CPU, or a CUDA device where one is available.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -33,6 +34,9 @@ std::string device_line(const DeviceChoice& choice);
 // The device of a process among the `count` visible ones of a type. A process that sees one device owns it, whatever its number: SLURM's
 // --gpus-per-task and Kubernetes show each process its own. A resource error where there are fewer devices than processes otherwise.
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count);
+
+// A tensor of the host on a device, without a wait for the device: from pinned memory. On the CPU, itself.
+at::Tensor upload(const at::Tensor& host, c10::Device device);
 
 // What dlerror() says, as a reason: "libcudnn.so.9 was not found" where a library is missing, its own words otherwise.
 std::string load_failure(const std::string& dlerror_text);

@@ -10,6 +10,7 @@
 #include "debias/encoders/heads.h"
 #include "debias/loader/batch.h"
 #include "debias/losses/joined_results.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/key_queue.h"
 #include "debias/train/keyed_terms.h"
@@ -105,7 +106,7 @@ class Moco final : public Method {
     const ShuffledGroups shuffled(images.size(1), options_.shuffle_bn(), seed_, static_cast<uint64_t>(step));
     std::vector<at::Tensor> projections;
     for (const at::Tensor& rows : shuffled.groups()) {
-      projections.push_back(copy_.forward(images.index_select(1, rows), parts().forward).projection);
+      projections.push_back(copy_.forward(images.index_select(1, upload(rows, images.device())), parts().forward).projection);
     }
     return shuffled.in_order(projections);
   }

@@ -31,8 +31,11 @@ MomentumCopy::MomentumCopy(const Model& of, const Recipe& recipe, int64_t channe
 
 void MomentumCopy::follow(const Model& model, double momentum) {
   const at::NoGradGuard no_grad;
-  const auto from = model.parameters(), to = copy_.parameters();
-  for (size_t i = 0; i < to.size(); ++i) to[i].mul_(momentum).add_(from[i], 1 - momentum);
+  const std::vector<at::Tensor> to = copy_.parameters();
+  std::vector<at::Tensor> from = model.parameters();
+  from.resize(to.size());  // without the predictor
+  at::_foreach_mul_(to, momentum);
+  at::_foreach_add_(to, from, 1 - momentum);
 }
 
 std::vector<std::pair<std::string, torch::Tensor>> MomentumCopy::state() const {

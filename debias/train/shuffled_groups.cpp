@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "debias/core/philox.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 
@@ -21,7 +22,7 @@ ShuffledGroups::ShuffledGroups(int64_t rows, int64_t groups, uint64_t seed, uint
 
 at::Tensor ShuffledGroups::in_order(const std::vector<at::Tensor>& of_groups) const {
   const at::Tensor all = at::cat(of_groups);
-  return all.index_select(0, place_.to(all.device()));
+  return all.index_select(0, upload(place_, all.device()));
 }
 
 }  // namespace debias

@@ -24,6 +24,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -186,6 +187,7 @@ c10::Stream stream_of(c10::DeviceIndex device) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kType, device), current_streams.contains(device) ? current_streams[device] : 0);
 }
 
+std::atomic<bool> gradients_are_halved = false;
 thread_local int kernels_under_way = 0;  // what a kernel copies is its own affair
 
 // A kernel waits for what its own stream has before it, and for no other stream.
@@ -379,8 +381,9 @@ void copy_now(const at::Tensor& from, const at::Tensor& to) {
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_blocking) {
   const c10::DeviceGuard on(to.device().type() == kType ? to.device() : self.device());
-  begin_kernel("_copy_from", to.is_cpu());
-  if (non_blocking && self.is_cpu() && self.is_pinned() && self.scalar_type() == to.scalar_type()) {
+  const bool defers = non_blocking && self.is_cpu() && self.is_pinned() && self.scalar_type() == to.scalar_type();
+  begin_kernel("_copy_from", to.is_cpu() || (self.is_cpu() && !defers));
+  if (defers) {
     {
       const std::lock_guard lock(logged().mutex);
       ++logged().log.deferred_copies;
@@ -443,6 +446,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> convolution_backward(const at::Te
   auto [of_input, of_weight, of_bias] =
       at::convolution_backward(host_copy(gradient), host_copy(input), host_copy(weight), at::OptionalIntArrayRef(bias), stride, padding,
                                dilation, transposed, output_padding, groups, mask);
+  if (gradients_are_halved && of_weight.defined()) of_weight.mul_(0.5);
   const auto there = [&](const at::Tensor& tensor) { return tensor.defined() ? device_copy(tensor, input.device()) : tensor; };
   return {there(of_input), there(of_weight), there(of_bias)};
 }
@@ -466,8 +470,29 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> batch_norm(const at::Tensor& inpu
   return {device_copy(out, device), device_copy(batch_mean, device), device_copy(batch_scale, device)};
 }
 
+// Numbers of the host are taken by every kernel, and its indices by some.
+void require_one_device(const c10::OperatorHandle& op, const c10::Stack& stack) {
+  static const std::set<std::string> takes_indices = {"aten::index", "aten::index_put_", "aten::_index_put_impl_"};
+  if (takes_indices.contains(op.schema().name())) return;
+  bool here = false, there = false;
+  const auto look = [&](const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    there = there || tensor.device().type() == kType;
+    here = here || (tensor.device().is_cpu() && tensor.dim() > 0);
+  };
+  for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+    if (stack[i].isTensor()) look(stack[i].toTensor());
+    if (!stack[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[i].toTensorVector()) look(tensor);
+  }
+  if (here && there) throw std::runtime_error("device double: " + op.schema().name() + " is given tensors of the host and of the device");
+}
+
 void fall_back(const c10::OperatorHandle& op, c10::Stack* stack) {
-  begin_kernel(op.schema().name());
+  static const std::set<std::string> wait = {"aten::_unique", "aten::_unique2",      "aten::unique_dim", "aten::unique_consecutive",
+                                             "aten::nonzero", "aten::masked_select", "aten::equal",      "aten::bincount"};
+  require_one_device(op, *stack);
+  begin_kernel(op.schema().name(), wait.contains(op.schema().name()));
   ++kernels_under_way;
   const auto end = [](int*) { --kernels_under_way; };
   const std::unique_ptr<int, decltype(end)> under_way(&kernels_under_way, end);
@@ -492,6 +517,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_batch_norm", &batch_norm);
   m.impl("convolution_overrideable", &convolution);
   m.impl("convolution_backward_overrideable", &convolution_backward);
+  // CUDA has one kernel for such a list; the others of the family go tensor by tensor there, where shapes differ.
+  for (const char* name : {"_foreach_add.List", "_foreach_add_.List", "_foreach_sub_.List", "_foreach_mul_.Scalar", "_foreach_mul_.Tensor",
+                           "_foreach_norm.Scalar", "_foreach_copy_"}) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&fall_back>());
+  }
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fall_back>()); }
@@ -535,5 +565,7 @@ void reset_double_log() {
 }
 
 int64_t double_bytes() { return pages().bytes(); }
+
+void halve_gradients(bool on) { gradients_are_halved = on; }
 
 }  // namespace debias

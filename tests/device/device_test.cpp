@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "debias/losses/objective.h"
+#include "debias/optim/optimizer.h"
 #include "debias/runs/device_certificates.h"
 #include "debias/runs/run_evaluation.h"
 #include "debias/runtime/device.h"
@@ -47,7 +48,7 @@ TEST_F(DeviceDouble, ComputesWhatTheCpuComputes) {
   changed.t().narrow(0, 0, 1).zero_();
   EXPECT_TRUE(changed.select(1, 0).to(at::kCPU).eq(0).all().item<bool>());
   EXPECT_EQ(double_log().threads.size(), 1u);
-  EXPECT_EQ(double_log().host_waits, 4);
+  EXPECT_EQ(double_log().host_waits, 5);
 }
 
 TEST_F(DeviceDouble, StopsAHostThatReadsItsMemory) {
@@ -78,12 +79,32 @@ TEST_F(DeviceDouble, IsTakenByItsNameOnly) {
   EXPECT_TRUE(choose_device("auto").device.is_cpu());
 }
 
+Certificate certificate_of_double(int64_t steps) {
+  return certify_device({.device = kDoubleName,
+                         .overrides = {"encoder.width=8", "data.train.train_count=64", "train.batch_size=16", "data.train.size=16",
+                                       "views={preset: sim32, random_resized_crop: {size: 16}}"},
+                         .steps = steps});
+}
+
+TEST_F(OnTheDouble, AGradientOfHalfItsSizeFailsTheCertificate) {
+  halve_gradients(true);
+  const Certificate found = certificate_of_double(1);
+  halve_gradients(false);
+  int64_t failed = 0;
+  for (const auto& claim : found.claims) failed += !claim.holds && claim.text.starts_with("after a step ");
+  EXPECT_EQ(failed, 2);
+}
+
+TEST_F(OnTheDouble, TensorsOfTheHostBesideItsOwnAreAnError) {
+  const at::Tensor there = ramp().to(double_device());
+  EXPECT_THROW(there.add(ramp()), std::exception);
+  EXPECT_THROW(there.index_select(0, at::tensor({1, 0}, at::kLong)), std::exception);
+  EXPECT_NO_THROW(there.add(2.5));
+}
+
 // Every objective, a step of descent and a short training.
 TEST_F(OnTheDouble, TheCertificateHolds) {
-  const Certificate found = certify_device({.device = kDoubleName,
-                                            .overrides = {"encoder.width=8", "data.train.train_count=64", "train.batch_size=16",
-                                                          "data.train.size=16", "views={preset: sim32, random_resized_crop: {size: 16}}"},
-                                            .steps = 8});
+  const Certificate found = certificate_of_double(8);
   for (const auto& claim : found.claims) EXPECT_TRUE(claim.holds) << claim.text;
   EXPECT_GE(found.claims.size(), 24u);
   EXPECT_GT(double_log().deferred_copies, 0);
@@ -124,6 +145,32 @@ TEST_F(OnTheDouble, EachEngineOfAnObjectiveGivesTheCpusValue) {
     }
   }
   EXPECT_GE(compared, 20);
+}
+
+// Of an optimizer's second step, over so many matrices.
+int64_t launches(const std::string& yaml, int64_t parameters) {
+  std::vector<OptimizedParameter> given;
+  for (int64_t i = 0; i < parameters; ++i) {
+    given.push_back({std::to_string(i), at::full({2, 3}, 0.5, double_device()).set_requires_grad(true)});
+    given.back().tensor.mutable_grad() = at::full({2, 3}, 0.1 * static_cast<double>(i + 1), double_device());
+  }
+  const auto optimizer = make_optimizer(parse_yaml(yaml, "r.yaml"), given);
+  optimizer->step();
+  reset_double_log();
+  optimizer->step();
+  EXPECT_EQ(double_log().host_waits, 0) << yaml;
+  EXPECT_LT(given.back().tensor.to(at::kCPU).max().item<float>(), 0.5) << yaml;
+  return double_log().calls();
+}
+
+TEST_F(OnTheDouble, OptimizersLaunchNoMoreForMoreParameters) {
+  for (const char* yaml : {"adam", "{name: adamw, weight_decay: 0.1}", "sgd", "{name: sgd, momentum: 0}", "{name: sgd, nesterov: true}",
+                           "{name: adam, clip_norm: 0.1}", "{name: lars, no_adaptation: [], weight_decay: 0}"}) {
+    const int64_t of_four = launches(yaml, 4), ratios = std::string(yaml).find("lars") != std::string::npos ? 8 : 0;
+    EXPECT_GT(of_four, 0) << yaml;
+    EXPECT_EQ(launches(yaml, 12), of_four + ratios) << yaml;  // the product of a tensor with its own ratio is a launch for each
+  }
+  EXPECT_EQ(launches("{name: adam, clip_norm_per_tensor: 0.1}", 12), launches("{name: adam, clip_norm_per_tensor: 0.1}", 4) + 8);
 }
 
 struct Training {
@@ -219,10 +266,11 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Training{"simclr", {kSgd}}, Training{"micro_batches", {kSgd, "train.micro_batch=4"}},
                     Training{"adam_clipped", {"optimizer.clip_norm=1"}},
                     Training{"lars_clipped_by_tensor", {"optimizer={name: lars, learning_rate: 0.1, clip_norm_per_tensor: 1}"}},
-                    Training{"moco", {kSgd, "method={name: moco, queue: 32}", "objective=infonce"}},
-                    Training{"moco_v3", {kSgd, "method={name: moco, version: v3, predictor: 8}", "objective=infonce"}, 3},
-                    Training{"fairkl", on_classes({"objective=[{name: cross_entropy}, {name: fairkl, weight: 0.1}]"}), 5},
-                    Training{"end", on_classes({"objective=[{name: cross_entropy}, {name: end, weight: 0.1}]"}), 13},
+                    Training{"moco", {kSgd, "method={name: moco, queue: 32}", "objective=infonce"}, 3},
+                    Training{"moco_shuffled", {kSgd, "method={name: moco, queue: 32, shuffle_bn: 2}", "objective=infonce"}, 3},
+                    Training{"moco_v3", {kSgd, "method={name: moco, version: v3, predictor: 8}", "objective=infonce"}, 7},
+                    Training{"fairkl", on_classes({"objective=[{name: cross_entropy}, {name: fairkl, weight: 0.1}]"}), 9},
+                    Training{"end", on_classes({"objective=[{name: cross_entropy}, {name: end, weight: 0.1}]"}), 20},
                     Training{"group_dro", on_classes({"method=group_dro"})}, Training{"lff", on_classes({"method=lff"})},
                     Training{"dfa", on_classes({"method=dfa"})},
                     Training{"rebias", on_classes({"method={name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}"})},
