@@ -21,7 +21,7 @@ namespace {
 struct EmbedArguments {
   std::string run, out, text, expand, encoding = "utf8", encoder;
   DataWords data;
-  std::string layer = "encoder", which = "last", device = "auto", bias_values;
+  std::string layer = "encoder", which = "last", device = "auto", precision = "fp32", bias_values;
   std::optional<int64_t> values;
   bool bias_features = false, accept_data_change = false, raw = false, json = false;
 
@@ -69,11 +69,13 @@ void refuse_beside_text(const CLI::App& verb) {
 
 // What is for a run's encoder is rejected.
 void refuse_beside_encoder(const CLI::App& verb) {
-  const std::set<std::string> taken = {"run", "words", "--encoder", "--data", "--out", "--device", "--raw", "--json", "--quiet", "--help"};
+  const std::set<std::string> taken = {"run",         "words", "--encoder", "--data",  "--out", "--device",
+                                       "--precision", "--raw", "--json",    "--quiet", "--help"};
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
     throw usage_error(
-        "embed: --encoder does not take {}; it goes with a folder, its key=value words, --data, --out, --device, --raw and --json",
+        "embed: --encoder does not take {}; it goes with a folder, its key=value words, --data, --out, --device, --precision, --raw and "
+        "--json",
         option->get_name());
   }
 }
@@ -81,6 +83,7 @@ void refuse_beside_encoder(const CLI::App& verb) {
 int run_folder_embed(const EmbedArguments& arguments) {
   FolderEmbeddingRequest asked{
       .folder = arguments.run, .encoder = arguments.encoder, .out = arguments.out, .device = arguments.device, .cells = arguments.cells()};
+  asked.precision = options_detail::Field<Precision>::parse(Config::scalar(arguments.precision), {}, "embed: --precision");
   for (const std::string& word : arguments.data.words) (word.starts_with("views.") ? asked.views : asked.words).push_back(word);
   if (!arguments.data.name.empty()) asked.reader = arguments.data.name;
   const FolderEmbedding made = embed_folder(asked, *terminal_progress(), *terminal_log());
@@ -156,6 +159,7 @@ int run_embed(const EmbedArguments& arguments) {
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);
   if (!arguments.expand.empty()) throw usage_error("embed: --expand is for the words of --text FILE; add it");
+  if (arguments.precision != "fp32") throw usage_error("embed: --precision is of --encoder; a run has the precision of its recipe");
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
   const auto [N, D, files, names] = embed_run(request, *terminal_progress(), *terminal_log());
@@ -201,6 +205,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
+  verb->add_option("--precision", arguments->precision, "of --encoder: fp32, or bf16 where the processor has it")->option_text("NAME");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training")
       ->group(kSeldomUsed);
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)")->group(kSeldomUsed);

@@ -45,6 +45,7 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
 
   const EncoderGuard guard(encoder);
   encoder.eval();
+  const Autocast autocast(device_of(encoder).type(), options.precision());  // weights are cast once
   Loader loader(dataset, eval_views, std::make_shared<SequentialSampler>(N),
                 LoaderOptions()
                     .order(ViewTarget::Order::kChannelsLast)

@@ -126,18 +126,17 @@ std::string row_lines(const FolderSplit& split, const Features& features, bool w
 }
 
 // What the table depends on.
-Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const std::vector<FolderSplit>& splits, CsvCells cells) {
+Json source_json(const FrozenEncoder& frozen, const ViewPipeline& views, const std::vector<FolderSplit>& splits,
+                 const FolderEmbeddingRequest& asked) {
   Json data = Json::array();
   for (const FolderSplit& split : splits) {
     data.push_back({{"split", split.name},
                     {"section", split.section.to_json()},
                     {"images", to_json(fingerprint(*split.images, split.section, Verify::kListing))}});
   }
-  return {{"encoder", frozen.section.to_json()},
-          {"weights_sha256", file_digest(frozen.weights())},
-          {"views", views.config().to_json()},
-          {"raw", cells == CsvCells::kRaw},
-          {"data", std::move(data)}};
+  return {{"encoder", frozen.section.to_json()},  {"weights_sha256", file_digest(frozen.weights())},
+          {"views", views.config().to_json()},    {"precision", enum_name(asked.precision)},
+          {"raw", asked.cells == CsvCells::kRaw}, {"data", std::move(data)}};
 }
 
 // The record of an earlier table of the same source whose files are as they were written.
@@ -181,12 +180,13 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   refuse_overwriting("embed", {paths.vectors, paths.rows, paths.record}, inputs);
   const auto encoder = opened_encoder(frozen, splits.front().images->info().channels);
   const ViewPipeline views = frozen_views(frozen, *encoder, splits.front().images->info());
-  const Json source = source_json(frozen, views, splits, asked.cells);
+  const Json source = source_json(frozen, views, splits, asked);
   if (const auto record = earlier_record(paths, source)) return embedding_of(record->at("result"), paths, /*reused=*/true);
 
   const auto [height, width] = views.output_size(307, 211);
   encoder->to(device);
   const ExtractOptions options = ExtractOptions()
+                                     .precision(asked.precision)
                                      .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))
                                      .batch_size(std::clamp<int64_t>(kPixelsOfABatch / (int64_t{height} * width), 1, 256));
   const bool with_bias = std::ranges::any_of(splits, [](const FolderSplit& split) { return !split.images->info().bias_names.empty(); });

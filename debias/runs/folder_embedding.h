@@ -8,6 +8,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/evaluate/embedding_file.h"
+#include "debias/runtime/precision.h"
 
 namespace debias {
 
@@ -17,6 +18,7 @@ struct FolderEmbeddingRequest {
   std::vector<std::string> words = {};  // key=value options of the data set; `split=` chooses one split, else all splits are embedded
   std::vector<std::string> views = {};  // `views.eval=...`: changes what the encoder sees of an image
   std::string device = "auto";
+  Precision precision = Precision::kFp32;  // of the encoder; bf16 on the CPU pays where it has instructions for it
   CsvCells cells = CsvCells::kGuarded;
 };
 
