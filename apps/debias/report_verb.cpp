@@ -71,7 +71,7 @@ int run_report(ReportArguments arguments) {
     print_json(out);
     return 0;
   }
-  if (arguments.text) print_lines(run_report_text(runs));
+  print_lines(arguments.text ? run_report_text(runs) : run_verdict_text(runs));
   if (!path.empty()) print_lines(path + "\n");
   return 0;
 }

@@ -45,13 +45,13 @@ ForeignFile foreign_file(const InputFile& file) {
   const std::string bytes = first_bytes(file);
   if (is_safetensors(bytes)) return {};
   if (bytes.starts_with("\x93NUMPY")) {
-    return {"a NumPy array", "embeddings are read by --embeddings of debias loss, debias prior and debias study estimators"};
+    return {"a NumPy array", "embeddings are read by --embeddings of debias audit, fix, eval, pairs, prior, loss and study estimators"};
   }
   if (is_of_torch(bytes)) {
     return {"a file of torch.save or another archive", "convert it: python -m debias.weights convert FILE weights.safetensors"};
   }
   if (is_onnx(bytes, file.path())) return {"an ONNX network", "debias writes ONNX (debias export) and does not read it"};
-  if (is_text(bytes)) return {"a text file", "a recipe is trained first: debias train RECIPE.yaml"};
+  if (is_text(bytes)) return {"a text file", "a recipe is trained first: debias train RECIPE.yaml", true};
   return {};
 }
 

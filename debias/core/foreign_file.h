@@ -1,4 +1,4 @@
-// Files that are given where safetensors are read, told by their first bytes.
+// Files that are given where a run, weights or a recipe is read, told by their first bytes.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ namespace debias {
 struct ForeignFile {
   std::string what;    // "a NumPy array"; empty: none of those known (.npy, what torch.save writes, ONNX, text)
   std::string advice;  // "convert it in Python: ..."
+  bool is_text = false;
 };
 
 ForeignFile foreign_file(const InputFile& file);

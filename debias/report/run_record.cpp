@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "debias/core/foreign_file.h"
 #include "debias/core/real_path.h"
 #include "debias/core/start_of_path.h"
 #include "debias/data/dataset_registry.h"
@@ -190,9 +191,14 @@ const EvaluationRecord* RunRecord::evaluation(const std::string& protocol, const
 RunRecord read_run(const std::string& path, const ReadingProgram& program) {
   const std::string config_path = path + "/config.yaml";
   if (!fs::exists(path))
-    throw data_error("report: '{}': no such run folder{}; give one that debias train has written", path, start_of(path));
+    throw data_error("opening '{}': no such run folder{}; give one that debias train has written", path, start_of(path));
+  if (fs::is_regular_file(path)) {
+    const ForeignFile foreign = foreign_file(InputFile(path));
+    if (!foreign.what.empty())
+      throw data_error("opening '{}': it is {}, and a run folder is needed; {}", path, foreign.what, foreign.advice);
+  }
   if (!fs::exists(config_path))
-    throw data_error("report: '{}': not a run folder (no config.yaml); give one that debias train has written", path);
+    throw data_error("opening '{}': not a run folder (no config.yaml); give one that debias train has written", path);
   RunRecord run;
   run.path = path;
   run.titles = program.titles;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "debias/core/error.h"
+#include "debias/core/foreign_file.h"
 #include "debias/core/home_path.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/recipe_kind.h"
@@ -103,10 +104,17 @@ ListedRecipe describe_recipe(const std::string& name, const std::string& path) {
   return recipe;
 }
 
+void require_text(const std::string& path) {
+  const ForeignFile foreign = foreign_file(InputFile(path));
+  if (foreign.what.empty() || foreign.is_text) return;
+  throw usage_error("recipe '{}': it is {}, and a recipe is YAML; {}", path, foreign.what, foreign.advice);
+}
+
 }  // namespace
 
 std::string find_recipe(const std::string& asked) {
   std::error_code failure;
+  if (fs::is_regular_file(asked, failure)) require_text(asked);
   if (fs::exists(asked, failure)) return asked;
   const auto recipes = named_recipes();
   if (const auto found = recipes.find(bare_name(asked)); found != recipes.end()) return found->second;

@@ -127,7 +127,10 @@ TEST(CommandLine, AFileOfAnotherKindGivenAsARunIsNamedWithWhatToDo) {
     for (const Words& words : std::vector<Words>{{"eval", "knn", path}, {"embed", path, "--out", folder / "out"}, {"export", path}}) {
       expect_refused(run_debias(words), 3, line);
     }
-    expect_refused(run_debias({"checkpoint", "show", path}), 3, line.substr(0, line.find(',')));
+    const std::string kind = line.substr(0, line.find(','));
+    expect_refused(run_debias({"checkpoint", "show", path}), 3, kind);
+    for (const char* verb : {"report", "table"}) expect_refused(run_debias({verb, path}), 3, kind);
+    expect_refused(run_debias({"train", path}), 2, kind);
   }
   std::ofstream(folder / "small.yaml") << kSmallRecipe;
   expect_refused(run_debias({"eval", "knn", folder / "small.yaml"}), 3, "it is a text file");

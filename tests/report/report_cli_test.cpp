@@ -21,11 +21,14 @@ class ReportCommand : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(ReportCommand, WritesThePageIntoTheRunAndSaysWhereOnItsLastLine) {
+TEST_F(ReportCommand, PrintsTheVerdictAndOnItsLastLineThePageInTheRun) {
   write_whole_run(path("run"));
   const ProcessResult result = run_debias({"report", path("run")});
   ASSERT_EQ(result.exit, 0) << result.err;
-  EXPECT_EQ(result.out, path("run/report.html") + "\n");
+  EXPECT_THAT(result.out, testing::StartsWith("run: "));
+  EXPECT_THAT(result.out, testing::EndsWith("\n" + path("run/report.html") + "\n"));
+  const std::string text = run_debias({"report", path("run"), "--text"}).out;
+  EXPECT_THAT(text, testing::StartsWith(result.out.substr(0, result.out.rfind(path("run/report.html")))));
   EXPECT_EQ(result.err, "");
   EXPECT_EQ(well_formed(file_text(path("run/report.html"))).fault, "");
 }
@@ -35,7 +38,7 @@ TEST_F(ReportCommand, SeveralRunsGiveOnePage) {
   write_run(path("b"), {.epochs_done = 2});
   const ProcessResult result = run_debias({"report", path("a"), path("b"), "--out", path("both.html")});
   ASSERT_EQ(result.exit, 0) << result.err;
-  EXPECT_EQ(result.out, path("both.html") + "\n");
+  EXPECT_THAT(result.out, testing::EndsWith("\n" + path("both.html") + "\n"));
   EXPECT_THAT(file_text(path("both.html")), HasSubstr("2 of 4 epochs, unfinished"));
   EXPECT_FALSE(fs::exists(path("a/report.html")));
 }

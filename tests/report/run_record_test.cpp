@@ -103,9 +103,9 @@ TEST(RunRecord, SaysNothingOfTheEpochOfAnUntrainedEncoder) {
 TEST(RunRecord, RefusesWhatIsNoRunFolder) {
   const TemporaryFolder folder;
   EXPECT_EQ(fault(folder / "nowhere"),
-            "report: '" + (folder / "nowhere") + "': no such run folder; give one that debias train has written");
+            "opening '" + (folder / "nowhere") + "': no such run folder; give one that debias train has written");
   write_text(folder / "file", "x");
-  EXPECT_THAT(fault(folder / "file"), HasSubstr("not a run folder (no config.yaml)"));
+  EXPECT_THAT(fault(folder / "file"), HasSubstr("it is a text file, and a run folder is needed; a recipe is trained first"));
   EXPECT_THAT(fault(folder.path()), HasSubstr("not a run folder (no config.yaml)"));
 }
 

@@ -360,7 +360,7 @@ TEST_F(Verdicts, WithoutBiasValuesAdviseWhatWorks) {
   const ShortcutVerdict unknown = shortcut_verdict(columns_, 0, rows_);
   EXPECT_EQ(unknown.finding, Finding::kNoBias);
   EXPECT_EQ(unknown.next.command, "debias eval groups " + path("run") + " --labels FILE.csv");
-  EXPECT_THAT(unknown.words, HasSubstr("docs/unknown-bias.md"));
+  EXPECT_THAT(unknown.words, HasSubstr("debias audit FOLDER"));
   write_text(path("run") + "/classes.json", R"({"classes": ["cat", "dog"], "biases": ["red", "blue"]})");
   read({"run"});
   EXPECT_EQ(shortcut_verdict(columns_, 0, rows_).next.command, "debias eval groups,geometry " + path("run"));

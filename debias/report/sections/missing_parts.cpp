@@ -61,7 +61,8 @@ MissingPart missing_part(const std::vector<RunRecord>& runs, Part part) {
 
 std::string unknown_bias_words() {
   return " With a file of the bias label of each evaluated image, `debias eval groups RUN --labels FILE.csv` adds accuracy by group. "
-         "If the bias is unknown, a second network that can see little but a shortcut may find it: docs/unknown-bias.md.";
+         "If the bias is unknown, `debias audit FOLDER` looks for it, and `debias train rivals/dfa data.train.root=FOLDER` trains without "
+         "its labels.";
 }
 
 std::string unknown_bias_words(const std::vector<RunRecord>& runs) {

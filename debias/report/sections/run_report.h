@@ -21,6 +21,7 @@ std::string run_report_html(const std::vector<RunRecord>& runs, const std::strin
 
 // The verdict, the key numbers as a table, and what there is to note.
 std::string run_report_text(const std::vector<RunRecord>& runs);
+std::string run_verdict_text(const std::vector<RunRecord>& runs);  // its first part; empty where no run is of images
 
 // {"verdict": {"shortcut": [{"runs", "finding", "head", "words", "difference", "size", "low", "high", "over", "worst_group", "sign_of_shortcut",
 // "command", "minutes"}], "comparisons": [{"result", "head", "words", the difference likewise, "p", "p_holm", "tests", "command", "minutes"}],

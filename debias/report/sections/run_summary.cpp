@@ -228,6 +228,11 @@ Json verdict_json(const ReportData& data) {
 
 }  // namespace
 
+std::string run_verdict_text(const std::vector<RunRecord>& runs) {
+  const ReportData data(runs);
+  return data.has_images ? verdict_text(data) : "";
+}
+
 std::string run_report_text(const std::vector<RunRecord>& runs) {
   const ReportData data(runs);
   std::string out = (data.has_images ? verdict_text(data) + "\n" : "") + runs_text(data);
