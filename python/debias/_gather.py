@@ -55,11 +55,19 @@ def gather(tensor, group=None):
     """The rows of every process, one after the other by rank: [W B, ...] from [B, ...], where B may differ.
 
     Gradients come back times W, as DistributedDataParallel's mean over processes wants them for a loss that every process computes alike.
-    In one process, the tensor itself. For what a queue is to take up, and for keys that each process has its own of.
+    In one process, the tensor itself. For what a queue is to take up. As keys of a loss the rows are given without a gradient (detach()):
+    in another process they are keys of anchors that are not here.
     """
     if _world(group) == 1:
         return tensor
     return _of_all(tensor, _shares(tensor, group), group)
+
+
+def refuse_gathered_keys(name, keys):
+    """Keys of gather() that need a gradient, beside the anchors of this process alone: what the others' anchors add would be missing."""
+    if isinstance(keys, torch.Tensor) and type(keys.grad_fn).__name__ == _GatherRows.__name__ + "Backward":
+        raise ValueError(f"{name}: keys: rows of debias.gather get the gradient of this process's anchors alone; give keys.detach(), or all rows "
+                         "as views with gather_distributed=True")
 
 
 _OF_THE_BATCH = ("labels", "bias_labels", "weights", "ids", "positives")

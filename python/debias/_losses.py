@@ -9,7 +9,7 @@ import torch
 
 from . import _attributes, _documentation, _evidence, _inputs, plain
 from ._evidence import Evidence
-from ._gather import batch_of_all
+from ._gather import batch_of_all, refuse_gathered_keys
 from ._library import AVAILABLE, _table, resolved_options
 from .plain.call import without_autocast
 
@@ -138,12 +138,13 @@ class Objective(torch.nn.Module):
                        "ids": integers(ids, "ids"), "keys": keys if keys is None else _inputs.embeddings(name, keys, "keys"),
                        "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
 
+        refuse_gathered_keys(name, keys)
         z, given = batch_of_all(name, views, inputs) if self.gather_distributed else inputs()
         if isinstance(self, _LabelFree):  # of the whole batch: what one process alone refused, the others would wait for
             _attributes.refuse_positives_among_keys(self, (z,), given["keys"], given["ids"], given["key_ids"])
         temperature = self.learnt_temperature() if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
-        if not AVAILABLE or (temperature is not None and self._moves_a_floor()):
+        if not AVAILABLE or _for_torch(z) or (temperature is not None and self._moves_a_floor()):
             value, per_anchor, evidence = self._in_torch(z, given, temperature)
         else:
             value, per_anchor, evidence = self._computed(z, given, temperature)
@@ -197,6 +198,11 @@ class Objective(torch.nn.Module):
 
 def _precise(rows):
     return rows if rows.dtype == torch.float64 else rows.float()
+
+
+def _for_torch(z):
+    """Whether PyTorch computes though the library is there: it reads numbers on the host, and is no function that torch.func transforms."""
+    return z.device.type != "cpu" or (not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None)
 
 
 def _exporting():

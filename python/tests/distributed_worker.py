@@ -170,6 +170,13 @@ def check_gather(shares, rank):
     (found * whole).sum().backward()
     assert torch.equal(own.grad, len(shares) * whole[first:first + shares[rank]])
     assert debias.gather(torch.full((shares[rank],), rank)).tolist() == [r for r, count in enumerate(shares) for _ in range(count)]
+    keys, ids, key_ids = debias.gather(own), torch.arange(first, first + shares[rank]), torch.arange(len(whole))
+    try:
+        debias.InfoNCELoss()(own, ids=ids, keys=keys, key_ids=key_ids)
+        raise AssertionError("gathered keys with a gradient were taken")
+    except ValueError as error:
+        assert "give keys.detach()" in str(error), error
+    assert debias.InfoNCELoss()(own, ids=ids, keys=keys.detach(), key_ids=key_ids).isfinite()
 
 
 TOWERS = [("infonce", {}), ("debiased_negatives", {"tau_plus": 0.1}), ("bayesian", {"tau_plus": 0.1}), ("siglip", {})]

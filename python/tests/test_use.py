@@ -18,7 +18,6 @@ def on(device, tensors):
     return [None if tensor is None else tensor.detach().to(device).requires_grad_(tensor.requires_grad) for tensor in tensors]
 
 
-@plain_only
 @pytest.mark.parametrize("engine", ["dense", "blocked"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_call_on_a_device_reads_nothing(name, engine):
@@ -32,7 +31,6 @@ def test_a_call_on_a_device_reads_nothing(name, engine):
     assert value.device.type == "meta" and z.grad.shape == z.shape and loss.per_anchor.device.type == "meta"
 
 
-@plain_only
 @pytest.mark.parametrize("name", KEYED)
 def test_a_call_with_keys_on_a_device_reads_nothing(name):
     values, keys = given(name, 1, 6), keyed(6, False)
@@ -99,7 +97,6 @@ def test_inference_mode_with_two_threads(name):
         torch.set_num_threads(threads)
 
 
-@plain_only
 @pytest.mark.parametrize("engine", ["dense", "blocked"])
 @pytest.mark.parametrize("name", NAMES)
 def test_torch_func_grad_is_autograds_gradient(name, engine):
