@@ -13,7 +13,7 @@ export LC_ALL=C
 
 torch_version=$("$(dirname "${BASH_SOURCE[0]}")/torch_version.sh")
 torch_wheels=("torch==$torch_version" nvidia-cuda-runtime==13.2.86 nvidia-cuda-cupti==13.2.86)  # libtorch_cpu.so links the last two
-torch_download="544 MB"
+torch_download="553 MB"
 torch_unpacked_kb=2500000  # the wheels and what they unpack to, side by side
 cuda_download="some 2.6 GB"
 cuda_unpacked_kb=9000000

@@ -205,7 +205,8 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
-  verb->add_option("--precision", arguments->precision, "of --encoder: fp32, or bf16 where the processor has it")->option_text("NAME");
+  verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32, or bf16 where the processor has it")
+      ->group(kSeldomUsed);
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training")
       ->group(kSeldomUsed);
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)")->group(kSeldomUsed);

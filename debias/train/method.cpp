@@ -92,7 +92,7 @@ Method::BufferGuard::~BufferGuard() {
 
 void Method::BufferGuard::restore() {
   const at::NoGradGuard no_grad;
-  at::_foreach_copy_(buffers_, saved_);
+  if (!buffers_.empty()) at::_foreach_copy_(buffers_, saved_);
 }
 
 Method::Method(MethodParts parts) : parts_(std::move(parts)), terms_(std::move(parts_.terms)) {
