@@ -10,10 +10,10 @@ export DEBIAS_BINARY=${DEBIAS_BINARY:-$PWD/build/release/bin/debias}
 pip() { "$python" -m pip --disable-pip-version-check install -q "$@"; }
 
 torch=$(scripts/torch_version.sh)
-if [ "$("$python" -c 'import numpy, pytest, torch; print(torch.__version__)' 2>/dev/null | cut -d+ -f1)" != "$torch" ]; then
+if [ "$("$python" -c 'import numpy, xdist, torch; print(torch.__version__)' 2>/dev/null | cut -d+ -f1)" != "$torch" ]; then
   echo "test-python: making $environment; torch $torch is 4.5 GB unpacked"
   python3 -m venv "$environment" || { echo "test-python: python3 -m venv failed; on Debian: apt-get install python3-venv" >&2; exit 1; }
-  pip "torch==$torch" numpy pytest
+  pip "torch==$torch" numpy pytest pytest-xdist
 fi
 "$python" -m pip --disable-pip-version-check uninstall -q -y debias 2>/dev/null || true  # what the distribution was called before
 pip --no-index --no-deps --force-reinstall dist/debias_learn-*-manylinux*.whl
@@ -31,6 +31,6 @@ pip --no-index --no-deps --force-reinstall dist/debias_learn-*-manylinux*.whl
 cd python/tests
 python=$(cd ../.. && realpath -s "$python")
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
-"$python" -B -m pytest -q -p no:cacheprovider "${@:2}" .
-[ $# -gt 1 ] || DEBIAS_ENGINE=none "$python" -B -m pytest -q -p no:cacheprovider test_use.py test_calls.py test_modules.py test_two_tower.py \
+"$python" -B -m pytest -q -p no:cacheprovider -n 2 "${@:2}" .
+[ $# -gt 1 ] || DEBIAS_ENGINE=none "$python" -B -m pytest -q -p no:cacheprovider -n 2 test_use.py test_calls.py test_modules.py test_two_tower.py \
   test_cached_step.py test_attributes.py

@@ -16,8 +16,8 @@ SCRIPT = HERE.parents[1] / "scripts" / "python_stubs.py"
 
 
 def run(*words):
-    return subprocess.run([sys.executable, "-B", *map(str, words)], capture_output=True, text=True,
-                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent)})
+    paths = {} if PACKAGE.parent.name == "site-packages" else {"PYTHONPATH": str(PACKAGE.parent), "MYPYPATH": str(PACKAGE.parent)}
+    return subprocess.run([sys.executable, "-B", *map(str, words)], capture_output=True, text=True, env={**os.environ, **paths})
 
 
 def test_the_stub_is_what_the_table_says():
