@@ -94,7 +94,7 @@ def compare(options, name, folder, work):
     setattr(model, classifier, torch.nn.Identity())
     model = model.to(memory_format=torch.channels_last)
     section = section.replace("F}", f"{weights}}}").replace("F,", f"{weights},")
-    paths = sorted((folder / "test").rglob("*.jpg"))
+    paths = sorted(folder.rglob("*.jpg"))
     theirs, mine = of_torchvision(model, paths, "fp32", 2, True), ours(options, folder, section, "fp32", work / "z")
     cosine = float(((theirs * mine).sum(1) / numpy.linalg.norm(theirs, axis=1) / numpy.linalg.norm(mine, axis=1)).min())
     assert mine.shape == theirs.shape and cosine > 0.999, (name, mine.shape, theirs.shape, cosine)
@@ -129,7 +129,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         for i in range(options.images):
-            file = work / "photos" / "test" / f"class{i % 2}" / f"{i:05d}.jpg"
+            file = work / "photos" / f"class{i % 2}" / f"{i:05d}.jpg"
             file.parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(smooth_noise(375, 500, random)).save(file, quality=90)
         for name in options.models:
