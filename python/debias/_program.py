@@ -15,7 +15,8 @@ from typing import Any, Callable, Dict, List, Sequence, Union
 
 Progress = Union[bool, Callable[[str], object]]
 
-_INSTALL = "install its wheel (in a checkout: make cli-wheel, then pip install dist/debias_learn_cli-*.whl), or name the program in the environment variable DEBIAS_PROGRAM"
+_INSTALL = ("install its wheel (in a checkout: make cli-wheel, then pip install dist/debias_learn_cli-*.whl), or name the program in the "
+            "environment variable DEBIAS_PROGRAM")
 
 
 class ProgramError(RuntimeError):
