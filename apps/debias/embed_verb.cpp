@@ -74,8 +74,7 @@ void refuse_beside_encoder(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
     throw usage_error(
-        "embed: --encoder does not take {}; it goes with a folder, its key=value words, --data, --out, --device, --precision, --raw and "
-        "--json",
+        "embed: --encoder does not take {}; it takes a folder, key=value words, --data, --out, --device, --precision, --raw and --json",
         option->get_name());
   }
 }
@@ -205,8 +204,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
-  verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32, or bf16 where the processor has it")
-      ->group(kSeldomUsed);
+  verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32 or bf16")->group(kSeldomUsed);
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training")
       ->group(kSeldomUsed);
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)")->group(kSeldomUsed);
