@@ -156,6 +156,25 @@ TEST_F(Backbones, WhatIsUpToDateIsNotComputedAgain) {
   EXPECT_FALSE(reused({"labels=" + path("colours.csv")}));
 }
 
+TEST_F(Backbones, Bfloat16EmbedsNearlyTheSameAndIsNoTableOfFloat32) {
+  ASSERT_EQ(embed("precision.npy", weights()).exit, 0);
+  const auto exact = vectors("precision.npy");
+  const ProcessResult result = embed("precision.npy", weights(), {"--precision", "bf16", "--json"});
+  ASSERT_EQ(result.exit, 0) << result.err;
+  EXPECT_EQ(nlohmann::json::parse(result.out).at("reused"), false);
+  const auto rounded = vectors("precision.npy");
+  ASSERT_EQ(rounded.size(), exact.size());
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < exact.size(); ++i) {
+    difference += std::pow(static_cast<double>(exact[i]) - rounded[i], 2);
+    size += std::pow(static_cast<double>(exact[i]), 2);
+  }
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(difference, 1e-3 * size);
+  expect_complaint(embed("m.npy", weights(), {"--precision", "bf61"}), 2, "did you mean 'bf16'?");
+  expect_complaint(run_debias({"embed", path("run"), "--out", path("m.npy"), "--precision", "bf16"}), 2, "--precision is of --encoder");
+}
+
 TEST_F(Backbones, MistakesOfEmbeddingAreNamed) {
   std::ofstream(path("x.pth"), std::ios::binary) << "PK\x03\x04" << std::string(100, 'x');
   expect_complaint(embed("m.npy", path("x.pth")), 3, "python -m debias.weights convert");
