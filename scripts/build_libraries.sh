@@ -51,7 +51,7 @@ for wanted in "$@"; do
   if [ -d "$wanted" ]; then version=$(version_in "$wanted") torch=$(realpath "$wanted"); else version=$wanted torch=$(torch_of "$wanted"); fi
   [ -n "$version" ] || stop "$wanted holds no torch"
   build=build/wheel/$version
-  if [ "$version" = "$(scripts/torch_version.sh)" ] && [ -f build/release/build.ninja ]; then
+  if [ "$version" = "$(version_in build/libtorch)" ] && [ -f build/release/build.ninja ]; then
     build=build/release
   else
     cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DDEBIAS_TESTS=OFF -DDEBIAS_BENCHMARKS=OFF -DDEBIAS_PCH=OFF \

@@ -152,13 +152,13 @@ int run_bias_values(const EmbedArguments& arguments) {
 }
 
 int run_embed(const EmbedArguments& arguments) {
+  if (arguments.precision != "fp32" && arguments.encoder.empty()) throw usage_error("embed: --precision is of --encoder; add it");
   if (!arguments.bias_values.empty()) return run_bias_values(arguments);
   if (arguments.values) throw usage_error("embed: --values counts the bias values of --bias-values OUT.csv; add it");
   if (arguments.out.empty()) throw usage_error("embed: no output is given; add --out F.npy, or --bias-values OUT.csv");
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);
   if (!arguments.expand.empty()) throw usage_error("embed: --expand is for the words of --text FILE; add it");
-  if (arguments.precision != "fp32") throw usage_error("embed: --precision is of --encoder; a run has the precision of its recipe");
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
   const auto [N, D, files, names] = embed_run(request, *terminal_progress(), *terminal_log());

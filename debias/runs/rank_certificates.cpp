@@ -152,8 +152,9 @@ class RankCertificates {
   // in another order: that of the other layout of its maps. To be judged by whoever reads it; it changes no verdict.
   std::string beside_rounding(std::vector<std::string> words, int64_t batch, const std::string& plain) const {
     words.push_back(fmt::format("train.channels_last={}", !recipe_.train.channels_last()));
-    return fmt::format(" (one process in the other memory layout is {:.0e} from itself)",
-                       farthest_tensors(trial("other-layout", 1, batch, 1, 1, "", words), plain));
+    const std::string other = trial("other-layout", 1, batch, 1, 1, "", words);
+    const double apart = on_cpu() ? farthest_tensors(other, plain) : share_of_step(other, plain, words, batch);
+    return fmt::format(" (one process in the other memory layout is {:.0e} from itself)", apart);
   }
 
   bool on_cpu() const { return device_.is_cpu(); }

@@ -65,7 +65,7 @@ def gather(tensor, group=None):
 
 def refuse_gathered_keys(name, keys):
     """Keys of gather() that need a gradient, beside the anchors of this process alone: what the others' anchors add would be missing."""
-    if isinstance(keys, torch.Tensor) and type(keys.grad_fn).__name__ == _GatherRows.__name__ + "Backward":
+    if isinstance(keys, torch.Tensor) and type(keys.grad_fn).__name__ == "_GatherRowsBackward":
         raise ValueError(f"{name}: keys: rows of debias.gather get the gradient of this process's anchors alone; give keys.detach(), or all rows "
                          "as views with gather_distributed=True")
 

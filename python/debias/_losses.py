@@ -138,7 +138,8 @@ class Objective(torch.nn.Module):
                        "ids": integers(ids, "ids"), "keys": keys if keys is None else _inputs.embeddings(name, keys, "keys"),
                        "key_labels": integers(key_labels, "key_labels"), "key_ids": integers(key_ids, "key_ids"), "positives": positives}
 
-        refuse_gathered_keys(name, keys)
+        if not self.gather_distributed and not torch.compiler.is_compiling():
+            refuse_gathered_keys(name, keys)
         z, given = batch_of_all(name, views, inputs) if self.gather_distributed else inputs()
         if isinstance(self, _LabelFree):  # of the whole batch: what one process alone refused, the others would wait for
             _attributes.refuse_positives_among_keys(self, (z,), given["keys"], given["ids"], given["key_ids"])

@@ -121,6 +121,16 @@ def test_a_compiled_call_is_the_eager_one(name):
     assert other.evidence[:3] == loss.evidence[:3]
 
 
+@pytest.mark.parametrize("name", KEYED)
+def test_a_compiled_call_with_keys_is_the_eager_one(name):
+    values, keys = given(name, 1, 6), keyed(6, False)
+    call = lambda loss: loss(values["z"], labels=values["labels"], **{what: keys[what] for what in ("keys", "ids", "key_ids", "key_labels")})
+    loss = loss_of(name)
+    expected = call(loss).item()
+    torch._dynamo.reset()
+    assert torch.compile(lambda: call(loss), backend="aot_eager", fullgraph=True)().item() == pytest.approx(expected, rel=1e-6)
+
+
 def test_evidence_after_a_compiled_call_is_that_calls():
     loss, (z, *_) = debias.DebiasedNegativesLoss(), arguments_of("debiased_negatives")
     loss(z[:3])
