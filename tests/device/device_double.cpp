@@ -13,20 +13,21 @@
 #include <ATen/ops/view_native.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-#include <sys/mman.h>
 #include <torch/library.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <set>
 #include <stdexcept>
 #include <vector>
+
+#include "tests/device/double_memory.h"
+#include "tests/device/double_streams.h"
+#include "tests/support/waiting_operators.h"
 
 namespace debias {
 namespace {
@@ -43,145 +44,10 @@ Logged& logged() {
   return all;
 }
 
-// Memory.
-
-size_t whole_pages(size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return std::max<size_t>(1, (bytes + page - 1) / page) * page;
-}
-
-class Pages {
- public:
-  void* allocate(size_t bytes, int device) {
-    const size_t size = whole_pages(bytes);
-    void* begin = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (begin == MAP_FAILED) throw std::bad_alloc();
-    std::memset(begin, 0xff, size);  // NaN, or -1: nobody may count on what is there
-    const std::lock_guard lock(mutex_);
-    protect(begin, size, PROT_NONE);
-    regions_[begin] = {size, device, 0};
-    bytes_ += static_cast<int64_t>(size);
-    peak_ = std::max(peak_, bytes_);
-    return begin;
-  }
-
-  void release(void* begin) {
-    const std::lock_guard lock(mutex_);
-    const auto found = regions_.find(begin);
-    bytes_ -= static_cast<int64_t>(found->second.size);
-    munmap(begin, found->second.size);
-    regions_.erase(found);
-  }
-
-  void open(void* begin) {
-    const std::lock_guard lock(mutex_);
-    Region& region = regions_.at(begin);
-    if (region.opened++ == 0) protect(begin, region.size, PROT_READ | PROT_WRITE);
-  }
-
-  void close(void* begin) {
-    const std::lock_guard lock(mutex_);
-    Region& region = regions_.at(begin);
-    if (--region.opened == 0) protect(begin, region.size, PROT_NONE);
-  }
-
-  int64_t bytes() {
-    const std::lock_guard lock(mutex_);
-    return bytes_;
-  }
-  int64_t peak() {
-    const std::lock_guard lock(mutex_);
-    return peak_;
-  }
-
- private:
-  struct Region {
-    size_t size = 0;
-    int device = 0;
-    int opened = 0;
-  };
-  static void protect(void* begin, size_t size, int rights) {
-    if (mprotect(begin, size, rights) != 0) throw std::runtime_error("device double: mprotect failed");
-  }
-
-  std::mutex mutex_;
-  std::map<void*, Region> regions_;
-  int64_t bytes_ = 0, peak_ = 0;
-};
-
-Pages& pages() {
-  static auto* all = new Pages;  // tensors may outlive statics
-  return *all;
-}
-
-// The host's view of a tensor of the device, while a kernel runs.
-class Opened {
- public:
-  explicit Opened(const at::Tensor& tensor) : begin_(tensor.storage().data_ptr().get()) {
-    if (begin_ != nullptr) pages().open(begin_);
-    char* first = static_cast<char*>(begin_) + static_cast<size_t>(tensor.storage_offset()) * tensor.itemsize();
-    host = at::from_blob(begin_ == nullptr ? nullptr : first, tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()));
-  }
-  ~Opened() {
-    if (begin_ != nullptr) pages().close(begin_);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-
-  at::Tensor host;
-
- private:
-  void* begin_;
-};
-
 // Devices and streams.
 
 thread_local c10::DeviceIndex current_device = 0;
 thread_local std::map<c10::DeviceIndex, c10::StreamId> current_streams;
-
-// Copies that wait on their stream, by (device, stream).
-class Streams {
- public:
-  using Key = std::pair<c10::DeviceIndex, c10::StreamId>;
-  static Key key(const c10::Stream& stream) { return {stream.device_index(), stream.id()}; }
-
-  void later(const Key& stream, std::function<void()> work) {
-    const std::lock_guard lock(mutex_);
-    Queue& queue = queues_[stream];
-    queue.work.emplace_back(++queue.last, std::move(work));
-  }
-
-  int64_t last(const Key& stream) {
-    const std::lock_guard lock(mutex_);
-    return queues_[stream].last;
-  }
-
-  void run_until(const Key& stream, int64_t mark) {
-    std::vector<std::function<void()>> due;
-    {
-      const std::lock_guard lock(mutex_);
-      Queue& queue = queues_[stream];
-      while (!queue.work.empty() && queue.work.front().first <= mark) {
-        due.push_back(std::move(queue.work.front().second));
-        queue.work.erase(queue.work.begin());
-      }
-    }
-    for (const auto& work : due) work();
-  }
-
- private:
-  struct Queue {
-    int64_t last = 0;
-    std::vector<std::pair<int64_t, std::function<void()>>> work;
-  };
-  std::mutex mutex_;
-  std::map<Key, Queue> queues_;
-};
-
-Streams& streams() {
-  static auto* all = new Streams;
-  return *all;
-}
 
 c10::Stream stream_of(c10::DeviceIndex device) {
   return c10::Stream(c10::Stream::UNSAFE, c10::Device(kType, device), current_streams.contains(device) ? current_streams[device] : 0);
@@ -194,7 +60,7 @@ thread_local int kernels_under_way = 0;  // what a kernel copies is its own affa
 void begin_kernel(const std::string& name, bool host_waits = false) {
   if (kernels_under_way > 0) return;
   const c10::Stream stream = stream_of(current_device);
-  streams().run_until(Streams::key(stream), streams().last(Streams::key(stream)));
+  streams().run(DoubleStreams::key(stream));
   Logged& all = logged();
   const std::lock_guard lock(all.mutex);
   ++all.log.kernels[name];
@@ -203,7 +69,7 @@ void begin_kernel(const std::string& name, bool host_waits = false) {
 }
 
 struct DoubleEvent {
-  Streams::Key stream;
+  DoubleStreams::Key stream;
   int64_t mark = 0;
 };
 
@@ -234,16 +100,14 @@ class DoubleGuard final : public c10::impl::DeviceGuardImplInterface {
 
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag) const override {
     if (*event == nullptr) *event = new DoubleEvent;
-    *static_cast<DoubleEvent*>(*event) = {Streams::key(stream), streams().last(Streams::key(stream))};
+    *static_cast<DoubleEvent*>(*event) = {DoubleStreams::key(stream), streams().last(DoubleStreams::key(stream))};
   }
   void block(void* event, const c10::Stream&) const override { wait(event); }
   void synchronizeEvent(void* event) const override { wait(event); }
   bool queryEvent(void*) const override { return true; }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<DoubleEvent*>(event); }
   bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream& stream) const override {
-    streams().run_until(Streams::key(stream), streams().last(Streams::key(stream)));
-  }
+  void synchronizeStream(const c10::Stream& stream) const override { streams().run(DoubleStreams::key(stream)); }
   void synchronizeDevice(const c10::DeviceIndex) const override {}
   void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
 
@@ -266,7 +130,7 @@ class DoubleAllocator final : public c10::DeviceAllocator {
   c10::DataPtr allocate(size_t bytes) override {
     const c10::Device device(kType, current_device);
     if (bytes == 0) return {nullptr, nullptr, &release_pages, device};
-    void* begin = pages().allocate(bytes, current_device);
+    void* begin = pages().allocate(bytes);
     return {begin, begin, &release_pages, device};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &release_pages; }
@@ -288,45 +152,6 @@ class DoubleAllocator final : public c10::DeviceAllocator {
   void resetAccumulatedStats(c10::DeviceIndex) override {}
   void resetPeakStats(c10::DeviceIndex) override {}
 };
-
-// Host memory that says of itself that it is pinned.
-class PinnedMemory final : public c10::Allocator {
- public:
-  c10::DataPtr allocate(size_t bytes) override {
-    void* begin = ::operator new(std::max<size_t>(1, bytes));
-    const std::lock_guard lock(mutex_);
-    pinned_[begin] = bytes;
-    return {begin, begin, &release, c10::Device(c10::kCPU)};
-  }
-  c10::DeleterFnPtr raw_deleter() const override { return &release; }
-  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
-  bool holds(const void* at) {
-    const std::lock_guard lock(mutex_);
-    const auto after = pinned_.upper_bound(const_cast<void*>(at));
-    if (after == pinned_.begin()) return false;
-    const auto& [begin, bytes] = *std::prev(after);
-    return static_cast<const char*>(at) < static_cast<char*>(begin) + std::max<size_t>(1, bytes);
-  }
-
- private:
-  static void release(void* begin);
-  std::mutex mutex_;
-  std::map<void*, size_t> pinned_;
-};
-
-PinnedMemory& pinned_memory() {
-  static auto* all = new PinnedMemory;
-  return *all;
-}
-
-void PinnedMemory::release(void* begin) {
-  PinnedMemory& all = pinned_memory();
-  {
-    const std::lock_guard lock(all.mutex_);
-    all.pinned_.erase(begin);
-  }
-  ::operator delete(begin);
-}
 
 class DoubleHooks final : public at::PrivateUse1HooksInterface {
  public:
@@ -388,7 +213,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& to, bool non_bloc
       const std::lock_guard lock(logged().mutex);
       ++logged().log.deferred_copies;
     }
-    streams().later(Streams::key(stream_of(current_device)), [self, to] { copy_now(self, to); });
+    streams().later(DoubleStreams::key(stream_of(current_device)), [self, to] { copy_now(self, to); });
     return to;
   }
   copy_now(self, to);
@@ -489,10 +314,8 @@ void require_one_device(const c10::OperatorHandle& op, const c10::Stack& stack) 
 }
 
 void fall_back(const c10::OperatorHandle& op, c10::Stack* stack) {
-  static const std::set<std::string> wait = {"aten::_unique", "aten::_unique2",      "aten::unique_dim", "aten::unique_consecutive",
-                                             "aten::nonzero", "aten::masked_select", "aten::equal",      "aten::bincount"};
   require_one_device(op, *stack);
-  begin_kernel(op.schema().name(), wait.contains(op.schema().name()));
+  begin_kernel(op.schema().name(), is_waited_for(op.schema().name()));
   ++kernels_under_way;
   const auto end = [](int*) { --kernels_under_way; };
   const std::unique_ptr<int, decltype(end)> under_way(&kernels_under_way, end);

@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <map>
 #include <string_view>
 
 #include "debias/data/dataset_registry.h"
 #include "debias/train/run_parts.h"
+#include "tests/support/waiting_operators.h"
 #include "tests/train/small_recipe.h"
 
 namespace debias {
@@ -20,10 +19,8 @@ namespace step_calls_test {
 std::map<std::string, int>* counted = nullptr;
 
 std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& call) {
-  constexpr std::array<std::string_view, 9> kWaits = {"aten::_local_scalar_dense", "aten::nonzero", "aten::_unique",  "aten::_unique2",
-                                                      "aten::unique_dim",          "aten::equal",   "aten::bincount", "aten::masked_select",
-                                                      "debias::read_numbers"};
-  if (std::find(kWaits.begin(), kWaits.end(), call.name()) != kWaits.end()) ++(*counted)[call.name()];
+  const std::string_view name = call.name();
+  if (is_waited_for(name) || name == "debias::read_numbers") ++(*counted)[call.name()];
   return nullptr;
 }
 
