@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""benchmarks/compare_duplicates.py PICTURES WEIGHTS [--debias PATH] [--originals N] [--planted N]: planted duplicates found by `debias pairs` on
+"""benchmarks/compare_duplicates.py IMAGES WEIGHTS [--debias PATH] [--originals N] [--planted N]: planted duplicates found by `debias pairs` on
 frozen features, by the cosine of the same features alone, and by the hashes of imagededup.
 
-PICTURES is a folder of class folders, WEIGHTS a backbone's safetensors (debias embed --encoder). Of N originals, drawn evenly over the classes,
+IMAGES is a folder of class folders, WEIGHTS a backbone's safetensors (debias embed --encoder). Of N originals, drawn evenly over the classes,
 some are copied: as JPEG of quality 40, as a crop of 90 % of each side scaled back, mirrored, and at three quarters of the size. Found pairs
 are compared with the planted ones: recall, precision (also pairs that were alike before count as wrong), and recall by kind. The thresholds of
 the cosine and of the hashes are the ones that imagededup has by default, and the best for F1 in hindsight. Seconds are the whole command's for
@@ -45,7 +45,7 @@ def crop(image, draw):
 def planted(options, folder):
     """Copies the originals into folder/CLASS and plants their duplicates; the pairs of names, with their kinds."""
     draw = random.Random(1)
-    classes = sorted(path for path in options.pictures.iterdir() if path.is_dir())
+    classes = sorted(path for path in options.images.iterdir() if path.is_dir())
     chosen = []
     for each in classes:
         files = sorted(path for path in each.iterdir() if path.is_file())
@@ -126,7 +126,7 @@ def of_hashes(folder, truth):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pictures", type=pathlib.Path)
+    parser.add_argument("images", type=pathlib.Path)
     parser.add_argument("weights", type=pathlib.Path)
     parser.add_argument("--debias", default=str(pathlib.Path(__file__).resolve().parent.parent / "build/release/bin/debias"))
     parser.add_argument("--originals", type=int, default=5000)
@@ -134,7 +134,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         work = pathlib.Path(temporary)
-        folder = work / "pictures"
+        folder = work / "images"
         truth = planted(options, folder)
         of_debias(options, folder, work, truth)
         of_cosine(work, truth)

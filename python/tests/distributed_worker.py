@@ -177,6 +177,7 @@ def check_gather(shares, rank):
     except ValueError as error:
         assert "give keys.detach()" in str(error), error
     assert debias.InfoNCELoss()(own, ids=ids, keys=keys.detach(), key_ids=key_ids).isfinite()
+    assert debias.InfoNCELoss(gather_distributed=True)(own, ids=ids, keys=keys, key_ids=key_ids).isfinite()  # of all anchors, in every process
 
 
 TOWERS = [("infonce", {}), ("debiased_negatives", {"tau_plus": 0.1}), ("bayesian", {"tau_plus": 0.1}), ("siglip", {})]
