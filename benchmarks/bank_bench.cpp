@@ -13,7 +13,7 @@
 
 #include "debias/losses/scores/bank_scores.h"
 #include "debias/losses/scores/score_losses.h"
-#include "debias/train/memory_bank.h"
+#include "debias/train/methods/memory_bank.h"
 
 namespace debias {
 namespace {

@@ -22,7 +22,7 @@
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
 #include "debias/process/large_blocks.h"
-#include "debias/train/run_parts.h"
+#include "debias/train/loop/run_parts.h"
 
 namespace debias {
 namespace {

@@ -1,5 +1,5 @@
 // Recipes: YAML, read section by section.
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 #include "fuzz/fuzz_target.h"
 

@@ -1,5 +1,5 @@
 // What a checkpoint says of its run: three lines of JSON, the training state, the names of classes and the fingerprints of the data.
-#include "debias/train/training_state.h"
+#include "debias/train/state/training_state.h"
 
 #include <cmath>
 #include <string_view>

@@ -51,6 +51,10 @@ ROOMS = {
     "evaluate/neighbours": set(),
     "evaluate/maps": {"evaluate/neighbours"},
     "evaluate/protocols": {"evaluate/neighbours", "evaluate/maps"},
+    "train/recipe": {"train/methods"},  # it names them; they read it
+    "train/methods": {"train/recipe"},
+    "train/state": {"train/recipe", "train/methods"},
+    "train/loop": {"train/recipe", "train/methods", "train/state"},
     "report/charts": set(),
     "report/pages": {"report/charts"},
     "report/tables": {"report/charts"},

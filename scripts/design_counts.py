@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-DOOR = re.compile(r"debias/(core/|sweep/|runs/|train/recipe|train/hyper_parameters|train/run_folder|train/resume_check|agent/agent_recipe"
+DOOR = re.compile(r"debias/(core/|sweep/|runs/|train/recipe/|train/state/run_folder|train/state/resume_check|agent/agent_recipe"
                   r"|results/|report/run_record|fix/fixed_folder|data/builders/data_make)")
 OPTION_TEXT = re.compile(r'\.text\(\)|to_yaml|parse_yaml|find\("')
 

@@ -16,8 +16,8 @@
 #include "debias/optim/schedule.h"
 #include "debias/runs/listed_metrics.h"
 #include "debias/runs/recipe_lookup.h"
-#include "debias/train/method.h"
-#include "debias/train/recipe_sections.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/recipe/recipe_sections.h"
 
 namespace debias {
 namespace {

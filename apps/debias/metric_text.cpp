@@ -4,7 +4,7 @@
 
 #include "debias/agent/agent_metrics.h"
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/train/training_metrics.h"
+#include "debias/train/loop/training_metrics.h"
 
 namespace debias {
 

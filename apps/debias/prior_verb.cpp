@@ -7,7 +7,7 @@
 #include "debias/core/home_path.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/prior_estimates.h"
-#include "debias/train/marked_prior.h"
+#include "debias/train/recipe/marked_prior.h"
 
 namespace debias {
 namespace {

@@ -26,8 +26,8 @@
 #include "debias/runs/training_setup.h"
 #include "debias/sweep/sweep_plan.h"
 #include "debias/sweep/sweep_record.h"
-#include "debias/train/image_batches.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
+#include "debias/train/methods/image_batches.h"
 
 namespace debias {
 namespace {

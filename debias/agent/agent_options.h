@@ -6,7 +6,7 @@
 
 #include "debias/control/frame_renderer.h"
 #include "debias/core/options.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

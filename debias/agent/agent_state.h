@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "debias/train/checkpoint.h"
+#include "debias/train/state/checkpoint.h"
 
 namespace debias {
 

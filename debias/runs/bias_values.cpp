@@ -22,7 +22,7 @@
 #include "debias/evaluate/k_means.h"
 #include "debias/runs/embedded_layer.h"
 #include "debias/runtime/device.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 namespace {

@@ -17,7 +17,7 @@
 #include "debias/runs/tensor_distance.h"
 #include "debias/runs/trial_folder.h"
 #include "debias/runtime/device.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 namespace {

@@ -10,7 +10,7 @@
 #include "debias/augment/view_pipeline.h"
 #include "debias/core/options.h"
 #include "debias/runs/loaded_run.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

@@ -14,7 +14,7 @@
 #include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 namespace {

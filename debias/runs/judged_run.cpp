@@ -10,7 +10,7 @@
 #include "debias/data/name_table.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/runs/sentence_evaluation.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 namespace {

@@ -15,7 +15,7 @@
 #include "debias/evaluate/protocol.h"
 #include "debias/results/evaluation_record.h"
 #include "debias/runs/loaded_run.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

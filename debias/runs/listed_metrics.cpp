@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "debias/evaluate/protocol_registry.h"
-#include "debias/train/training_metrics.h"
+#include "debias/train/loop/training_metrics.h"
 
 namespace debias {
 namespace {

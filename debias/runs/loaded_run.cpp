@@ -9,7 +9,7 @@
 #include "debias/encoders/backbone_options.h"
 #include "debias/encoders/state.h"
 #include "debias/results/training_speed.h"
-#include "debias/train/checkpoint.h"
+#include "debias/train/state/checkpoint.h"
 
 namespace debias {
 namespace {

@@ -10,8 +10,8 @@
 #include "debias/core/config.h"
 #include "debias/data/name_table.h"
 #include "debias/encoders/encoder.h"
-#include "debias/train/classifier.h"
-#include "debias/train/data_record.h"
+#include "debias/train/methods/classifier.h"
+#include "debias/train/state/data_record.h"
 
 namespace debias {
 

@@ -5,7 +5,7 @@
 
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 

@@ -9,7 +9,7 @@
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/state.h"
 #include "debias/evaluate/eval_views.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "debias/data/folder_survey.h"
 #include "debias/runs/proposed_recipe.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 

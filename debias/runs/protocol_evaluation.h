@@ -10,7 +10,7 @@
 #include "debias/evaluate/protocol.h"
 #include "debias/runs/evaluation_files.h"
 #include "debias/runs/judged_run.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 

@@ -15,7 +15,7 @@
 #include "debias/runs/tensor_distance.h"
 #include "debias/runs/trial_folder.h"
 #include "debias/runtime/device.h"
-#include "debias/train/method.h"
+#include "debias/train/methods/method.h"
 
 namespace debias {
 namespace {

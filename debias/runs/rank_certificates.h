@@ -9,7 +9,7 @@
 
 #include "debias/process/stop_signals.h"
 #include "debias/runs/certificate.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

@@ -3,9 +3,9 @@
 #include <ctime>
 
 #include "debias/optim/optimizer.h"
-#include "debias/train/rank_batches.h"
-#include "debias/train/rank_resume.h"
-#include "debias/train/run_parts.h"
+#include "debias/train/loop/rank_batches.h"
+#include "debias/train/loop/run_parts.h"
+#include "debias/train/state/rank_resume.h"
 
 namespace debias {
 namespace {

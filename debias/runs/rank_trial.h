@@ -7,7 +7,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/ranks/ranks.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

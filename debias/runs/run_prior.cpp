@@ -6,8 +6,8 @@
 
 #include "debias/evaluate/protocols/chosen_images.h"
 #include "debias/evaluate/protocols/view_pairs.h"
-#include "debias/train/method.h"
-#include "debias/train/sampling.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/methods/sampling.h"
 
 namespace debias {
 

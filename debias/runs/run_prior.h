@@ -8,7 +8,7 @@
 #include "debias/data/dataset.h"
 #include "debias/evaluate/class_prior.h"
 #include "debias/evaluate/protocol.h"
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/train/model.h"
-#include "debias/train/recipe.h"
+#include "debias/train/methods/model.h"
+#include "debias/train/recipe/recipe.h"
 
 namespace debias {
 

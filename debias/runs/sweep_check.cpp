@@ -23,10 +23,10 @@
 #include "debias/runs/judged_run.h"
 #include "debias/runs/option_estimates.h"
 #include "debias/runs/training_evaluation.h"
-#include "debias/train/method.h"
-#include "debias/train/run_folder.h"
-#include "debias/train/run_parts.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/run_parts.h"
+#include "debias/train/loop/trainer.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/state/run_folder.h"
 
 namespace debias {
 namespace {

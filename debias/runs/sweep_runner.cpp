@@ -16,8 +16,8 @@
 #include "debias/process/child_process.h"
 #include "debias/report/metric_title.h"
 #include "debias/sweep/folder_lock.h"
-#include "debias/train/hyper_parameters.h"
-#include "debias/train/tensorboard.h"
+#include "debias/train/recipe/hyper_parameters.h"
+#include "debias/train/state/tensorboard.h"
 
 namespace debias {
 namespace {

@@ -6,7 +6,7 @@
 #include "debias/core/progress.h"
 #include "debias/data/dataset.h"
 #include "debias/runs/judged_run.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 

@@ -7,7 +7,7 @@
 #include "debias/runs/protocol_evaluation.h"
 #include "debias/runs/sentence_evaluation.h"
 #include "debias/runs/training_evaluation.h"
-#include "debias/train/recipe_check.h"
+#include "debias/train/recipe/recipe_check.h"
 
 namespace debias {
 namespace {

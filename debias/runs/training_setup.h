@@ -6,7 +6,7 @@
 #pragma once
 
 #include "debias/core/config.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 
 namespace debias {
 

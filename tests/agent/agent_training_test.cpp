@@ -19,7 +19,7 @@
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
 #include "debias/encoders/state.h"
-#include "debias/train/checkpoint.h"
+#include "debias/train/state/checkpoint.h"
 #include "tests/support/refusals.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temporary_folder.h"

@@ -10,7 +10,7 @@
 #include "debias/agent/batches.h"
 #include "debias/core/error.h"
 #include "debias/encoders/state.h"
-#include "debias/train/checkpoint.h"
+#include "debias/train/state/checkpoint.h"
 #include "tests/support/refusals.h"
 #include "tests/support/temporary_folder.h"
 

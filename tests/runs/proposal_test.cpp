@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 #include "tests/runs/trained_run.h"
 #include "tests/support/golden_folder.h"
 #include "tests/support/refusals.h"

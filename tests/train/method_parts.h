@@ -7,7 +7,7 @@
 #include <string>
 
 #include "debias/loader/batch_source.h"
-#include "debias/train/run_parts.h"
+#include "debias/train/loop/run_parts.h"
 #include "tests/support/refusals.h"
 #include "tests/train/training.h"
 

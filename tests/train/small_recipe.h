@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "debias/train/recipe.h"
+#include "debias/train/recipe/recipe.h"
 #include "tests/train/small_recipe_text.h"
 
 namespace debias {

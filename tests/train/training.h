@@ -12,7 +12,7 @@
 #include "debias/core/error.h"
 #include "debias/core/safetensors.h"
 #include "debias/data/dataset_registry.h"
-#include "debias/train/trainer.h"
+#include "debias/train/loop/trainer.h"
 #include "tests/support/refusals.h"
 
 namespace debias {

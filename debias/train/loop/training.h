@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "debias/core/progress.h"
-#include "debias/train/checkpoint.h"
 #include "debias/train/loop/step_orders.h"
-#include "debias/train/metric_files.h"
-#include "debias/train/train_log.h"
+#include "debias/train/loop/train_log.h"
+#include "debias/train/state/checkpoint.h"
+#include "debias/train/state/metric_files.h"
 
 namespace debias {
 

@@ -17,14 +17,14 @@
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/run_clock.h"
-#include "debias/train/checkpoint.h"
-#include "debias/train/disk_wait.h"
-#include "debias/train/epoch_line.h"
+#include "debias/train/loop/disk_wait.h"
+#include "debias/train/loop/epoch_line.h"
+#include "debias/train/loop/train_log.h"
 #include "debias/train/loop/training.h"
-#include "debias/train/metric_files.h"
-#include "debias/train/rank_resume.h"
-#include "debias/train/resume_check.h"
-#include "debias/train/train_log.h"
+#include "debias/train/state/checkpoint.h"
+#include "debias/train/state/metric_files.h"
+#include "debias/train/state/rank_resume.h"
+#include "debias/train/state/resume_check.h"
 
 namespace debias {
 namespace {

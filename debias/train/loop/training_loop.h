@@ -13,10 +13,10 @@
 #include "debias/core/config.h"
 #include "debias/core/progress.h"
 #include "debias/ranks/ranks.h"
-#include "debias/train/data_record.h"
-#include "debias/train/recipe.h"
-#include "debias/train/run_folder.h"
-#include "debias/train/training_state.h"
+#include "debias/train/recipe/recipe.h"
+#include "debias/train/state/data_record.h"
+#include "debias/train/state/run_folder.h"
+#include "debias/train/state/training_state.h"
 
 namespace debias {
 

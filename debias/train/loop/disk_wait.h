@@ -1,0 +1,32 @@
+// Writing that waits for room on a full disk (`train.on_full_disk: wait`).
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "debias/core/disk_full.h"
+#include "debias/core/progress.h"
+#include "debias/train/recipe/recipe.h"
+
+namespace debias {
+
+class DiskWait {
+ public:
+  // `is_stopped` says whether somebody asked for an end of the run.
+  DiskWait(OnFullDisk policy, std::chrono::milliseconds interval, std::function<bool()> is_stopped, Log& log)
+      : policy_(policy), interval_(interval), is_stopped_(std::move(is_stopped)), log_(log) {}
+
+  // Calls `write`; while that throws DiskFull, says so once and calls it again each interval at which there is room for what it needs.
+  // Throws DiskFull with kStop, and when the run was stopped meanwhile and one more attempt failed.
+  void run(const std::function<void()>& write) const;
+
+ private:
+  void pause(const DiskFull& full) const;
+
+  OnFullDisk policy_;
+  std::chrono::milliseconds interval_;
+  std::function<bool()> is_stopped_;
+  Log& log_;
+};
+
+}  // namespace debias

@@ -1,0 +1,171 @@
+#include "debias/train/loop/run_parts.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/data_seed.h"
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/data/dataset_registry.h"
+#include "debias/loader/ahead_batches.h"
+#include "debias/optim/optimizer.h"
+#include "debias/runtime/threads.h"
+
+namespace debias {
+namespace {
+
+// torchrun sets OMP_NUM_THREADS to 1 where nobody has set it, and says so; what a user means by `auto` are the cores.
+std::optional<int64_t> thread_count(const Recipe& recipe, const Ranks& ranks) {
+  if (recipe.train.threads() || ranks.is_alone()) return recipe.train.threads();
+  const bool is_default = getenv("TORCHELASTIC_RUN_ID") != nullptr && at::get_num_threads() == 1;
+  return is_default ? ranks.cpus() : std::min<int64_t>(at::get_num_threads(), ranks.cpus());
+}
+
+int64_t class_count(const Recipe& recipe, const SampleTable& dataset) {
+  if (!recipe.classifier) return 0;
+  const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
+  if (classes == 0) throw usage_error("classifier: data set '{}' has no labels; leave the classifier out", dataset.info().name);
+  for (int64_t i = 0; i < dataset.size(); ++i) {
+    const int64_t label = dataset.label(i);
+    if (label >= -1 && label < classes) continue;
+    throw data_error("classifier: label {} of sample {} of data set '{}' is outside 0..{} (-1 = unknown); correct it", label, i,
+                     dataset.info().name, classes - 1);
+  }
+  return classes;
+}
+
+ViewPipeline pipeline_of(const Recipe& recipe, const SampleTable& samples) {
+  return ViewPipeline::from_config(recipe.views_section, samples.info().mean, samples.info().std, views_keys());
+}
+
+// Views of training, of images of the set's size or of two others where it has none.
+void require_view_size(const Recipe& recipe, const SampleTable& samples, const Encoder& encoder, const std::string& where) {
+  const auto side = encoder.image_side();
+  if (!side) return;
+  const ViewPipeline views = pipeline_of(recipe, samples);
+  const auto [height, width] = std::pair{samples.info().height, samples.info().width};
+  const std::vector<std::pair<int, int>> sizes =
+      height > 0 ? std::vector{views.output_size(height, width)} : std::vector{views.output_size(307, 211), views.output_size(211, 307)};
+  for (const auto& [rows, columns] : sizes) {
+    if (rows == *side && columns == *side) continue;
+    throw usage_error("{} '{}': the views have {}x{} pixels and it takes {}x{}; end the views' steps with that size", where,
+                      encoder.registry_name(), rows, columns, *side, *side);
+  }
+}
+
+DeviceChoice device_of(const Recipe& recipe, const MethodEntry& method, const Ranks& ranks) {
+  const std::string& wanted = recipe.train.device();
+  if (method.on_devices) return choose_device(wanted, ranks.place().local_rank);
+  if (wanted != "auto" && wanted != "cpu")
+    throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.prefix(), method.name);
+  DeviceChoice choice;
+  if (wanted == "auto") choice.cpu_reason = fmt::format("method '{}' runs on the CPU", method.name);
+  return choice;
+}
+
+Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
+  Config views = pipeline_of(recipe, samples).config();
+  views.overlay(ViewsOptions::table().write(recipe.views));
+  if (!recipe.eval_views.is_null()) views.set("eval", recipe.eval_views);
+  return views;
+}
+
+}  // namespace
+
+RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
+  RunParts parts;
+  const MethodEntry& method = method_of(recipe);
+  parts.device = device_of(recipe, method, ranks);
+  const c10::Device device = parts.device.device;
+  ranks.require_own_devices(parts.device.uuid);
+  ranks.join_devices(device);
+  use_threads(thread_count(recipe, ranks));
+  method.check(recipe, *dataset);
+  parts.model = make_model(recipe, dataset->info().inputs(), class_count(recipe, *dataset));
+  require_view_size(recipe, *dataset, *parts.model.encoder, recipe.encoder.prefix() + "encoder");
+  parts.model.side = method.side_networks(recipe, dataset->info(), parts.model);
+  for (const auto& network : parts.model.side) {
+    if (network.encoder == nullptr) continue;
+    require_view_size(recipe, *dataset, *network.encoder, fmt::format("{}{} encoder", network.encoder_section.prefix(), network.name));
+  }
+  parts.model.to(device);
+  parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
+  parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
+  std::vector<Term> terms = make_terms(recipe, *dataset);
+  const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
+  for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
+  const ForwardOptions forward = {recipe.views.forward(), recipe.train.precision(), recipe.train.channels_last(), device};
+  parts.method = method.make(recipe, *dataset,
+                             {.model = parts.model,
+                              .terms = std::move(terms),
+                              .optimizers = *parts.optimizers,
+                              .forward = forward,
+                              .micro_batch = recipe.train.micro_batch() ? std::optional(*recipe.train.micro_batch()) : std::nullopt,
+                              .loss_precision = recipe.train.loss_precision(),
+                              .ranks = &ranks,
+                              .joins_norm = recipe.train.joins_norm(),
+                              .loss_rows = recipe.train.loss_rows(),
+                              .linked = recipe.must_link ? linked_groups(*recipe.must_link, *dataset) : std::vector<int64_t>()});
+  parts.source = method.batches(recipe, dataset, ranks);
+  if (copies_ahead(device) && parts.source->state().empty()) {
+    parts.source = std::make_unique<AheadBatches>(std::move(parts.source), transfer_to(device));
+  }
+  return parts;
+}
+
+Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
+  const auto resolved_data = [](const Config& section, bool follows_seed) {
+    const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+    Config resolved = with_defaults(section, entry.options);
+    if (follows_seed) resolved.set("seed", Config::scalar(std::string(kSeedOfRun)));
+    return resolved;
+  };
+  Config root = Config::map();
+  root.set("name", Config::string(recipe.name));
+  root.set("seed", Config::integer(static_cast<int64_t>(recipe.seed)));
+  Config data = Config::map();
+  const DataFollowsSeed& follows = recipe.data_follows_seed;
+  data.set("train", resolved_data(recipe.train_data, follows.train));
+  if (!recipe.valid_data.is_null()) data.set("valid", resolved_data(recipe.valid_data, follows.valid));
+  if (!recipe.test_data.is_null()) data.set("test", resolved_data(recipe.test_data, follows.test));
+  data.set("on_error", options_detail::Field<OnError>::emit(recipe.on_error));
+  data.set("decode", options_detail::Field<Decode>::emit(recipe.decode));
+  if (recipe.must_link) data.set("must_link", MustLink::table().write(with_digest(*recipe.must_link)));
+  data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
+  root.set("data", std::move(data));
+  if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
+  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  root.set("encoder", with_defaults(recipe.encoder, encoder.options));
+  const Config head_section = recipe.head.is_null() ? Config::map({{"name", Config::string("none")}}) : recipe.head;
+  const auto& head = find_entry(head_registry(), section_name(head_section, "head"), "head", head_section.prefix());
+  Config resolved_head = with_defaults(head_section, head.options);
+  if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
+  root.set("head", std::move(resolved_head));
+  Config objective = Config::sequence();
+  require_terms(recipe, dataset.info());
+  for (const auto& term : recipe.objective) objective.items().push_back(term.config());
+  root.set("objective", std::move(objective));
+  if (class_count(recipe, dataset) > 0) {
+    Config classifier = Config::map({{"name", Config::string("linear")}});
+    classifier.overlay(ClassifierOptions::table().write(*recipe.classifier));
+    root.set("classifier", std::move(classifier));
+  }
+  if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
+  if (!recipe.sampler.is_null()) root.set("sampler", sampler_of(recipe).resolved(recipe.sampler));
+  root.set("optimizer", resolved_optimizer(recipe.optimizer));
+  root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
+  root.set("train", TrainOptions::table().write(recipe.train));
+  Config evaluate = EvaluateOptions::table().write(recipe.evaluate);
+  if (recipe.protocol_options.is_map()) evaluate.overlay(recipe.protocol_options);
+  root.set("evaluate", std::move(evaluate));
+  root.set("output", Config::string(recipe.output));
+  if (!recipe.expected.is_null()) root.set("expected", recipe.expected);
+  return root;
+}
+
+}  // namespace debias

@@ -1,0 +1,220 @@
+#include "debias/train/methods/cmc.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/encoders/channel_halves.h"
+#include "debias/loader/batch.h"
+#include "debias/losses/joined_results.h"
+#include "debias/losses/scores.h"
+#include "debias/runtime/unit_rows.h"
+#include "debias/train/methods/keyed_terms.h"
+#include "debias/train/methods/memory_bank.h"
+
+namespace debias {
+namespace {
+
+constexpr int64_t kFirstChannels = 1;                 // L, or Y
+constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks' first weights apart
+constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
+constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
+
+CmcOptions cmc_options(const Config& section) { return CmcOptions::table().read(section_map(section), "method 'cmc'", {"name"}); }
+
+class Cmc final : public Method {
+ public:
+  Cmc(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options, MethodParts parts)
+      : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
+    const int64_t dim = model().head->output_dim() / 2;
+    for (uint16_t half = 0; half < 2; ++half) {
+      banks_.emplace_back(dataset.size(), dim, recipe.seed, half);
+      nce_.emplace_back(dataset.size());
+    }
+    for (int64_t i = 0; i < dataset.size(); ++i) labels_.data_ptr<int64_t>()[i] = dataset.label(i);
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override {
+    std::vector<std::pair<std::string, at::Tensor>> all;
+    for (size_t half = 0; half < 2; ++half) {
+      all.emplace_back(kBankNames[half], banks_[half].rows());
+      all.emplace_back(kNormaliserNames[half], normaliser_state(nce_[half]));
+    }
+    return all;
+  }
+
+  void load(const SafetensorsFile& file) override {
+    for (size_t half = 0; half < 2; ++half) {
+      banks_[half].load(file, kBankNames[half]);
+      load_normaliser(nce_[half], file, kNormaliserNames[half]);
+    }
+  }
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t step) override {
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images(), parts().forward), batch);
+    const at::Tensor halves = output.projection.select(1, 0).unflatten(1, {2, -1});
+    features_ = unit_rows(halves);  // [B, 2, D]
+    own_ = at::tensor(batch.indices, at::kLong);
+    shared_ = draws(own_.slice(0, 0, 1), step).slice(1, 1).flatten().to(at::kLong);
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
+      const ObjectiveInput input = input_of(term, batch, output, logits);
+      if (term.kind() != InputKind::kPairs) return term.objective()(input);
+      return draws_for_each(term) ? term.objective().on_scores(own_draws(step)) : by_keys(term, input);
+    });
+    count_false_negatives(batch, evaluated);
+    backward(evaluated, output);
+    return evaluated;
+  }
+
+  void after_update(const Batch&) override {
+    for (int64_t half = 0; half < 2; ++half) {
+      banks_[static_cast<size_t>(half)].update(own_, features_.select(1, half).detach(), options_.momentum());
+    }
+  }
+
+ private:
+  at::Tensor draws(const at::Tensor& own, int64_t step) const {
+    return draw_bank_ids(own, options_.negatives(), banks_[0].samples(), seed_, static_cast<uint64_t>(step));
+  }
+
+  bool draws_for_each(const Term& term) const {
+    return options_.loss() == BankLossKind::kNce || term.objective().refusal(ScoreForm::kDraws).empty();
+  }
+
+  Scores own_draws(int64_t step) {
+    const at::Tensor ids = draws(own_, step);
+    std::vector<BankDraws> directions;
+    for (size_t half = 0; half < 2; ++half) {
+      directions.push_back({.anchors = features_.select(1, static_cast<int64_t>(half)).contiguous(),
+                            .bank = banks_[1 - half].rows(),
+                            .ids = ids,
+                            .nce = options_.loss() == BankLossKind::kNce ? &nce_[half] : nullptr});
+    }
+    return {std::move(directions)};
+  }
+
+  // The same draws for all anchors, so that keys are rows that they share.
+  ObjectiveResult by_keys(const Term& term, const ObjectiveInput& all) const {
+    std::vector<ObjectiveResult> found;
+    for (int64_t half = 0; half < 2; ++half) {
+      const at::Tensor& bank = banks_[static_cast<size_t>(1 - half)].rows();
+      ObjectiveInput input = all;
+      input.z = features_.slice(1, half, half + 1);
+      input.vouched = false;  // rows of a young bank are of any length
+      input.samples = own_;
+      input.positives = bank.index_select(0, own_).unsqueeze(1);
+      input.keys = bank.index_select(0, shared_);
+      input.key_samples = shared_;
+      input.key_labels = labels_.index_select(0, shared_);
+      found.push_back(term.objective()(input));
+    }
+    return joined(found, 1);
+  }
+
+  // Of a batch's anchors and its draws: what tau_plus is an estimate of. A sample of the draws is enough.
+  void count_false_negatives(const Batch& batch, Evaluated& evaluated) const {
+    const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, shared_);
+    const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(shared_));
+    evaluated.metrics.push_back({kFalseNegativeShare, LateNumber(known.logical_and(label.eq(drawn)).sum()), LateNumber(known.sum())});
+  }
+
+  CmcOptions options_;
+  uint64_t seed_;
+  at::Tensor labels_;  // of all samples
+  std::vector<MemoryBank> banks_;
+  std::vector<BankNce> nce_;            // in use where loss: nce
+  at::Tensor features_, own_, shared_;  // of the step under way; shared: the draws of its first anchor, which may stand for all
+};
+
+void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options) {
+  const auto terms = require_keyed_terms(recipe, dataset, "cmc");
+  if (options.loss() != BankLossKind::kNce) return;
+  const std::string where = recipe.method.prefix();
+  if (terms.size() > 1) {
+    throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
+                      where);
+  }
+  for (const auto& term : terms) {
+    const std::string why = term.objective().refusal(ScoreForm::kNceDraws);
+    if (!why.empty()) throw usage_error("{}method 'cmc': loss: nce: {}, or write loss: softmax", where, why);
+  }
+}
+
+void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
+  require_images(recipe, dataset, "cmc");
+  const CmcOptions options = cmc_options(recipe.method);
+  const std::string where = recipe.method.prefix();
+  if (recipe.views.count() != 1) {
+    throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where,
+                      recipe.views.count());
+  }
+  if (dataset.info().channels != 3) {
+    throw usage_error("{}method 'cmc' needs colour images, data set '{}' has {} channel", where, dataset.info().name,
+                      dataset.info().channels);
+  }
+  const auto views = ViewPipeline::from_config(recipe.views_section, dataset.info().mean, dataset.info().std, views_keys());
+  if (!views.leaves_rgb()) {
+    throw usage_error(
+        "{}method 'cmc' splits lightness from colour, and the views stay RGB; add the step rgb_to_lab or rgb_to_ycbcr, or take "
+        "the preset cmc_lab or cmc_ycbcr",
+        where);
+  }
+  if (recipe.train.micro_batch()) throw usage_error("{}method 'cmc' takes no train.micro_batch; leave it out, or lower batch_size", where);
+  if (const Config* weights = recipe.encoder.find("weights"); weights != nullptr && !weights->is_null() && weights->text() != "none") {
+    throw usage_error("{}method 'cmc' begins with networks of its own, encoder.weights is {}; leave it out", where, weights->text());
+  }
+  require_terms(recipe, dataset, options);
+}
+
+Model halves_of(const Recipe& recipe, int64_t in_channels) {
+  const auto first = make_encoder(recipe.encoder, kFirstChannels, recipe.seed);
+  const auto second = make_encoder(recipe.encoder, in_channels - kFirstChannels, recipe.seed ^ kSecondHalf);
+  const int64_t features = first->feature_dim();
+  Model model;
+  model.encoder = channel_halves(first, second, kFirstChannels);
+  model.head =
+      head_halves(make_head(recipe.head, features, recipe.seed), make_head(recipe.head, features, recipe.seed ^ kSecondHalf), features);
+  return model;
+}
+
+}  // namespace
+
+const OptionTable<CmcOptions>& CmcOptions::table() {
+  using Self = CmcOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
+               "rows of the bank that an anchor is compared with, drawn with replacement")
+          .add("momentum", &Self::momentum_, Range::half_open(0, 1), "what a row of a bank keeps of itself at an update")
+          .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
+  return table;
+}
+
+MethodEntry cmc_entry() {
+  MethodEntry entry;
+  entry.name = "cmc";
+  entry.summary = "lightness against colour, each with a network and a memory bank of its own (Tian, Krishnan and Isola 2020)";
+  entry.options = CmcOptions::table().specs();
+  entry.check = check_cmc;
+  entry.networks = halves_of;
+  entry.gives_keys = true;
+  entry.on_devices = false;  // its banks lie on the host
+  entry.metrics = {false_negative_metric()};
+  entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string("cmc")}});
+    config.overlay(CmcOptions::table().write(cmc_options(section)));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

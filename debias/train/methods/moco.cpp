@@ -1,0 +1,208 @@
+#include "debias/train/methods/moco.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/data/dataset.h"
+#include "debias/encoders/heads.h"
+#include "debias/loader/batch.h"
+#include "debias/losses/joined_results.h"
+#include "debias/runtime/device.h"
+#include "debias/runtime/unit_rows.h"
+#include "debias/train/methods/key_queue.h"
+#include "debias/train/methods/keyed_terms.h"
+#include "debias/train/methods/momentum_copy.h"
+#include "debias/train/methods/shuffled_groups.h"
+
+namespace debias {
+namespace {
+
+MocoOptions options_of(const Recipe& recipe) {
+  return MocoOptions::table().read(section_map(recipe.method), "method 'moco'", {"name"}).resolved();
+}
+
+// Of the whole run; batches are whole.
+int64_t steps_of(const Recipe& recipe, const SampleTable& dataset) {
+  const int64_t visits = std::ssize(make_sampler(recipe, dataset)->epoch(recipe.seed, 0));
+  return recipe.train.epochs() * (visits / recipe.train.batch_size());
+}
+
+class Moco final : public Method {
+ public:
+  Moco(const Recipe& recipe, const SampleTable& dataset, const MocoOptions& options, MethodParts parts)
+      : Method(std::move(parts)),
+        options_(options),
+        seed_(recipe.seed),
+        copy_(model(), recipe, dataset.info().channels),
+        steps_(steps_of(recipe, dataset)) {
+    if (options_.shuffle_bn() > 1 && !this->parts().ranks->is_alone()) {
+      throw usage_error(
+          "method 'moco': shuffle_bn {}: a group needs images of all {} processes, and each has its own alone; train with one process, "
+          "or write method.shuffle_bn: 1",
+          options_.shuffle_bn(), this->parts().ranks->size());
+    }
+    if (*options_.queue() > 0) {
+      queue_ = std::make_unique<KeyQueue>(*options_.queue(), model().head->output_dim(), recipe.seed, this->parts().forward.device);
+    }
+  }
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override {
+    auto all = copy_.state();
+    if (queue_ == nullptr) return all;
+    for (auto& entry : queue_->state()) all.push_back(std::move(entry));
+    return all;
+  }
+
+  void load(const SafetensorsFile& file) override {
+    copy_.load(file);
+    if (queue_ != nullptr) queue_->load(file);
+  }
+
+ protected:
+  std::vector<const torch::nn::Module*> networks() const override {
+    auto all = Method::networks();
+    for (const auto* module : copy_.networks()) all.push_back(module);
+    return all;
+  }
+
+  std::vector<Encoder*> encoders() const override { return {model().encoder.get(), &copy_.encoder()}; }
+
+  Evaluated differentiate(const Batch& batch, int64_t step) override {
+    step_ = step;
+    // Direction d asks with view d and has the other view's keys.
+    const int64_t directions = *options_.symmetric() ? 2 : 1;
+    const ModelOutput output = of_all_ranks(forward(model(), batch.images().slice(0, 0, directions), parts().forward), batch);
+    {
+      const at::NoGradGuard no_grad;
+      const at::Tensor others = directions == 2 ? batch.images().flip(0) : batch.images().slice(0, 1, 2);
+      keys_ = unit_rows(of_all_ranks(projections_of_copy(others, step), batch));  // [B, directions, D]
+    }
+    const at::Tensor ids = on_device(batch.ids), labels = on_device(batch.labels);
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor& logits) {
+      ObjectiveInput input = input_of(term, batch, output, logits);
+      if (term.kind() != InputKind::kPairs) return term.objective()(input);
+      std::vector<ObjectiveResult> found;
+      for (int64_t d = 0; d < directions; ++d) found.push_back(term.objective()(keyed(input, d, ids, labels)));
+      return joined(found, 1.0 / static_cast<double>(directions));
+    });
+    count_false_negatives(ids, labels, directions, evaluated);
+    backward(evaluated, output, {"keys", keys_});
+    return evaluated;
+  }
+
+  void after_update(const Batch& batch) override {
+    copy_.follow(model(), momentum_at(options_, step_ - 1, steps_));
+    if (queue_ == nullptr) return;
+    for (int64_t d = 0; d < keys_.size(1); ++d) queue_->add(keys_.select(1, d), on_device(batch.ids), on_device(batch.labels));
+  }
+
+ private:
+  // images [directions, B, C, H, W]
+  at::Tensor projections_of_copy(const at::Tensor& images, int64_t step) const {
+    if (options_.shuffle_bn() == 1) return copy_.forward(images, parts().forward).projection;
+    const ShuffledGroups shuffled(images.size(1), options_.shuffle_bn(), seed_, static_cast<uint64_t>(step));
+    std::vector<at::Tensor> projections;
+    for (const at::Tensor& rows : shuffled.groups()) {
+      projections.push_back(copy_.forward(images.index_select(1, upload(rows, images.device())), parts().forward).projection);
+    }
+    return shuffled.in_order(projections);
+  }
+
+  ObjectiveInput keyed(const ObjectiveInput& all, int64_t direction, const at::Tensor& ids, const at::Tensor& labels) const {
+    ObjectiveInput input = all;
+    input.z = all.z.slice(1, direction, direction + 1);
+    input.samples = ids;
+    const at::Tensor own = keys_.slice(1, direction, direction + 1);
+    if (queue_ == nullptr) {
+      input.keys = own.squeeze(1);
+      input.key_samples = ids;
+      input.key_labels = labels;
+    } else {
+      input.positives = own;
+      input.keys = queue_->rows();
+      input.key_samples = queue_->samples();
+      input.key_labels = queue_->labels();
+    }
+    return input;
+  }
+
+  // Of the pairs of an anchor and a key of another image that both have labels, those of one class.
+  void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evaluated& evaluated) const {
+    const at::Tensor key_ids = queue_ == nullptr ? ids : queue_->samples(), key_labels = queue_ == nullptr ? labels : queue_->labels();
+    const at::Tensor known = labels.ge(0).unsqueeze(1).logical_and(key_labels.ge(0)).logical_and(ids.unsqueeze(1).ne(key_ids));
+    evaluated.metrics.push_back({kFalseNegativeShare, LateNumber(directions * known.logical_and(labels.unsqueeze(1).eq(key_labels)).sum()),
+                                 LateNumber(directions * known.sum())});
+  }
+
+  MocoOptions options_;
+  uint64_t seed_;
+  MomentumCopy copy_;
+  std::unique_ptr<KeyQueue> queue_;
+  at::Tensor keys_;  // of the step under way
+  int64_t step_ = 1, steps_;
+};
+
+void check_groups(int64_t batch, int64_t groups, const std::string& where) {
+  if (groups == 1 || (batch % groups == 0 && batch / groups > 1)) return;
+  std::vector<int64_t> choices;
+  for (int64_t g = 2; g <= batch / 2; ++g) {
+    if (batch % g == 0) choices.push_back(g);
+  }
+  const auto distance = [&](int64_t g) { return std::abs(g - groups); };
+  const auto nearest = std::ranges::min_element(choices, {}, distance);
+  throw usage_error("{}method 'moco': shuffle_bn {} does not cut a batch of {} into groups of one size and at least 2 images; choose {}",
+                    where, groups, batch, nearest == choices.end() ? "1" : fmt::format("{}, or 1", *nearest));
+}
+
+void check(const Recipe& recipe, const SampleTable& dataset) {
+  require_images(recipe, dataset, "moco");
+  const MocoOptions options = options_of(recipe);
+  const std::string where = recipe.method.prefix();
+  if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
+  if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
+  if (recipe.train.micro_batch()) {
+    throw usage_error("{}method 'moco' takes no train.micro_batch; leave it out, or lower batch_size: the queue keeps the negatives",
+                      where);
+  }
+  check_groups(recipe.train.batch_size(), options.shuffle_bn(), where);
+  const int64_t added = recipe.train.batch_size() * (*options.symmetric() ? 2 : 1), size = *options.queue();
+  if (size % added != 0) {
+    const std::string below = size > added ? fmt::format("{} or ", size / added * added) : "";
+    throw usage_error("{}method 'moco': queue {} is not a multiple of the {} keys of a step{}; choose {}{}", where, size, added,
+                      *options.symmetric() ? " (both views of a batch)" : "", below, (size / added + 1) * added);
+  }
+  require_keyed_terms(recipe, dataset, "moco");
+}
+
+}  // namespace
+
+MethodEntry moco_entry() {
+  MethodEntry entry;
+  entry.name = "moco";
+  entry.summary = "keys from a momentum copy and a queue (He et al. 2020; v3: Chen, Xie and He 2021)";
+  entry.options = MocoOptions::table().specs();
+  entry.check = check;
+  entry.gives_keys = true;
+  entry.metrics = {false_negative_metric()};
+  entry.negatives = [](const Recipe& recipe) { return *options_of(recipe).queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch; };
+  entry.networks = [](const Recipe& recipe, int64_t in_channels) {
+    Model model = encoder_and_head(recipe, in_channels);
+    const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();
+    if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
+    return model;
+  };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Moco>(recipe, dataset, options_of(recipe), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string("moco")}});
+    config.overlay(MocoOptions::table().write(MocoOptions::table().read(section_map(section), "method 'moco'", {"name"}).resolved()));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

@@ -1,0 +1,65 @@
+// The network of a run: encoder, head and classifier, and how a batch of views passes the first two.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "debias/encoders/encoder.h"
+#include "debias/train/methods/classifier.h"
+#include "debias/train/recipe/recipe.h"
+
+namespace debias {
+
+// A network that is trained beside the evaluated one, such as a biased classifier. A checkpoint holds it as "NAME." tensors, the recipe's
+// optimizer updates its parameters, and a step that fails restores its running statistics. Evaluation and export never read it.
+struct SideNetwork {
+  std::string name;
+  std::shared_ptr<torch::nn::Module> module;
+  // The module's part "encoder", where it has one, and the section that it was made from: rates and image size follow from them.
+  std::shared_ptr<Encoder> encoder = nullptr;
+  Config encoder_section = {};
+};
+
+struct Model {
+  std::shared_ptr<Encoder> encoder;
+  std::shared_ptr<Head> head;
+  std::shared_ptr<Classifier> classifier = nullptr;  // null where the run has none
+  std::shared_ptr<Head> predictor = nullptr;         // after the head, in training alone; null where the method has none
+  std::vector<SideNetwork> side = {};                // in training alone
+
+  std::vector<torch::Tensor> parameters() const;  // encoder's, head's, predictor's, then those of side networks
+  // Parameters and buffers: "encoder.", "head.", "predictor.", "classifier." names, and those of side networks.
+  std::vector<std::pair<std::string, torch::Tensor>> state() const;
+  // Those that the objective trains: encoder's, head's, predictor's, the classifier's where its gradient flows, and side networks'.
+  std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
+  void train(bool on) const;
+  void to(c10::Device device) const;
+};
+
+// The recipe's encoder on images of so many channels, and its head: what most methods have.
+Model encoder_and_head(const Recipe& recipe, int64_t in_channels);
+
+// The networks of the recipe's method, with the recipe's classifier where `classes` says how many it tells apart; 0: without, as evaluation
+// of an encoder wants it.
+Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes = 0);
+
+// What one batch becomes: float32 [B, V, D], rows not yet normalised.
+struct ModelOutput {
+  torch::Tensor features;
+  torch::Tensor projection;
+};
+
+struct ForwardOptions {
+  Forward order = Forward::kPerView;
+  Precision precision = Precision::kFp32;
+  bool channels_last = true;
+  c10::Device device = c10::Device(c10::kCPU);
+};
+
+// images: [V, B, C, H, W] float32 on the CPU.
+ModelOutput forward(const Model& model, const torch::Tensor& images, const ForwardOptions& options);
+
+}  // namespace debias

@@ -1,0 +1,153 @@
+#include "debias/train/methods/quick_thoughts.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/error.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/sentence_encoders.h"
+#include "debias/loader/batch.h"
+#include "debias/losses/scores.h"
+#include "debias/losses/scores/neighbour_hits.h"
+
+namespace debias {
+namespace {
+
+constexpr uint64_t kSecondEncoder = 0x9e3779b97f4a7c15;  // keeps the first weights of f and g apart
+
+QuickThoughtsOptions quick_thoughts_options(const Config& section) {
+  return QuickThoughtsOptions::table().read(section_map(section), "method 'quick_thoughts'", {"name"});
+}
+
+std::optional<NeighbourNegatives> negatives_of(Denominator denominator) {
+  if (denominator == Denominator::kAuto) return std::nullopt;
+  return denominator == Denominator::kOfficial ? NeighbourNegatives::kOfficial : NeighbourNegatives::kNegatives;
+}
+
+constexpr const char *kNextAccuracy = "next_acc", *kPreviousAccuracy = "previous_acc";
+
+class QuickThoughts final : public Method {
+ public:
+  QuickThoughts(const QuickThoughtsOptions& options, MethodParts parts) : Method(std::move(parts)), options_(options) {}
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t) override {
+    const at::Tensor own = model().encoder->forward(batch.input("words")[0]).unsqueeze(1);
+    const at::Tensor features = of_all_ranks(own, batch);
+    const at::Tensor pair = features.select(1, 0).unflatten(1, {2, -1});  // [B, 2, D]
+    const at::Tensor products = pair.select(1, 0).mm(pair.select(1, 1).t());
+    const ModelOutput output = {features, features};
+    const Scores scores = {NeighbourScores{products, options_.context(), negatives_of(options_.denominator())}};
+    Evaluated evaluated = evaluate(output, batch, [&](const Term& term, const at::Tensor&) { return term.objective().on_scores(scores); });
+    const NeighbourHits hits = neighbour_hits(products);
+    evaluated.metrics = {{kNextAccuracy, hits.next, hits.pairs}, {kPreviousAccuracy, hits.previous, hits.pairs}};
+    backward(evaluated, output);
+    return evaluated;
+  }
+
+ private:
+  QuickThoughtsOptions options_;
+};
+
+void require_sentence_terms(const Recipe& recipe, const SampleTable& samples, const std::string& where) {
+  for (const auto& term : make_terms(recipe, samples)) {
+    const std::string why = term.objective().refusal(ScoreForm::kNeighbours);
+    if (!why.empty()) throw usage_error("{}method 'quick_thoughts' is trained on scores of neighbours: {}", where, why);
+  }
+  for (const auto& term : recipe.objective) {
+    if (!term.sources.empty())
+      throw usage_error("{}method 'quick_thoughts' makes no estimates; give '{}' a number", where, term.sources[0].number.name);
+  }
+}
+
+void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
+  quick_thoughts_options(recipe.method);
+  const std::string where = recipe.method.prefix();
+  const auto refuse = [&](bool given, const char* section, const char* why) {
+    if (given) throw usage_error("{}method 'quick_thoughts' takes no {}: {}; leave it out", where, section, why);
+  };
+  if (samples.sentences() == nullptr) {
+    throw usage_error(
+        "{}method 'quick_thoughts' is trained on sentences, data set '{}' has none; choose data: {{train: {{name: sentences}}}}", where,
+        samples.info().name);
+  }
+  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  if (!encoder.reads_words) {
+    throw usage_error("{}method 'quick_thoughts' needs an encoder of sentences, '{}' is one of images; choose gru or bag_of_words", where,
+                      encoder.name);
+  }
+  const Config* preset = recipe.views_section.find("preset");
+  const bool has_views = recipe.views_section.entries().size() > 1 || preset == nullptr || preset->text() != "none";
+  refuse(has_views || !recipe.eval_views.is_null() || recipe.views.noise() > 0, "views", "sentences have none");
+  refuse(!recipe.head.is_null() && section_name(recipe.head, "head") != "none", "head", "scores are of the encoders' own vectors");
+  refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
+  refuse(!recipe.sampler.is_null(), "sampler", "batches are consecutive sentences");
+  refuse(recipe.train.micro_batch().has_value(), "train.micro_batch", "a sentence's negatives are its batch");
+  refuse(recipe.train.precision() != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
+  require_sentence_terms(recipe, samples, where);
+}
+
+std::unique_ptr<BatchSource> batches_of_sentences(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples,
+                                                  const Ranks& ranks) {
+  const QuickThoughtsOptions options = quick_thoughts_options(recipe.method);
+  const auto least = 2 + options.context();
+  const int64_t batch = recipe.train.batch_size();
+  if (batch < ranks.size())
+    throw usage_error("train: {} ranks share batches of {} sentences; start at most {}", ranks.size(), batch, batch);
+  return std::make_unique<SentenceBatches>(sentences_of(samples), SentenceBatchOptions()
+                                                                      .batch_size(batch)
+                                                                      .least(std::max(least, ranks.size()))
+                                                                      .drop_last(recipe.train.drop_last())
+                                                                      .order(options.order())
+                                                                      .seed(recipe.seed)
+                                                                      .rank(ranks.rank())
+                                                                      .ranks(ranks.size()));
+}
+
+Model pair_of(const Recipe& recipe, int64_t words) {
+  Model model;
+  model.encoder =
+      sentence_pair(make_encoder(recipe.encoder, words, recipe.seed), make_encoder(recipe.encoder, words, recipe.seed ^ kSecondEncoder));
+  model.head = make_head(Config(), model.encoder->feature_dim(), recipe.seed);
+  return model;
+}
+
+}  // namespace
+
+const OptionTable<QuickThoughtsOptions>& QuickThoughtsOptions::table() {
+  using Self = QuickThoughtsOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("context", &Self::context_, Range::closed(1, 64), "sentences to either side that are positives")
+          .add(
+              "denominator", &Self::denominator_,
+              "negatives: all sentences but the positives and itself; official: the whole row of the published softmax; auto: official for "
+              "infonce, negatives for debiased_negatives")
+          .add("order", &Self::order_, "order of the batches of an epoch: shuffled anew, or that of the corpus");
+  return table;
+}
+
+MethodEntry quick_thoughts_entry() {
+  MethodEntry entry;
+  entry.name = "quick_thoughts";
+  entry.summary = "two encoders of sentences, one's vector of a sentence finds the other's of its neighbours (Logeswaran and Lee 2018)";
+  entry.options = QuickThoughtsOptions::table().specs();
+  entry.batches = batches_of_sentences;
+  entry.check = check_quick_thoughts;
+  entry.networks = pair_of;
+  entry.scores_products = true;
+  entry.on_devices = false;
+  // At most about a half each, since a sentence has two neighbours.
+  entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
+                   {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<QuickThoughts>(quick_thoughts_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string("quick_thoughts")}});
+    config.overlay(QuickThoughtsOptions::table().write(quick_thoughts_options(section)));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

@@ -1,0 +1,185 @@
+#include "debias/train/methods/rivals/dfa.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "debias/core/error.h"
+#include "debias/core/philox.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/backbone_options.h"
+#include "debias/encoders/heads.h"
+#include "debias/loader/batch.h"
+#include "debias/train/methods/rivals/classification.h"
+#include "debias/train/methods/rivals/sample_visits.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kDfa = "dfa";
+
+DfaOptions dfa_options(const Config& section) { return DfaOptions::table().read(section_map(section), "method 'dfa'", {"name"}); }
+
+// Two encoders of the same images: features of `intrinsic`, then those of `bias`.
+class EncoderPair final : public Encoder {
+ public:
+  EncoderPair(std::shared_ptr<Encoder> intrinsic, std::shared_ptr<Encoder> bias)
+      : intrinsic_(register_module("intrinsic", std::move(intrinsic))), bias_(register_module("bias", std::move(bias))) {}
+
+  torch::Tensor forward(const torch::Tensor& images) override { return at::cat({intrinsic_->forward(images), bias_->forward(images)}, 1); }
+  int64_t feature_dim() const override { return intrinsic_->feature_dim() + bias_->feature_dim(); }
+  Config config() const override { return intrinsic_->config(); }
+  std::optional<int64_t> image_side() const override { return intrinsic_->image_side(); }
+
+ private:
+  std::shared_ptr<Encoder> intrinsic_, bias_;
+};
+
+// C_b, on the features of both encoders.
+class BiasHead final : public torch::nn::Module {
+ public:
+  BiasHead(const Recipe& recipe, int64_t features, int64_t classes)
+      : classifier_(*recipe.classifier, features, classes, side_seed(recipe.seed, kBiasNetwork)) {
+    register_module("classifier", classifier_.linear().ptr());
+  }
+  at::Tensor logits(const at::Tensor& features) const { return classifier_.logits(features.unsqueeze(1)); }  // [B, 2 D] to [B, classes]
+
+ private:
+  Classifier classifier_;
+};
+
+struct Halves {
+  at::Tensor intrinsic, bias;  // [B, D]
+
+  at::Tensor for_label() const { return at::cat({intrinsic, bias.detach()}, 1); }
+  at::Tensor for_bias() const { return at::cat({intrinsic.detach(), bias}, 1); }
+};
+
+class Dfa final : public ClassificationMethod {
+ public:
+  Dfa(const Recipe& recipe, const SampleTable& dataset, const DfaOptions& options, MethodParts parts)
+      : ClassificationMethod(kDfa, std::move(parts)),
+        options_(options),
+        seed_(recipe.seed),
+        first_swap_(static_cast<int64_t>(std::ceil(options.swap_after() * static_cast<double>(steps_of_run(recipe, dataset))))),
+        bias_head_(dynamic_cast<const BiasHead&>(*model().side.front().module)),
+        difficulty_(kDfa, dataset, options.momentum(), this->parts().forward.device) {}
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override { return difficulty_.state(); }
+  void load(const SafetensorsFile& file) override { difficulty_.load(file); }
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t step) override {
+    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const int64_t D = output.features.size(2) / 2;
+    const at::Tensor rows = output.features.squeeze(1), labels = labels_of(batch), indices = on_device(batch.indices);
+    const Halves own = {rows.slice(1, 0, D), rows.slice(1, D)};
+    const at::Tensor bias_logits = bias_head_.logits(own.for_bias());
+    const at::Tensor biased = cross_entropy_by_sample(bias_logits, labels);
+    const bool swaps = step > first_swap_;
+    const at::Tensor order = swaps ? permutation_of(rows.size(0), step) : at::Tensor();
+    const Halves swapped = swaps ? Halves{own.intrinsic, own.bias.index_select(0, order)} : Halves();
+    at::Tensor weights;
+    // The classifier's gradient flows to the intrinsic encoder alone.
+    Evaluated evaluated = evaluate_logits({own.for_label().unsqueeze(1), output.projection}, batch, [&](const at::Tensor& logits) {
+      const at::Tensor losses = cross_entropy_by_sample(logits, labels);
+      weights = difficulty_.weights(indices, biased, losses);
+      at::Tensor by_sample = losses * weights;
+      if (swaps) {
+        const at::Tensor mixed = model().classifier->logits(swapped.for_label().unsqueeze(1));
+        by_sample = by_sample + options_.swap_weight() * weights * cross_entropy_by_sample(mixed, labels);
+      }
+      return mean_by_sample(by_sample);
+    });
+    at::Tensor bias_loss = options_.bias_weight() * generalized(bias_logits, labels);
+    if (swaps) {
+      bias_loss = bias_loss + options_.swap_weight() * options_.bias_swap_weight() *
+                                  generalized(bias_head_.logits(swapped.for_bias()), labels.index_select(0, order));
+    }
+    add_bias_network(evaluated, bias_loss, bias_logits, labels);
+    evaluated.metrics.push_back(mean_metric(kRelativeDifficulty, weights));
+    backward(evaluated, output, {"bias_logits", bias_logits});
+    return evaluated;
+  }
+
+  void after_update(const Batch&) override { difficulty_.commit(); }
+
+ private:
+  at::Tensor generalized(const at::Tensor& logits, const at::Tensor& labels) const {
+    return generalized_cross_entropy_by_sample(logits, labels, options_.q()).mean();
+  }
+
+  at::Tensor permutation_of(int64_t rows, int64_t step) const {
+    RngKey key;
+    key.domain = RngDomain::kShuffle;
+    key.seed = side_seed(seed_, kDfa);
+    key.epoch = static_cast<uint64_t>(step);
+    return on_device(permutation(rows, key));
+  }
+
+  DfaOptions options_;
+  uint64_t seed_;
+  int64_t first_swap_;  // steps without a swap
+  const BiasHead& bias_head_;
+  DifficultyWeights difficulty_;
+};
+
+Model encoder_pair(const Recipe& recipe, int64_t in_channels) {
+  Model model;
+  model.encoder = std::make_shared<EncoderPair>(make_encoder(recipe.encoder, in_channels, recipe.seed),
+                                                make_encoder(recipe.encoder, in_channels, side_seed(recipe.seed, kBiasNetwork)));
+  model.head = make_head(recipe.head, model.encoder->feature_dim(), recipe.seed);
+  return model;
+}
+
+void check_dfa(const Recipe& recipe, const SampleTable& dataset) {
+  dfa_options(recipe.method);
+  require_classification(recipe, dataset, kDfa, Regularisers::kRejected);
+  const BackboneOptions options = backbone_options(recipe.encoder);
+  if (options.layer_decay() == 1) return;
+  throw usage_error("{}method 'dfa' trains two encoders whose layers it does not order; leave encoder.layer_decay out",
+                    recipe.encoder.prefix());
+}
+
+}  // namespace
+
+const OptionTable<DfaOptions>& DfaOptions::table() {
+  using Self = DfaOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("q", &Self::q_, Range::open_closed(0, 1),
+               "exponent of the bias classifier's generalized cross-entropy; near 0 it is cross-entropy")
+          .add("momentum", &Self::momentum_, Range::half_open(0, 1),
+               "momentum of the running loss of each sample; 0: the loss of this visit")
+          .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of the bias classifier's loss")
+          .add("swap_weight", &Self::swap_weight_, Range::at_least(0), "weight of both losses on swapped features")
+          .add("bias_swap_weight", &Self::bias_swap_weight_, Range::at_least(0), "weight of the bias classifier's among them")
+          .add("swap_after", &Self::swap_after_, Range::closed(0, 1), "share of the run's steps without swapped features");
+  return table;
+}
+
+MethodEntry dfa_entry() {
+  MethodEntry entry;
+  entry.name = kDfa;
+  entry.summary = "swaps the features of a bias encoder between samples; no bias labels (Lee et al. 2021)";
+  entry.options = DfaOptions::table().specs();
+  entry.metrics = bias_network_metrics();
+  entry.metrics.push_back(relative_difficulty_metric());
+  entry.check = check_dfa;
+  entry.networks = encoder_pair;
+  entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& evaluated) {
+    const auto classes = static_cast<int64_t>(info.class_names.size());
+    return std::vector<SideNetwork>{{kBiasNetwork, std::make_shared<BiasHead>(recipe, evaluated.encoder->feature_dim(), classes)}};
+  };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Dfa>(recipe, dataset, dfa_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string(kDfa)}});
+    config.overlay(DfaOptions::table().write(dfa_options(section)));
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

@@ -1,0 +1,94 @@
+#include "debias/train/methods/rivals/lff.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/registry.h"
+#include "debias/loader/batch.h"
+#include "debias/train/methods/rivals/classification.h"
+#include "debias/train/methods/rivals/sample_visits.h"
+
+namespace debias {
+namespace {
+
+constexpr const char* kLff = "lff";
+
+LffOptions lff_options(const Config& section) {
+  return LffOptions::table().read(section_map(section), "method 'lff'", {"name", kBiasEncoder});
+}
+
+class Lff final : public ClassificationMethod {
+ public:
+  Lff(const SampleTable& dataset, const LffOptions& options, MethodParts parts)
+      : ClassificationMethod(kLff, std::move(parts)),
+        options_(options),
+        difficulty_(kLff, dataset, options.momentum(), this->parts().forward.device) {}
+
+  std::vector<std::pair<std::string, at::Tensor>> state() const override { return difficulty_.state(); }
+  void load(const SafetensorsFile& file) override { difficulty_.load(file); }
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t) override {
+    const SideClassifier& network = side_classifier(kBiasNetwork);
+    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const at::Tensor bias_logits = network.logits(network.features(batch.images(), parts().forward));
+    const at::Tensor labels = labels_of(batch), indices = on_device(batch.indices);
+    const at::Tensor biased = cross_entropy_by_sample(bias_logits, labels);
+    at::Tensor weights;
+    Evaluated evaluated = evaluate_logits(output, batch, [&](const at::Tensor& logits) {
+      const at::Tensor losses = cross_entropy_by_sample(logits, labels);
+      weights = difficulty_.weights(indices, biased, losses);
+      return mean_by_sample(losses, weights);
+    });
+    add_bias_network(evaluated, generalized_cross_entropy_by_sample(bias_logits, labels, options_.q()).mean(), bias_logits, labels);
+    evaluated.metrics.push_back(mean_metric(kRelativeDifficulty, weights));
+    backward(evaluated, output, {"bias_logits", bias_logits});
+    return evaluated;
+  }
+
+  void after_update(const Batch&) override { difficulty_.commit(); }
+
+ private:
+  LffOptions options_;
+  DifficultyWeights difficulty_;
+};
+
+}  // namespace
+
+const OptionTable<LffOptions>& LffOptions::table() {
+  using Self = LffOptions;
+  static const auto table = OptionTable<Self>()
+                                .add("q", &Self::q_, Range::open_closed(0, 1),
+                                     "exponent of the biased network's generalized cross-entropy; near 0 it is cross-entropy")
+                                .add("momentum", &Self::momentum_, Range::half_open(0, 1),
+                                     "momentum of the running loss of each sample; 0: the loss of this visit");
+  return table;
+}
+
+MethodEntry lff_entry() {
+  MethodEntry entry;
+  entry.name = kLff;
+  entry.summary = "weights samples by how hard a biased network finds them; no bias labels (Nam et al. 2020)";
+  entry.options = LffOptions::table().specs();
+  entry.options.push_back(bias_encoder_spec());
+  entry.metrics = bias_network_metrics();
+  entry.metrics.push_back(relative_difficulty_metric());
+  entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
+    lff_options(recipe.method);
+    require_classification(recipe, dataset, kLff);
+    require_bias_encoder(recipe, kLff);
+  };
+  entry.networks = encoder_and_head;
+  entry.side_networks = bias_network_alone;
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Lff>(dataset, lff_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string(kLff)}});
+    config.overlay(LffOptions::table().write(lff_options(section)));
+    resolve_bias_encoder(section, config);
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

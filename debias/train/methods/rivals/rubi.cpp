@@ -1,0 +1,108 @@
+#include "debias/train/methods/rivals/rubi.h"
+
+#include <ATen/ATen.h>
+
+#include "debias/core/registry.h"
+#include "debias/loader/batch.h"
+#include "debias/train/methods/rivals/classification.h"
+
+namespace debias {
+namespace {
+
+constexpr char kRubiName[] = "rubi";
+constexpr char kGate[] = "gate";
+
+RubiOptions rubi_options(const Config& section) {
+  return RubiOptions::table().read(section_map(section), "method 'rubi'", {"name", kBiasEncoder});
+}
+
+class Rubi final : public ClassificationMethod {
+ public:
+  Rubi(const SampleTable& dataset, const RubiOptions& options, MethodParts parts)
+      : ClassificationMethod(kRubiName, std::move(parts)),
+        options_(options),
+        biases_(static_cast<int64_t>(dataset.info().bias_names.size())) {}
+
+ protected:
+  Evaluated differentiate(const Batch& batch, int64_t) override {
+    const ModelOutput output = forward(model(), batch.images(), parts().forward);
+    const at::Tensor labels = labels_of(batch);
+    const bool network = options_.bias() == BiasBranch::kNetwork;
+    at::Tensor known, bias_logits;
+    if (network) {
+      const SideClassifier& biased = side_classifier(kBiasNetwork);
+      const at::Tensor features = biased.features(batch.images(), parts().forward);
+      bias_logits = biased.logits(features);
+      known = features.detach().select(1, 0);
+    } else {
+      known = at::one_hot(biases_of(batch), biases_).to(at::kFloat);
+    }
+    const at::Tensor gate = side_linear_of(model(), kGate).forward(known);
+    Evaluated evaluated =
+        evaluate_logits(output, batch, [&](const at::Tensor& logits) { return mean_by_sample(rubi_losses(logits, gate, labels)); });
+    const at::Tensor of_branch = options_.branch_weight() * cross_entropy_by_sample(gate, labels).mean();
+    if (network) {
+      evaluated.add(of_branch);
+      add_bias_network(evaluated, cross_entropy_by_sample(bias_logits, labels).mean(), bias_logits, labels);
+    } else {
+      add_bias_network(evaluated, of_branch, gate, labels);
+    }
+    backward(evaluated, output);
+    return evaluated;
+  }
+
+ private:
+  RubiOptions options_;
+  int64_t biases_;
+};
+
+}  // namespace
+
+at::Tensor rubi_losses(const at::Tensor& logits, const at::Tensor& gate, const at::Tensor& labels) {
+  return cross_entropy_by_sample(logits * gate.sigmoid(), labels);
+}
+
+const OptionTable<RubiOptions>& RubiOptions::table() {
+  using Self = RubiOptions;
+  static const auto table =
+      OptionTable<Self>()
+          .add("bias", &Self::bias_, "what the gate reads: bias labels, or the output of a biased network trained beside")
+          .add("branch_weight", &Self::branch_weight_, Range::at_least(0), "weight of the gate's own cross-entropy")
+          .add("train_gate", &Self::train_gate_, "false: the gate stays as it was drawn, as in the comparison of Bahng et al. 2020");
+  return table;
+}
+
+MethodEntry rubi_entry() {
+  MethodEntry entry;
+  entry.name = kRubiName;
+  entry.summary = "a classifier whose logits are masked by what the bias alone predicts (Cadene et al. 2019)";
+  entry.options = RubiOptions::table().specs();
+  entry.options.push_back(bias_encoder_spec());
+  entry.metrics = bias_network_metrics();
+  entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
+    require_classification(recipe, dataset, kRubiName);
+    require_bias_branch(recipe, dataset, kRubiName, rubi_options(recipe.method).bias());
+  };
+  entry.networks = encoder_and_head;
+  entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model&) {
+    const RubiOptions options = rubi_options(recipe.method);
+    const auto classes = static_cast<int64_t>(info.class_names.size());
+    if (options.bias() == BiasBranch::kLabels) {
+      return std::vector{side_linear(recipe, kGate, static_cast<int64_t>(info.bias_names.size()), classes, options.train_gate())};
+    }
+    const SideNetwork biased = bias_network(recipe, info);
+    return std::vector{biased, side_linear(recipe, kGate, biased.encoder->feature_dim(), classes, options.train_gate())};
+  };
+  entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
+    return std::make_unique<Rubi>(dataset, rubi_options(recipe.method), std::move(parts));
+  };
+  entry.resolved = [](const Config& section) {
+    Config config = Config::map({{"name", Config::string(kRubiName)}});
+    config.overlay(RubiOptions::table().write(rubi_options(section)));
+    resolve_bias_encoder(section, config);
+    return config;
+  };
+  return entry;
+}
+
+}  // namespace debias

@@ -1,0 +1,75 @@
+// The terms of a run's objective: what each computes, on what it reads, and its options in force at an epoch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "debias/data/dataset.h"
+#include "debias/losses/objective.h"
+#include "debias/train/methods/evidence.h"
+#include "debias/train/recipe/recipe.h"
+
+namespace debias {
+
+class Term {
+ public:
+  Term(TermRecipe recipe, std::string label, const DatasetInfo& info);
+
+  // Takes the values that the schedules have at this epoch (from 0), and the estimates held, into force.
+  void begin_epoch(int64_t epoch);
+
+  const std::string& label() const { return label_; }  // the objective's name, "_2" appended at its second use; prefix of its metrics
+  bool on_logits_as_they_are() const { return recipe_.entry->kind == InputKind::kLogits; }  // else L2-normalised rows [B, V, D]
+  InputKind kind() const { return recipe_.entry->kind; }
+  bool takes_keys() const { return recipe_.entry->takes_keys; }
+  bool takes_norms() const { return recipe_.entry->takes_norms; }
+  TermInput on() const { return in_force_.own.on(); }
+  double weight() const { return in_force_.own.weight(); }
+  const Objective& objective() const { return *objective_; }
+  const ObjectiveOptions& options() const { return *in_force_.objective; }
+  // Option or "weight": value in force, of those that have a schedule or a source.
+  const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }
+  bool has_labels() const { return has_labels_; }  // of the data set
+  bool has_bias() const { return has_bias_; }
+  const at::Tensor& bias_features() const { return bias_features_; }  // [N, F], row = sample id; undefined where not used
+  std::string caution() const { return options().caution(); }         // ObjectiveOptions::caution; empty: none
+  const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
+
+  // Of the options with a source that are due after so many finished epochs, takes the metric of that name, to be in force from the next
+  // begin_epoch(). Returns a line for each that was clamped, or of which there is no finite estimate.
+  std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
+  const std::map<std::string, double>& estimates() const { return estimates_; }  // by option, once there is one
+  void restore_estimates(std::map<std::string, double> estimates) { estimates_ = std::move(estimates); }
+
+  // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
+  // that what it cannot take is refused before a run begins. keyed: the method gives keys; weights: of Sampler::weights(), for the prior.
+  // Data errors as of read_bias_features, usage errors of the objective.
+  void load(const SampleTable& dataset, int64_t views, bool keyed = false, const std::vector<double>& weights = {});
+
+ private:
+  void try_on_rows(int64_t views, bool keyed) const;
+
+  TermRecipe recipe_;
+  std::string label_;
+  bool has_labels_, has_bias_;
+  TermInForce in_force_;
+  std::shared_ptr<const Objective> objective_;
+  std::vector<std::pair<std::string, double>> scheduled_;
+  std::map<std::string, double> estimates_;
+  at::Tensor bias_features_, prior_;
+};
+
+// Usage errors: an objective that cannot use the recipe's views, or needs labels, bias values or bias features that are not there (the data
+// set is named).
+void require_terms(const Recipe& recipe, const DatasetInfo& info);
+
+// Of terms that require_terms() lets pass. No file is read.
+std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
+
+}  // namespace debias

@@ -1,0 +1,116 @@
+#include "debias/train/recipe/linked_samples.h"
+
+#include <charconv>
+#include <numeric>
+#include <unordered_map>
+
+#include "debias/core/error.h"
+#include "debias/core/file_digest.h"
+#include "debias/core/file_error.h"
+#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/pair_marks.h"
+
+namespace debias {
+namespace {
+
+class ImageNames {
+ public:
+  ImageNames(const std::string& file, const SampleTable& samples) : file_(file), samples_(samples) {
+    for (int64_t i = 0; i < samples.size(); ++i) places_.emplace(samples.source(i), i);
+  }
+
+  int64_t place(const std::string& name, int64_t line) const {
+    if (const auto found = places_.find(name); found != places_.end()) return found->second;
+    int64_t number = -1;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error == std::errc() && end == name.data() + name.size() && number >= 0 && number < samples_.size()) return number;
+    refuse_line(file_, line,
+                fmt::format("'{}' is no image of the training set ({} of '{}'); its first is '{}'", name, samples_.size(),
+                            samples_.info().name, samples_.source(0)));
+  }
+
+ private:
+  const std::string& file_;
+  const SampleTable& samples_;
+  std::unordered_map<std::string, int64_t> places_;
+};
+
+class Groups {
+ public:
+  explicit Groups(int64_t size) : parent_(static_cast<size_t>(size)) { std::iota(parent_.begin(), parent_.end(), 0); }
+  int64_t find(int64_t i) {
+    while (parent(i) != i) i = parent(i) = parent(parent(i));
+    return i;
+  }
+  void join(int64_t a, int64_t b) {
+    const int64_t x = find(a), y = find(b);
+    parent(std::max(x, y)) = std::min(x, y);
+  }
+  // The least of each group, of groups of two or more.
+  std::vector<int64_t> numbers() {
+    std::vector<int64_t> sizes(parent_.size()), numbers;
+    for (size_t i = 0; i < parent_.size(); ++i) ++sizes[static_cast<size_t>(find(static_cast<int64_t>(i)))];
+    for (size_t i = 0; i < parent_.size(); ++i) {
+      const int64_t group = find(static_cast<int64_t>(i));
+      numbers.push_back(sizes[static_cast<size_t>(group)] > 1 ? group : kUnknown);
+    }
+    return numbers;
+  }
+
+ private:
+  int64_t& parent(int64_t i) { return parent_[static_cast<size_t>(i)]; }
+  std::vector<int64_t> parent_;
+};
+
+bool is_link(const MarkedPair& pair) {
+  if (pair.kind == "leak") return false;
+  if (pair.answer) return *pair.answer == PairAnswer::kSame;
+  return pair.kind != "random";
+}
+
+}  // namespace
+
+const OptionTable<MustLink>& MustLink::table() {
+  static const auto table = OptionTable<MustLink>()
+                                .add("file", &MustLink::file_, "CSV with columns a and b of images that belong together")
+                                .add("sha256", &MustLink::sha256_, "of the file; the run is refused where it differs")
+                                .add("relation", &MustLink::relation_, "no negatives of each other, or views of one sample as well");
+  return table;
+}
+
+MustLink MustLink::from_config(const Config& section) {
+  if (section.is_scalar()) return MustLink().file(section.text());
+  const MustLink links = table().read(section, "data: must_link");
+  if (links.file().empty()) throw usage_error("{}data: must_link: no file is given; write file: pairs.csv", section.prefix());
+  return links;
+}
+
+MustLink with_digest(MustLink links) {
+  links.sha256(file_digest(links.file()));
+  return links;
+}
+
+std::vector<int64_t> linked_groups(const MustLink& links, const SampleTable& samples) {
+  if (!links.sha256().empty() && with_digest(links).sha256() != links.sha256())
+    throw FileError(links.file(), "is not the file that the recipe names (must_link: sha256); restore it, or leave sha256 out");
+  const std::vector<MarkedPair> pairs = read_pair_marks(links.file());
+  const ImageNames names(links.file(), samples);
+  Groups groups(samples.size());
+  bool any = false;
+  for (const MarkedPair& pair : pairs) {
+    if (!is_link(pair)) continue;
+    any = true;
+    groups.join(names.place(pair.a, pair.line), names.place(pair.b, pair.line));
+  }
+  if (!any) throw FileError(links.file(), "links no images: no pair has the answer same; mark pairs, or leave must_link out");
+  for (const MarkedPair& pair : pairs) {
+    if (pair.answer != PairAnswer::kDifferent || pair.kind == "leak") continue;
+    if (groups.find(names.place(pair.a, pair.line)) == groups.find(names.place(pair.b, pair.line))) {
+      refuse_line(links.file(), pair.line,
+                  fmt::format("'{}' and '{}' are marked different, but other rows link them; correct one", pair.a, pair.b));
+    }
+  }
+  return groups.numbers();
+}
+
+}  // namespace debias

@@ -1,0 +1,37 @@
+#include "debias/train/recipe/marked_prior.h"
+
+#include <fmt/format.h>
+
+#include "debias/core/file_error.h"
+#include "debias/data/readers/csv_file.h"
+#include "debias/data/readers/pair_marks.h"
+#include "debias/results/proportion_interval.h"
+
+namespace debias {
+
+MarkedPrior prior_from_marks(const std::string& path) {
+  MarkedPrior prior;
+  for (const MarkedPair& pair : read_pair_marks(path)) {
+    if (!pair.answer) throw FileError(path, "no column 'answer'; answer the pairs on the page that debias pairs --html writes");
+    if (pair.kind != "random") {
+      refuse_line(
+          path, pair.line,
+          fmt::format("a pair of kind '{}' is no random one; estimate the prior from answers to debias pairs --sample 200", pair.kind));
+    }
+    if (*pair.answer == PairAnswer::kSkip) {
+      ++prior.skipped;
+      continue;
+    }
+    ++prior.marks;
+    prior.same += *pair.answer == PairAnswer::kSame ? 1 : 0;
+  }
+  if (prior.marks < kLeastMarks)
+    throw FileError(path, fmt::format("{} answers same or different; the prior needs at least {}", prior.marks, kLeastMarks));
+  prior.tau_plus = static_cast<double>(prior.same) / static_cast<double>(prior.marks);
+  const auto [low, high] = wilson_interval({prior.tau_plus, static_cast<double>(prior.marks)});
+  prior.low = low;
+  prior.high = high;
+  return prior;
+}
+
+}  // namespace debias

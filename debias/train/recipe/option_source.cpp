@@ -1,0 +1,162 @@
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // gcc bug 80635: takes the number of an empty Auto<double> for one that is read
+#endif
+
+#include "debias/train/recipe/option_source.h"
+
+#include <algorithm>
+
+#include "debias/core/error.h"
+#include "debias/core/options.h"
+#include "debias/core/registry.h"
+#include "debias/train/recipe/marked_prior.h"
+#include "debias/train/recipe/recipe.h"
+
+namespace debias {
+namespace {
+
+class SourceOptions {
+ public:
+  DEBIAS_OPTION(SourceOptions, int64_t, every, 1)
+  DEBIAS_OPTION(SourceOptions, Auto<double>, start, {})
+
+  static const OptionTable<SourceOptions>& table() {
+    static const auto table = OptionTable<SourceOptions>()
+                                  .add("every", &SourceOptions::every_, Range::closed(1, 1e6), "epochs between estimates")
+                                  .add("start", &SourceOptions::start_, Range::any(), "before the first one; auto: the option's default");
+    return table;
+  }
+};
+
+class MarksOptions {
+ public:
+  DEBIAS_OPTION(MarksOptions, std::string, file, "")
+  DEBIAS_OPTION(MarksOptions, Auto<double>, value, {})
+  DEBIAS_OPTION(MarksOptions, double, low, 0)
+  DEBIAS_OPTION(MarksOptions, double, high, 1)
+
+  static const OptionTable<MarksOptions>& table() {
+    static const auto table = OptionTable<MarksOptions>()
+                                  .add("file", &MarksOptions::file_, "CSV with the answers to random pairs")
+                                  .add("value", &MarksOptions::value_, Range::closed(0, 0.99), "their estimate; auto: read from the file")
+                                  .add("low", &MarksOptions::low_, Range::closed(0, 1), "lower end of its 95 % interval")
+                                  .add("high", &MarksOptions::high_, Range::closed(0, 1), "upper end of its 95 % interval");
+    return table;
+  }
+};
+
+// Marks that a resolved recipe has read already are not read again: the run stays what it was.
+void take_marks(const Config& section, const std::string& what, SourcedOption& sourced) {
+  MarksOptions options = MarksOptions::table().read(section, what, {"from"});
+  if (options.file().empty()) throw usage_error("{}{}: from: marks needs a file; write file: answers.csv", section.prefix(), what);
+  if (!options.value()) {
+    const MarkedPrior prior = prior_from_marks(options.file());
+    options.value(std::min(prior.tau_plus, sourced.source->high)).low(prior.low).high(prior.high);
+  }
+  sourced.start = *options.value();
+  sourced.marks = MarksRead{options.file(), options.low(), options.high()};
+}
+
+bool gives(const OptionSource& source, const std::string& option, const std::string& objective) {
+  const auto& objectives = source.objectives;
+  return source.option == option && (objectives.empty() || std::find(objectives.begin(), objectives.end(), objective) != objectives.end());
+}
+
+void require_fit(const OptionSource& source, const std::string& option, const std::string& objective, const std::string& where) {
+  if (gives(source, option, objective)) return;
+  std::string others;
+  for (const auto& other : option_source_registry()) {
+    if (gives(other, option, objective)) others += fmt::format("{}from: {}", others.empty() ? "; write " : " or ", other.name);
+  }
+  throw usage_error("{}: from: {} estimates the {}{}, not this{}", where, source.name, source.option,
+                    source.objectives.empty() ? "" : fmt::format(" of '{}'", source.objectives.front()),
+                    others.empty() ? "; give a value or a schedule" : others);
+}
+
+// Under the term's variant.
+double default_value(const std::string& option, const ObjectiveEntry& entry, const Config& term, const std::string& where) {
+  const auto spec = std::ranges::find(entry.options, option, &OptionSpec::name);
+  if (spec == entry.options.end()) {
+    std::vector<std::string> known;
+    for (const auto& other : entry.options) known.push_back(other.name);
+    throw usage_error("{}: unknown option '{}'{}", where, option, suggestion(option, known));
+  }
+  const Config* variant = term.find("variant");
+  const auto own = variant == nullptr ? spec->variants.end() : spec->variants.find(variant->text());
+  return options_detail::Field<double>::parse(own == spec->variants.end() ? spec->default_value : own->second, Range::any(), where);
+}
+
+}  // namespace
+
+const std::vector<OptionSource>& option_source_registry() {
+  static const std::vector<OptionSource> registry = {
+      {.name = "prior", .aliases = {}, .option = "tau_plus", .objectives = {}, .low = 0, .high = 0.99, .measure = SourceMeasure::kPrior},
+      {.name = "marks", .aliases = {}, .option = "tau_plus", .objectives = {}, .low = 0, .high = 0.99, .measure = SourceMeasure::kMarks},
+      {.name = "macro_auc",
+       .aliases = {},
+       .option = "alpha",
+       .objectives = {"bayesian"},
+       .low = 0.5,
+       .high = 1,
+       .measure = SourceMeasure::kMacroAuc},
+      {.name = "augment",
+       .aliases = {},
+       .option = "alpha",
+       .objectives = {"bayesian"},
+       .low = 0.5,
+       .high = 1,
+       .measure = SourceMeasure::kViewAuc},
+  };
+  return registry;
+}
+
+TermNumber term_number(const std::string& option, const ObjectiveEntry& entry, const std::string& where) {
+  const auto is_number = [](const OptionSpec& spec) { return spec.type.starts_with("number") || spec.type.starts_with("integer"); };
+  const auto require_number = [&](const OptionSpec& spec) {
+    if (is_number(spec)) return;
+    throw usage_error("{}objective '{}': {}: a schedule gives numbers, this takes a {}", where.empty() ? "" : where + ": ", entry.name,
+                      option, spec.type);
+  };
+  for (const auto& spec : TermOptions::table().specs()) {
+    if (spec.name == option) require_number(spec);
+  }
+  const auto found = std::ranges::find(entry.options, option, &OptionSpec::name);
+  if (found == entry.options.end()) return {option, std::nullopt, where};
+  require_number(*found);
+  return {option, static_cast<size_t>(found - entry.options.begin()), where};
+}
+
+Config SourcedOption::config() const {
+  if (marks) {
+    return Config::map({{"from", Config::string(source->name)},
+                        {"file", Config::string(marks->file)},
+                        {"value", Config::number(start)},
+                        {"low", Config::number(marks->low)},
+                        {"high", Config::number(marks->high)}});
+  }
+  return Config::map({{"from", Config::string(source->name)}, {"every", Config::integer(every)}, {"start", Config::number(start)}});
+}
+
+bool is_option_source(const Config& value) {
+  const Config* from = value.find("from");
+  double number;
+  return value.find("schedule") == nullptr && from != nullptr && from->is_scalar() && !parse_number(from->text(), &number);
+}
+
+SourcedOption read_option_source(const std::string& option, const ObjectiveEntry& entry, const Config& term) {
+  const Config& section = *term.find(option);
+  const std::string what = fmt::format("objective '{}': {}", entry.name, option), where = section.prefix() + what;
+  const OptionSource& source = find_entry(option_source_registry(), section.find("from")->text(), "source", where + ": from: ");
+  require_fit(source, option, entry.name, where);
+  const bool of_marks = source.measure == SourceMeasure::kMarks;
+  const SourceOptions options = of_marks ? SourceOptions() : SourceOptions::table().read(section, what, {"from"});
+  const double usual = default_value(option, entry, term, section.prefix() + fmt::format("objective '{}'", entry.name));
+  SourcedOption sourced = {.number = term_number(option, entry, section.where()),
+                           .source = &source,
+                           .every = options.every(),
+                           .start = options.start().value_or(usual)};
+  if (of_marks) take_marks(section, what, sourced);
+  return sourced;
+}
+
+}  // namespace debias

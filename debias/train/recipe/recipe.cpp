@@ -1,0 +1,405 @@
+#include "debias/train/recipe/recipe.h"
+
+#include <algorithm>
+
+#include "debias/augment/view_pipeline.h"
+#include "debias/core/data_seed.h"
+#include "debias/core/error.h"
+#include "debias/core/mistakes.h"
+#include "debias/core/option_mistakes.h"
+#include "debias/core/registry.h"
+#include "debias/encoders/backbone_options.h"
+#include "debias/losses/objective.h"
+#include "debias/train/methods/method.h"
+#include "debias/train/recipe/recipe_sections.h"
+
+namespace debias {
+namespace {
+
+const Config& required(const Config& root, const std::string& key) {
+  const Config* node = root.find(key);
+  if (node == nullptr || node->is_null()) throw usage_error("{}recipe: no '{}' section is given; add one", root.prefix(), key);
+  return *node;
+}
+
+Config optional(const Config& root, const std::string& key) {
+  const Config* node = root.find(key);
+  return node == nullptr ? Config() : *node;
+}
+
+std::string text_of(const Config& section, const char* key, const char* otherwise = "") {
+  const Config* value = section.find(key);
+  return value == nullptr || !value->is_scalar() ? otherwise : value->text();
+}
+
+// Images that another seed holds out of the same set are images that are trained on.
+void require_held_out_seed(const Config& section, const Config& train) {
+  const auto is_same = [&](const char* key) { return text_of(section, key) == text_of(train, key); };
+  const std::string seed = text_of(section, "seed", "0"), of_train = text_of(train, "seed", "0");
+  if (text_of(section, "split") != "held_out" || !is_same("name") || !is_same("root") || seed == of_train) return;
+  throw usage_error("{}data: split held_out with seed {} holds images that data.train, with seed {}, trains on; leave its seed out",
+                    section.prefix(), seed, of_train);
+}
+
+void read_data_key(const std::string& key, const Config& value, Recipe& recipe) {
+  if (key == "train") {
+    recipe.train_data = section_map(value);
+  } else if (key == "valid") {
+    recipe.valid_data = section_map(value);
+  } else if (key == "test") {
+    recipe.test_data = section_map(value);
+  } else if (key == "on_error") {
+    recipe.on_error = options_detail::Field<OnError>::parse(value, Range::any(), "data: on_error");
+  } else if (key == "decode") {
+    recipe.decode = options_detail::Field<Decode>::parse(value, Range::any(), "data: decode");
+  } else if (key == "verify") {
+    recipe.verify = options_detail::Field<Verify>::parse(value, Range::any(), "data: verify");
+  } else if (key == "must_link") {
+    recipe.must_link = MustLink::from_config(value);
+  } else {
+    throw usage_error("{}data: unknown key '{}'{}", value.prefix(), key,
+                      suggestion(key, {"train", "valid", "test", "must_link", "on_error", "decode", "verify"}));
+  }
+}
+
+// Held-out images are those that the train entry left out: what says which, and where they are, need not be written twice.
+void take_held_out_keys(const Config& train, Config& section) {
+  const Config *split = section.find("split"), *name = section.find("name"), *own = train.find("name");
+  if (split == nullptr || split->text() != "held_out") return;
+  if (name != nullptr && own != nullptr && *name != *own) return;
+  for (const char* key : {"name", "root", "labels", "hold_out", "seed"}) {
+    const Config* from = train.find(key);
+    if (section.find(key) == nullptr && from != nullptr) section.set(key, *from);
+  }
+}
+
+void read_data(const Config& data, Recipe& recipe) {
+  if (!data.is_map()) throw usage_error("{}data: expected a map with `train` (and `valid`, `test`)", data.prefix());
+  Mistakes mistakes;
+  for (const auto& [key, value] : data.entries()) mistakes.collect([&, &key = key, &value = value] { read_data_key(key, value, recipe); });
+  mistakes.throw_if_any();
+  if (recipe.train_data.is_null()) throw usage_error("{}data: no `train` is given; add one", data.prefix());
+  for (Config* section : {&recipe.valid_data, &recipe.test_data}) take_held_out_keys(recipe.train_data, *section);
+  for (const Config* section : {&recipe.valid_data, &recipe.test_data}) require_held_out_seed(*section, recipe.train_data);
+  const auto seeded = [&](Config& section, const char* what) {
+    const bool follows = follows_run_seed(section);
+    section = with_run_seed(std::move(section), recipe.seed, what);
+    return follows;
+  };
+  recipe.data_follows_seed = {.train = seeded(recipe.train_data, "data.train"),
+                              .valid = seeded(recipe.valid_data, "data.valid"),
+                              .test = seeded(recipe.test_data, "data.test")};
+}
+
+void read_views(const Config& views, Recipe& recipe) {
+  recipe.views_section = views.is_scalar() ? Config::map({{"preset", views}}) : views;
+  if (recipe.views_section.is_null()) recipe.views_section = Config::map({{"preset", Config::string("none")}});
+  recipe.views_section.set_where(views.where());
+  Config own = Config::map();
+  for (const auto& key : ViewsOptions::table().names()) {
+    if (const Config* value = recipe.views_section.find(key)) own.set(key, *value);
+    recipe.views_section.erase(key);
+  }
+  recipe.views = ViewsOptions::table().read(own, "views");
+  if (const Config* eval = recipe.views_section.find("eval")) recipe.eval_views = *eval;
+  recipe.views_section.erase("eval");
+  if (recipe.views.noise() > 0 && recipe.views.count() < 2) {
+    throw usage_error("{}views: noise replaces second views, but count is {}; set count: 2", views.prefix(), recipe.views.count());
+  }
+}
+
+// Of weights from a file the encoder says how images are normalised, unless the views do, or change colours to other coordinates.
+void take_normalisation(Recipe& recipe) {
+  const auto asked = input_normalisation(recipe.encoder);
+  if (!asked) return;
+  Config normalize = Config::map();
+  normalize.set("mean", options_detail::Field<std::vector<double>>::emit(asked->mean));
+  normalize.set("std", options_detail::Field<std::vector<double>>::emit(asked->std));
+  const Config* written = recipe.views_section.find("normalize");
+  if (written == nullptr) {
+    const bool other_colours = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys()).leaves_rgb();
+    if (!other_colours || asked->asked) recipe.views_section.set("normalize", normalize);
+  } else if (asked->asked) {
+    const ViewPipeline views = ViewPipeline::from_config(recipe.views_section, {0}, {1}, views_keys());
+    if (views.mean() == asked->mean && views.std() == asked->std) return;
+    throw usage_error("{}encoder: mean and std differ from those of views.normalize; leave one of the two out", recipe.encoder.prefix());
+  }
+}
+
+// Of a registered method; one of the caller's own is not known yet.
+bool scores_products(const Recipe& recipe) {
+  const std::string name = section_name(recipe.method, "method", "simclr");
+  return std::ranges::any_of(method_registry(), [&](const MethodEntry& entry) {
+    return entry.scores_products && (entry.name == name || std::ranges::find(entry.aliases, name) != entry.aliases.end());
+  });
+}
+
+// Linked pairs leave the negatives as pairs of one class do, by the objectives that can drop some.
+void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recipe& recipe) {
+  if (!recipe.must_link || entry.kind != InputKind::kPairs) return;
+  const auto drops = [](const ObjectiveEntry& of) {
+    return std::ranges::find(of.options, "drop_false_negatives", &OptionSpec::name) != of.options.end();
+  };
+  std::string able;
+  for (const auto& other : objective_registry()) {
+    if (drops(other)) able += (able.empty() ? "" : ", ") + other.name;
+  }
+  if (!drops(entry))
+    throw usage_error("{}objective '{}' cannot leave linked pairs out (data.must_link); use one of {}", section.prefix(), entry.name, able);
+  if (const std::string method = section_name(recipe.method, "method", "simclr"); method != "simclr")
+    throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method);
+  const Config* written = section.find("drop_false_negatives");
+  if (written != nullptr && written->text() == "false")
+    throw usage_error("{}drop_false_negatives: false contradicts data.must_link, which drops linked pairs; leave one out",
+                      section.prefix());
+  const bool is_resolved = !recipe.must_link->sha256().empty();  // a resolved recipe has the digest, and says that pairs are dropped
+  if (written != nullptr && !is_resolved)
+    throw usage_error("{}drop_false_negatives: true drops pairs of one label, data.must_link linked pairs instead; leave one out",
+                      section.prefix());
+  section.set("drop_false_negatives", options_detail::Field<bool>::emit(true));
+}
+
+// The numbers that change, and in `first` their values at epoch 0 in place of what says how they change.
+void read_changing_numbers(const Config& section, int64_t epochs, TermRecipe& term, Config& first) {
+  Mistakes mistakes;
+  const auto begin_with = [&first](const TermNumber& number, double value) {
+    Config start = Config::number(value);
+    start.set_where(number.where);
+    first.set(number.name, std::move(start));
+  };
+  const auto read = [&](const std::string& key, const Config& value) {
+    if (is_option_source(value)) {
+      term.sources.push_back(read_option_source(key, *term.entry, section));
+      begin_with(term.sources.back().number, term.sources.back().start);
+      return;
+    }
+    const TermNumber number = term_number(key, *term.entry, value.where());
+    term.schedules.push_back({number, make_value_schedule(value, fmt::format("objective '{}': {}", term.entry->name, key), epochs)});
+    begin_with(number, term.schedules.back().schedule->value(0));
+  };
+  for (const auto& [key, value] : section.entries()) {
+    if (value.is_map()) mistakes.collect([&, &key = key, &value = value] { read(key, value); });
+  }
+  mistakes.throw_if_any();
+}
+
+void require_logits(const TermRecipe& term, const std::optional<ClassifierOptions>& classifier) {
+  if (term.options.on() != TermInput::kLogits || (classifier && classifier->gradient() == ClassifierGradient::kFlow)) return;
+  throw usage_error("{}objective '{}' reads logits; add classifier: {{name: linear, gradient: flow}}{}", term.where, term.entry->name,
+                    classifier ? " (it is gradient: stop)" : "");
+}
+
+void read_own_options(const Config& first, TermRecipe& term) {
+  Config own = Config::map();
+  for (const auto& key : TermOptions::table().names()) {
+    if (const Config* value = first.find(key)) own.set(key, *value);
+  }
+  term.options = read_options<TermOptions>(own, fmt::format("objective '{}'", term.entry->name));
+  if (term.entry->kind != InputKind::kLogits) return;
+  if (own.find("on") == nullptr) term.options.on(TermInput::kLogits);
+  if (term.options.on() == TermInput::kLogits) return;
+  throw usage_error("{}objective '{}' works on logits; write on: logits, or leave `on` out", term.where, term.entry->name);
+}
+
+// knows_classifier: its section has been read.
+void read_term_options(const Config& first, const Recipe& recipe, bool knows_classifier, TermRecipe& term) {
+  std::vector<std::string> others = TermOptions::table().names();
+  others.emplace_back("name");
+  Mistakes mistakes;
+  const bool has_own = mistakes.collect([&] { read_own_options(first, term); });
+  if (has_own && knows_classifier) mistakes.collect([&] { require_logits(term, recipe.classifier); });
+  mistakes.collect([&] { term.objective = term.entry->read(first, others); });
+  mistakes.throw_if_any();
+}
+
+void check_every_epoch(const TermRecipe& term, int64_t epochs) {
+  for (int64_t epoch = 1; epoch < epochs && !term.schedules.empty(); ++epoch) {
+    try {
+      term.with(term.numbers_at(epoch));
+    } catch (const Error& error) {
+      throw usage_error("{} (in epoch {} of the schedules, counted from 0)", error.what(), epoch);
+    }
+  }
+}
+
+void check_ends_of_sources(const TermRecipe& term) {
+  for (const bool high : {false, true}) {
+    std::map<std::string, double> ends;
+    for (const auto& sourced : term.sources) ends[sourced.number.name] = high ? sourced.source->high : sourced.source->low;
+    try {
+      term.with(term.numbers_at(0, ends));
+    } catch (const Error& error) {
+      throw usage_error("{} (at the {} end of what `from` may give)", error.what(), high ? "upper" : "lower");
+    }
+  }
+}
+
+TermRecipe read_term(const Config& item, const Recipe& recipe, int64_t epochs, bool knows_classifier) {
+  Config section = section_map(item);
+  TermRecipe term;
+  term.where = section.prefix();
+  term.entry = &find_entry(objective_registry(), section_name(section, "objective"), "objective", term.where);
+  if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar()) term.variant = variant->text();
+  if (scores_products(recipe)) set_product_defaults(section, *term.entry);
+  drop_linked_pairs(section, *term.entry, recipe);
+  Config first = section;
+  read_changing_numbers(section, epochs, term, first);
+  read_term_options(first, recipe, knows_classifier, term);
+  check_every_epoch(term, epochs);
+  check_ends_of_sources(term);
+  return term;
+}
+
+void read_objective(const Config& node, int64_t epochs, bool knows_classifier, Recipe& recipe) {
+  const std::vector<Config> terms = node.is_sequence() ? node.items() : std::vector<Config>{node};
+  if (terms.empty()) throw usage_error("{}objective: the list is empty; give at least one term", node.prefix());
+  Mistakes mistakes;
+  for (const auto& item : terms) mistakes.collect([&] { recipe.objective.push_back(read_term(item, recipe, epochs, knows_classifier)); });
+  mistakes.throw_if_any();
+}
+
+void read_classifier(const Config& node, Recipe& recipe) {
+  if (node.is_null()) return;
+  const Config section = section_map(node);
+  const std::string name = section_name(section, "classifier");
+  if (name != "linear") throw usage_error("{}unknown classifier '{}'{}", section.prefix(), name, suggestion(name, {"linear"}));
+  ClassifierOptions options = ClassifierOptions::table().read(section, "classifier 'linear'", {"name"});
+  const bool headless = recipe.head.is_null() || section_name(recipe.head, "head") == "none";
+  if (!options.normalize()) options.normalize(headless);
+  if (!options.learning_rate() && options.gradient() == ClassifierGradient::kStop) options.learning_rate(1e-3);
+  recipe.classifier = options;
+}
+
+void read_evaluate(const Config& node, Recipe& recipe) {
+  if (node.is_null()) return;
+  if (!node.is_map()) throw usage_error("{}evaluate: expected a map such as {{every: 5, protocols: [knn]}}", node.prefix());
+  Config own = Config::map();
+  recipe.protocol_options = Config::map();
+  for (const auto& [key, value] : node.entries()) {
+    if (value.is_map()) {
+      recipe.protocol_options.set(key, value);
+    } else {
+      own.set(key, value);
+    }
+  }
+  own.set_where(node.where());
+  recipe.evaluate = EvaluateOptions::table().read(own, "evaluate");
+}
+
+void read_seed(const Config& root, Recipe& recipe) {
+  const Config* seed = root.find("seed");
+  if (seed == nullptr) return;
+  recipe.seed = static_cast<uint64_t>(options_detail::Field<int64_t>::parse(*seed, Range::at_least(0), "recipe: seed"));
+}
+
+void check_micro_batch(const TrainOptions& train) {
+  if (!train.micro_batch() || *train.micro_batch() <= train.batch_size()) return;
+  throw usage_error("train: micro_batch: {} is larger than batch_size {}", *train.micro_batch(), train.batch_size());
+}
+
+}  // namespace
+
+const std::vector<std::string>& views_keys() {
+  static const std::vector<std::string> keys = {"count", "forward", "noise", "eval"};
+  return keys;
+}
+
+Recipe read_recipe(const Config& root) {
+  if (!root.is_map()) throw usage_error("{}recipe: expected sections such as data, encoder, objective", root.prefix());
+  Mistakes mistakes;
+  const std::vector<std::string> sections = recipe_section_names();
+  for (const auto& [key, value] : root.entries()) {
+    if (std::ranges::find(sections, key) != sections.end()) continue;
+    mistakes.collect([&, &key = key, &value = value] {
+      throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, sections));
+    });
+  }
+  Recipe recipe;
+  recipe.name = optional(root, "name").text();
+  mistakes.collect([&] { read_seed(root, recipe); });
+  mistakes.collect([&] { read_data(required(root, "data"), recipe); });
+  mistakes.collect([&] { read_views(optional(root, "views"), recipe); });
+  mistakes.collect([&] {
+    recipe.encoder = section_map(required(root, "encoder"));
+    take_normalisation(recipe);
+  });
+  recipe.head = section_map(optional(root, "head"));
+  const bool has_train = mistakes.collect([&] { recipe.train = TrainOptions::table().read(optional(root, "train"), "train"); });
+  const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
+  recipe.method = section_map(optional(root, "method"));
+  const int64_t epochs = has_train ? recipe.train.epochs() : 1;  // of schedules
+  mistakes.collect([&] { read_objective(required(root, "objective"), epochs, has_classifier, recipe); });
+  recipe.sampler = section_map(optional(root, "sampler"));
+  recipe.optimizer = section_map(optional(root, "optimizer"));
+  if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
+  recipe.schedule = section_map(optional(root, "schedule"));
+  mistakes.collect([&] { read_evaluate(optional(root, "evaluate"), recipe); });
+  recipe.output = optional(root, "output").text();
+  recipe.expected = optional(root, "expected");
+  mistakes.collect([&] { check_micro_batch(recipe.train); });
+  mistakes.throw_if_any();
+  return recipe;
+}
+
+std::vector<NumberInForce> TermRecipe::numbers_at(int64_t epoch, const std::map<std::string, double>& estimates) const {
+  std::vector<NumberInForce> numbers;
+  for (const auto& [number, schedule] : schedules) numbers.push_back({&number, schedule->value(epoch)});
+  for (const auto& sourced : sources) {
+    const auto estimate = estimates.find(sourced.number.name);
+    numbers.push_back({&sourced.number, estimate == estimates.end() ? sourced.start : estimate->second});
+  }
+  return numbers;
+}
+
+// All numbers together: some options are checked against each other, and both may change.
+TermInForce TermRecipe::with(const std::vector<NumberInForce>& numbers) const {
+  TermInForce in_force = {options, objective};
+  std::vector<OptionNumber> of_objective;
+  for (const auto& [number, value] : numbers) {
+    if (number->option) {
+      of_objective.push_back({*number->option, value, number->where});
+    } else {
+      in_force.own.weight(value);
+    }
+  }
+  if (!of_objective.empty()) in_force.objective = objective->with(of_objective);
+  return in_force;
+}
+
+std::optional<double> TermRecipe::temperature() const {
+  const auto is_temperature = [](const auto& changing) { return changing.number.name == "temperature"; };
+  const bool changes = std::ranges::any_of(schedules, is_temperature) || std::ranges::any_of(sources, is_temperature);
+  return changes ? std::nullopt : objective->temperature();
+}
+
+Config TermRecipe::config() const {
+  Config term = Config::map({{"name", Config::string(entry->name)}});
+  term.overlay(TermOptions::table().write(options));
+  if (options.bias_features().empty()) term.erase("bias_features");
+  if (variant) term.set("variant", Config::string(*variant));
+  term.overlay(objective->config());
+  for (const auto& [number, schedule] : schedules) term.set(number.name, schedule->config());
+  for (const auto& sourced : sources) term.set(sourced.number.name, sourced.config());
+  return term;
+}
+
+std::string rounding(const TrainOptions& options) {
+  const bool network = options.precision() == Precision::kBf16, losses = options.loss_precision() == Precision::kBf16;
+  return fmt::format(
+      "network {}; losses {}",
+      network ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)" : "float32",
+      losses ? "float32, but rows and pair weights rounded to bfloat16 where they are multiplied, on machines that gain by it" : "float32");
+}
+
+Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {
+  Config result = section_map(section);
+  const Config* variant = result.find("variant");
+  for (const auto& spec : specs) {
+    if (result.find(spec.name) != nullptr || spec.default_value.is_null()) continue;  // without a default: left out
+    const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant->text());
+    result.set(spec.name, value == spec.variants.end() ? spec.default_value : value->second);
+  }
+  return result;
+}
+
+}  // namespace debias

@@ -1,0 +1,81 @@
+#include "debias/train/recipe/recipe_sections.h"
+
+#include <utility>
+
+#include "debias/train/recipe/recipe.h"
+
+namespace debias {
+namespace {
+
+template <class E>
+OptionSpec word_option(std::string name, std::string help) {
+  using options_detail::Field;
+  OptionSpec spec;
+  spec.name = std::move(name);
+  spec.type = Field<E>::type();
+  spec.choices = Field<E>::choices();
+  spec.default_value = Config::scalar(spec.choices.front());
+  spec.help = std::move(help);
+  return spec;
+}
+
+OptionSpec optional_part(std::string name, std::string type, std::string help) {
+  OptionSpec spec;
+  spec.name = std::move(name);
+  spec.type = std::move(type);
+  spec.default_value = Config::scalar("none");
+  spec.help = std::move(help);
+  return spec;
+}
+
+std::vector<OptionSpec> data_options() {
+  return {optional_part("train", "map", "training data set: `name`, `root` and the options of that data set; required"),
+          optional_part("valid", "map", "validation data set, for selection"),
+          optional_part("test", "map", "test data set, for evaluation"),
+          optional_part("must_link", "map", "`file` of marked pairs, and `relation`: whether linked images are positives or no negatives"),
+          word_option<OnError>("on_error", "whether training stops at an unreadable image or substitutes another image"),
+          word_option<Decode>("decode", "whether JPEG files are decoded at full size or at a reduced size that suffices for the views"),
+          word_option<Verify>("verify", "how a data set is recognised: by its listing or by the contents of its files")};
+}
+
+std::vector<OptionSpec> views_options() {
+  std::vector<OptionSpec> options = {optional_part("preset", "word", "name of a view preset, in place of `steps`"),
+                                     optional_part("steps", "list of steps", "list of view steps, in place of `preset`")};
+  for (auto& spec : ViewsOptions::table().specs()) options.push_back(std::move(spec));
+  options.push_back(optional_part("normalize", "map", "`mean` and `std` of each channel"));
+  options.push_back(optional_part("eval", "map", "steps for evaluation; by default they follow from the training views"));
+  return options;
+}
+
+}  // namespace
+
+const std::vector<RecipeSection>& recipe_sections() {
+  static const std::vector<RecipeSection> sections = {
+      {"name", "name of the run, for logs, tables and reports", {}},
+      {"seed", "seed of initialisation, sample order and views; an integer of at least 0 (default 1)", {}},
+      {"data", "data sets by split, and how images are read", data_options()},
+      {"views", "how views are made from an image; a preset or a list of steps, whose options can be overridden by name", views_options()},
+      {"encoder", "the network: `name` of an encoder and its options; required", {}},
+      {"head", "projection head: `name` of a head and its options; without it, the encoder's output is the projection", {}},
+      {"objective",
+       "one term or a list of terms, whose weighted sum is minimised: `name` of an objective, its options, and these; required",
+       TermOptions::table().specs()},
+      {"classifier", "linear classifier beside the encoder: `name: linear`, and these options", ClassifierOptions::table().specs()},
+      {"method", "training method: `name` of a method and its options (default simclr)", {}},
+      {"sampler", "how batches are drawn: `name` of a sampler and its options (default shuffled)", {}},
+      {"optimizer", "`name` of an optimizer and its options (default adam)", {}},
+      {"schedule", "learning-rate schedule: `name` of a schedule and its options (default constant)", {}},
+      {"train", "length, precision and resources of training", TrainOptions::table().specs()},
+      {"evaluate", "evaluation during training; the options of a protocol are given under its name", EvaluateOptions::table().specs()},
+      {"output", "the run folder", {}},
+      {"expected", "published results to compare with, used by sweeps and tables", {}}};
+  return sections;
+}
+
+std::vector<std::string> recipe_section_names() {
+  std::vector<std::string> names;
+  for (const auto& section : recipe_sections()) names.push_back(section.name);
+  return names;
+}
+
+}  // namespace debias

@@ -1,0 +1,156 @@
+#include "debias/train/state/metric_files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "debias/core/atomic_file.h"
+#include "debias/core/descriptor.h"
+#include "debias/core/disk_full.h"
+#include "debias/core/error.h"
+#include "debias/core/sha256.h"
+#include "debias/train/recipe/hyper_parameters.h"
+
+namespace debias {
+namespace {
+
+std::string sha256_of(const std::string& text) {
+  Sha256 hash;
+  hash.update(text.data(), text.size());
+  return hash.hex();
+}
+
+// 0, or the reason as errno has it.
+int append_to(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(file, text.data(), text.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno;
+    text.remove_prefix(static_cast<size_t>(count));
+  }
+  return fsync(file) == 0 ? 0 : errno;
+}
+
+std::string read_prefix(const std::string& path, const MetricMark& keep) {
+  if (keep.bytes == 0) return "";
+  std::error_code none;
+  const auto there = std::filesystem::file_size(path, none);
+  std::string text;
+  if (!none && there >= static_cast<uintmax_t>(keep.bytes)) text.resize(static_cast<size_t>(keep.bytes));
+  std::ifstream file(path, std::ios::binary);
+  if (text.empty() || !file.read(text.data(), keep.bytes)) {
+    throw data_error(
+        "resuming: '{}' is shorter than the {} bytes that the checkpoint knows of; put it back, or start again with --overwrite", path,
+        keep.bytes);
+  }
+  if (!keep.sha256.empty() && sha256_of(text) != keep.sha256) {
+    throw data_error(
+        "resuming: the first {} bytes of '{}' are not those that the checkpoint knows of; put it back, or start again with "
+        "--overwrite",
+        keep.bytes, path);
+  }
+  epoch_table_csv(text);  // older checkpoints have no hash: refuses what is no metric line before a step is done
+  return text;
+}
+
+}  // namespace
+
+void require_metrics(const std::string& path, const MetricMark& mark) { read_prefix(path, mark); }
+
+MetricFiles::MetricFiles(const std::string& folder, const MetricMark& keep, Log& log)
+    : folder_(folder), log_(log), text_(read_prefix(folder + "/metrics.jsonl", keep)), tensorboard_(folder) {
+  write_file_atomically(folder_ + "/metrics.jsonl", text_);
+  on_disk_ = text_.size();
+}
+
+void MetricFiles::write(const nlohmann::ordered_json& line, int64_t step) {
+  text_ += line.dump() + "\n";
+  const std::string prefix = line.contains("step") ? "step/" : "epoch/";
+  for (const auto& [key, value] : line.items()) {
+    if (key != "epoch" && key != "step" && value.is_number()) tensorboard_.scalar(prefix + key, step, value.get<double>());
+  }
+}
+
+void MetricFiles::write_time(const EpochTime& time, int64_t step) {
+  tensorboard_.scalar("time/" + time.counted + "_per_second", step, time.per_second());
+  if (append_epoch_time(folder_, time)) return;
+  log_.warn(fmt::format("'{}/{}' cannot be written: the time of epoch {} is missing there", folder_, kEpochTimesFile, time.epoch));
+}
+
+void MetricFiles::append(const std::string& path) const {
+  const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC, 0644));
+  if (file.value() < 0) throw resource_error("writing '{}': it cannot be opened; check the folder and the disk", path);
+  const int failure = append_to(file.value(), std::string_view(text_).substr(on_disk_));
+  if (failure != 0 && ftruncate(file.value(), static_cast<off_t>(on_disk_)) != 0) {
+    log_.warn(fmt::format("'{}' has an incomplete line", path));
+  }
+  errno = failure;
+  if (means_full_disk(failure)) throw DiskFull(path, text_.size() - on_disk_);
+  if (failure == EFBIG) throw file_too_large(path);
+  if (failure != 0) throw resource_error("writing '{}': {}; check the disk, then --resume", path, std::strerror(failure));
+}
+
+MetricMark MetricFiles::commit() {
+  const std::string path = folder_ + "/metrics.jsonl";
+  std::error_code none;
+  const auto there = std::filesystem::file_size(path, none);
+  if (none || there != on_disk_) {
+    log_.warn(fmt::format("'{}' was changed during the run: it is written anew", path));
+    write_file_atomically(path, text_);
+  } else if (text_.size() > on_disk_) {
+    append(path);
+    table_is_old_ = true;
+  }
+  on_disk_ = text_.size();
+  if (table_is_old_ || !std::filesystem::exists(folder_ + "/metrics.csv", none)) {
+    write_file_atomically(folder_ + "/metrics.csv", epoch_table_csv(text_));
+    table_is_old_ = false;
+  }
+  tensorboard_.flush();
+  return {static_cast<int64_t>(text_.size()), sha256_of(text_)};
+}
+
+std::string epoch_table_csv(const std::string& jsonl) {
+  std::vector<nlohmann::ordered_json> rows;
+  std::vector<std::string> columns;
+  std::istringstream lines(jsonl);
+  int64_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    auto row = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!row.is_object()) {
+      throw data_error("line {} of metrics.jsonl is damaged JSON: it was edited; put it back, or start again with --overwrite", number);
+    }
+    if (row.contains("step")) continue;
+    for (const auto& [key, value] : row.items()) {
+      if (std::find(columns.begin(), columns.end(), key) == columns.end()) columns.push_back(key);
+    }
+    rows.push_back(std::move(row));
+  }
+  std::string csv;
+  for (const auto& column : columns) csv += (csv.empty() ? "" : ",") + column;
+  if (!csv.empty()) csv += "\n";
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) csv += ",";
+      if (row.contains(columns[i]) && !row[columns[i]].is_null()) csv += row[columns[i]].dump();
+    }
+    csv += "\n";
+  }
+  return csv;
+}
+
+void MetricFiles::begin(const Config& resolved) {
+  tensorboard_.plugin(kSessionStartTag, kHyperPlugin, session_start(hyper_parameters(resolved)));
+}
+
+void MetricFiles::finish() { tensorboard_.plugin(kSessionEndTag, kHyperPlugin, session_success()); }
+
+}  // namespace debias

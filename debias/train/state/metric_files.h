@@ -1,0 +1,60 @@
+// The metric files of a run: metrics.jsonl (step and epoch lines), metrics.csv (epoch lines), times.jsonl (results/training_speed.h),
+// TensorBoard events.
+//
+// The first two hold no wall-clock times, so that a resumed run writes the same bytes; metrics.csv is a function of metrics.jsonl.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "debias/core/config.h"
+#include "debias/core/progress.h"
+#include "debias/results/training_speed.h"
+#include "debias/train/state/tensorboard.h"
+
+namespace debias {
+
+// What a checkpoint remembers of metrics.jsonl.
+struct MetricMark {
+  int64_t bytes = 0;
+  std::string sha256;  // of these bytes; empty: not known
+};
+
+// A data error where metrics.jsonl, at `path`, is shorter than `mark` knows or begins otherwise.
+void require_metrics(const std::string& path, const MetricMark& mark);
+
+class MetricFiles {
+ public:
+  // Opens or creates the files in `folder`, metrics.jsonl cut back to what `keep` knows. A data error where it is shorter or other.
+  MetricFiles(const std::string& folder, const MetricMark& keep, Log& log);
+
+  // A line of metrics.jsonl, and its numbers to TensorBoard at `step`. Lines with a key "step" are step lines, others epoch lines.
+  void write(const nlohmann::ordered_json& line, int64_t step);
+  // A line of times.jsonl, and the rate to TensorBoard as "time/COUNTED_per_second". A line that cannot be written is a warning.
+  void write_time(const EpochTime& time, int64_t step);
+  void begin(const Config& resolved);  // the run's options, for TensorBoard
+  void finish();
+
+  // Flushes to disk and rewrites metrics.csv. A metrics.jsonl that somebody cut or removed meanwhile is written anew, which `log` hears.
+  // Throws DiskFull, having added nothing, where there is no room: to be called again later.
+  MetricMark commit();
+
+ private:
+  void append(const std::string& path) const;
+
+  std::string folder_;
+  Log& log_;
+  std::string text_;  // all of metrics.jsonl
+  size_t on_disk_ = 0;
+  bool table_is_old_ = false;
+  TensorBoardWriter tensorboard_;
+};
+
+// Epoch lines as a table: the union of their keys in order of appearance, one row per line. A data error on what is no line of metrics.
+std::string epoch_table_csv(const std::string& jsonl);
+
+}  // namespace debias

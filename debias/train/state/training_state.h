@@ -1,0 +1,76 @@
+// Where a training stands and what it was made from, as its checkpoints hold it: JSON and YAML among the metadata of a safetensors file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "debias/data/name_table.h"
+#include "debias/train/methods/evidence.h"
+#include "debias/train/state/data_record.h"
+#include "debias/train/state/metric_files.h"
+
+namespace debias {
+
+struct FailedEvaluation {
+  int64_t epoch = 0;
+  std::string reason;
+};
+
+struct TrainingState {
+  int64_t epoch = 0;  // finished epochs
+  int64_t batch = 0;  // batches done in the epoch under way; all of them: trained, and not yet judged
+  int64_t step = 0;   // steps in all
+  MetricMark metrics;
+  double loss_sum = 0;  // over the epoch under way
+  double grad_norm_sum = 0;
+  int64_t substituted = 0;  // images replaced in the epoch under way
+  Evidence evidence;
+  std::map<std::string, double> estimates;  // option sources: Step::estimates()
+  std::optional<double> best_value;
+  int64_t best_epoch = 0;
+  std::vector<FailedEvaluation> failed_evaluations;
+  bool finished = false;
+  int64_t threads = 0;
+  int64_t ranks = 1;  // processes of the run that wrote it
+  std::string instruction_set;
+
+  nlohmann::ordered_json to_json() const;
+  static TrainingState from_json(const nlohmann::ordered_json& json);
+};
+
+// What does not change during a run, and goes into each of its checkpoints.
+struct RunDescription {
+  std::string recipe_yaml;  // resolved
+  NameTable names;          // of the training set
+  DataRecord data;
+};
+
+struct StoredState {
+  TrainingState state;
+  std::string recipe_yaml;
+  std::optional<NameTable> names;  // older files have none
+  DataRecord data;                 // nor these
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+// "debias.state" holds TrainingState, "debias.recipe" the resolved recipe, "debias.classes" the names of classes and bias values,
+// "debias.data" the fingerprints of the data sets.
+Metadata stored_metadata(const TrainingState& state, const RunDescription& run);
+
+// Data errors, without a path: the state of another version, or one that no run can have. `metadata` has a state.
+StoredState read_stored_state(const Metadata& metadata);
+bool has_training_state(const Metadata& metadata);
+
+// {"classes": [names], "biases": [names]}: RUN/classes.json, too.
+nlohmann::ordered_json to_json(const NameTable& names);
+
+// Bytes of file names that are no UTF-8 become U+FFFD.
+std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
+
+}  // namespace debias

@@ -1,0 +1,149 @@
+// Training on a disk that fills up.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "debias/core/disk_full.h"
+#include "debias/train/state/checkpoint.h"
+#include "debias/train/state/metric_files.h"
+#include "tests/support/refusals.h"
+#include "tests/support/small_disk.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/small_recipe.h"
+#include "tests/train/training.h"
+
+namespace debias {
+namespace full_disk_test {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr int64_t kDisk = 16 << 20;
+
+// Fills the disk at a step, and does something when somebody complains of it.
+class Filling : public Progress, public Log {
+ public:
+  Filling(const SmallDisk& disk, int64_t step, std::function<void()> on_complaint)
+      : disk_(disk), left_(step), on_complaint_(std::move(on_complaint)) {}
+  void advance(int64_t, const std::string&) override {
+    if (--left_ == 0) disk_.fill(0);
+  }
+  void warn(const std::string& line) override {
+    warnings.push_back(line);
+    on_complaint_();
+  }
+  std::vector<std::string> warnings;
+
+ private:
+  const SmallDisk& disk_;
+  int64_t left_;
+  std::function<void()> on_complaint_;
+};
+
+TrainInput input_on(const SmallDisk& disk, Filling& filling, const std::string& policy) {
+  Config root = small_config(disk / "run");
+  root.assign("train.on_full_disk=" + policy);
+  TrainInput input = input_for(root);
+  input.progress = &filling;
+  input.log = &filling;
+  input.full_disk_retry = std::chrono::milliseconds(1);
+  return input;
+}
+
+TEST(FullDisk, EndsTheRunWithNeedAndRoomAndResumingGivesTheSameBytes) {
+  const SmallDisk disk(kDisk);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  const TemporaryFolder whole;
+  train(input_for(small_config(whole / "run")));
+  Filling filling(disk, 9, [] {});  // in the second of three epochs
+  TrainInput input = input_on(disk, filling, "stop");
+  EXPECT_THAT(error_of(ErrorKind::kResource, [&] { train(input); }), HasSubstr("bytes are needed"));
+  disk.make_room();
+  input.existing = ExistingFolder::kResume;
+  train(input);
+  expect_same_run(disk / "run", whole / "run");
+}
+
+TEST(FullDisk, WaitsForRoomAndEndsWithTheSameBytes) {
+  const SmallDisk disk(kDisk);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  const TemporaryFolder whole;
+  train(input_for(small_config(whole / "run")));
+  Filling filling(disk, 9, [&] { disk.make_room(); });
+  train(input_on(disk, filling, "wait"));
+  ASSERT_EQ(filling.warnings.size(), 1u);
+  EXPECT_THAT(filling.warnings[0], HasSubstr("waiting for room"));
+  EXPECT_EQ(filling.warnings[0].find('\n'), std::string::npos);
+  expect_same_run(disk / "run", whole / "run");
+}
+
+TEST(FullDisk, AStopSignalEndsTheWaiting) {
+  const SmallDisk disk(kDisk);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  std::atomic<int> signal{0};
+  Filling filling(disk, 9, [&] { signal = SIGTERM; });
+  TrainInput input = input_on(disk, filling, "wait");
+  input.stop_signal = &signal;
+  EXPECT_THAT(error_of(ErrorKind::kInterrupted, [&] { train(input); }),
+              HasSubstr("stopped by SIGTERM after step 12 while waiting for room"));
+  EXPECT_EQ(open_checkpoint(disk / "run/checkpoints/last.safetensors").state.step, 6);
+}
+
+class FillingEvaluation : public TrainObserver {
+ public:
+  FillingEvaluation(const SmallDisk& disk) : disk_(disk) {}
+  std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) override {
+    if (++calls == 2) {
+      disk_.fill(0);
+      std::ofstream(disk_ / "gone") << "";
+      errno = ENOSPC;
+      throw DiskFull(disk_ / "evaluation", 100'000);
+    }
+    return {{"valid.x", static_cast<double>(end.epoch)}};
+  }
+  int calls = 0;
+
+ private:
+  const SmallDisk& disk_;
+};
+
+TEST(FullDisk, AnEvaluationThatWaitedIsMadeAgainAndHasNotFailed) {
+  const SmallDisk disk(kDisk);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  Filling filling(disk, -1, [&] { disk.make_room(); });
+  TrainInput input = input_on(disk, filling, "wait");
+  const auto evaluation = std::make_shared<FillingEvaluation>(disk);
+  input.observers = {evaluation};
+  const TrainResult result = train(input);
+  EXPECT_TRUE(result.failed_evaluations.empty());
+  EXPECT_EQ(evaluation->calls, 4);
+  EXPECT_EQ(filling.warnings.size(), 1u);
+}
+
+TEST(FullDisk, MetricFilesAreWholeAtEveryMomentAndCommitOnceThereIsRoom) {
+  const SmallDisk disk(kDisk);
+  if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
+  Filling log(disk, -1, [] {});
+  fs::create_directories(disk / "run");
+  MetricFiles files(disk / "run", {}, log);
+  const std::string long_text(20'000, 'x');
+  files.write({{"epoch", 1}}, 1);
+  files.commit();
+  disk.fill(5'000);
+  files.write({{"epoch", 2}, {"text", long_text}}, 2);
+  EXPECT_THROW(files.commit(), DiskFull);
+  EXPECT_EQ(content(disk / "run/metrics.jsonl"), "{\"epoch\":1}\n");
+  disk.fill(25'000);  // for the lines, and not for the table
+  EXPECT_THROW(files.commit(), DiskFull);
+  disk.make_room();
+  files.commit();
+  EXPECT_THAT(content(disk / "run/metrics.jsonl"), HasSubstr(long_text + "\"}\n"));
+  EXPECT_THAT(content(disk / "run/metrics.csv"), HasSubstr(long_text));
+  EXPECT_TRUE(log.warnings.empty()) << log.warnings[0];
+}
+
+}  // namespace full_disk_test
+}  // namespace debias

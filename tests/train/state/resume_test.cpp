@@ -1,0 +1,185 @@
+// Runs that were stopped, damaged or edited, and then resumed: the same bytes, or a refusal that says why.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "debias/core/error.h"
+#include "debias/train/loop/trainer.h"
+#include "debias/train/state/checkpoint.h"
+#include "tests/support/refusals.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/train/small_recipe.h"
+#include "tests/train/training.h"
+
+namespace debias {
+namespace resume_test {
+
+namespace fs = std::filesystem;
+
+TEST(Resume, StoppedAnywhereAndResumedGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  const std::string whole = folder.path() + "/whole";
+  train(input_for(small_config(whole)));
+  for (const int64_t steps : {1, 6, 7, 11, 18}) {  // 6 steps an epoch: first step, an epoch's end, its start, its middle, the very end
+    const std::string path = fmt::format("{}/stopped{}", folder.path(), steps);
+    train_in_two(small_config(path), path, steps);
+    expect_same_run(whole, path);
+  }
+}
+
+TEST(Resume, ResumingAFinishedRunChangesNothing) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.epochs=1");
+  train(input_for(root));
+  const auto before = fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors");
+  const std::string log = content(folder.path() + "/run/train.log");
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train(input).already_finished);
+  EXPECT_EQ(fs::last_write_time(folder.path() + "/run/checkpoints/last.safetensors"), before);
+  EXPECT_EQ(content(folder.path() + "/run/train.log"), log);
+}
+
+TEST(Resume, AFinishedRunThatWasTouchedIsNotCalledFinished) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  Config root = small_config(path);
+  root.assign("train.epochs=1");
+  train(input_for(root));
+  const auto expect_refusal = [](ErrorKind kind, const Config& config, const std::string& part) {
+    TrainInput input = input_for(config);
+    input.existing = ExistingFolder::kResume;
+    const std::string message = error_of(kind, [&] { train(input); });
+    EXPECT_NE(message.find(part), std::string::npos) << message << " without " << part;
+  };
+  std::ofstream(path + "/metrics.jsonl", std::ios::app) << "{\"step\": 7}\n";  // a line behind what is known is no matter
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  EXPECT_TRUE(train(input).already_finished);
+  std::ofstream(path + "/metrics.jsonl") << "{}\n";
+  expect_refusal(ErrorKind::kData, root, "is shorter than");
+  std::string config = content(path + "/config.yaml");
+  const std::string rate = "learning_rate: 0.01";
+  ASSERT_NE(config.find(rate), std::string::npos);
+  std::ofstream(path + "/config.yaml") << config.replace(config.find(rate), rate.size(), "learning_rate: 0.5");
+  root.assign("optimizer.learning_rate=0.5");
+  expect_refusal(ErrorKind::kUsage, root, "config.yaml was edited at 'optimizer.learning_rate'");
+}
+
+TEST(Resume, ResumingWithoutACheckpointStartsFromTheBeginningAndSaysSo) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder.path() + "/run");
+  root.assign("train.epochs=1");
+  CollectingLog log;
+  TrainInput input = input_for(root);
+  input.existing = ExistingFolder::kResume;
+  input.log = &log;
+  EXPECT_FALSE(train(input).already_finished);
+  EXPECT_NE(log.text.find("starting from the beginning"), std::string::npos) << log.text;
+}
+
+TEST(Resume, ADamagedLastCheckpointFallsBackToThePreviousOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  train(input_for(small_config(path)));
+  const std::string metrics = content(path + "/metrics.jsonl");
+  {
+    std::fstream file(path + "/checkpoints/last.safetensors", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(-3, std::ios::end);
+    file.put('\x55');
+  }
+  CollectingLog log;
+  TrainInput input = input_for(small_config(path));
+  input.existing = ExistingFolder::kResume;
+  input.log = &log;
+  EXPECT_FALSE(train(input).already_finished);
+  EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
+  EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
+  EXPECT_TRUE(fs::exists(path + "/checkpoints/last.safetensors.damaged"));  // and `previous` was not lost to it
+  EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
+  fs::remove(path + "/checkpoints/previous.safetensors");
+  std::ofstream(path + "/checkpoints/last.safetensors") << "not a checkpoint";
+  data_error_of([&] { train(input); });
+}
+
+TEST(Resume, ResumingAnEditedRecipeIsRefusedWithTheKey) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run";
+  train(input_for(small_config(path)));
+  fs::rename(path + "/checkpoints/previous.safetensors", path + "/checkpoints/last.safetensors");
+  Config edited = read_yaml_file(path + "/config.yaml");
+  edited.assign("optimizer.learning_rate=0.5");
+  std::ofstream(path + "/config.yaml") << edited.to_yaml();
+  TrainInput input = input_for(edited);
+  input.existing = ExistingFolder::kResume;
+  const std::string message = usage_error_of([&] { train(input); });
+  EXPECT_NE(message.find("config.yaml was edited at 'optimizer.learning_rate'"), std::string::npos) << message;
+}
+
+// The same tensors under another training state, and a checksum that holds.
+void alter_state(const std::string& path, const std::string& key, const nlohmann::ordered_json& value) {
+  const auto file = SafetensorsFile::open(path);
+  auto metadata = file.metadata();
+  auto state = nlohmann::ordered_json::parse(metadata["debias.state"]);
+  state[key] = value;
+  metadata["debias.state"] = state.dump();
+  const auto bytes = tensors_of(path);
+  std::vector<TensorBytes> tensors;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    tensors.push_back({bytes[i].first, file.tensors()[i].dtype, file.tensors()[i].shape, bytes[i].second.data()});
+  }
+  write_safetensors(path, tensors, metadata);
+}
+
+TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/run", last = path + "/checkpoints/last.safetensors";
+  train(input_for(small_config(path)));
+  fs::remove(path + "/checkpoints/previous.safetensors");
+  TrainInput input = input_for(small_config(path));
+  input.existing = ExistingFolder::kResume;
+  const auto expect_refusal = [&](const std::string& key, const nlohmann::ordered_json& value) {
+    SCOPED_TRACE(key + " " + value.dump());
+    alter_state(last, key, value);
+    data_error_of([&] { train(input); });
+  };
+  expect_refusal("epoch", 7);
+  expect_refusal("epoch", -1);
+  expect_refusal("epoch", 1e300);
+  expect_refusal("epoch", 2);  // and finished
+  alter_state(last, "finished", false);
+  expect_refusal("metrics_bytes", int64_t{1} << 62);
+  expect_refusal("metrics_bytes", int64_t{1} << 50);
+  alter_state(last, "metrics_bytes", 0);
+  expect_refusal("batch", 7);
+  alter_state(last, "batch", 0);
+  expect_refusal("substituted", -1);
+  alter_state(last, "substituted", 0);
+  const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
+  const nlohmann::ordered_json term = {{"steps", 1},      {"loss_sum", 1.5},     {"anchors", 8},           {"clamped", 9},
+                                       {"clampable", 16}, {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
+  const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
+    nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
+    (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
+    return evidence;
+  };
+  for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "clampable", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
+    expect_refusal("evidence", with("terms", key, "many"));
+  }
+  for (const char* key : {"steps", "anchors", "clamped", "clampable", "sample_size_steps"}) {
+    for (const nlohmann::ordered_json& bad : {nlohmann::ordered_json(-1), nlohmann::ordered_json(1e300), nlohmann::ordered_json()}) {
+      expect_refusal("evidence", with("terms", key, bad));
+    }
+  }
+  for (const char* key : {"loss_sum", "sample_size_sum"}) expect_refusal("evidence", with("terms", key, nullptr));  // NaN
+  for (const char* key : {"rows", "correct", "loss_steps"}) expect_refusal("evidence", with("classifier", key, -1));
+  expect_refusal("evidence", with("classifier", "correct", 1));  // of no rows
+  expect_refusal("evidence", {{"terms", {term, term}}, {"classifier", right.at("classifier")}});
+  alter_state(last, "evidence", right);
+  EXPECT_FALSE(train(input).already_finished);
+}
+
+}  // namespace resume_test
+}  // namespace debias
