@@ -79,21 +79,27 @@ AheadBatches::AheadBatches(std::unique_ptr<BatchSource> source, std::unique_ptr<
 void AheadBatches::start(int64_t epoch, int64_t first) {
   ahead_.reset();
   failure_ = nullptr;
+  is_prepared_ = false;
   source_->start(epoch, first);
-  fetch();
+  prepare();
+}
+
+void AheadBatches::prepare() {
+  if (!std::exchange(is_prepared_, true)) fetch();
 }
 
 const Batch* AheadBatches::next() {
+  prepare();
   if (const std::exception_ptr failure = std::exchange(failure_, nullptr)) {
-    fetch();  // what comes behind it
+    is_prepared_ = false;
     std::rethrow_exception(failure);
   }
   if (!ahead_) return nullptr;
   current_ = std::move(*ahead_);
   ahead_.reset();
+  is_prepared_ = false;
   transfer_->await(slot_);
   slot_ = (slot_ + 1) % InputTransfer::kSlots;
-  fetch();
   return &current_;
 }
 

@@ -1,4 +1,5 @@
-// Batches whose inputs lie on a device when they are wanted: those of the next one are copied there while the step on this one runs.
+// Batches whose inputs lie on a device when they are wanted: those of the next one are copied there while the step on this one runs, if
+// prepare() is called once that is launched.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -41,6 +42,7 @@ class AheadBatches final : public BatchSource {
   std::vector<std::string> notes() const override { return source_->notes(); }
   void start(int64_t epoch, int64_t first = 0) override;
   const Batch* next() override;
+  void prepare() override;
   double seconds_waited() const override { return source_->seconds_waited(); }
 
  private:
@@ -49,8 +51,9 @@ class AheadBatches final : public BatchSource {
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<InputTransfer> transfer_;
   Batch current_;
-  std::optional<Batch> ahead_;
-  size_t slot_ = 0;  // of what is ahead
+  std::optional<Batch> ahead_;  // none at the end of the epoch
+  bool is_prepared_ = false;    // whether `ahead_` or `failure_` says what the next call hands out
+  size_t slot_ = 0;             // of what is ahead
   std::exception_ptr failure_;
 };
 

@@ -29,6 +29,8 @@ class BatchSource {
   virtual void start(int64_t epoch, int64_t first = 0) = 0;
   // The next batch of the epoch, or null at its end. The pointer is valid until the next call of next() or start().
   virtual const Batch* next() = 0;
+  // Gets the batch after that under way, where it costs the caller time that a device could use; next() does it where nobody did.
+  virtual void prepare() {}
   virtual double seconds_waited() const { return 0; }  // by the consumer, since construction
 
   // What a checkpoint keeps of a source whose batches follow from more than epoch and number (a buffer of what was seen), as it is once

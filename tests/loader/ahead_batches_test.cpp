@@ -37,13 +37,25 @@ class NotedTransfer : public InputTransfer {
   std::vector<std::string>& notes_;
 };
 
-TEST(AheadBatches, CopiesTheNextBatchBeforeTheStepOnThisOne) {
+TEST(AheadBatches, CopiesTheNextBatchOnceTheStepOnThisOneIsLaunched) {
   std::vector<std::string> notes;
   AheadBatches ahead(loader_of(std::make_shared<FakeDataset>(kImages)), std::make_unique<NotedTransfer>(notes));
   ahead.start(0, 2);  // batches 2, 3 and 4
-  while (const Batch* batch = ahead.next()) notes.push_back("step " + std::to_string(batch->number));
+  while (const Batch* batch = ahead.next()) {
+    notes.push_back("step " + std::to_string(batch->number));
+    ahead.prepare();
+    ahead.prepare();  // once is enough
+  }
   EXPECT_THAT(notes,
-              ElementsAre("copy into 0", "await 0", "copy into 1", "step 2", "await 1", "copy into 0", "step 3", "await 0", "step 4"));
+              ElementsAre("copy into 0", "await 0", "step 2", "copy into 1", "await 1", "step 3", "copy into 0", "await 0", "step 4"));
+}
+
+TEST(AheadBatches, CopiesWhenABatchIsAskedForThatNobodyPrepared) {
+  std::vector<std::string> notes;
+  AheadBatches ahead(loader_of(std::make_shared<FakeDataset>(kImages)), std::make_unique<NotedTransfer>(notes));
+  ahead.start(0, 3);
+  while (const Batch* batch = ahead.next()) notes.push_back("step " + std::to_string(batch->number));
+  EXPECT_THAT(notes, ElementsAre("copy into 0", "await 0", "step 3", "copy into 1", "await 1", "step 4"));
 }
 
 TEST(AheadBatches, AreThoseOfTheSource) {

@@ -102,7 +102,7 @@ void EncoderTraining::step() {
   note_substitutions(*batch_);
   const double learning_rate = parts_.schedule->learning_rate(state.epoch, batch_->number, steps_per_epoch());
   set_learning_rate(*parts_.optimizers->network, learning_rate);
-  const StepReport report = parts_.method->run(*batch_, state.step + 1);
+  const StepReport report = parts_.method->run(*batch_, state.step + 1, [this] { parts_.source->prepare(); });
   ++state.batch;
   ++state.step;
   samples_ += std::ssize(batch_->ids);

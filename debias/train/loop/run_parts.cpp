@@ -82,6 +82,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   const MethodEntry& method = method_of(recipe);
   parts.device = device_of(recipe, method, ranks);
   const c10::Device device = parts.device.device;
+  if (!device.is_cpu()) set_arithmetic({recipe.train.tf32(), recipe.train.deterministic()});
   ranks.require_own_devices(parts.device.uuid);
   ranks.join_devices(device);
   use_threads(thread_count(recipe, ranks));

@@ -292,7 +292,7 @@ void Method::refuse_gradient(const Batch& batch, double loss) const {
   throw numeric_error("the loss is {}, but the norm of the gradient overflows", loss);
 }
 
-StepReport Method::run(const Batch& batch, int64_t step) {
+StepReport Method::run(const Batch& batch, int64_t step, const std::function<void()>& meanwhile) {
   StepReport report;
   BufferGuard buffers(networks());
   RunningStatistics statistics(networks(), norm_peers_ != nullptr ? Ranks::alone() : *parts_.ranks);
@@ -302,6 +302,7 @@ StepReport Method::run(const Batch& batch, int64_t step) {
     const Evaluated evaluated = differentiate(batch, step);
     join_gradients();
     statistics.join();
+    meanwhile();
     report = read(evaluated, batch);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kNumeric) throw;

@@ -66,8 +66,9 @@ class Method {
   void hold_encoders(bool on);
 
   // Throws a numeric error naming step, tensor and sample ids when the loss or a gradient is not finite; parameters, and running
-  // statistics of the networks, are then as they were before the step.
-  StepReport run(const Batch& batch, int64_t step);
+  // statistics of the networks, are then as they were before the step. `meanwhile` is called once the forward and the backward pass are
+  // launched, before anything of them is waited for.
+  StepReport run(const Batch& batch, int64_t step, const std::function<void()>& meanwhile = [] {});
 
   // What the checkpoint holds beside the model and the optimizers, and back from it: data errors where a tensor is missing or misshapen.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
