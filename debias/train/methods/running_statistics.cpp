@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/batchnorm.h>
 
-#include <cmath>
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -16,53 +16,57 @@ bool add_if(const torch::nn::Module& module, const Add& add) {
   return true;
 }
 
+std::vector<at::Tensor> flat(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> rows;
+  for (const auto& tensor : tensors) rows.push_back(tensor.detach().reshape({-1}));
+  return rows;
+}
+
+at::Tensor one_behind_the_other(const std::vector<at::Tensor>& tensors) { return at::cat(flat(tensors)).to(at::kDouble); }
+
 }  // namespace
 
 RunningStatistics::RunningStatistics(const std::vector<const torch::nn::Module*>& networks, const Ranks& ranks) : ranks_(ranks) {
   if (ranks.is_alone()) return;
   const auto add = [this](const auto& module) {
-    norms_.push_back({*module.options.momentum(), module.running_mean, module.running_var, module.num_batches_tracked,
-                      module.running_mean.detach().clone(), module.running_var.detach().clone(),
-                      module.num_batches_tracked.template item<int64_t>()});
+    Norms& norms = by_momentum_[*module.options.momentum()];
+    norms.moments.insert(norms.moments.end(), {module.running_mean, module.running_var});
+    norms.passes.push_back(module.num_batches_tracked);
   };
   for (const auto* network : networks) {
     for (const auto& part : network->modules(/*include_self=*/false)) {
       if (!add_if<torch::nn::BatchNorm2dImpl>(*part, add)) add_if<torch::nn::BatchNorm1dImpl>(*part, add);
     }
   }
+  for (auto& [momentum, norms] : by_momentum_) {
+    norms.old_moments = one_behind_the_other(norms.moments);
+    norms.old_passes = one_behind_the_other(norms.passes);
+  }
 }
 
 void RunningStatistics::join() {
-  if (norms_.empty()) return;
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> own;
-  for (const auto& norm : norms_) {
-    own.insert(own.end(),
-               {norm.mean.to(at::kDouble), norm.variance.to(at::kDouble), (norm.passes - norm.old_passes).to(at::kDouble).view(1)});
-  }
-  const at::Tensor of_ranks = ranks_.gather(at::cat(own), Ranks::Channel::kStatistics);
-  int64_t at = 0;
-  for (auto& norm : norms_) {
-    join_one(norm, of_ranks, at);
-    at += 2 * norm.mean.numel() + 1;
-  }
+  for (auto& [momentum, norms] : by_momentum_) join(momentum, norms);
 }
 
-void RunningStatistics::join_one(Norm& norm, const at::Tensor& of_ranks, int64_t at) const {
-  const int64_t channels = norm.mean.numel();
-  const at::Tensor old_mean = norm.old_mean.to(at::kDouble), old_variance = norm.old_variance.to(at::kDouble);
-  at::Tensor mean = old_mean, variance = old_variance;
-  int64_t passes = 0;
+void RunningStatistics::join(double momentum, Norms& norms) const {
+  std::vector<int64_t> sizes, channels;  // of each buffer; of a layer's both together
+  for (const auto& moments : norms.moments) sizes.push_back(moments.numel());
+  for (size_t i = 0; i < sizes.size(); i += 2) channels.push_back(sizes[i] + sizes[i + 1]);
+  const int64_t layers = std::ssize(channels), numbers = norms.old_moments.numel();
+
+  const at::Tensor counts = one_behind_the_other(norms.passes) - norms.old_passes;
+  const at::Tensor of_ranks = ranks_.gather(at::cat({one_behind_the_other(norms.moments), counts}), Ranks::Channel::kStatistics);
+  const at::Tensor layer_of = upload(at::repeat_interleave(at::tensor(channels, at::kLong)), norms.old_moments.device());
+  at::Tensor moments = norms.old_moments;
   for (int64_t rank = 0; rank < ranks_.size(); ++rank) {
-    const at::Tensor one = of_ranks[rank].slice(0, at, at + 2 * channels + 1);
-    const double count = one[2 * channels].item<double>(), keep = std::pow(1 - norm.momentum, count);
-    mean = one.slice(0, 0, channels) + keep * (mean - old_mean);
-    variance = one.slice(0, channels, 2 * channels) + keep * (variance - old_variance);
-    passes += static_cast<int64_t>(count);
+    const at::Tensor own = of_ranks[rank].slice(0, 0, numbers), passes = of_ranks[rank].slice(0, numbers, numbers + layers);
+    moments = own + at::pow(1 - momentum, passes).index_select(0, layer_of) * (moments - norms.old_moments);
   }
-  norm.mean.copy_(mean);
-  norm.variance.copy_(variance);
-  norm.passes.fill_(norm.old_passes + passes);
+  const at::Tensor passes = (norms.old_passes + of_ranks.slice(1, numbers).sum(0)).to(at::kLong);
+  const std::vector<at::Tensor> buffers = flat(norms.moments);
+  at::_foreach_copy_(buffers, moments.split_with_sizes(sizes));
+  at::_foreach_copy_(flat(norms.passes), passes.split(1));
 }
 
 }  // namespace debias

@@ -3,6 +3,7 @@
 
 #include <torch/nn/module.h>
 
+#include <map>
 #include <vector>
 
 #include "debias/ranks/ranks.h"
@@ -17,16 +18,15 @@ class RunningStatistics {
   void join();  // after the passes: the same on every rank
 
  private:
-  struct Norm {
-    double momentum = 0;
-    at::Tensor mean, variance, passes;  // the buffers
-    at::Tensor old_mean, old_variance;  // copies
-    int64_t old_passes = 0;
+  // Layers of one momentum. All of them are joined by the same few operations, and nothing is waited for.
+  struct Norms {
+    std::vector<at::Tensor> moments, passes;  // buffers: a mean and a variance a layer; how many passes each has seen
+    at::Tensor old_moments, old_passes;       // float64 copies: one behind the other; a number a layer
   };
-  void join_one(Norm& norm, const at::Tensor& of_ranks, int64_t at) const;
+  void join(double momentum, Norms& norms) const;
 
   const Ranks& ranks_;
-  std::vector<Norm> norms_;
+  std::map<double, Norms> by_momentum_;
 };
 
 }  // namespace debias
