@@ -9,8 +9,8 @@
 namespace debias {
 namespace {
 
-// Scores of a block: few enough to stay in the cache's reach, enough rows for a product to pay. Masks and weights of its size come to four
-// times as much.
+// Scores of a block: on the CPU few enough to stay in the cache's reach, enough rows for a product to pay; a device, where each operator
+// costs a launch, takes as many as the budget holds. Masks and weights of its size come to four times as much.
 constexpr int64_t kBlockScores = int64_t{1} << 20, kLeastRows = 64, kMostRows = 512, kCopies = 5;
 
 }  // namespace
@@ -58,7 +58,8 @@ RowBlocks RowBlocks::remembered(torch::autograd::AutogradContext* context, const
 
 int64_t RowBlocks::block_rows() const {
   const int64_t row = std::max<int64_t>(keys().size(0), 1), affordable = memory_budget_ / (kCopies * row * anchors_.element_size());
-  return std::max<int64_t>(1, std::min(std::clamp(kBlockScores / row, kLeastRows, kMostRows), affordable));
+  const int64_t quick = anchors_.is_cpu() ? std::clamp(kBlockScores / row, kLeastRows, kMostRows) : std::max<int64_t>(size(), 1);
+  return std::max<int64_t>(1, std::min(quick, affordable));
 }
 
 std::vector<int64_t> RowBlocks::bounds() const {
