@@ -2,11 +2,15 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+#include <utility>
+
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
 #include "debias/runtime/autocast.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -16,14 +20,56 @@ c10::Device device_of(const Encoder& encoder) {
   return parameters.empty() ? c10::Device(c10::kCPU) : parameters.front().device();
 }
 
-}  // namespace
-
-at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision) {
+// On the encoder's device, which the host does not wait for.
+at::Tensor launched(Encoder& encoder, const at::Tensor& images, Precision precision) {
   const at::NoGradGuard no_grad;
   const c10::Device device = device_of(encoder);
   const Autocast autocast(device.type(), precision);
-  const at::Tensor rows = encoder.forward(images.to(device).contiguous(at::MemoryFormat::ChannelsLast));
-  return rows.to(at::kCPU, at::kFloat).contiguous();
+  const at::Tensor input = images.is_cpu() ? upload(images, device) : images;
+  return encoder.forward(input.contiguous(at::MemoryFormat::ChannelsLast));
+}
+
+// Takes the rows of one batch after the other, by their indices.
+class FeatureRows {
+ public:
+  FeatureRows(std::shared_ptr<const Dataset> dataset, int64_t columns, std::string what)
+      : dataset_(std::move(dataset)), what_(std::move(what)) {
+    features_.values = at::empty({dataset_->size(), columns}, at::kFloat);
+  }
+
+  void add(const Batch& batch, const at::Tensor& launched_rows) {
+    at::Tensor rows = launched_rows.to(at::kCPU, at::kFloat).contiguous();
+    require_finite(rows, batch.indices, *dataset_, what_);
+    const int64_t done = std::ssize(features_.indices);
+    std::vector<int64_t> read;
+    for (size_t i = 0; i < batch.indices.size(); ++i) {
+      if (batch.indices[i] != visited_++) continue;  // another image stands in for it
+      read.push_back(static_cast<int64_t>(i));
+      features_.labels.push_back(batch.labels[i]);
+      features_.biases.push_back(batch.biases[i]);
+      features_.indices.push_back(batch.indices[i]);
+    }
+    if (std::ssize(read) < rows.size(0)) rows = rows.index_select(0, at::tensor(read, at::kLong));
+    features_.values.narrow(0, done, rows.size(0)).copy_(rows);
+  }
+
+  Features take() {
+    features_.unreadable = dataset_->size() - std::ssize(features_.indices);
+    features_.values = features_.values.narrow(0, 0, std::ssize(features_.indices));
+    return std::move(features_);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> dataset_;
+  std::string what_;
+  Features features_;
+  int64_t visited_ = 0;
+};
+
+}  // namespace
+
+at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision) {
+  return launched(encoder, images, precision).to(at::kCPU, at::kFloat).contiguous();
 }
 
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who) {
@@ -53,31 +99,21 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
                     .workers(options.workers())
                     .cache_megabytes(0)
                     .on_error(options.on_error()));
-  Features features;
-  features.values = at::empty({N, D}, at::kFloat);
+  FeatureRows rows(dataset, D, what);
   progress.begin(what, loader.batches_per_epoch());
   loader.start(0);
-  int64_t visited = 0;
+  // The rows of a batch are fetched once the pass of the next one is launched, so that a device never waits for the host's reading.
+  std::optional<std::pair<Batch, at::Tensor>> under_way;
   while (const Batch* batch = loader.next()) {
-    at::Tensor rows = pooled_features(encoder, batch->images().select(0, 0), options.precision());
-    require_finite(rows, batch->indices, *dataset, what);
-    const int64_t done = std::ssize(features.indices);
-    std::vector<int64_t> read;
-    for (size_t i = 0; i < batch->indices.size(); ++i) {
-      if (batch->indices[i] != visited++) continue;  // another image stands in for it
-      read.push_back(static_cast<int64_t>(i));
-      features.labels.push_back(batch->labels[i]);
-      features.biases.push_back(batch->biases[i]);
-      features.indices.push_back(batch->indices[i]);
-    }
-    if (std::ssize(read) < rows.size(0)) rows = rows.index_select(0, at::tensor(read, at::kLong));
-    features.values.narrow(0, done, rows.size(0)).copy_(rows);
+    const at::Tensor next = launched(encoder, batch->images().select(0, 0), options.precision());
+    if (under_way) rows.add(under_way->first, under_way->second);
+    under_way.emplace(*batch, next);
+    under_way->first.inputs.clear();  // the ring's own
     progress.advance(batch->number + 1, "");
   }
+  if (under_way) rows.add(under_way->first, under_way->second);
   progress.end();
-  features.unreadable = N - std::ssize(features.indices);
-  features.values = features.values.narrow(0, 0, std::ssize(features.indices));
-  return features;
+  return rows.take();
 }
 
 }  // namespace debias
