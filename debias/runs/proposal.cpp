@@ -16,6 +16,7 @@
 #include "debias/data/dataset_registry.h"
 #include "debias/report/sections/missing_parts.h"
 #include "debias/runs/frozen_encoder.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -125,6 +126,7 @@ InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& s
 }
 
 FittedProposal fit_to_time(const FolderSurvey& survey, ProposalInput proposal, const std::string& from) {
+  proposal.on_gpu = !resolve_device("auto").is_cpu();
   Start start{proposed_networks()};
   if (!from.empty()) {
     start = pretrained_start(from, survey);

@@ -201,7 +201,8 @@ std::string proposed_recipe(const FolderSurvey& survey, const ProposedNetwork& n
   text += fmt::format("name: {}\nseed: 1    # other seeds show how far two runs differ by chance: seed=2 output=...\n", scalar(run.name));
   text += data_section(survey);
   text += input.goal == InitGoal::kBias ? bias_body(network, part) : sampling_body(survey, network, part);
-  text += fmt::format("train: {{epochs: {}, batch_size: {}}}\n", input.epochs, batch_size(survey));
+  text += fmt::format("train: {{epochs: {}, batch_size: {}{}\n", input.epochs, batch_size(survey),
+                      input.on_gpu ? ", precision: bf16}  # of the network, on the GPU; the losses stay float32" : "}");
   text += evaluate_section(survey, input);
   return text + fmt::format("output: {}\n", scalar(run.output));
 }

@@ -50,6 +50,7 @@ struct ProposalInput {
   double minutes = 10;                       // for all next commands together
   int64_t epochs = 1;                        // of each training
   double seconds = 0;                        // of each training, as measured
+  bool on_gpu = false;                       // training will run there: in bfloat16
   std::vector<std::string> frozen_commands;  // that come before the trainings: what the weights give as they are
 };
 

@@ -63,6 +63,17 @@ TEST_F(Proposal, IsTwoRecipesThatDifferInTheObjectiveAlone) {
   }
 }
 
+TEST_F(Proposal, TrainsInBfloat16OnAGpu) {
+  const FolderSurvey found = survey(true);
+  ProposalInput proposal = named();
+  EXPECT_FALSE(fit_to_time(found, proposal).proposal.on_gpu);  // the tests run without one
+  for (const bool on_gpu : {false, true}) {
+    proposal.on_gpu = on_gpu;
+    const std::string text = proposed_recipe(found, proposed_networks().front(), proposal, ProposedPart::kCorrected);
+    EXPECT_EQ(read_recipe(parse_yaml(text, "r.yaml")).train.precision(), on_gpu ? Precision::kBf16 : Precision::kFp32);
+  }
+}
+
 TEST_F(Proposal, IsCalledAsItsFolder) {
   const ProposalInput proposal = named_proposal(photos(), "", 10);
   EXPECT_EQ(proposal.corrected.file, "photos.yaml");
