@@ -27,6 +27,16 @@ at::Tensor upload(const at::Tensor& host, c10::Device device) {
   return device.is_cpu() ? host : host.pin_memory().to(device, /*non_blocking=*/true);
 }
 
+void set_arithmetic(const DeviceArithmetic& arithmetic) {
+  auto& context = at::globalContext();
+  context.setAllowTF32CuBLAS(arithmetic.tf32);
+  context.setAllowTF32CuDNN(arithmetic.tf32);
+  context.setDeterministicCuDNN(arithmetic.deterministic);
+  context.setDeterministicFillUninitializedMemory(false);  // what nobody has written nobody reads
+  context.setDeterministicAlgorithms(arithmetic.deterministic, /*warn_only=*/false);
+  if (arithmetic.deterministic) setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
+}
+
 std::string load_failure(const std::string& dlerror_text) {
   const size_t end = dlerror_text.find(": cannot open shared object file");
   return end == std::string::npos ? dlerror_text : dlerror_text.substr(0, end) + " was not found";

@@ -35,6 +35,14 @@ std::string device_line(const DeviceChoice& choice);
 // --gpus-per-task and Kubernetes show each process its own. A resource error where there are fewer devices than processes otherwise.
 c10::Device own_device(c10::DeviceType type, int64_t local_rank, int64_t count);
 
+// How a device computes. The CPU rounds no factor, and sums in a fixed order, whatever this says.
+struct DeviceArithmetic {
+  bool tf32 = false;           // float32 products and convolutions of factors rounded to TF32 (10 bits of mantissa)
+  bool deterministic = false;  // only kernels that give the same bytes each time; an operator without one throws
+};
+// For the whole process, before its first product on a device (cuBLAS reads CUBLAS_WORKSPACE_CONFIG, which is set where it is not, once).
+void set_arithmetic(const DeviceArithmetic& arithmetic);
+
 // A tensor of the host on a device, without a wait for the device: from pinned memory. On the CPU, itself.
 at::Tensor upload(const at::Tensor& host, c10::Device device);
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
@@ -329,6 +330,53 @@ TEST_F(OnTheDouble, TwoRanksTrainAsOnTheCpu) {
     return last_loss(folder / device);
   };
   EXPECT_NEAR(losses(kDoubleName), losses("cpu"), 1e-3);
+}
+
+// Statistics of each rank's own rows are joined without a read, however many layers there are.
+TEST_F(OnTheDouble, RanksJoinRunningStatisticsWithoutWaiting) {
+  const TemporaryFolder folder;
+  const auto waits = [&](const std::string& synchronised, int64_t epochs) {
+    Config root = in_folder(batches_of(16, epochs), folder / (synchronised + std::to_string(epochs)));
+    root.assign(std::string("train.device=") + kDoubleName);
+    root.assign("train.synchronise_norm=" + synchronised);
+    reset_double_log();
+    train_on_ranks(root, 2);
+    return double_log().host_waits;
+  };
+  // An epoch's waits, of saving among them: joint statistics cross by way of the host once a layer in each pass, these once a step.
+  EXPECT_LT(waits("false", 3) - waits("false", 2), (waits("true", 3) - waits("true", 2)) / 2);
+}
+
+TEST_F(OnTheDouble, TheNextBatchIsPreparedBeforeTheStepIsWaitedFor) {
+  const TemporaryFolder folder;
+  Config root = small_config(folder / "run");
+  root.assign(std::string("train.device=") + kDoubleName);
+  const MethodWithBatch made(root);
+  reset_double_log();
+  int64_t before = -1, kernels = 0;
+  made.parts.method->run(made.batch, 1, [&] {
+    before = double_log().host_waits;
+    kernels = double_log().kernels["convolution_backward"];
+  });
+  EXPECT_EQ(before, 0);
+  EXPECT_GT(kernels, 0);
+  EXPECT_GT(double_log().host_waits, 0);
+}
+
+TEST_F(OnTheDouble, ComputesAsTheRecipeSays) {
+  const TemporaryFolder folder;
+  const auto& context = at::globalContext();
+  for (const char* on : {"true", "false"}) {
+    Config root = small_config(folder / "run");
+    root.assign(std::string("train.device=") + kDoubleName);
+    root.assign(std::string("train.tf32=") + on);
+    root.assign(std::string("train.deterministic=") + on);
+    const MethodWithBatch made(root);
+    EXPECT_EQ(context.allowTF32CuBLAS(), on == std::string("true"));
+    EXPECT_EQ(context.deterministicAlgorithms(), on == std::string("true"));
+    EXPECT_EQ(context.deterministicCuDNN(), on == std::string("true"));
+  }
+  EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":4096:8");
 }
 
 TEST_F(OnTheDouble, MethodsOfTheCpuSaySo) {

@@ -387,7 +387,9 @@ std::string rounding(const TrainOptions& options) {
   const bool network = options.precision() == Precision::kBf16, losses = options.loss_precision() == Precision::kBf16;
   return fmt::format(
       "network {}; losses {}",
-      network ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)" : "float32",
+      network          ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)"
+      : options.tf32() ? "float32, factors rounded to TF32 where a GPU multiplies them"
+                       : "float32",
       losses ? "float32, but rows and pair weights rounded to bfloat16 where they are multiplied, on machines that gain by it" : "float32");
 }
 

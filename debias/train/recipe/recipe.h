@@ -90,6 +90,8 @@ class TrainOptions {
   DEBIAS_OPTION(TrainOptions, Precision, precision, Precision::kFp32)
   DEBIAS_OPTION(TrainOptions, Precision, loss_precision, Precision::kFp32)
   DEBIAS_OPTION(TrainOptions, std::string, device, "auto")
+  DEBIAS_OPTION(TrainOptions, bool, tf32, false)
+  DEBIAS_OPTION(TrainOptions, bool, deterministic, false)
   DEBIAS_OPTION(TrainOptions, Auto<int64_t>, threads, {})
   DEBIAS_OPTION(TrainOptions, Auto<int64_t>, workers, {})
   DEBIAS_OPTION(TrainOptions, int64_t, prefetch, 2)
