@@ -13,10 +13,6 @@
 namespace debias {
 namespace {
 
-const OptimizerEntry& find(const Config& section) {
-  return find_entry(optimizer_registry(), section_name(section, "optimizer"), "optimizer", section.prefix());
-}
-
 // A rule has nothing but arithmetic on tensors, whose failures are c10::Error; torch reports a scalar that does not fit into a tensor's type,
 // and that alone, as a plain std::runtime_error (c10/util/TypeCast.h).
 bool is_overflow(const std::runtime_error& error) { return typeid(error) == typeid(std::runtime_error); }
@@ -88,16 +84,8 @@ void Optimizer::step() {
   }
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const Config& section, std::vector<OptimizedParameter> parameters) {
-  return find(section).make(section, std::move(parameters));
-}
-
-Config resolved_optimizer(const Config& section) { return find(section).resolve(section); }
-
-double base_learning_rate(const Config& section) {
-  double value = 0;
-  parse_number(resolved_optimizer(section).find("learning_rate")->text(), &value);
-  return value;
+ChosenOptimizer read_optimizer(const Config& section) {
+  return find_entry(optimizer_registry(), section_name(section, "optimizer"), "optimizer", section.prefix()).read(section);
 }
 
 void set_learning_rate(Optimizer& optimizer, double learning_rate) { optimizer.set_learning_rate(learning_rate); }

@@ -15,6 +15,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/optim/chosen.h"
 #include "debias/optim/parameters.h"
 
 namespace debias {
@@ -65,13 +66,9 @@ struct OptimizerEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<Config(const Config& section)> resolve;
-  std::function<std::unique_ptr<Optimizer>(const Config& section, std::vector<OptimizedParameter> parameters)> make;
+  std::function<ChosenOptimizer(const Config& section)> read;
 };
 const std::vector<OptimizerEntry>& optimizer_registry();
-std::unique_ptr<Optimizer> make_optimizer(const Config& section, std::vector<OptimizedParameter> parameters);
-Config resolved_optimizer(const Config& section);  // all options, with `name`
-double base_learning_rate(const Config& section);
 void set_learning_rate(Optimizer& optimizer, double learning_rate);  // of every group, times its factor (OptimizedParameter::rate)
 
 // The optimizer's state as named tensors ("0.exp_avg", "0.exp_avg_sq", "0.step" as 0-d int64, "0.momentum_buffer"), in parameter order, and

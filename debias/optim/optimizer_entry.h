@@ -122,25 +122,21 @@ StateFormat moments_format() {
 // Options: a table(), the common options, and rule(parameters), torch's optimizer or one's own over groups_by_kind.
 template <class Options>
 OptimizerEntry optimizer_entry(const std::string& name, const std::string& summary, const StateFormat& format) {
-  const auto read = [name](const Config& section) {
-    return Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"});
-  };
-  const auto resolve = [name, read](const Config& section) {
-    Config config;
-    config.set("name", Config::string(name));
-    config.overlay(Options::table().write(read(section)));
-    return config;
-  };
-  const auto make = [read, format](const Config& section, std::vector<OptimizedParameter> parameters) {
-    const Options options = read(section);
-    auto rule = options.rule(parameters);
-    return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
+  const auto read = [name, format](const Config& section) {
+    const Options options = Options::table().read(section_map(section), "optimizer '" + name + "'", {"name"});
+    ChosenOptimizer chosen{Config::map({{"name", Config::string(name)}}), options.learning_rate(), nullptr};
+    chosen.section.overlay(Options::table().write(options));
+    chosen.make = [options, format](std::vector<OptimizedParameter> parameters) {
+      auto rule = options.rule(parameters);
+      return std::make_unique<Optimizer>(std::move(rule), std::move(parameters), options.clipping(), format);
+    };
+    return chosen;
   };
   std::vector<OptionSpec> options = Options::table().specs();
   for (auto& option : options) {
     if (option.type == options_detail::Field<ParameterSets>::type()) option.choices = options_detail::Field<ParameterSet>::choices();
   }
-  return {name, {}, summary, std::move(options), resolve, make};
+  return {name, {}, summary, std::move(options), read};
 }
 
 }  // namespace debias

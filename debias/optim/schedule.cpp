@@ -74,8 +74,8 @@ class MultistepOptions : public WarmupOptions {
 // A formula of the epoch e, counted from `first`, behind a warm-up that rises to the formula's value at e = warmup_epochs.
 class FormulaSchedule final : public Schedule {
  public:
-  FormulaSchedule(Config config, const WarmupOptions& warmup, int64_t first, std::function<double(int64_t)> formula)
-      : config_(std::move(config)), warmup_(warmup), first_(first), formula_(std::move(formula)) {}
+  FormulaSchedule(const WarmupOptions& warmup, int64_t first, std::function<double(int64_t)> formula)
+      : warmup_(warmup), first_(first), formula_(std::move(formula)) {}
 
   double learning_rate(int64_t epoch, int64_t step, int64_t steps) const override {
     if (epoch >= warmup_.warmup_epochs()) return formula_(epoch + first_);
@@ -83,51 +83,51 @@ class FormulaSchedule final : public Schedule {
     return warmup_.warmup_from() + done * (formula_(warmup_.warmup_epochs()) - warmup_.warmup_from());
   }
 
-  Config config() const override { return config_; }
-
  private:
-  Config config_;
   WarmupOptions warmup_;
   int64_t first_;
   std::function<double(int64_t)> formula_;
 };
 
-std::unique_ptr<Schedule> make(const Config& config, const ConstantOptions& options, double base, int64_t) {
-  return std::make_unique<FormulaSchedule>(config, options, 1, [base](int64_t) { return base; });
+std::unique_ptr<Schedule> make(const ConstantOptions& options, double base, int64_t) {
+  return std::make_unique<FormulaSchedule>(options, 1, [base](int64_t) { return base; });
 }
 
-std::unique_ptr<Schedule> make(const Config& config, const CosineOptions& options, double base, int64_t epochs) {
+std::unique_ptr<Schedule> make(const CosineOptions& options, double base, int64_t epochs) {
   const double end = options.eta_min().value_or(options.from_zero() ? 0 : base * std::pow(options.decay_rate(), 3));
   const auto formula = [=](int64_t e) {
     const double share = static_cast<double>(std::min(e, epochs)) / static_cast<double>(epochs);
     return end + (base - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
   };
-  return std::make_unique<FormulaSchedule>(config, options, options.from_zero() ? 0 : 1, formula);
+  return std::make_unique<FormulaSchedule>(options, options.from_zero() ? 0 : 1, formula);
 }
 
-std::unique_ptr<Schedule> make(const Config& config, const MultistepOptions& options, double base, int64_t) {
+std::unique_ptr<Schedule> make(const MultistepOptions& options, double base, int64_t) {
   const auto formula = [base, gamma = options.gamma(), milestones = options.milestones()](int64_t e) {
     const auto passed = std::count_if(milestones.begin(), milestones.end(), [e](int64_t milestone) { return milestone < e; });
     return base * std::pow(gamma, static_cast<double>(passed));
   };
-  return std::make_unique<FormulaSchedule>(config, options, 1, formula);
+  return std::make_unique<FormulaSchedule>(options, 1, formula);
 }
 
 template <class Options>
 ScheduleEntry schedule_entry(const std::string& name, const std::string& summary) {
-  const auto factory = [name](const Config& section, double base, int64_t epochs) {
+  const auto read = [name](const Config& section) {
     const auto options = Options::table().read(section_map(section), "schedule '" + name + "'", {"name"});
-    if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
-      throw usage_error(
-          "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that",
-          section.prefix(), name, options.warmup_from(), base);
-    }
-    Config config;
-    config.set("name", Config::string(name));
-    config.overlay(Options::table().write(options));
-    return make(config, options, base, epochs);
+    ChosenSchedule chosen{Config::map({{"name", Config::string(name)}}), nullptr};
+    chosen.section.overlay(Options::table().write(options));
+    chosen.make = [options, name, where = section.prefix()](double base, int64_t epochs) {
+      if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", where, epochs);
+      if (options.warmup_epochs() > 0 && options.warmup_from() > base) {
+        throw usage_error(
+            "{}schedule '{}': warmup_from {} is above the learning rate {}, so that the warm-up would go down; give at most that", where,
+            name, options.warmup_from(), base);
+      }
+      return make(options, base, epochs);
+    };
+    return chosen;
   };
-  return {name, {}, summary, Options::table().specs(), factory};
+  return {name, {}, summary, Options::table().specs(), read};
 }
 
 }  // namespace
@@ -141,10 +141,9 @@ const std::vector<ScheduleEntry>& schedule_registry() {
   return registry;
 }
 
-std::unique_ptr<Schedule> make_schedule(const Config& section, double base_learning_rate, int64_t epochs) {
-  if (epochs < 1) throw usage_error("{}schedule: a run of {} epochs; it needs at least 1", section.prefix(), epochs);
+ChosenSchedule read_schedule(const Config& section) {
   const std::string name = section_name(section, "schedule", section.is_null() ? "constant" : "");
-  return find_entry(schedule_registry(), name, "schedule", section.prefix()).make(section, base_learning_rate, epochs);
+  return find_entry(schedule_registry(), name, "schedule", section.prefix()).read(section);
 }
 
 }  // namespace debias

@@ -16,6 +16,7 @@
 
 #include "debias/core/config.h"
 #include "debias/core/options.h"
+#include "debias/optim/chosen.h"
 
 namespace debias {
 
@@ -24,7 +25,6 @@ class Schedule {
   virtual ~Schedule() = default;
   // `epoch` from 0, `step` within it of `steps` per epoch.
   virtual double learning_rate(int64_t epoch, int64_t step, int64_t steps) const = 0;
-  virtual Config config() const = 0;
 };
 
 struct ScheduleEntry {
@@ -32,9 +32,8 @@ struct ScheduleEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<std::unique_ptr<Schedule>(const Config& section, double base, int64_t epochs)> make;
+  std::function<ChosenSchedule(const Config& section)> read;
 };
 const std::vector<ScheduleEntry>& schedule_registry();
-std::unique_ptr<Schedule> make_schedule(const Config& section, double base_learning_rate, int64_t epochs);  // null section: constant
 
 }  // namespace debias

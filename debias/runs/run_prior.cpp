@@ -17,7 +17,7 @@ std::optional<PriorEstimate> prior_by_labels(const Dataset& train, const Recipe&
   const auto known = std::count_if(labels.begin(), labels.end(), [](int64_t label) { return label != kUnknown; });
   if (known < 2) return std::nullopt;
   PriorEstimate estimate = class_prior_from_labels(labels);
-  if (sampler_of(recipe).name == "shuffled") return estimate;
+  if (!recipe.sampler || recipe.sampler->draws == Draws::kOnceEach) return estimate;
   estimate.method = PriorMethod::kDraws;
   estimate.tau_plus = estimate.low = estimate.high = drawn_class_prior(recipe, train, method_of(recipe).negatives(recipe));
   return estimate;

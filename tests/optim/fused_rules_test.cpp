@@ -43,7 +43,7 @@ void expect_steps_of_torch(const std::string& yaml, const Options& options) {
   for (const auto& [type, bound] : {std::pair(at::kFloat, 1e-6), std::pair(at::kDouble, 1e-13)}) {
     const auto plain = start(type), fused = start(type);
     Rule rule(plain, options);
-    const auto optimizer = make_optimizer(parse_yaml(yaml, "r.yaml"), given_parameters(fused));
+    const auto optimizer = read_optimizer(parse_yaml(yaml, "r.yaml")).make(given_parameters(fused));
     for (int step = 0; step < 8; ++step) {
       const double rate = 0.01 / (1 + step % 3);
       set_learning_rate(*optimizer, rate);
@@ -74,15 +74,15 @@ TEST(FusedRules, AreSavedInTorchsFormAndGoOnBitForBit) {
   for (const char* yaml : {"adam", "adamw", "sgd", "lars"}) {
     const Config section = parse_yaml(yaml, "r.yaml");
     const auto whole = start(at::kFloat), before = start(at::kFloat);
-    const auto uncut = make_optimizer(section, given_parameters(whole));
+    const auto uncut = read_optimizer(section).make(given_parameters(whole));
     run(*uncut, whole, 0, 9);
-    const auto first = make_optimizer(section, given_parameters(before));
+    const auto first = read_optimizer(section).make(given_parameters(before));
     run(*first, before, 0, 2);
     const NamedTensors state = optimizer_state(*first);
     ASSERT_EQ(state.size() % (before.size() - 1), 0) << yaml;  // of the last, nothing yet
     std::vector<torch::Tensor> after;
     for (const auto& tensor : before) after.push_back(tensor.detach().clone().set_requires_grad(true));
-    const auto second = make_optimizer(section, given_parameters(after));
+    const auto second = read_optimizer(section).make(given_parameters(after));
     load_optimizer_state(*second, state);
     run(*second, after, 2, 9);
     for (size_t i = 0; i < whole.size(); ++i) EXPECT_TRUE(at::equal(whole[i], after[i])) << yaml << " " << i;
@@ -92,7 +92,7 @@ TEST(FusedRules, AreSavedInTorchsFormAndGoOnBitForBit) {
 TEST(FusedRules, MakeAdamIsTheRegisteredAdam) {
   const auto typed = start(at::kFloat), registered = start(at::kFloat);
   const auto a = make_adam(given_parameters(typed), AdamOptions(0.05).betas({0.9, 0.999}).eps(1e-8));
-  const auto b = make_optimizer(parse_yaml("{name: adam, learning_rate: 0.05}", "r.yaml"), given_parameters(registered));
+  const auto b = read_optimizer(parse_yaml("{name: adam, learning_rate: 0.05}", "r.yaml")).make(given_parameters(registered));
   run(*a, typed, 0, 5);
   run(*b, registered, 0, 5);
   for (size_t i = 0; i < typed.size(); ++i) EXPECT_TRUE(at::equal(typed[i], registered[i])) << i;

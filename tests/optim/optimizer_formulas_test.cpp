@@ -54,7 +54,7 @@ void expect_follows(const std::string& yaml, const NaiveRule& rule) {
     tensors.push_back(at::tensor(row, at::kDouble).set_requires_grad(true));
     memories.push_back({Row(row.size(), 0.0), Row(row.size(), 0.0)});
   }
-  const auto optimizer = make_optimizer(parse_yaml(yaml, "r.yaml"), given_parameters(tensors, kKinds));
+  const auto optimizer = read_optimizer(parse_yaml(yaml, "r.yaml")).make(given_parameters(tensors, kKinds));
   for (size_t step = 0; step < kRates.size(); ++step) {
     set_learning_rate(*optimizer, kRates[step]);
     for (size_t p = 0; p < rows.size(); ++p) {
@@ -164,7 +164,7 @@ TEST(OptimizerFormulas, LarsIsAlgorithmOneAndLeavesNormsAndBiasesOut) {
 double after_lars(double weight, double gradient, const std::string& options) {
   torch::Tensor x = at::full({4}, weight, at::kDouble).set_requires_grad(true);
   const auto optimizer =
-      make_optimizer(parse_yaml("{name: lars, learning_rate: 1, momentum: 0, " + options + "}", "r.yaml"), given_parameters({x}));
+      read_optimizer(parse_yaml("{name: lars, learning_rate: 1, momentum: 0, " + options + "}", "r.yaml")).make(given_parameters({x}));
   x.mutable_grad() = at::full({4}, gradient, at::kDouble);
   optimizer->step();
   return x[0].item<double>();
@@ -184,8 +184,8 @@ Row after_clipping(const std::string& options) {
     tensors.push_back(at::zeros({1}, at::kDouble).set_requires_grad(true));
     if (gradient < 9) tensors.back().mutable_grad() = at::full({1}, gradient, at::kDouble);  // the third never had one
   }
-  const auto optimizer = make_optimizer(parse_yaml("{name: sgd, learning_rate: 1, momentum: 0, " + options + "}", "r.yaml"),
-                                        given_parameters(tensors, {ParameterKind::kBias}));
+  const auto optimizer = read_optimizer(parse_yaml("{name: sgd, learning_rate: 1, momentum: 0, " + options + "}", "r.yaml"))
+                             .make(given_parameters(tensors, {ParameterKind::kBias}));
   optimizer->step();
   EXPECT_EQ(tensors[2].item<double>(), 0);
   return {-tensors[0].item<double>(), -tensors[1].item<double>()};

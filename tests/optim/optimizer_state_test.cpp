@@ -18,8 +18,8 @@ struct Descent {
     const std::vector<torch::Tensor> start =
         from.empty() ? std::vector<torch::Tensor>{at::linspace(-1, 1, 24).view({2, 3, 2, 2}), at::linspace(0, 2, 5)} : from;
     for (const auto& tensor : start) parameters.push_back(tensor.detach().clone().set_requires_grad(true));
-    optimizer = make_optimizer(parse_yaml("{name: " + name + ", learning_rate: 0.05, weight_decay: 0.01, no_decay: [bias]}", "r.yaml"),
-                               given_parameters(parameters, {ParameterKind::kBias, ParameterKind::kWeight}));
+    optimizer = read_optimizer(parse_yaml("{name: " + name + ", learning_rate: 0.05, weight_decay: 0.01, no_decay: [bias]}", "r.yaml"))
+                    .make(given_parameters(parameters, {ParameterKind::kBias, ParameterKind::kWeight}));
   }
 
   void run(int first, int last) {

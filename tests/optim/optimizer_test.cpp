@@ -14,7 +14,7 @@ Config section(const std::string& yaml) { return parse_yaml(yaml, "r.yaml"); }
 // One scalar in double that starts at 1, and where it is after each of three given gradients.
 std::vector<double> path(const std::string& yaml) {
   torch::Tensor x = at::ones({1}, at::kDouble).set_requires_grad(true);
-  const auto optimizer = make_optimizer(section(yaml), given_parameters({x}));
+  const auto optimizer = read_optimizer(section(yaml)).make(given_parameters({x}));
   std::vector<double> result;
   for (const double gradient : {0.5, -0.2, 0.1}) {
     x.mutable_grad() = at::full({1}, gradient, at::kDouble);
@@ -55,7 +55,7 @@ TEST(Optimizer, AStepThatDoesNotFitIntoAFloatIsANumericError) {
   for (const char* yaml : {"{name: sgd, learning_rate: 1e60}", "{name: adam, learning_rate: 1e60}", "{name: adam, weight_decay: 1e60}",
                            "{name: lars, weight_decay: 1e60, no_decay: []}"}) {
     torch::Tensor x = at::ones({1}, at::kFloat).set_requires_grad(true);
-    const auto optimizer = make_optimizer(section(yaml), given_parameters({x}));
+    const auto optimizer = read_optimizer(section(yaml)).make(given_parameters({x}));
     x.mutable_grad() = at::ones({1}, at::kFloat);
     try {
       optimizer->step();
@@ -69,30 +69,30 @@ TEST(Optimizer, AStepThatDoesNotFitIntoAFloatIsANumericError) {
 
 TEST(Optimizer, AnErrorOfAnotherKindStaysThatOfTorch) {
   torch::Tensor x = at::ones({1}, at::kFloat).set_requires_grad(true);
-  const auto optimizer = make_optimizer(section("sgd"), given_parameters({x}));
+  const auto optimizer = read_optimizer(section("sgd")).make(given_parameters({x}));
   x.mutable_grad() = at::ones({2, 3}, at::kFloat);  // which a parameter of one number cannot take
   EXPECT_THROW(optimizer->step(), c10::Error);
 }
 
 TEST(Optimizer, DefaultsAreResolved) {
   EXPECT_EQ(
-      resolved_optimizer(section("adam")).to_json().dump(),
+      read_optimizer(section("adam")).section.to_json().dump(),
       R"({"name":"adam","learning_rate":0.001,"betas":[0.9,0.999],"eps":1e-08,"weight_decay":0,"no_decay":[],"clip_norm":"none","clip_norm_per_tensor":"none"})");
   EXPECT_EQ(
-      resolved_optimizer(section("{name: sgd, learning_rate: 0.03}")).to_json().dump(),
+      read_optimizer(section("{name: sgd, learning_rate: 0.03}")).section.to_json().dump(),
       R"({"name":"sgd","learning_rate":0.03,"momentum":0.9,"nesterov":false,"weight_decay":0,"no_decay":[],"clip_norm":"none","clip_norm_per_tensor":"none"})");
   for (const auto& entry : optimizer_registry()) {
-    const Config resolved = resolved_optimizer(Config::string(entry.name));
-    EXPECT_EQ(resolved_optimizer(section(resolved.to_yaml())), resolved);
+    const Config resolved = read_optimizer(Config::string(entry.name)).section;
+    EXPECT_EQ(read_optimizer(section(resolved.to_yaml())).section, resolved);
     EXPECT_EQ(resolved.entries().size(), entry.options.size() + 1);
   }
 }
 
 TEST(Optimizer, LearningRateIsReadAndSet) {
-  EXPECT_EQ(base_learning_rate(section("adam")), 1e-3);
-  EXPECT_EQ(base_learning_rate(section("{name: sgd, learning_rate: 0.3}")), 0.3);
+  EXPECT_EQ(read_optimizer(section("adam")).learning_rate, 1e-3);
+  EXPECT_EQ(read_optimizer(section("{name: sgd, learning_rate: 0.3}")).learning_rate, 0.3);
   torch::Tensor x = at::ones({1}).set_requires_grad(true);
-  const auto optimizer = make_optimizer(section("{name: sgd, momentum: 0}"), given_parameters({x}));
+  const auto optimizer = read_optimizer(section("{name: sgd, momentum: 0}")).make(given_parameters({x}));
   set_learning_rate(*optimizer, 0.25);
   x.mutable_grad() = at::ones({1});
   optimizer->step();
@@ -100,7 +100,7 @@ TEST(Optimizer, LearningRateIsReadAndSet) {
 }
 
 std::string message(const std::string& yaml) {
-  return usage_error_of([&] { make_optimizer(section(yaml), given_parameters({at::ones({1}).set_requires_grad(true)})); });
+  return usage_error_of([&] { read_optimizer(section(yaml)).make(given_parameters({at::ones({1}).set_requires_grad(true)})); });
 }
 
 TEST(Optimizer, MistakesAreNamed) {

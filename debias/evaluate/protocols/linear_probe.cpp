@@ -131,9 +131,9 @@ ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> tr
 double train_probe(SoftmaxRegression& model, const ProbeBatches& batches, const ProbeTraining& training,
                    const std::function<void(int64_t epoch)>& after_epoch, Progress& progress) {
   const auto parameters = model.parameters();
-  const auto optimizer = make_optimizer(training.optimizer,
-                                        {{"weight", parameters[0], ParameterKind::kWeight}, {"bias", parameters[1], ParameterKind::kBias}});
-  const auto schedule = make_schedule(training.schedule, base_learning_rate(training.optimizer), training.epochs);
+  const auto optimizer =
+      training.optimizer.make({{"weight", parameters[0], ParameterKind::kWeight}, {"bias", parameters[1], ParameterKind::kBias}});
+  const auto schedule = training.schedule.make(training.optimizer.learning_rate, training.epochs);
   progress.begin(training.name, training.epochs);
   double mean_loss = 0, lowest = std::numeric_limits<double>::infinity();
   int64_t since_lowest = 0;

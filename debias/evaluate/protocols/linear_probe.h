@@ -26,6 +26,7 @@
 #include "debias/core/options.h"
 #include "debias/evaluate/protocol.h"
 #include "debias/evaluate/protocols/softmax_regression.h"
+#include "debias/optim/chosen.h"
 
 namespace debias {
 
@@ -96,8 +97,9 @@ ProbeBatches encoded_batches(Encoder& encoder, std::shared_ptr<const Dataset> tr
                              int64_t workers, Precision precision, uint64_t seed, OnError on_error = OnError::kStop);
 
 struct ProbeTraining {
-  std::string name;            // of the protocol, for messages and progress
-  Config optimizer, schedule;  // sections of a recipe (optim/optimizer.h, optim/schedule.h)
+  std::string name;  // of the protocol, for messages and progress
+  ChosenOptimizer optimizer;
+  ChosenSchedule schedule;
   int64_t epochs = 100;
   int64_t patience = 0;  // stop after so many epochs without a lower mean loss; 0: never
 };

@@ -118,7 +118,8 @@ EvaluationResult run_linear_dcl(const EvaluationInput& input, EvaluationCache& f
   const int64_t dimensions = input.encoder == nullptr ? features.train().values.size(1) : input.encoder->feature_dim();
   SoftmaxRegression model(dimensions, classes, seed);
   const double loss =
-      train_probe(model, batches, {name, optimizer_section("adam", options), Config(), options.epochs()}, nullptr, progress);
+      train_probe(model, batches, {name, read_optimizer(optimizer_section("adam", options)), read_schedule(Config()), options.epochs()},
+                  nullptr, progress);
 
   EvaluationCache altered(input, progress);  // with the averages that the probe left behind
   EvaluationResult result;
@@ -157,7 +158,8 @@ EvaluationResult run_linear_features(const EvaluationInput& input, EvaluationCac
   int64_t epochs = 0;
   const double loss = train_probe(
       model, stored_batches(train, options.batch_size(), seed, LastBatch::kDrop),
-      {name, adam, Config(), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; }, progress);
+      {name, read_optimizer(adam), read_schedule(Config()), options.epochs(), options.patience()}, [&](int64_t epoch) { epochs = epoch; },
+      progress);
   EvaluationResult result;
   for (const auto& judged : judged_splits(input)) {
     const Features features = as_judged(judged.name);
@@ -207,7 +209,8 @@ EvaluationResult run_linear_supcon(const EvaluationInput& input, EvaluationCache
       result.predictions[judged.name] = predicted_classes(model.logits(features.split(judged.name).values));
     }
   };
-  const double loss = train_probe(model, batches, {name, sgd, step_schedule(options), options.epochs()}, after_epoch, progress);
+  const double loss = train_probe(model, batches, {name, read_optimizer(sgd), read_schedule(step_schedule(options)), options.epochs()},
+                                  after_epoch, progress);
 
   for (const auto& judged : splits) {
     report(judged.name + ".linear", best[judged.name], result.metrics);

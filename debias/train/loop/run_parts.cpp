@@ -62,7 +62,7 @@ DeviceChoice device_of(const Recipe& recipe, const MethodEntry& method, const Ra
   const std::string& wanted = recipe.train.device();
   if (method.on_devices) return choose_device(wanted, ranks.place().local_rank);
   if (wanted != "auto" && wanted != "cpu")
-    throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.prefix(), method.name);
+    throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.where, method.name);
   DeviceChoice choice;
   if (wanted == "auto") choice.cpu_reason = fmt::format("method '{}' runs on the CPU", method.name);
   return choice;
@@ -96,7 +96,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
   }
   parts.model.to(device);
   parts.optimizers = std::make_unique<Optimizers>(make_optimizers(recipe, parts.model));
-  parts.schedule = make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs());
+  parts.schedule = recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs());
   std::vector<Term> terms = make_terms(recipe, *dataset);
   const std::vector<double> weights = make_sampler(recipe, *dataset)->weights();
   for (auto& term : terms) term.load(*dataset, recipe.views.count(), method.gives_keys, weights);
@@ -156,10 +156,11 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
     classifier.overlay(ClassifierOptions::table().write(*recipe.classifier));
     root.set("classifier", std::move(classifier));
   }
-  if (!recipe.method.is_null()) root.set("method", method_of(recipe).resolved(recipe.method));
-  if (!recipe.sampler.is_null()) root.set("sampler", sampler_of(recipe).resolved(recipe.sampler));
-  root.set("optimizer", resolved_optimizer(recipe.optimizer));
-  root.set("schedule", make_schedule(recipe.schedule, base_learning_rate(recipe.optimizer), recipe.train.epochs())->config());
+  if (recipe.method.is_written) root.set("method", recipe.method.section());
+  if (recipe.sampler) root.set("sampler", recipe.sampler->section);
+  root.set("optimizer", recipe.optimizer.section);
+  recipe.schedule.make(recipe.optimizer.learning_rate, recipe.train.epochs());  // refuses what this learning rate excludes
+  root.set("schedule", recipe.schedule.section);
   root.set("train", TrainOptions::table().write(recipe.train));
   Config evaluate = EvaluateOptions::table().write(recipe.evaluate);
   if (recipe.protocol_options.is_map()) evaluate.overlay(recipe.protocol_options);

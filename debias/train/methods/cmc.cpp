@@ -24,8 +24,6 @@ constexpr uint64_t kSecondHalf = 0x9e3779b97f4a7c15;  // keeps the two networks'
 constexpr std::array<const char*, 2> kBankNames = {"bank.first", "bank.second"};
 constexpr std::array<const char*, 2> kNormaliserNames = {"bank.first.normaliser", "bank.second.normaliser"};
 
-CmcOptions cmc_options(const Config& section) { return CmcOptions::table().read(section_map(section), "method 'cmc'", {"name"}); }
-
 class Cmc final : public Method {
  public:
   Cmc(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options, MethodParts parts)
@@ -134,7 +132,7 @@ class Cmc final : public Method {
 void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options) {
   const auto terms = require_keyed_terms(recipe, dataset, "cmc");
   if (options.loss() != BankLossKind::kNce) return;
-  const std::string where = recipe.method.prefix();
+  const std::string& where = recipe.method.where;
   if (terms.size() > 1) {
     throw usage_error("{}method 'cmc': loss: nce has one constant for each bank, and there are several terms; give one, or loss: softmax",
                       where);
@@ -147,8 +145,8 @@ void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOp
 
 void check_cmc(const Recipe& recipe, const SampleTable& dataset) {
   require_images(recipe, dataset, "cmc");
-  const CmcOptions options = cmc_options(recipe.method);
-  const std::string where = recipe.method.prefix();
+  const auto& options = recipe.method.as<CmcOptions>();
+  const std::string& where = recipe.method.where;
   if (recipe.views.count() != 1) {
     throw usage_error("{}method 'cmc' splits one view of an image into its channels, views.count is {}; write 1", where,
                       recipe.views.count());
@@ -199,7 +197,7 @@ MethodEntry cmc_entry() {
   MethodEntry entry;
   entry.name = "cmc";
   entry.summary = "lightness against colour, each with a network and a memory bank of its own (Tian, Krishnan and Isola 2020)";
-  entry.options = CmcOptions::table().specs();
+  take_options<CmcOptions>(entry);
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
@@ -207,12 +205,7 @@ MethodEntry cmc_entry() {
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Cmc>(recipe, dataset, cmc_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string("cmc")}});
-    config.overlay(CmcOptions::table().write(cmc_options(section)));
-    return config;
+    return std::make_unique<Cmc>(recipe, dataset, recipe.method.as<CmcOptions>(), std::move(parts));
   };
   return entry;
 }

@@ -90,7 +90,7 @@ void require_images(const Recipe& recipe, const SampleTable& samples, const char
   }
   if (samples.images() != nullptr) return;
   throw usage_error("{}method '{}' is trained on images, the samples of data set '{}' are none; choose another method or data set",
-                    recipe.method.prefix(), method, samples.info().name);
+                    recipe.method.where, method, samples.info().name);
 }
 
 std::unique_ptr<BatchSource> views_of_images(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks) {

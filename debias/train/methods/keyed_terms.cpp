@@ -5,7 +5,7 @@
 namespace debias {
 
 std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method) {
-  const std::string where = recipe.method.prefix();
+  const std::string& where = recipe.method.where;
   std::vector<Term> pairwise;
   for (auto& term : make_terms(recipe, dataset)) {
     if (term.kind() != InputKind::kPairs) continue;

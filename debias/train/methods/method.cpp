@@ -17,6 +17,7 @@
 #include "debias/train/methods/cmc.h"
 #include "debias/train/methods/moco.h"
 #include "debias/train/methods/quick_thoughts.h"
+#include "debias/train/methods/rivals/classification.h"
 #include "debias/train/methods/rivals/dfa.h"
 #include "debias/train/methods/rivals/group_dro.h"
 #include "debias/train/methods/rivals/hex.h"
@@ -330,10 +331,28 @@ const std::vector<MethodEntry>& method_registry() {
   return registry;
 }
 
-const MethodEntry& method_of(const Recipe& recipe) {
-  if (recipe.own_method != nullptr) return *recipe.own_method;
-  return find_entry(method_registry(), section_name(recipe.method, "method", recipe.method.is_null() ? "simclr" : ""), "method",
-                    recipe.method.prefix());
+const MethodEntry& method_of(const Recipe& recipe) { return *recipe.method.entry; }
+
+ChosenMethod read_method(const Config& written) {
+  Config section = section_map(written);
+  const std::string name = section_name(section, "method", section.is_null() ? "simclr" : "");
+  const MethodEntry& entry = find_entry(method_registry(), name, "method", section.prefix());
+  ChosenMethod chosen{std::shared_ptr<const MethodEntry>(std::shared_ptr<void>(), &entry)};  // the registry's own
+  chosen.where = section.prefix();
+  chosen.is_written = !section.is_null();
+  if (const Config* encoder = entry.takes_bias_encoder ? section.find(kBiasEncoder) : nullptr) {
+    chosen.bias_encoder = section_map(*encoder);
+    section.erase(kBiasEncoder);
+  }
+  chosen.options = entry.read(section);
+  return chosen;
+}
+
+Config ChosenMethod::section() const {
+  Config section = Config::map({{"name", Config::string(entry->name)}});
+  section.overlay(entry->write(options));
+  if (!bias_encoder.is_null()) section.set(kBiasEncoder, resolved_bias_encoder(bias_encoder));
+  return section;
 }
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <any>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -68,7 +69,8 @@ class Method {
   // Throws a numeric error naming step, tensor and sample ids when the loss or a gradient is not finite; parameters, and running
   // statistics of the networks, are then as they were before the step. `meanwhile` is called once the forward and the backward pass are
   // launched, before anything of them is waited for.
-  StepReport run(const Batch& batch, int64_t step, const std::function<void()>& meanwhile = [] {});
+  StepReport run(
+      const Batch& batch, int64_t step, const std::function<void()>& meanwhile = [] {});
 
   // What the checkpoint holds beside the model and the optimizers, and back from it: data errors where a tensor is missing or misshapen.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }
@@ -167,14 +169,29 @@ struct MethodEntry {
   // Those that only training has (Model::side), beside `evaluated`.
   std::function<std::vector<SideNetwork>(const Recipe& recipe, const DatasetInfo& info, const Model& evaluated)> side_networks =
       [](const Recipe&, const DatasetInfo&, const Model&) { return std::vector<SideNetwork>(); };
-  bool scores_products = false;  // of rows of any norm: terms have the defaults of set_product_defaults()
-  bool gives_keys = false;       // so that one view of an image is enough for objectives that take them
-  bool on_devices = true;        // false: it runs on the CPU, which `train.device: auto` then takes
+  bool scores_products = false;     // of rows of any norm: terms have the defaults of set_product_defaults()
+  bool drops_linked_pairs = false;  // of `data.must_link`
+  bool gives_keys = false;          // so that one view of an image is enough for objectives that take them
+  bool on_devices = true;           // false: it runs on the CPU, which `train.device: auto` then takes
   std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };
   std::function<std::unique_ptr<Method>(const Recipe& recipe, const SampleTable& dataset, MethodParts parts)> make;
-  std::function<Config(const Config& section)> resolved;
+  bool takes_bias_encoder = false;  // ChosenMethod::bias_encoder
+  // ChosenMethod::options of a section without `bias_encoder`, and back, without the name. Usage errors.
+  std::function<std::any(const Config& section)> read = [](const Config&) { return std::any(); };
+  std::function<Config(const std::any& options)> write = [](const std::any&) { return Config::map(); };
 };
 const std::vector<MethodEntry>& method_registry();
-const MethodEntry& method_of(const Recipe& recipe);  // simclr where the recipe names none
+const MethodEntry& method_of(const Recipe& recipe);
+
+// Gives a named entry the options of a class that has a table(). `settle`: of those read, what they mean.
+template <class Options>
+void take_options(
+    MethodEntry& entry, const std::function<Options(const Options&)>& settle = [](const Options& read) { return read; }) {
+  entry.options = Options::table().specs();
+  entry.read = [what = "method '" + entry.name + "'", settle](const Config& section) {
+    return std::any(settle(Options::table().read(section, what, {"name"})));
+  };
+  entry.write = [](const std::any& options) { return Options::table().write(std::any_cast<const Options&>(options)); };
+}
 
 }  // namespace debias

@@ -20,10 +20,6 @@
 namespace debias {
 namespace {
 
-MocoOptions options_of(const Recipe& recipe) {
-  return MocoOptions::table().read(section_map(recipe.method), "method 'moco'", {"name"}).resolved();
-}
-
 // Of the whole run; batches are whole.
 int64_t steps_of(const Recipe& recipe, const SampleTable& dataset) {
   const int64_t visits = std::ssize(make_sampler(recipe, dataset)->epoch(recipe.seed, 0));
@@ -159,8 +155,8 @@ void check_groups(int64_t batch, int64_t groups, const std::string& where) {
 
 void check(const Recipe& recipe, const SampleTable& dataset) {
   require_images(recipe, dataset, "moco");
-  const MocoOptions options = options_of(recipe);
-  const std::string where = recipe.method.prefix();
+  const auto& options = recipe.method.as<MocoOptions>();
+  const std::string& where = recipe.method.where;
   if (recipe.views.count() != 2) throw usage_error("{}method 'moco' works on 2 views, views.count is {}", where, recipe.views.count());
   if (!recipe.train.drop_last()) throw usage_error("{}method 'moco' needs batches of one size; write train.drop_last: true", where);
   if (recipe.train.micro_batch()) {
@@ -183,24 +179,21 @@ MethodEntry moco_entry() {
   MethodEntry entry;
   entry.name = "moco";
   entry.summary = "keys from a momentum copy and a queue (He et al. 2020; v3: Chen, Xie and He 2021)";
-  entry.options = MocoOptions::table().specs();
+  take_options<MocoOptions>(entry, [](const MocoOptions& read) { return read.resolved(); });
   entry.check = check;
   entry.gives_keys = true;
   entry.metrics = {false_negative_metric()};
-  entry.negatives = [](const Recipe& recipe) { return *options_of(recipe).queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch; };
+  entry.negatives = [](const Recipe& recipe) {
+    return *recipe.method.as<MocoOptions>().queue() > 0 ? Negatives::kEarlierBatches : Negatives::kBatch;
+  };
   entry.networks = [](const Recipe& recipe, int64_t in_channels) {
     Model model = encoder_and_head(recipe, in_channels);
-    const int64_t hidden = *options_of(recipe).predictor(), dim = model.head->output_dim();
+    const int64_t hidden = *recipe.method.as<MocoOptions>().predictor(), dim = model.head->output_dim();
     if (hidden > 0) model.predictor = make_simclr_head(SimclrHeadOptions().hidden_dim(hidden).output_dim(dim), dim, recipe.seed + 1);
     return model;
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Moco>(recipe, dataset, options_of(recipe), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string("moco")}});
-    config.overlay(MocoOptions::table().write(MocoOptions::table().read(section_map(section), "method 'moco'", {"name"}).resolved()));
-    return config;
+    return std::make_unique<Moco>(recipe, dataset, recipe.method.as<MocoOptions>(), std::move(parts));
   };
   return entry;
 }

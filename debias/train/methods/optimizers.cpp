@@ -103,7 +103,7 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
     std::vector<OptimizedParameter> own = optimized_parameters(*model.classifier->linear(), "classifier.");
     if (const auto rate = model.classifier->own_learning_rate()) {
       optimizers.classifier =
-          make_optimizer(Config::map({{"name", Config::string("adam")}, {"learning_rate", Config::number(*rate)}}), std::move(own));
+          read_optimizer(Config::map({{"name", Config::string("adam")}, {"learning_rate", Config::number(*rate)}})).make(std::move(own));
     } else {
       add(std::move(own));
     }
@@ -118,7 +118,7 @@ Optimizers make_optimizers(const Recipe& recipe, const Model& model) {
     throw usage_error("{}encoder: freeze_epochs: {}: there is neither a head nor a classifier to train in them; add one, or leave it out",
                       recipe.encoder.prefix(), epochs);
   }
-  optimizers.network = make_optimizer(recipe.optimizer, std::move(network));
+  optimizers.network = recipe.optimizer.make(std::move(network));
   return optimizers;
 }
 

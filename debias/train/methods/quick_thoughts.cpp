@@ -14,10 +14,6 @@ namespace {
 
 constexpr uint64_t kSecondEncoder = 0x9e3779b97f4a7c15;  // keeps the first weights of f and g apart
 
-QuickThoughtsOptions quick_thoughts_options(const Config& section) {
-  return QuickThoughtsOptions::table().read(section_map(section), "method 'quick_thoughts'", {"name"});
-}
-
 std::optional<NeighbourNegatives> negatives_of(Denominator denominator) {
   if (denominator == Denominator::kAuto) return std::nullopt;
   return denominator == Denominator::kOfficial ? NeighbourNegatives::kOfficial : NeighbourNegatives::kNegatives;
@@ -60,8 +56,7 @@ void require_sentence_terms(const Recipe& recipe, const SampleTable& samples, co
 }
 
 void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
-  quick_thoughts_options(recipe.method);
-  const std::string where = recipe.method.prefix();
+  const std::string& where = recipe.method.where;
   const auto refuse = [&](bool given, const char* section, const char* why) {
     if (given) throw usage_error("{}method 'quick_thoughts' takes no {}: {}; leave it out", where, section, why);
   };
@@ -80,7 +75,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
   refuse(has_views || !recipe.eval_views.is_null() || recipe.views.noise() > 0, "views", "sentences have none");
   refuse(!recipe.head.is_null() && section_name(recipe.head, "head") != "none", "head", "scores are of the encoders' own vectors");
   refuse(recipe.classifier.has_value(), "classifier", "sentences have no labels");
-  refuse(!recipe.sampler.is_null(), "sampler", "batches are consecutive sentences");
+  refuse(recipe.sampler.has_value(), "sampler", "batches are consecutive sentences");
   refuse(recipe.train.micro_batch().has_value(), "train.micro_batch", "a sentence's negatives are its batch");
   refuse(recipe.train.precision() != Precision::kFp32, "train.precision", "recurrent units are computed in float32");
   require_sentence_terms(recipe, samples, where);
@@ -88,7 +83,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
 
 std::unique_ptr<BatchSource> batches_of_sentences(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples,
                                                   const Ranks& ranks) {
-  const QuickThoughtsOptions options = quick_thoughts_options(recipe.method);
+  const auto& options = recipe.method.as<QuickThoughtsOptions>();
   const auto least = 2 + options.context();
   const int64_t batch = recipe.train.batch_size();
   if (batch < ranks.size())
@@ -130,7 +125,7 @@ MethodEntry quick_thoughts_entry() {
   MethodEntry entry;
   entry.name = "quick_thoughts";
   entry.summary = "two encoders of sentences, one's vector of a sentence finds the other's of its neighbours (Logeswaran and Lee 2018)";
-  entry.options = QuickThoughtsOptions::table().specs();
+  take_options<QuickThoughtsOptions>(entry);
   entry.batches = batches_of_sentences;
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
@@ -140,12 +135,7 @@ MethodEntry quick_thoughts_entry() {
   entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
                    {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<QuickThoughts>(quick_thoughts_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string("quick_thoughts")}});
-    config.overlay(QuickThoughtsOptions::table().write(quick_thoughts_options(section)));
-    return config;
+    return std::make_unique<QuickThoughts>(recipe.method.as<QuickThoughtsOptions>(), std::move(parts));
   };
   return entry;
 }

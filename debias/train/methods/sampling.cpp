@@ -114,22 +114,22 @@ std::vector<double> weights_from_counts(const std::vector<Group>& groups, const 
   return weights;
 }
 
+bool draws_by_group(const ShuffledOptions&) { return false; }
+template <class Options>
+bool draws_by_group(const Options& options) {
+  return options.by() == DrawBy::kGroup;
+}
+
 template <class Options, class Make>
-SamplerEntry sampler_entry(const std::string& name, const std::string& summary, const Make& make) {
-  const auto read = [name](const Config& section) { return Options::table().read(section, "sampler '" + name + "'", {"name"}); };
-  SamplerEntry entry;
-  entry.name = name;
-  entry.summary = summary;
-  entry.options = Options::table().specs();
-  entry.make = [=](const Config& section, const SampleTable& samples) -> std::shared_ptr<const Sampler> {
-    return make(read(section), samples);
+SamplerEntry sampler_entry(const std::string& name, const std::string& summary, Draws draws, const Make& make) {
+  const auto read = [=](const Config& section) {
+    const Options options = Options::table().read(section_map(section), "sampler '" + name + "'", {"name"});
+    ChosenSampler chosen{Config::map({{"name", Config::string(name)}}), draws, draws_by_group(options), nullptr};
+    chosen.section.overlay(Options::table().write(options));
+    chosen.make = [=](const SampleTable& samples) -> std::shared_ptr<const Sampler> { return make(options, samples); };
+    return chosen;
   };
-  entry.resolved = [=](const Config& section) {
-    Config config = Config::map({{"name", Config::string(name)}});
-    config.overlay(Options::table().write(read(section)));
-    return config;
-  };
-  return entry;
+  return {name, {}, summary, Options::table().specs(), read};
 }
 
 std::shared_ptr<const Sampler> balanced(const BalancedOptions& options, const SampleTable& samples) {
@@ -186,25 +186,27 @@ double share_of_pairs(const Recipe& recipe, const SampleTable& samples, const Sa
 const std::vector<SamplerEntry>& sampler_registry() {
   static const std::vector<SamplerEntry> registry = {
       sampler_entry<ShuffledOptions>(
-          "shuffled", "each sample once an epoch, in a fresh order",
+          "shuffled", "each sample once an epoch, in a fresh order", Draws::kOnceEach,
           [](const ShuffledOptions&, const SampleTable& samples) { return std::make_shared<ShuffledSampler>(samples.size()); }),
-      sampler_entry<WeightedOptions>("weighted", "draws with replacement, rare groups more often (Hong and Yang 2021)", weighted),
-      sampler_entry<BalancedOptions>("balanced", "batches with as many samples of each group", balanced)};
+      sampler_entry<WeightedOptions>("weighted", "draws with replacement, rare groups more often (Hong and Yang 2021)", Draws::kIndependent,
+                                     weighted),
+      sampler_entry<BalancedOptions>("balanced", "batches with as many samples of each group", Draws::kRounds, balanced)};
   return registry;
 }
 
-const SamplerEntry& sampler_of(const Recipe& recipe) {
-  return find_entry(sampler_registry(), section_name(recipe.sampler, "sampler", recipe.sampler.is_null() ? "shuffled" : ""), "sampler",
-                    recipe.sampler.prefix());
+ChosenSampler read_sampler(const Config& section) {
+  const std::string name = section_name(section, "sampler", section.is_null() ? "shuffled" : "");
+  return find_entry(sampler_registry(), name, "sampler", section.prefix()).read(section);
 }
 
 std::shared_ptr<const Sampler> make_sampler(const Recipe& recipe, const SampleTable& samples) {
-  return sampler_of(recipe).make(recipe.sampler, samples);
+  if (recipe.sampler) return recipe.sampler->make(samples);
+  return std::make_shared<ShuffledSampler>(samples.size());
 }
 
 std::vector<DrawnGroup> drawn_groups(const Recipe& recipe, const SampleTable& samples) {
   const DatasetInfo& info = samples.info();
-  if (recipe.sampler.is_null() || info.class_names.empty()) return {};
+  if (!recipe.sampler || info.class_names.empty()) return {};
   const std::vector<double> weights = make_sampler(recipe, samples)->weights();
   double total = 0;
   std::map<Group, std::pair<int64_t, double>> found;  // samples, weight
@@ -230,8 +232,7 @@ std::vector<DrawnGroup> drawn_groups(const Recipe& recipe, const SampleTable& sa
 }
 
 std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable& samples) {
-  const Config* by = recipe.sampler.is_null() ? nullptr : sampler_of(recipe).resolved(recipe.sampler).find("by");
-  if (by == nullptr || by->text() != "group") return {};
+  if (!recipe.sampler || !recipe.sampler->by_group) return {};
   const DatasetInfo& info = samples.info();
   std::vector<std::vector<bool>> seen(info.class_names.size(), std::vector<bool>(info.bias_names.size(), false));
   for (int64_t i = 0; i < samples.size(); ++i) seen.at(samples.label(i)).at(samples.bias(i)) = true;
@@ -250,7 +251,7 @@ std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable&
 
 double drawn_class_prior(const Recipe& recipe, const SampleTable& samples, Negatives negatives) {
   const std::shared_ptr<const Sampler> sampler = make_sampler(recipe, samples);
-  const bool independent = sampler_of(recipe).name == "weighted";
+  const bool independent = recipe.sampler && recipe.sampler->draws == Draws::kIndependent;
   if (negatives == Negatives::kBatch && !independent) return share_of_pairs(recipe, samples, *sampler);
   const auto drawn = class_shares(sampler->weights(), samples);
   if (negatives != Negatives::kAllSamples) return product_of(drawn, drawn);

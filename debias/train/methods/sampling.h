@@ -30,13 +30,10 @@ struct SamplerEntry {
   std::vector<std::string> aliases;
   std::string summary;
   std::vector<OptionSpec> options;
-  std::function<std::shared_ptr<const Sampler>(const Config& section, const SampleTable& samples)> make;
-  std::function<Config(const Config& section)> resolved;
+  std::function<ChosenSampler(const Config& section)> read;
 };
 const std::vector<SamplerEntry>& sampler_registry();
-const SamplerEntry& sampler_of(const Recipe& recipe);
 
-// Usage errors: samples without labels, or, by group, without bias values; data errors: some of unknown label or bias value.
 std::shared_ptr<const Sampler> make_sampler(const Recipe& recipe, const SampleTable& samples);
 
 struct DrawnGroup {

@@ -80,18 +80,14 @@ class Simclr final : public Method {
 std::unique_ptr<Method> make_simclr(MethodParts parts) { return std::make_unique<Simclr>(std::move(parts)); }
 
 MethodEntry simclr_entry() {
-  const auto read = [](const Config& section) { SimclrOptions::table().read(section_map(section), "method 'simclr'", {"name"}); };
   MethodEntry entry;
   entry.name = "simclr";
   entry.summary = "all views through one encoder; terms compare the rows of a batch with each other";
-  entry.options = SimclrOptions::table().specs();
-  entry.check = [read](const Recipe& recipe, const SampleTable& dataset) {
-    require_images(recipe, dataset, "simclr");
-    if (!recipe.method.is_null()) read(recipe.method);
-  };
+  take_options<SimclrOptions>(entry);
+  entry.check = [](const Recipe& recipe, const SampleTable& dataset) { require_images(recipe, dataset, "simclr"); };
+  entry.drops_linked_pairs = true;
   entry.networks = encoder_and_head;
   entry.make = [](const Recipe&, const SampleTable&, MethodParts parts) { return make_simclr(std::move(parts)); };
-  entry.resolved = [](const Config&) { return Config::map({{"name", Config::string("simclr")}}); };
   return entry;
 }
 

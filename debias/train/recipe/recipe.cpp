@@ -126,14 +126,6 @@ void take_normalisation(Recipe& recipe) {
   }
 }
 
-// Of a registered method; one of the caller's own is not known yet.
-bool scores_products(const Recipe& recipe) {
-  const std::string name = section_name(recipe.method, "method", "simclr");
-  return std::ranges::any_of(method_registry(), [&](const MethodEntry& entry) {
-    return entry.scores_products && (entry.name == name || std::ranges::find(entry.aliases, name) != entry.aliases.end());
-  });
-}
-
 // Linked pairs leave the negatives as pairs of one class do, by the objectives that can drop some.
 void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recipe& recipe) {
   if (!recipe.must_link || entry.kind != InputKind::kPairs) return;
@@ -146,8 +138,8 @@ void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recip
   }
   if (!drops(entry))
     throw usage_error("{}objective '{}' cannot leave linked pairs out (data.must_link); use one of {}", section.prefix(), entry.name, able);
-  if (const std::string method = section_name(recipe.method, "method", "simclr"); method != "simclr")
-    throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method);
+  if (const auto& method = recipe.method.entry; method != nullptr && !method->drops_linked_pairs)
+    throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method->name);
   const Config* written = section.find("drop_false_negatives");
   if (written != nullptr && written->text() == "false")
     throw usage_error("{}drop_false_negatives: false contradicts data.must_link, which drops linked pairs; leave one out",
@@ -240,7 +232,7 @@ TermRecipe read_term(const Config& item, const Recipe& recipe, int64_t epochs, b
   term.where = section.prefix();
   term.entry = &find_entry(objective_registry(), section_name(section, "objective"), "objective", term.where);
   if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar()) term.variant = variant->text();
-  if (scores_products(recipe)) set_product_defaults(section, *term.entry);
+  if (recipe.method.entry != nullptr && recipe.method.entry->scores_products) set_product_defaults(section, *term.entry);
   drop_linked_pairs(section, *term.entry, recipe);
   Config first = section;
   read_changing_numbers(section, epochs, term, first);
@@ -326,13 +318,17 @@ Recipe read_recipe(const Config& root) {
   recipe.head = section_map(optional(root, "head"));
   const bool has_train = mistakes.collect([&] { recipe.train = TrainOptions::table().read(optional(root, "train"), "train"); });
   const bool has_classifier = mistakes.collect([&] { read_classifier(optional(root, "classifier"), recipe); });
-  recipe.method = section_map(optional(root, "method"));
+  mistakes.collect([&] { recipe.method = read_method(optional(root, "method")); });
   const int64_t epochs = has_train ? recipe.train.epochs() : 1;  // of schedules
   mistakes.collect([&] { read_objective(required(root, "objective"), epochs, has_classifier, recipe); });
-  recipe.sampler = section_map(optional(root, "sampler"));
-  recipe.optimizer = section_map(optional(root, "optimizer"));
-  if (recipe.optimizer.is_null()) recipe.optimizer = Config::map({{"name", Config::string("adam")}});
-  recipe.schedule = section_map(optional(root, "schedule"));
+  mistakes.collect([&] {
+    if (const Config sampler = optional(root, "sampler"); !sampler.is_null()) recipe.sampler = read_sampler(sampler);
+  });
+  mistakes.collect([&] {
+    const Config optimizer = optional(root, "optimizer");
+    recipe.optimizer = read_optimizer(optimizer.is_null() ? Config::string("adam") : optimizer);
+  });
+  mistakes.collect([&] { recipe.schedule = read_schedule(optional(root, "schedule")); });
   mistakes.collect([&] { read_evaluate(optional(root, "evaluate"), recipe); });
   recipe.output = optional(root, "output").text();
   recipe.expected = optional(root, "expected");

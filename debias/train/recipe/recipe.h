@@ -17,8 +17,10 @@
 #include "debias/data/name_table.h"
 #include "debias/data/on_error.h"
 #include "debias/losses/objective.h"
+#include "debias/optim/chosen.h"
 #include "debias/optim/value_schedule.h"
 #include "debias/runtime/precision.h"
+#include "debias/train/recipe/chosen.h"
 #include "debias/train/recipe/linked_samples.h"
 #include "debias/train/recipe/option_source.h"
 
@@ -167,8 +169,6 @@ class ClassifierOptions {
   static const OptionTable<ClassifierOptions>& table();
 };
 
-struct MethodEntry;
-
 // Which data sets have `seed: run` (data_seed.h); their sections hold the run's seed as a number.
 struct DataFollowsSeed {
   bool train = false, valid = false, test = false;
@@ -188,11 +188,11 @@ struct Recipe {
   Config eval_views;     // `views.eval`, null where absent
   Config encoder, head;
   std::vector<TermRecipe> objective;
-  Config method;                                  // null where absent: simclr
-  Config sampler;                                 // null where absent: shuffled
-  std::shared_ptr<const MethodEntry> own_method;  // of a program that brings one of its own, in place of those with a name
-  std::optional<ClassifierOptions> classifier;    // with `auto` resolved where it is not the recipe's optimizer
-  Config optimizer, schedule;
+  ChosenMethod method;                          // a program may bring an entry of its own
+  std::optional<ChosenSampler> sampler;         // none: every sample once an epoch
+  std::optional<ClassifierOptions> classifier;  // with `auto` resolved where it is not the recipe's optimizer
+  ChosenOptimizer optimizer;
+  ChosenSchedule schedule;
   TrainOptions train;
   EvaluateOptions evaluate;
   Config protocol_options;  // `evaluate.knn: {...}` by protocol name

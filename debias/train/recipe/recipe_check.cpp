@@ -8,14 +8,10 @@
 #include "debias/core/registry.h"
 #include "debias/data/dataset_registry.h"
 #include "debias/encoders/encoder.h"
-#include "debias/optim/optimizer.h"
-#include "debias/optim/schedule.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {
 namespace {
-
-constexpr int64_t kSomeEpochs = 1'000'000;  // the number of epochs is of another section
 
 // Names and keys of a section by the options of its registry's entry; null where the recipe has none.
 template <class Entry>
@@ -68,12 +64,6 @@ void check_sections(const Config& root, Mistakes& mistakes) {
   check_keys_of_table(root, "train", "train", TrainOptions::table().names(), mistakes);
   if (const Config* views = root.find("views"); views != nullptr && views->is_map()) {
     mistakes.collect([&] { ViewPipeline::from_config(*views, {0.5}, {0.5}, views_keys()); });
-  }
-  if (const Config* optimizer = root.find("optimizer")) {
-    mistakes.collect([&] { resolved_optimizer(section_map(*optimizer)); });
-  }
-  if (const Config* schedule = root.find("schedule"); schedule != nullptr && !schedule->is_null()) {
-    mistakes.collect([&] { make_schedule(section_map(*schedule), 1, kSomeEpochs); });
   }
 }
 

@@ -1,5 +1,5 @@
-// The sections of a recipe that registries read when training begins (data sets, views, encoder, head, objective, optimizer, schedule),
-// checked before anything is opened or built, so that all mistakes of a recipe are reported at once.
+// The sections of a recipe that registries read when training begins (data sets, views, encoder, head), checked before anything is opened
+// or built, so that all mistakes of a recipe are reported at once.
 #pragma once
 
 #include "debias/core/config.h"
@@ -7,8 +7,8 @@
 
 namespace debias {
 
-// Collects, from every section by itself: names that are not known, keys that are not known, and values of the options of objectives,
-// optimizers, schedules and views that are not allowed. What depends on the data or on other sections is left to training.
+// Collects, from each of these sections by itself and from `train`: names that are not known, keys that are not known, and values of the
+// options of views that are not allowed. What depends on the data or on other sections is left to training.
 void check_sections(const Config& root, Mistakes& mistakes);
 
 }  // namespace debias

@@ -32,7 +32,7 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
           .add("device", &TrainOptions::device_, "auto, cpu or cuda")
           .add("tf32", &TrainOptions::tf32_, "a GPU may round the factors of float32 products and convolutions to TF32; the CPU never does")
           .add("deterministic", &TrainOptions::deterministic_,
-               "a GPU takes kernels that give the same bytes each time, and refuses an operator without one; the CPU's always do")
+               "a GPU takes kernels that give the same bytes each time, and rejects an operator without one; the CPU's always do")
           .add("threads", &TrainOptions::threads_, Range::closed(1, 4096), "number of threads of the tensor library")
           .add("workers", &TrainOptions::workers_, Range::closed(0, 1024), "threads that make views; 0: none of their own")
           .add("prefetch", &TrainOptions::prefetch_, Range::closed(1, 64), "batches ready ahead")

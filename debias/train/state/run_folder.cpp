@@ -49,7 +49,7 @@ void collect_changes(const Config& then, const Config& now, const std::string& p
 Config in_full(Config recipe) {
   if (const Config* train = recipe.find("train")) recipe.set("train", with_defaults(*train, TrainOptions::table().specs()));
   const Config* optimizer = recipe.find("optimizer");
-  if (optimizer != nullptr) recipe.set("optimizer", resolved_optimizer(*optimizer));
+  if (optimizer != nullptr) recipe.set("optimizer", read_optimizer(*optimizer).section);
   const Config* encoder = recipe.find("encoder");
   if (encoder != nullptr) {
     const auto& entry = find_entry(encoder_registry(), section_name(*encoder, "encoder"), "encoder", encoder->prefix());

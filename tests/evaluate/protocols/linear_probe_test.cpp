@@ -25,7 +25,7 @@ Features random_features(int64_t n, int64_t d, int64_t classes) {
 ProbeTraining adam(int64_t epochs, double learning_rate = 1e-3, double weight_decay = 0) {
   Config optimizer = Config::map(
       {{"name", Config::string("adam")}, {"learning_rate", Config::number(learning_rate)}, {"weight_decay", Config::number(weight_decay)}});
-  return {"probe", optimizer, Config(), epochs};
+  return {"probe", read_optimizer(optimizer), read_schedule(Config()), epochs};
 }
 
 TEST(SoftmaxRegression, GradientsEqualAutograds) {

@@ -100,19 +100,17 @@ std::shared_ptr<const MethodEntry> points_entry() {
   entry->check = [](const Recipe&, const SampleTable&) {};
   entry->networks = [](const Recipe&, int64_t) { return Model{std::make_shared<Plane>(), make_head(Config(), 3, 1)}; };
   entry->make = [](const Recipe&, const SampleTable&, MethodParts parts) { return std::make_unique<ShiftedPoints>(std::move(parts)); };
-  entry->resolved = [](const Config&) { return Config::map({{"name", Config::string("points")}}); };
   return entry;
 }
 
 TrainInput points_input(const std::string& output, int64_t count = 10) {
   Config root = small_config(output);
-  root.assign("method=points");
   root.assign("objective={name: supcon, temperature: 0.5}");
   root.assign("optimizer={name: sgd, learning_rate: 0.3}");
   root.assign("train.channels_last=false");
   TrainInput input;
   input.recipe = read_recipe(root);
-  input.recipe.own_method = points_entry();
+  input.recipe.method = {points_entry()};
   input.dataset = std::make_shared<SampleList>(sample_list({{{0, 0}, static_cast<int>(count / 2)}, {{1, 0}, static_cast<int>(count / 2)}}));
   return input;
 }
@@ -182,8 +180,7 @@ TEST(BatchSource, ThatMakesAllRowsIsRefusedWhereThereAreSeveralRanks) {
 
 TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {
   TrainInput input = points_input("x");
-  input.recipe.own_method = nullptr;
-  input.recipe.method = Config();
+  input.recipe.method = read_method(Config());
   const std::string message = usage_error_of([&] { make_run_parts(input.recipe, input.dataset); });
   EXPECT_NE(message.find("method 'simclr' is trained on images, the samples of data set 'listed' are none"), std::string::npos) << message;
 }

@@ -10,9 +10,9 @@ namespace debias {
 
 void require_bias_branch(const Recipe& recipe, const SampleTable& dataset, const char* method, BiasBranch branch) {
   if (branch == BiasBranch::kNetwork) return require_bias_encoder(recipe, method);
-  if (recipe.method.find(kBiasEncoder) != nullptr) {
+  if (!recipe.method.bias_encoder.is_null()) {
     throw usage_error("{}method '{}' reads bias labels and has no use for a bias_encoder; leave it out, or write bias: network",
-                      recipe.method.prefix(), method);
+                      recipe.method.where, method);
   }
   require_bias_labels(recipe, dataset, method);
 }

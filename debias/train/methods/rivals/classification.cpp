@@ -77,7 +77,7 @@ ObjectiveResult mean_by_sample(const at::Tensor& losses, const at::Tensor& weigh
 
 void require_classification(const Recipe& recipe, const SampleTable& dataset, const char* method, Regularisers regularisers) {
   require_images(recipe, dataset, method);
-  const std::string where = recipe.method.prefix();
+  const std::string& where = recipe.method.where;
   if (!recipe.classifier || recipe.classifier->gradient() != ClassifierGradient::kFlow) {
     throw usage_error("{}method '{}' trains a classifier{}; write classifier: {{name: linear, gradient: flow}}", where, method,
                       recipe.classifier ? ", the recipe's has gradient: stop" : ", the recipe has none");
@@ -103,7 +103,7 @@ void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const
   if (dataset.info().bias_names.size() < 2) {
     throw usage_error(
         "{}method '{}' needs bias labels, data set '{}' has {}; use lff, jtt, dfa, rebias or hex, which need none, or add a column of them",
-        recipe.method.prefix(), method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias value alone");
+        recipe.method.where, method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias value alone");
   }
   require_known(dataset, method, "bias label", [&](int64_t i) { return dataset.bias(i); });
 }
@@ -155,26 +155,23 @@ at::Tensor SideClassifier::features(const at::Tensor& images, const ForwardOptio
 
 at::Tensor SideClassifier::logits(const at::Tensor& features) const { return network_.classifier->logits(features); }
 
-OptionSpec bias_encoder_spec() {
+void take_bias_encoder(MethodEntry& entry) {
   OptionSpec spec;
   spec.name = kBiasEncoder;
   spec.type = "section of an encoder";
   spec.help = "encoder of the biased network; absent: as the recipe's encoder";
-  return spec;
+  entry.options.push_back(std::move(spec));
+  entry.takes_bias_encoder = true;
 }
 
 Config bias_encoder_section(const Recipe& recipe) {
-  const Config* written = recipe.method.find(kBiasEncoder);
-  return section_map(written == nullptr ? recipe.encoder : *written);
+  return recipe.method.bias_encoder.is_null() ? recipe.encoder : recipe.method.bias_encoder;
 }
 
-void resolve_bias_encoder(const Config& section, Config& resolved) {
-  const Config* written = section.find(kBiasEncoder);
-  if (written != nullptr) resolved.set(kBiasEncoder, with_defaults(*written, encoder_entry(*written).options));
-}
+Config resolved_bias_encoder(const Config& section) { return with_defaults(section, encoder_entry(section).options); }
 
 void require_bias_encoder(const Recipe& recipe, const char* method) {
-  if (recipe.method.find(kBiasEncoder) == nullptr) return;
+  if (recipe.method.bias_encoder.is_null()) return;
   const Config section = bias_encoder_section(recipe);
   const EncoderEntry& entry = encoder_entry(section);
   if (entry.reads_words) {

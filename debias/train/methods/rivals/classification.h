@@ -69,10 +69,9 @@ class SideClassifier : public torch::nn::Module {
 
 // A method's option `bias_encoder: {name: ..., ...}`, or a name alone: the encoder of its biased network; the recipe's where it is absent.
 inline constexpr const char* kBiasEncoder = "bias_encoder";
-OptionSpec bias_encoder_spec();
+void take_bias_encoder(MethodEntry& entry);  // behind its other options
 Config bias_encoder_section(const Recipe& recipe);
-// Writes the option's section with every default into a method's resolved section, where `section` has it.
-void resolve_bias_encoder(const Config& section, Config& resolved);
+Config resolved_bias_encoder(const Config& section);  // with every default
 // Usage errors: an encoder of sentences, or with a normalisation of its own, which both networks' images cannot have.
 void require_bias_encoder(const Recipe& recipe, const char* method);
 

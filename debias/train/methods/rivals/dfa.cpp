@@ -18,8 +18,6 @@ namespace {
 
 constexpr const char* kDfa = "dfa";
 
-DfaOptions dfa_options(const Config& section) { return DfaOptions::table().read(section_map(section), "method 'dfa'", {"name"}); }
-
 // Two encoders of the same images: features of `intrinsic`, then those of `bias`.
 class EncoderPair final : public Encoder {
  public:
@@ -133,7 +131,6 @@ Model encoder_pair(const Recipe& recipe, int64_t in_channels) {
 }
 
 void check_dfa(const Recipe& recipe, const SampleTable& dataset) {
-  dfa_options(recipe.method);
   require_classification(recipe, dataset, kDfa, Regularisers::kRejected);
   const BackboneOptions options = backbone_options(recipe.encoder);
   if (options.layer_decay() == 1) return;
@@ -162,7 +159,7 @@ MethodEntry dfa_entry() {
   MethodEntry entry;
   entry.name = kDfa;
   entry.summary = "swaps the features of a bias encoder between samples; no bias labels (Lee et al. 2021)";
-  entry.options = DfaOptions::table().specs();
+  take_options<DfaOptions>(entry);
   entry.metrics = bias_network_metrics();
   entry.metrics.push_back(relative_difficulty_metric());
   entry.check = check_dfa;
@@ -172,12 +169,7 @@ MethodEntry dfa_entry() {
     return std::vector<SideNetwork>{{kBiasNetwork, std::make_shared<BiasHead>(recipe, evaluated.encoder->feature_dim(), classes)}};
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Dfa>(recipe, dataset, dfa_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kDfa)}});
-    config.overlay(DfaOptions::table().write(dfa_options(section)));
-    return config;
+    return std::make_unique<Dfa>(recipe, dataset, recipe.method.as<DfaOptions>(), std::move(parts));
   };
   return entry;
 }

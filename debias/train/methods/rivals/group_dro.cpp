@@ -15,10 +15,6 @@ constexpr char kGroupWeights[] = "group_dro.weights";
 constexpr char kWorstGroupLoss[] = "worst_group_loss";
 constexpr char kLargestGroupWeight[] = "largest_group_weight";
 
-GroupDroOptions group_dro_options(const Config& section) {
-  return GroupDroOptions::table().read(section_map(section), "method 'group_dro'", {"name"});
-}
-
 class GroupDro final : public ClassificationMethod {
  public:
   GroupDro(const SampleTable& dataset, const GroupDroOptions& options, MethodParts parts)
@@ -90,22 +86,16 @@ MethodEntry group_dro_entry() {
   MethodEntry entry;
   entry.name = kGroupDroName;
   entry.summary = "a classifier on the loss of its worst group of class and bias label (Sagawa et al. 2020)";
-  entry.options = GroupDroOptions::table().specs();
+  take_options<GroupDroOptions>(entry);
   entry.metrics = {{kWorstGroupLoss, "largest loss of a group in a batch", Unit::kNumber, Better::kNeither, Standing::kTraining},
                    {kLargestGroupWeight, "largest weight of a group", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kGroupDroName);
     require_bias_labels(recipe, dataset, kGroupDroName);
-    group_dro_options(recipe.method);
   };
   entry.networks = encoder_and_head;
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<GroupDro>(dataset, group_dro_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kGroupDroName)}});
-    config.overlay(GroupDroOptions::table().write(group_dro_options(section)));
-    return config;
+    return std::make_unique<GroupDro>(dataset, recipe.method.as<GroupDroOptions>(), std::move(parts));
   };
   return entry;
 }

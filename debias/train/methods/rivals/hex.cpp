@@ -19,8 +19,6 @@ constexpr const char* kHex = "hex";
 constexpr const char* kTexture = "texture";
 constexpr double kRidge = 1e-6;
 
-HexOptions hex_options(const Config& section) { return HexOptions::table().read(section_map(section), "method 'hex'", {"name"}); }
-
 class TextureNetwork final : public torch::nn::Module {
  public:
   TextureNetwork(const HexOptions& options, int64_t classes, uint64_t seed) : options_(options) {
@@ -82,10 +80,10 @@ class Hex final : public ClassificationMethod {
 };
 
 void check_hex(const Recipe& recipe, const SampleTable& dataset) {
-  const HexOptions options = hex_options(recipe.method);
+  const auto& options = recipe.method.as<HexOptions>();
   require_classification(recipe, dataset, kHex);
   const auto classes = static_cast<int64_t>(dataset.info().class_names.size());
-  const std::string where = recipe.method.prefix();
+  const std::string& where = recipe.method.where;
   if (recipe.train.batch_size() <= classes || !recipe.train.drop_last()) {
     throw usage_error(
         "{}method 'hex' projects {} directions out of each batch, which needs more images than that; write train.batch_size: {} "
@@ -146,21 +144,16 @@ MethodEntry hex_entry() {
   MethodEntry entry;
   entry.name = kHex;
   entry.summary = "projects what textures predict out of the logits; no bias labels (Wang et al. 2019)";
-  entry.options = HexOptions::table().specs();
+  take_options<HexOptions>(entry);
   entry.check = check_hex;
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model&) {
     const auto classes = static_cast<int64_t>(info.class_names.size());
     return std::vector<SideNetwork>{
-        {kTexture, std::make_shared<TextureNetwork>(hex_options(recipe.method), classes, side_seed(recipe.seed, kTexture))}};
+        {kTexture, std::make_shared<TextureNetwork>(recipe.method.as<HexOptions>(), classes, side_seed(recipe.seed, kTexture))}};
   };
   entry.make = [](const Recipe&, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<Hex>(std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kHex)}});
-    config.overlay(HexOptions::table().write(hex_options(section)));
-    return config;
   };
   return entry;
 }

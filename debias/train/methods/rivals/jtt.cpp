@@ -16,10 +16,6 @@ constexpr const char* kJtt = "jtt";
 constexpr const char* kErrors = "jtt.errors";
 constexpr const char* kErrorShare = "error_set_share";
 
-JttOptions jtt_options(const Config& section) {
-  return JttOptions::table().read(section_map(section), "method 'jtt'", {"name", kBiasEncoder});
-}
-
 class Jtt final : public ClassificationMethod {
  public:
   Jtt(const SampleTable& dataset, const JttOptions& options, MethodParts parts)
@@ -73,14 +69,14 @@ class Jtt final : public ClassificationMethod {
 };
 
 void check_jtt(const Recipe& recipe, const SampleTable& dataset) {
-  const JttOptions options = jtt_options(recipe.method);
+  const auto& options = recipe.method.as<JttOptions>();
   require_classification(recipe, dataset, kJtt, Regularisers::kRejected);
   require_no_frozen_start(recipe, kJtt);
   require_bias_encoder(recipe, kJtt);
   if (options.identification_epochs() < recipe.train.epochs()) return;
   throw usage_error(
       "{}method 'jtt': identification_epochs {} leaves none of the {} epochs of train to train on the errors; raise train.epochs",
-      recipe.method.prefix(), options.identification_epochs(), recipe.train.epochs());
+      recipe.method.where, options.identification_epochs(), recipe.train.epochs());
 }
 
 }  // namespace
@@ -103,20 +99,14 @@ MethodEntry jtt_entry() {
   MethodEntry entry;
   entry.name = kJtt;
   entry.summary = "trains a second time with the first network's errors upweighted; no bias labels (Liu et al. 2021)";
-  entry.options = JttOptions::table().specs();
-  entry.options.push_back(bias_encoder_spec());
+  take_options<JttOptions>(entry);
+  take_bias_encoder(entry);
   entry.metrics = {{kErrorShare, "training samples whose weight is raised", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = check_jtt;
   entry.networks = encoder_and_head;
   entry.side_networks = bias_network_alone;
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Jtt>(dataset, jtt_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kJtt)}});
-    config.overlay(JttOptions::table().write(jtt_options(section)));
-    resolve_bias_encoder(section, config);
-    return config;
+    return std::make_unique<Jtt>(dataset, recipe.method.as<JttOptions>(), std::move(parts));
   };
   return entry;
 }

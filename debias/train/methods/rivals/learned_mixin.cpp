@@ -16,10 +16,6 @@ constexpr char kMixin[] = "mixin";
 constexpr char kMixinFactor[] = "mixin_factor";
 constexpr double kLeastOfBias = 1e-9;  // added to P(y | bias), as in bias_balanced
 
-LearnedMixinOptions learned_mixin_options(const Config& section) {
-  return LearnedMixinOptions::table().read(section_map(section), "method 'learned_mixin'", {"name", kBiasEncoder});
-}
-
 class LearnedMixin final : public ClassificationMethod {
  public:
   // log_prior [bias values, C]; undefined where a network predicts.
@@ -77,19 +73,19 @@ class LearnedMixin final : public ClassificationMethod {
 
 void check_learned_mixin(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kLearnedMixinName);
-  const LearnedMixinOptions options = learned_mixin_options(recipe.method);
+  const auto& options = recipe.method.as<LearnedMixinOptions>();
   require_bias_branch(recipe, dataset, kLearnedMixinName, options.bias());
   if (options.bias() == BiasBranch::kLabels) {
     if (options.pretrain() == LearnedMixinOptions().pretrain()) return;  // a resolved recipe has it
     throw usage_error(
         "{}method 'learned_mixin': pretrain is of a biased network, and bias labels are counted; leave it out, or write bias: "
         "network",
-        recipe.method.prefix());
+        recipe.method.where);
   }
   require_no_frozen_start(recipe, kLearnedMixinName);
   if (options.pretrain() < recipe.train.epochs()) return;
   throw usage_error("{}method 'learned_mixin' trains the biased network alone for {} epochs, and train.epochs is {}; lower pretrain",
-                    recipe.method.prefix(), options.pretrain(), recipe.train.epochs());
+                    recipe.method.where, options.pretrain(), recipe.train.epochs());
 }
 
 at::Tensor log_label_given_bias(const Recipe& recipe, const SampleTable& dataset) {
@@ -122,29 +118,23 @@ MethodEntry learned_mixin_entry() {
   MethodEntry entry;
   entry.name = kLearnedMixinName;
   entry.summary = "a classifier in an ensemble with what the bias alone predicts (Clark et al. 2019, with entropy +H)";
-  entry.options = LearnedMixinOptions::table().specs();
-  entry.options.push_back(bias_encoder_spec());
+  take_options<LearnedMixinOptions>(entry);
+  take_bias_encoder(entry);
   entry.metrics = bias_network_metrics();
   entry.metrics.push_back({kMixinFactor, "factor of the bias-only predictor", Unit::kNumber, Better::kNeither, Standing::kTraining});
   entry.check = check_learned_mixin;
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& model) {
-    const LearnedMixinOptions options = learned_mixin_options(recipe.method);
+    const auto& options = recipe.method.as<LearnedMixinOptions>();
     std::vector<SideNetwork> all;
     if (options.bias() == BiasBranch::kNetwork) all.push_back(bias_network(recipe, info));
     all.push_back(side_linear(recipe, kMixin, model.encoder->feature_dim(), 1, options.train_mixin()));
     return all;
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    const LearnedMixinOptions options = learned_mixin_options(recipe.method);
+    const auto& options = recipe.method.as<LearnedMixinOptions>();
     const at::Tensor prior = options.bias() == BiasBranch::kLabels ? log_label_given_bias(recipe, dataset) : at::Tensor();
     return std::make_unique<LearnedMixin>(options, prior, std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kLearnedMixinName)}});
-    config.overlay(LearnedMixinOptions::table().write(learned_mixin_options(section)));
-    resolve_bias_encoder(section, config);
-    return config;
   };
   return entry;
 }

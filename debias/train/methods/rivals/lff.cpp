@@ -12,10 +12,6 @@ namespace {
 
 constexpr const char* kLff = "lff";
 
-LffOptions lff_options(const Config& section) {
-  return LffOptions::table().read(section_map(section), "method 'lff'", {"name", kBiasEncoder});
-}
-
 class Lff final : public ClassificationMethod {
  public:
   Lff(const SampleTable& dataset, const LffOptions& options, MethodParts parts)
@@ -68,25 +64,18 @@ MethodEntry lff_entry() {
   MethodEntry entry;
   entry.name = kLff;
   entry.summary = "weights samples by how hard a biased network finds them; no bias labels (Nam et al. 2020)";
-  entry.options = LffOptions::table().specs();
-  entry.options.push_back(bias_encoder_spec());
+  take_options<LffOptions>(entry);
+  take_bias_encoder(entry);
   entry.metrics = bias_network_metrics();
   entry.metrics.push_back(relative_difficulty_metric());
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
-    lff_options(recipe.method);
     require_classification(recipe, dataset, kLff);
     require_bias_encoder(recipe, kLff);
   };
   entry.networks = encoder_and_head;
   entry.side_networks = bias_network_alone;
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Lff>(dataset, lff_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kLff)}});
-    config.overlay(LffOptions::table().write(lff_options(section)));
-    resolve_bias_encoder(section, config);
-    return config;
+    return std::make_unique<Lff>(dataset, recipe.method.as<LffOptions>(), std::move(parts));
   };
   return entry;
 }

@@ -16,8 +16,6 @@ constexpr char kAdversary[] = "adversary";
 constexpr char kAdversaryLoss[] = "adversary_loss";
 constexpr char kAdversaryAccuracy[] = "adversary_acc1";
 
-LnlOptions lnl_options(const Config& section) { return LnlOptions::table().read(section_map(section), "method 'lnl'", {"name"}); }
-
 const Adversary& adversary_of(const Model& model) { return dynamic_cast<const Adversary&>(*model.side.at(0).module); }
 
 class Lnl final : public ClassificationMethod {
@@ -92,27 +90,21 @@ MethodEntry lnl_entry() {
   MethodEntry entry;
   entry.name = kLnlName;
   entry.summary = "a classifier whose encoder hides the bias label from an adversary (Kim et al. 2019)";
-  entry.options = LnlOptions::table().specs();
+  take_options<LnlOptions>(entry);
   entry.metrics = {{kAdversaryLoss, "cross-entropy of the adversary", Unit::kNumber, Better::kNeither, Standing::kTraining},
                    {kAdversaryAccuracy, "bias labels that the adversary predicts", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kLnlName);
     require_bias_labels(recipe, dataset, kLnlName);
-    lnl_options(recipe.method);
   };
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& model) {
-    const auto module = std::make_shared<Adversary>(model.encoder->feature_dim(), lnl_options(recipe.method).hidden(),
+    const auto module = std::make_shared<Adversary>(model.encoder->feature_dim(), recipe.method.as<LnlOptions>().hidden(),
                                                     static_cast<int64_t>(info.bias_names.size()), side_seed(recipe.seed, kAdversary));
     return std::vector<SideNetwork>{{kAdversary, module}};
   };
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Lnl>(lnl_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kLnlName)}});
-    config.overlay(LnlOptions::table().write(lnl_options(section)));
-    return config;
+    return std::make_unique<Lnl>(recipe.method.as<LnlOptions>(), std::move(parts));
   };
   return entry;
 }

@@ -17,10 +17,6 @@ constexpr char kRebiasName[] = "rebias";
 constexpr char kRadii[] = "rebias.radii";
 constexpr char kHsic[] = "hsic";
 
-RebiasOptions rebias_options(const Config& section) {
-  return RebiasOptions::table().read(section_map(section), "method 'rebias'", {"name", kBiasEncoder});
-}
-
 class Rebias final : public ClassificationMethod {
  public:
   Rebias(const RebiasOptions& options, MethodParts parts)
@@ -86,24 +82,23 @@ class Rebias final : public ClassificationMethod {
 
 void check_rebias(const Recipe& recipe, const SampleTable& dataset) {
   require_classification(recipe, dataset, kRebiasName);
-  rebias_options(recipe.method);
   require_bias_encoder(recipe, kRebiasName);
-  if (recipe.method.find(kBiasEncoder) == nullptr) {
+  if (recipe.method.bias_encoder.is_null()) {
     throw usage_error(
         "{}method 'rebias' needs a biased network that sees less than the recipe's; write bias_encoder: bagnet18, or {{name: "
         "simple_convnet, "
         "kernel: 1}}",
-        recipe.method.prefix());
+        recipe.method.where);
   }
   if (recipe.train.batch_size() < kLeastHsicRows) {
     throw usage_error("{}method 'rebias' compares at least {} images with each other, train.batch_size is {}; raise it",
-                      recipe.method.prefix(), kLeastHsicRows, recipe.train.batch_size());
+                      recipe.method.where, kLeastHsicRows, recipe.train.batch_size());
   }
   if (const int64_t last = last_batch_of_epoch(recipe, dataset); last < kLeastHsicRows) {
     throw usage_error(
         "{}method 'rebias' compares at least {} images with each other, the last batch of an epoch has {}; write "
         "train.drop_last: true, or choose another batch_size",
-        recipe.method.prefix(), kLeastHsicRows, last);
+        recipe.method.where, kLeastHsicRows, last);
   }
 }
 
@@ -123,21 +118,15 @@ MethodEntry rebias_entry() {
   MethodEntry entry;
   entry.name = kRebiasName;
   entry.summary = "a classifier with features independent of a biased network's, by HSIC (Bahng et al. 2020); no bias labels";
-  entry.options = RebiasOptions::table().specs();
-  entry.options.push_back(bias_encoder_spec());
+  take_options<RebiasOptions>(entry);
+  take_bias_encoder(entry);
   entry.metrics = bias_network_metrics();
   entry.metrics.push_back({kHsic, "HSIC with the biased network's features", Unit::kNumber, Better::kNeither, Standing::kTraining});
   entry.check = check_rebias;
   entry.networks = encoder_and_head;
   entry.side_networks = bias_network_alone;
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Rebias>(rebias_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kRebiasName)}});
-    config.overlay(RebiasOptions::table().write(rebias_options(section)));
-    resolve_bias_encoder(section, config);
-    return config;
+    return std::make_unique<Rebias>(recipe.method.as<RebiasOptions>(), std::move(parts));
   };
   return entry;
 }

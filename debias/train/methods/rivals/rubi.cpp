@@ -12,10 +12,6 @@ namespace {
 constexpr char kRubiName[] = "rubi";
 constexpr char kGate[] = "gate";
 
-RubiOptions rubi_options(const Config& section) {
-  return RubiOptions::table().read(section_map(section), "method 'rubi'", {"name", kBiasEncoder});
-}
-
 class Rubi final : public ClassificationMethod {
  public:
   Rubi(const SampleTable& dataset, const RubiOptions& options, MethodParts parts)
@@ -76,16 +72,16 @@ MethodEntry rubi_entry() {
   MethodEntry entry;
   entry.name = kRubiName;
   entry.summary = "a classifier whose logits are masked by what the bias alone predicts (Cadene et al. 2019)";
-  entry.options = RubiOptions::table().specs();
-  entry.options.push_back(bias_encoder_spec());
+  take_options<RubiOptions>(entry);
+  take_bias_encoder(entry);
   entry.metrics = bias_network_metrics();
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kRubiName);
-    require_bias_branch(recipe, dataset, kRubiName, rubi_options(recipe.method).bias());
+    require_bias_branch(recipe, dataset, kRubiName, recipe.method.as<RubiOptions>().bias());
   };
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model&) {
-    const RubiOptions options = rubi_options(recipe.method);
+    const auto& options = recipe.method.as<RubiOptions>();
     const auto classes = static_cast<int64_t>(info.class_names.size());
     if (options.bias() == BiasBranch::kLabels) {
       return std::vector{side_linear(recipe, kGate, static_cast<int64_t>(info.bias_names.size()), classes, options.train_gate())};
@@ -94,13 +90,7 @@ MethodEntry rubi_entry() {
     return std::vector{biased, side_linear(recipe, kGate, biased.encoder->feature_dim(), classes, options.train_gate())};
   };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {
-    return std::make_unique<Rubi>(dataset, rubi_options(recipe.method), std::move(parts));
-  };
-  entry.resolved = [](const Config& section) {
-    Config config = Config::map({{"name", Config::string(kRubiName)}});
-    config.overlay(RubiOptions::table().write(rubi_options(section)));
-    resolve_bias_encoder(section, config);
-    return config;
+    return std::make_unique<Rubi>(dataset, recipe.method.as<RubiOptions>(), std::move(parts));
   };
   return entry;
 }

@@ -1,0 +1,31 @@
+// An optimizer and a schedule as a recipe chooses them: their options are read and checked, and what is left is to make them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "debias/core/config.h"
+
+namespace debias {
+
+class Optimizer;
+class Schedule;
+struct OptimizedParameter;
+
+struct ChosenOptimizer {
+  Config section;            // every option written out, with `name`; reads as the same
+  double learning_rate = 0;  // before the schedule
+  std::function<std::unique_ptr<Optimizer>(std::vector<OptimizedParameter> parameters)> make;
+};
+ChosenOptimizer read_optimizer(const Config& section);
+
+struct ChosenSchedule {
+  Config section;  // likewise
+  // Usage errors: a warm-up from above the learning rate, a run without epochs.
+  std::function<std::unique_ptr<Schedule>(double base_learning_rate, int64_t epochs)> make;
+};
+ChosenSchedule read_schedule(const Config& section);  // of none: constant
+
+}  // namespace debias
