@@ -5,7 +5,7 @@
 //
 // Even seeds take four classes, odd ones two, all drawn by seed. Half of the clean folders are 90:10 or 80:20. One CSV line a trial: kind,
 // correlation, seed, classes, images, shortcuts found, kind and name of the first, its accuracy and reference, the share of images with a
-// bias value, and the normalised mutual information of these values with the planted ones. With --all, one line a candidate.
+// bias label, and the normalised mutual information of these values with the planted ones. With --all, one line a candidate.
 #include <fmt/format.h>
 #include <unistd.h>
 

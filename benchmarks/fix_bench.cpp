@@ -1,4 +1,4 @@
-// `debias fix` on 100,000 training rows of 768 dimensions, 10 classes and 10 bias values, by method: reading, folds and final heads. The
+// `debias fix` on 100,000 training rows of 768 dimensions, 10 classes and 10 bias labels, by method: reading, folds and final heads. The
 // goal is 15 s and 1 GiB on two cores. Before anything is timed, the correction has to raise the accuracy on conflicting rows.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>

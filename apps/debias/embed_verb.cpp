@@ -143,9 +143,9 @@ int run_bias_values(const EmbedArguments& arguments) {
                 {"next", next}});
     return 0;
   }
-  std::string text = fmt::format("{}: {} rows, {} bias values\n", arguments.bias_values, table.rows, table.names.size());
+  std::string text = fmt::format("{}: {} rows, {} bias labels\n", arguments.bias_values, table.rows, table.names.size());
   for (size_t i = 0; i < table.names.size(); ++i) text += fmt::format("  {:<24} {:>7} training images\n", table.names[i], table.images[i]);
-  text += fmt::format("{:.1f} % of the training images have the most frequent bias value of their class\n", 100 * table.aligned);
+  text += fmt::format("{:.1f} % of the training images have the most frequent bias label of their class\n", 100 * table.aligned);
   for (const auto& command : next) text += fmt::format("next: {}\n", command);
   print_lines(text);
   return 0;
@@ -154,7 +154,7 @@ int run_bias_values(const EmbedArguments& arguments) {
 int run_embed(const EmbedArguments& arguments) {
   if (arguments.precision != "fp32" && arguments.encoder.empty()) throw usage_error("embed: --precision is of --encoder; add it");
   if (!arguments.bias_values.empty()) return run_bias_values(arguments);
-  if (arguments.values) throw usage_error("embed: --values counts the bias values of --bias-values OUT.csv; add it");
+  if (arguments.values) throw usage_error("embed: --values counts the bias labels of --bias-values OUT.csv; add it");
   if (arguments.out.empty()) throw usage_error("embed: no output is given; add --out F.npy, or --bias-values OUT.csv");
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);

@@ -45,7 +45,7 @@ std::string eval_lines(const std::string& protocol, const EvaluationResult& resu
   return lines;
 }
 
-// Options of protocols, and which bias values are aligned, are all that a word may say of a table.
+// Options of protocols, and which bias labels are aligned, are all that a word may say of a table.
 Config table_options(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested) {
   const EvalWords words = sort_eval_words(arguments.words, !arguments.data.name.empty(), requested);
   if (!words.recipe.empty() && !words.recipe.front().starts_with("evaluate.groups.")) {

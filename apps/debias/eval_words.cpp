@@ -56,7 +56,7 @@ EvalWords sort_eval_words(const std::vector<std::string>& words, bool names_data
     if (dot != std::string::npos && owner != typed.end()) {
       owner->request.options.assign(word.substr(dot + 1));
     } else if (dot != std::string::npos && head == "groups") {
-      sorted.recipe.push_back("evaluate." + word);  // which bias values are aligned is decided once, for every protocol
+      sorted.recipe.push_back("evaluate." + word);  // which bias labels are aligned is decided once, for every protocol
     } else if (dot != std::string::npos && head == "labels") {
       sorted.labels.push_back(word);
     } else if (dot != std::string::npos && (head == "data" || head == "views" || head == "evaluate")) {

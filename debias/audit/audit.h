@@ -55,7 +55,7 @@ struct AuditFinding {
   AuditVerdict verdict = AuditVerdict::kNone;
   std::string follows_from;          // the shortcut that shows this one as well; the verdict is then kPredictive
   bool names_classes = false;        // the label under another name; likewise
-  bool assignable = false;           // bias values can be given: not of global properties, and of at least half of the images
+  bool assignable = false;           // bias labels can be given: not of global properties, and of at least half of the images
   double confident_share = 0;        // of the images, those whose value is certain (held_out_values.h); 0 of global properties
   std::vector<HeldOutValue> values;  // of each row; empty unless assignable
 };

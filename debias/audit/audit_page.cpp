@@ -73,7 +73,7 @@ Table findings_table(const AuditResult& result) {
   Table table;
   table.caption =
       fmt::format("Candidates, shortcuts first. Accuracy is balanced and cross-validated; chance is {}.", percent(result.chance));
-  for (const char* head : {"candidate", "kind", "verdict", "accuracy", "reference", "p (adjusted)", "bias values for", "note"}) {
+  for (const char* head : {"candidate", "kind", "verdict", "accuracy", "reference", "p (adjusted)", "bias labels for", "note"}) {
     table.head.push_back({plain(head), "", ""});
   }
   for (const AuditFinding& f : result.findings) {
@@ -115,7 +115,7 @@ void add_sheets(const FolderAudit& audit, const AuditFinding& finding, Page& pag
   constexpr size_t kClasses = 10;
   page.heading(3, finding.candidate.name);
   if (finding.values.empty()) {
-    page.paragraph(plain("No bias values can be given for this candidate, so its images cannot be sorted."), "note");
+    page.paragraph(plain("No bias labels can be given for this candidate, so its images cannot be sorted."), "note");
     return;
   }
   Html list;

@@ -18,7 +18,7 @@ const AuditFinding& assignable_finding(const AuditResult& result, const std::str
   if (found == result.findings.end()) throw usage_error("audit: --accept: no candidate '{}'{}", name, suggestion(name, known));
   if (found->assignable) return *found;
   if (found->candidate.kind == CandidateKind::kGlobal) {
-    throw usage_error("audit: --accept '{}': a property of whole images varies with what they show, so no bias values can be given", name);
+    throw usage_error("audit: --accept '{}': a property of whole images varies with what they show, so no bias labels can be given", name);
   }
   throw usage_error("audit: --accept '{}': the value is certain for {:.0f} % of the images, and at least half are needed", name,
                     100 * found->confident_share);

@@ -1,4 +1,4 @@
-// For each row the class that its candidate alone goes with, from a classifier that has not seen the row: a bias value.
+// For each row the class that its candidate alone goes with, from a classifier that has not seen the row: a bias label.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ struct DatasetEntry {
   std::vector<OptionSpec> options;
   std::function<std::unique_ptr<SampleTable>(const Config& section)> make;
   SampleKind samples = SampleKind::kImages;  // images: make() gives a Dataset
-  bool numbers_biases_as_classes = false;    // bias value c goes with class c, and every image has one
+  bool numbers_biases_as_classes = false;    // bias label c goes with class c, and every image has one
 };
 
 const std::vector<DatasetEntry>& dataset_registry();

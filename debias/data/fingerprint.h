@@ -1,7 +1,7 @@
 // What a data set was when a run read it, so that a later reader notices that it is another.
 //
 // A fingerprint is small (it goes into a checkpoint); the listing behind it, one record an image, goes beside it into the run folder and is
-// what lets a difference be named by image. Compared are: names of classes and bias values in order, the options that change the images,
+// what lets a difference be named by image. Compared are: names of classes and bias labels in order, the options that change the images,
 // the bytes of a CSV of labels, and of each image its source (path below the root, so that a folder may be moved), label and bias by name,
 // id, and its content:
 //   listing   a file's size and time of modification. Where the times of all files differ and no size does, the folder was copied, and that

@@ -171,7 +171,7 @@ std::vector<std::string> differences(const DataFingerprint& then, const DataFing
     return lines.text();
   }
   compare_names("classes", then.classes, now.classes, lines);
-  compare_names("bias values", then.biases, now.biases, lines);
+  compare_names("bias labels", then.biases, now.biases, lines);
   compare_options(then.options, now.options, lines);
   const size_t before = lines.count();
   compare_images(then, now, lines);

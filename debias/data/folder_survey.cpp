@@ -113,7 +113,7 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
     std::shared_ptr<const Dataset> dataset = make_dataset(judged);
     if (!can_judge(*dataset, *train)) {
       survey.remarks.push_back(
-          fmt::format("{} has no labels or bias values to judge by, so pictures of {} are held out for that", folder, survey.layout.train));
+          fmt::format("{} has no labels or bias labels to judge by, so pictures of {} are held out for that", folder, survey.layout.train));
       continue;
     }
     const MappedDataset mapped = map_to_table(std::move(dataset), name_table(*train), UnknownNames::kRefuse);

@@ -1,6 +1,6 @@
 // What a folder of pictures holds, and which of them to train on and which to judge: every file is read once.
 //
-// Judged is the folder `test`, else `valid`, where it has the labels (and bias values) that the training pictures have. Otherwise pictures
+// Judged is the folder `test`, else `valid`, where it has the labels (and bias labels) that the training pictures have. Otherwise pictures
 // are held out of the training set: a fifth, and up to 40 % where few of them go against the bias, so that about 30 of those are judged.
 // The held-out part has no damaged file, as long as a seed below 100 can be found for that.
 #pragma once
@@ -30,10 +30,10 @@ struct FolderSurvey {
 };
 
 // `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error where fewer than two pictures are left
-// to train on and judge, or where a judged folder has a class or bias value that training does not have.
+// to train on and judge, or where a judged folder has a class or bias label that training does not have.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
-// The pictures of a label x bias table whose bias value is not their class's most frequent one.
+// The pictures of a label x bias table whose bias label is not their class's most frequent one.
 int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table);
 
 }  // namespace debias

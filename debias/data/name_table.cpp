@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kAbsent = -2;  // a number whose name the table does not have
 
 struct Names {
-  const char* what;         // "class" or "bias value"
+  const char* what;         // "class" or "bias label"
   const char* consequence;  // of ignoring it
   const std::vector<std::string>& own;
   const std::vector<std::string>& known;
@@ -83,7 +83,7 @@ NameTable name_table(const SampleTable& train) { return {train.info().class_name
 
 MappedDataset map_to_table(std::shared_ptr<const Dataset> dataset, const NameTable& table, UnknownNames unknown) {
   const Names classes{"class", "leaves its images out", dataset->info().class_names, table.classes, &Dataset::label};
-  const Names biases{"bias value", "takes its images' bias for unknown", dataset->info().bias_names, table.biases, &Dataset::bias};
+  const Names biases{"bias label", "takes its images' bias for unknown", dataset->info().bias_names, table.biases, &Dataset::bias};
   Mapped labels = map_numbers(*dataset, classes), bias_values = map_numbers(*dataset, biases);
   if (unknown == UnknownNames::kRefuse) {
     refuse(*dataset, classes, labels);

@@ -1,7 +1,7 @@
-// The one table of classes and bias values of a run: made from the training set, and every set that is read later is mapped to it by name.
+// The one table of classes and bias labels of a run: made from the training set, and every set that is read later is mapped to it by name.
 //
 // A folder that holds some of the classes, or a CSV whose names sort otherwise, would number them anew; a score counted from those numbers
-// is wrong without a sign of it. Index in the table = number of the class (or bias value) everywhere in a run.
+// is wrong without a sign of it. Index in the table = number of the class (or bias label) everywhere in a run.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct NameTable {
 // The names of a training set.
 NameTable name_table(const SampleTable& train);
 
-// What becomes of images whose class or bias value the table does not have: a data error, or they are left out (classes) or get an unknown
+// What becomes of images whose class or bias label the table does not have: a data error, or they are left out (classes) or get an unknown
 // bias, and are counted.
 enum class UnknownNames { kRefuse, kIgnore };
 template <>

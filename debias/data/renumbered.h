@@ -1,4 +1,4 @@
-// A data set whose labels and bias values are other numbers, under other names. Images, ids and sources stay those of the source.
+// A data set whose labels and bias labels are other numbers, under other names. Images, ids and sources stay those of the source.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace debias {
 
 class Renumbered : public Dataset {
  public:
-  // One label and one bias value for each image; empty names leave those of the source.
+  // One label and one bias label for each image; empty names leave those of the source.
   Renumbered(std::shared_ptr<const Dataset> source, const std::vector<std::string>& class_names, const std::vector<std::string>& bias_names,
              std::vector<int64_t> labels, std::vector<int64_t> biases);
 

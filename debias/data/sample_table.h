@@ -1,4 +1,4 @@
-// What is known of the samples of a set before one is looked at: how many, and of each its id, label and bias value.
+// What is known of the samples of a set before one is looked at: how many, and of each its id, label and bias label.
 //
 // Methods, objectives and samplers work with this; only who makes batches needs to know whether a sample is an image (dataset.h), a
 // sentence or a step of an episode.

@@ -1,4 +1,4 @@
-// What a class or bias value is called in results: its name, or its number where the data set has none.
+// What a class or bias label is called in results: its name, or its number where the data set has none.
 #pragma once
 
 #include <fmt/format.h>

@@ -16,11 +16,11 @@ constexpr size_t kNamedClasses = 5;  // of a note
 constexpr const char* kExpected = "auto, majority, label, none or a map such as {cat: red, dog: [blue, green]}";
 
 struct Names {
-  const char* what;  // "class" or "bias value"
+  const char* what;  // "class" or "bias label"
   std::vector<std::string> names;
 };
 
-// Samples of the training set by class and bias value.
+// Samples of the training set by class and bias label.
 using Table = std::vector<std::vector<int64_t>>;
 
 Names names_of(const char* what, const std::vector<std::string>& named, int64_t count) {
@@ -72,7 +72,7 @@ std::vector<std::vector<int64_t>> most_frequent(const Table& table, const Names&
     aligned[y] = {first};
     const auto ties = std::count(table[y].begin(), table[y].end(), *most);
     if (ties == 1) continue;
-    notes.push_back(fmt::format("{} bias values of class '{}' are equally frequent in training ({} images each); '{}' is taken as aligned",
+    notes.push_back(fmt::format("{} bias labels of class '{}' are equally frequent in training ({} images each); '{}' is taken as aligned",
                                 ties, classes.names[y], *most, biases.names[static_cast<size_t>(first)]));
   }
   return aligned;
@@ -88,7 +88,7 @@ void note_classes_without(const AlignmentMap& map, const Dataset& train, const N
     named += (named.empty() ? "'" : ", '") + classes.names[y] + "'";
   }
   if (without > kNamedClasses) named += ", ...";
-  if (without > 0) notes.push_back("no bias value is aligned with " + named + ": such images are neither aligned nor conflicting");
+  if (without > 0) notes.push_back("no bias label is aligned with " + named + ": such images are neither aligned nor conflicting");
 }
 
 BiasesOfClass by_name(const AlignmentMap& map, const Names& classes, const Names& biases) {
@@ -101,7 +101,7 @@ BiasesOfClass by_name(const AlignmentMap& map, const Names& classes, const Names
 }
 
 struct Shares {
-  double classes = 0, images = 0;  // of known class and bias value
+  double classes = 0, images = 0;  // of known class and bias label
   double aligned = 0, by_chance = 0;
 };
 
@@ -134,18 +134,18 @@ void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names
   const double noise = 3 * std::sqrt(shares.classes * shares.by_chance * (1 - shares.by_chance) / shares.images);
   if (values.size() == 1) {
     notes.push_back(
-        fmt::format("'{}' is the most frequent bias value of every class in training: aligned_acc and conflicting_acc tell it "
+        fmt::format("'{}' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc tell it "
                     "from the other values, and no shortcut from its opposite",
                     biases.names[static_cast<size_t>(*values.begin())]));
   } else if (shares.aligned - shares.by_chance <= noise) {
     notes.push_back(
-        fmt::format("{:.3f} of the training images are aligned, and {:.3f} would be by chance: no bias value goes with a class "
+        fmt::format("{:.3f} of the training images are aligned, and {:.3f} would be by chance: no bias label goes with a class "
                     "beyond the noise of {} images",
                     shares.aligned, shares.by_chance, shares.images));
   }
 }
 
-// Names of the bias values: training's, else those of the judged sets in their order.
+// Names of the bias labels: training's, else those of the judged sets in their order.
 std::vector<std::string> bias_names(const Dataset& train, const std::vector<const Dataset*>& judged) {
   std::vector<std::string> names = train.info().bias_names;
   if (!names.empty()) return names;
@@ -157,7 +157,7 @@ std::vector<std::string> bias_names(const Dataset& train, const std::vector<cons
   return names;
 }
 
-// The map by the numbers of a set whose bias values are called `own`; kUnknown, which no image matches, for values that it does not have.
+// The map by the numbers of a set whose bias labels are called `own`; kUnknown, which no image matches, for values that it does not have.
 AlignmentMap renumbered(const AlignmentMap& map, const Names& biases, const std::vector<std::string>& own) {
   const bool same = own.size() <= biases.names.size() && std::equal(own.begin(), own.end(), biases.names.begin());
   if (same) return map;
@@ -186,7 +186,7 @@ AlignedChoice Field<AlignedChoice>::parse(const Config& value, const Range&, con
   for (const auto& [name, own] : value.entries()) {
     const bool list = own.is_sequence() && !own.items().empty() &&
                       std::all_of(own.items().begin(), own.items().end(), [](const Config& item) { return item.is_scalar(); });
-    if (!own.is_scalar() && !list) refuse(own, what + ": " + name, "a bias value or a list of them");
+    if (!own.is_scalar() && !list) refuse(own, what + ": " + name, "a bias label or a list of them");
   }
   return {AlignedRule::kAuto, value};
 }
@@ -202,7 +202,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
   int64_t judged_biases = 0;
   for (const Dataset* dataset : judged) judged_biases = std::max(judged_biases, count_values(*dataset, &Dataset::bias));
   const Names classes = names_of("class", train.info().class_names, count_values(train, &Dataset::label));
-  const Names biases = names_of("bias value", bias_names(train, judged), std::max(trained_biases, judged_biases));
+  const Names biases = names_of("bias label", bias_names(train, judged), std::max(trained_biases, judged_biases));
   const Table table = count_pairs(train, classes.names.size(), biases.names.size());
   const AlignedRule rule = choice.rule == AlignedRule::kAuto ? rule_for(train) : choice.rule;
   Alignment alignment;
@@ -214,7 +214,7 @@ Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset
     alignment.map = AlignmentMap(most_frequent(table, classes, biases, alignment.notes));
   } else if (rule == AlignedRule::kMajority && judged_biases > 0) {
     alignment.notes.push_back(
-        "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
+        "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
   } else if (rule == AlignedRule::kLabel) {
     alignment.by = "label";
     alignment.map = AlignmentMap::by_label(std::ssize(classes.names));

@@ -1,6 +1,6 @@
-// How a run decides which bias values are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
+// How a run decides which bias labels are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
 //
-//   majority   a class's most frequent bias value in the training set; of equally frequent ones the lowest number, and a note says so
+//   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
 //   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
 //   {cat: red, dog: [blue, green]}   by the names that training has, or the judged sets where it has none (numbers where these have none
@@ -48,16 +48,16 @@ struct Field<AlignedChoice> {
 }  // namespace options_detail
 
 struct Alignment : AlignedValues {
-  AlignmentMap map;                  // by training's numbers of the bias values; empty: nothing is aligned
+  AlignmentMap map;                  // by training's numbers of the bias labels; empty: nothing is aligned
   std::vector<AlignmentMap> judged;  // the same map by the numbers of each judged set, in their order
 };
 
-// `judged` gives the names of bias values where the training set has none. Sets that number them otherwise are mapped by their names. Usage
-// error on a class or bias value that is not known, with the nearest name. Where a majority is asked for and the training set has no bias
+// `judged` gives the names of bias labels where the training set has none. Sets that number them otherwise are mapped by their names. Usage
+// error on a class or bias label that is not known, with the nearest name. Where a majority is asked for and the training set has no bias
 // values, nothing is aligned, and a note says so if a judged set has some. Notes speak of classes with a training image only.
 //
-// By majority, a note says where one bias value is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
-// q = share_by_chance = sum over classes c of P(c) P(bias value is aligned with c), C classes and n images of known class and bias value:
+// By majority, a note says where one bias label is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
+// q = share_by_chance = sum over classes c of P(c) P(bias label is aligned with c), C classes and n images of known class and bias label:
 // most frequent values of so few images say nothing.
 Alignment decide_alignment(const Dataset& train, const std::vector<const Dataset*>& judged, const AlignedChoice& choice);
 

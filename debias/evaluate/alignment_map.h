@@ -1,4 +1,4 @@
-// Which bias values go with which class: a sample whose bias value is one of its class's is aligned, another one is conflicting.
+// Which bias labels go with which class: a sample whose bias label is one of its class's is aligned, another one is conflicting.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ enum class Side { kAligned, kConflicting, kNeither };
 class AlignmentMap {
  public:
   AlignmentMap() = default;  // no correspondence: every sample is on neither side
-  // By class number its bias values. Samples of a class without any are on neither side, and so are those of unknown label or bias.
+  // By class number its bias labels. Samples of a class without any are on neither side, and so are those of unknown label or bias.
   explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class) : biases_(std::move(biases_of_class)) {}
-  static AlignmentMap by_label(int64_t classes);  // class c goes with bias value c
+  static AlignmentMap by_label(int64_t classes);  // class c goes with bias label c
 
   bool empty() const { return biases_.empty(); }
   Side side(int64_t label, int64_t bias) const;

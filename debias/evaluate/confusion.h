@@ -11,7 +11,7 @@ namespace debias {
 
 constexpr int64_t kLargestConfusion = 200;  // classes; of more, the confusion is left out: it grows with their square
 
-// Over the samples with a label, whatever their bias value. Labels (kUnknown or below `classes`) and predictions are of one length; `names`
+// Over the samples with a label, whatever their bias label. Labels (kUnknown or below `classes`) and predictions are of one length; `names`
 // may be empty.
 ClassTable class_table(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions, int64_t classes,
                        const std::vector<std::string>& names);

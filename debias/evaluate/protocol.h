@@ -92,7 +92,7 @@ class EvaluationCache {
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
-  // Which bias values go with which class, by the options of `groups` in this call: the same for every protocol. Its judged sets are
+  // Which bias labels go with which class, by the options of `groups` in this call: the same for every protocol. Its judged sets are
   // judged_splits. The second form takes the choice of this call. Decided once a choice.
   const Alignment& alignment();
   const Alignment& alignment(const AlignedChoice& choice);

@@ -13,10 +13,10 @@ namespace debias {
 constexpr double kTableTemperature = 0.1;
 
 // Train, valid and test rows. A table with training rows alone is judged on them, as `test`, each row left out of its own neighbours. The
-// protocols read vectors of a split into memory, in float32. Bias values are those of joint_bias().
+// protocols read vectors of a split into memory, in float32. Bias labels are those of joint_bias().
 EvaluationInput table_input(const FeatureTable& table, uint64_t seed);
 
-// float32 [places.size(), D] of these rows of the table, with labels and joint bias values.
+// float32 [places.size(), D] of these rows of the table, with labels and joint bias labels.
 Features table_features(const FeatureTable& table, const Dataset& rows, const std::vector<int64_t>& places);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Rows of a feature table as a data set: labels, bias values and names, without images.
+// Rows of a feature table as a data set: labels, bias labels and names, without images.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace debias {
 
-// The rows `places`, in that order; ids are places of the table. `bias` may be null: no bias values. get() throws a data error, since
+// The rows `places`, in that order; ids are places of the table. `bias` may be null: no bias labels. get() throws a data error, since
 // there is no image.
 std::shared_ptr<const Dataset> table_dataset(const TableRows& rows, const JointBias* bias, std::vector<int64_t> places,
                                              const std::string& split);

@@ -15,7 +15,7 @@ namespace debias {
 
 struct FitRows {
   StandardRows x;
-  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias value is not known
+  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias label is not known
   at::Tensor targets;                   // int64 [n]: the labels
   at::Tensor z;                         // double [n, K] (bias_columns.h)
   at::Tensor plain;                     // double [n]: 1, or the row's importance

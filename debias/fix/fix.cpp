@@ -123,12 +123,12 @@ class Correction {
     const auto unknown = std::count(full_->groups.begin(), full_->groups.end(), kUnknown);
     if (unknown > 0) {
       result_.notes.push_back(
-          fmt::format("{} of {} training rows have no bias value: erasure and balanced heads leave them out", unknown, places_.size()));
+          fmt::format("{} of {} training rows have no bias label: erasure and balanced heads leave them out", unknown, places_.size()));
     }
     for (size_t y = 0; y < table_.rows.classes.size(); ++y) {
       const auto begin = result_.groups.count.begin() + static_cast<std::ptrdiff_t>(y) * result_.groups.biases;
       if (std::count_if(begin, begin + result_.groups.biases, [](int64_t count) { return count > 0; }) > 1) continue;
-      result_.notes.push_back(fmt::format("class '{}' has one bias value in the training rows: it cannot be told from the class there",
+      result_.notes.push_back(fmt::format("class '{}' has one bias label in the training rows: it cannot be told from the class there",
                                           table_.rows.classes[y]));
     }
     if (scorer_->conflicting_rows() == 0) {

@@ -1,7 +1,7 @@
 // A frozen backbone corrected: an affine layer on its features and a linear head, fitted in seconds to a feature table.
 //
 // Training rows alone are fitted to. The strength of each head's penalty, and what `auto` does, come from five folds of them, stratified by
-// group of class and bias value (at most kMostFoldRows rows, all of the rare groups): the penalty with the best accuracy of the worst
+// group of class and bias label (at most kMostFoldRows rows, all of the rare groups): the penalty with the best accuracy of the worst
 // group. `auto` takes a correction only if, on bias-conflicting rows of the folds, it is right more often than the plain head by a paired,
 // one-sided test at 95 %, and if its mean accuracy over groups is at least `keep` of the plain head's; a further one replaces it only if it
 // beats it by the same test, in the order balanced, erase_balanced, erase. Otherwise nothing is changed.

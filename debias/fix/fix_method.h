@@ -1,7 +1,7 @@
 // The ways to correct a head on frozen features.
 //
 //   erm             nothing is corrected: a plain head, which all others are compared with
-//   balanced        groups of class and bias value weigh alike (weighted_heads.h); also called dfr, which it is but that no row is discarded
+//   balanced        groups of class and bias label weigh alike (weighted_heads.h); also called dfr, which it is but that no row is discarded
 //                   (Kirichenko et al. 2023, arXiv 2204.02937)
 //   erase           class-conditional erasure of the bias (erasure.h), then a plain head
 //   erase_balanced  the same, then a balanced head

@@ -37,7 +37,7 @@ JudgedRows judged_rows(const FeatureTable& table, const FixResult& result, uint6
   const auto judged = [&](TableSplit split) {
     std::vector<int64_t> places = table.of_split(split);
     if (places.empty() || has_bias(result.bias, places)) return places;
-    notes.push_back(fmt::format("no {} row has a bias value: they are not evaluated", enum_name(split)));
+    notes.push_back(fmt::format("no {} row has a bias label: they are not evaluated", enum_name(split)));
     return std::vector<int64_t>();
   };
   rows.valid = judged(TableSplit::kValid);

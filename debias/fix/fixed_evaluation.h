@@ -22,7 +22,7 @@ struct FixedEvaluations {
   std::vector<std::string> notes;
 };
 
-// On the valid and test rows that have bias values; where there are none, on the rows of the folds, as `valid`, with the predictions of
+// On the valid and test rows that have bias labels; where there are none, on the rows of the folds, as `valid`, with the predictions of
 // heads that were not fitted to them (of features, the layer is that of all rows).
 FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress);
 

@@ -1,4 +1,4 @@
-// How a head does on the groups of class and bias value, from predictions of rows that it was not fitted to.
+// How a head does on the groups of class and bias label, from predictions of rows that it was not fitted to.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ constexpr int64_t kLeastGroup = 10;  // rows; smaller groups are scored together
 struct GroupScores {
   double worst = 0;        // accuracy of the worst group; groups below kLeastGroup count as one
   double mean = 0;         // over all groups; one of those that count as one has the accuracy of them all
-  double conflicting = 0;  // accuracy over all rows whose bias value is not their class's most frequent one; NaN without any
+  double conflicting = 0;  // accuracy over all rows whose bias label is not their class's most frequent one; NaN without any
 };
 
 // Rows by group (kUnknown: of none, not scored) and whether their group conflicts.
@@ -31,7 +31,7 @@ class GroupScorer {
  private:
   std::vector<int64_t> scored_;       // of each row: a place among the scored groups, or kUnknown
   std::vector<int64_t> conflicting_;  // rows
-  std::vector<double> pooled_;        // of each scored group: how many groups of class and bias value it is
+  std::vector<double> pooled_;        // of each scored group: how many groups of class and bias label it is
 };
 
 // P(X > successes) + P(X = successes) / 2 of X ~ Binomial(trials, 1/2); 1 without trials.

@@ -4,7 +4,7 @@
 //
 // x are standardised rows and r an erasure (erasure.h) or the identity; b is not penalised. With weights whose mean over n rows is 1 and l2 =
 // 1 / (C n), this is scikit-learn's make_pipeline(StandardScaler(), LogisticRegression(C=C)) with sample_weight, for more than two classes;
-// with two, C / 2. Weights of 1 / (size of the row's group of class and bias value) make it the group-balanced head of DFR (Kirichenko et
+// with two, C / 2. Weights of 1 / (size of the row's group of class and bias label) make it the group-balanced head of DFR (Kirichenko et
 // al. 2023, arXiv 2204.02937) without discarding rows.
 //
 // Every problem has an L-BFGS of its own (descent.h), preconditioned by a Cholesky factor of its Hessian's bound; all share one pass over the

@@ -17,7 +17,7 @@ constexpr char kBiasBalancedName[] = "bias_balanced";
 constexpr double kLeastProbability = 1e-9;  // added to P(y | b), as in the authors' code
 constexpr double kSumTolerance = 1e-3;
 
-// What each row adds to its logits, and which rows can be used: bias values as indices of the table's columns.
+// What each row adds to its logits, and which rows can be used: bias labels as indices of the table's columns.
 struct PriorOfRows {
   at::Tensor table;   // double [C, G], G >= 1
   at::Tensor column;  // int64 [N], 0 where the row is not used
@@ -27,24 +27,24 @@ struct PriorOfRows {
 PriorOfRows given_prior(const at::Tensor& prior, const at::Tensor& bias, const LabelledLogits& rows) {
   const int64_t classes = rows.logits.size(1);
   if (prior.dim() != 2 || prior.size(0) != classes || prior.size(1) == 0 || !prior.is_floating_point()) {
-    throw data_error("{}: prior: expected floating-point P(y | b) of shape [{}, bias values], found {} of shape {}", kBiasBalancedName,
+    throw data_error("{}: prior: expected floating-point P(y | b) of shape [{}, bias labels], found {} of shape {}", kBiasBalancedName,
                      classes, c10::toString(prior.scalar_type()), c10::str(prior.sizes()));
   }
-  check_keys(bias, prior.size(1), "bias value", "columns of the prior", kBiasBalancedName);  // also of who vouches: the prior is another's
+  check_keys(bias, prior.size(1), "bias label", "columns of the prior", kBiasBalancedName);  // also of who vouches: the prior is another's
   PriorOfRows found = {prior.detach().to(bias.device(), at::kDouble), bias.clamp_min(0), bias.ge(0).logical_and(rows.known)};
   if (!found.table.ge(0).logical_and(found.table.le(1 + kSumTolerance)).all().item<bool>()) {
-    throw data_error("{}: prior: P(y | b) must lie in [0, 1]; the table [labels, bias values] has other entries", kBiasBalancedName);
+    throw data_error("{}: prior: P(y | b) must lie in [0, 1]; the table [labels, bias labels] has other entries", kBiasBalancedName);
   }
   const at::Tensor sums = found.table.sum(0).index_select(0, found.column);
   const at::Tensor wrong = (sums - 1).abs().gt(kSumTolerance).logical_and(found.used).nonzero();
   if (wrong.size(0) == 0) return found;
   const int64_t row = wrong[0][0].item<int64_t>();
-  throw data_error("{}: prior: column {} sums to {:.6g}, P(y | b) over labels sums to 1; give it as [labels, bias values]",
+  throw data_error("{}: prior: column {} sums to {:.6g}, P(y | b) over labels sums to 1; give it as [labels, bias labels]",
                    kBiasBalancedName, found.column[row].item<int64_t>(), sums[row].item<double>());
 }
 
 PriorOfRows counted_prior(const at::Tensor& bias, const LabelledLogits& rows) {
-  check_keys(bias, std::numeric_limits<int64_t>::max(), "bias value", "counted prior", kBiasBalancedName);
+  check_keys(bias, std::numeric_limits<int64_t>::max(), "bias label", "counted prior", kBiasBalancedName);
   const auto [values, index] = at::_unique(bias, true, true);
   const at::Tensor used = bias.ge(0).logical_and(rows.known);
   const int64_t groups = values.size(0);
@@ -63,7 +63,7 @@ const OptionTable<BiasBalancedOptions>& BiasBalancedOptions::table() {
 
 ObjectiveResult bias_balanced(const ObjectiveInput& input, const BiasBalancedOptions&) {
   const LabelledLogits rows = labelled_logits(input, kBiasBalancedName);
-  if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kBiasBalancedName);
+  if (!input.bias.defined()) throw usage_error("{}: needs bias labels; none were given", kBiasBalancedName);
   const at::Tensor bias = pair_keys(input, 1, kBiasBalancedName).bias;
   const PriorOfRows prior = input.prior.defined() ? given_prior(input.prior, bias, rows) : counted_prior(bias, rows);
   const at::Tensor offsets = (prior.table + kLeastProbability).log().t().index_select(0, prior.column).to(rows.logits.scalar_type());

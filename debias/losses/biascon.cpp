@@ -34,7 +34,7 @@ namespace {
 ObjectiveResult computed(const ObjectiveInput& input, const BiasConOptions& options) {
   refuse_keys(input, kBiasconName);
   require_labels(input, kBiasconName, "the choice of positives");
-  if (!input.bias.defined()) throw usage_error("{}: needs bias values, one for each sample; none were given", kBiasconName);
+  if (!input.bias.defined()) throw usage_error("{}: needs bias labels, one for each sample; none were given", kBiasconName);
   const ClassRows rows = class_rows(input, options.temperature(), kBiasconName);
   // The class's sum minus the aligned rows' sum, linear in n; in double, since a few conflicting rows may be what is left of many.
   Rows same_class = rows.pairs;

@@ -17,7 +17,7 @@ constexpr char kEndName[] = "end";
 
 // The sum of c over a set of unordered pairs and how many those are.
 struct PairTotal {
-  at::Tensor sum;  // 0-d, or by bias value
+  at::Tensor sum;  // 0-d, or by bias label
   double count = 0;
 };
 
@@ -110,7 +110,7 @@ namespace {
 ObjectiveResult computed(const ObjectiveInput& input, const EndOptions& options) {
   const KeyedRows all = keyed_rows(input, kEndName);
   require_labels(input, kEndName, "the choice of pairs");
-  if (!input.bias.defined()) throw usage_error("{}: needs bias values; none were given", kEndName);
+  if (!input.bias.defined()) throw usage_error("{}: needs bias labels; none were given", kEndName);
   const at::Tensor known = all.bias.ge(0).nonzero().squeeze(1);
   const KeyedRows rows = all.picked(known);
   refuse_blocked(input, kEndName);

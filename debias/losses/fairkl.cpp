@@ -178,7 +178,7 @@ ObjectiveResult computed(const ObjectiveInput& input, const FairKlOptions& optio
   const bool weighted = input.weights.defined();
   check_engine(input, options, weighted);
   require_labels(input, kFairklName, "the choice of pairs");
-  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias values or weights; none were given", kFairklName);
+  if (!weighted && !input.bias.defined()) throw usage_error("{}: needs bias labels or weights; none were given", kFairklName);
   const at::Tensor known = known_rows(all, weighted);
   const KeyedRows rows = all.picked(known);
 

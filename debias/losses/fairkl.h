@@ -1,8 +1,8 @@
-// FairKL: a regulariser that makes rows as near to each other across bias values as within one.
+// FairKL: a regulariser that makes rows as near to each other across bias labels as within one.
 //
 //   R = D(positive aligned, positive conflicting) + D(negative aligned, negative conflicting)
 //
-// Over ordered pairs a != j of the n = V*B rows: positive = same label, negative = different labels, aligned = same bias value, conflicting
+// Over ordered pairs a != j of the n = V*B rows: positive = same label, negative = different labels, aligned = same bias label, conflicting
 // = different ones. mu and sigma^2 (population) are the moments of d = |z_a - z_j|^2 = 2 - 2c, c = z_a . z_j, over a set. D of sets A and C:
 //   authors    of c, not d: (mu_A - mu_C)^2 + kld (sigma_A - sigma_C)^2, less mu_C for positives, plus mu_A for negatives;
 //              pairs (a, a) count as positive aligned; sigma^2 is taken over all n^2 entries of the matrix of c, zeros outside the set, and
@@ -21,11 +21,11 @@
 // empty skip: D of such a set is left out. empty zero: only an empty set counts, and has mean cosine 0 and sigma 0. auto: zero in authors,
 // else skip. With nothing to compare the value is 0 and no anchor is used.
 //
-// z [B, V, D], V >= 1, rows of unit norm; labels, and bias values or `weights`. A row of unknown (-1) label or bias value is in no pair
+// z [B, V, D], V >= 1, rows of unit norm; labels, and bias labels or `weights`. A row of unknown (-1) label or bias label is in no pair
 // and has no value. weights [B, F] are features of a frozen bias model, in every mode: pair (a, j) is aligned with weight b = cosine of the
-// features clipped to [0, 1] and conflicting with 1 - b, moments are weighted, and bias values are not read. b and 1 - b are the masks of
+// features clipped to [0, 1] and conflicting with 1 - b, moments are weighted, and bias labels are not read. b and 1 - b are the masks of
 // authors, which takes sigma^2 of the matrix of b c or (1 - b) c. A set of less than 1e-6 is empty, and no number of pairs is asked for
-// beyond that; else one-hot features are bias values.
+// beyond that; else one-hot features are bias labels.
 // normaliser: moments divided by the sum of weights, or (batch) by the number of rows for each anchor.
 //
 // Evidence: per_anchor is the value for every row (pooling batch), or what the anchor adds to it, scaled so that the mean is the value;

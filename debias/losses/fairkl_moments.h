@@ -1,7 +1,7 @@
 // The moments of cosines over the four sets of pairs that FairKL compares.
 //
-// Ordered pairs (a, j), a != j, of n rows: positive = one label, negative = two labels; aligned = one bias value, conflicting = two. With
-// bias features in place of bias values a pair is both, aligned with the weight w_aj = cosine of the features clipped to [0, 1] and
+// Ordered pairs (a, j), a != j, of n rows: positive = one label, negative = two labels; aligned = one bias label, conflicting = two. With
+// bias features in place of bias labels a pair is both, aligned with the weight w_aj = cosine of the features clipped to [0, 1] and
 // conflicting with 1 - w_aj. Over a set with weights w and values x:   mean = sum w x / W,   variance = sum w (x - mean)^2 / W,   W = sum
 // w.
 //

@@ -114,7 +114,7 @@ class OuterProducts : public torch::autograd::Function<OuterProducts> {
 };
 
 // <M, M> summed over what groups are merged into, of all four at once: backward, the four products of a run with its M, its label's, its
-// bias value's and that of all rows are one product with their weighted sum, formed where the cache holds it.
+// bias label's and that of all rows are one product with their weighted sum, formed where the cache holds it.
 class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& rows, const RowGroups& groups) {
@@ -154,7 +154,7 @@ class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
   }
 };
 
-// Of each row, the sum of its partners' rows: pairs of one label whose later row has the smaller bias value.
+// Of each row, the sum of its partners' rows: pairs of one label whose later row has the smaller bias label.
 class HalfPairs {
  public:
   HalfPairs(const at::Tensor& label, const at::Tensor& bias)
@@ -170,7 +170,7 @@ class HalfPairs {
   }
 
  private:
-  // Walks the rows of each label in turn; a row is added to the running sums of the bias values that may meet it later on: those below its
+  // Walks the rows of each label in turn; a row is added to the running sums of the bias labels that may meet it later on: those below its
   // own on the way forward (partners come later and have less), above it on the way back.
   void sweep(const at::Tensor& z, const at::Tensor& sums, bool back) const {
     const int64_t n = z.size(0), d = z.size(1), biases = bias_.numel() == 0 ? 0 : bias_.max().item<int64_t>() + 1;

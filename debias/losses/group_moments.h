@@ -41,7 +41,7 @@ struct RowGroups {
 };
 RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias);
 
-// What groups are merged into: themselves, all of one label, all of one bias value, all rows.
+// What groups are merged into: themselves, all of one label, all of one bias label, all rows.
 enum class Merged { kGroups, kLabels, kBiases, kAll };
 at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
 at::Tensor place_of(const RowGroups& groups, Merged into);                             // int64 [G]: where group g went
@@ -54,7 +54,7 @@ at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& si
 at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups);
 
 // Of each row, the sum of the rows [n, D] it pairs with, where two rows of one label are a pair if the later one has the smaller bias
-// value. In double, on the CPU, O(n D) times the number of bias values; differentiable any number of times.
+// value. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias);
 
 }  // namespace debias

@@ -102,7 +102,7 @@ void note_judgements(RunRecord& run) {
   }
 }
 
-// Older versions took bias value c to go with class c in any data set, which is so in those that are numbered so.
+// Older versions took bias label c to go with class c in any data set, which is so in those that are numbered so.
 void leave_out_invented_alignment(RunRecord& run) {
   for (auto& record : run.evaluations) {
     if (record.aligned || record.protocol == "groups") continue;

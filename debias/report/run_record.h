@@ -52,11 +52,11 @@ struct RunRecord {
 
   bool finished() const { return is_fixed() || (epochs > 0 && epochs_done >= epochs); }
   bool is_fixed() const { return config.find("fix") != nullptr; }  // features that debias fix has corrected: no training
-  // It learnt from rewards, or from sentences: nothing has classes or bias values. All others are of images.
+  // It learnt from rewards, or from sentences: nothing has classes or bias labels. All others are of images.
   bool of_agent() const { return config.find("environment") != nullptr; }
   bool of_text() const;
   bool of_images() const { return !of_agent() && !of_text(); }
-  // Bias values of the judged images: without them nothing can be judged by group.
+  // Bias labels of the judged images: without them nothing can be judged by group.
   bool has_bias_values() const;
   std::string seed() const;                           // "1", or "" where the recipe has none
   std::string of_environment(const char* key) const;  // "" where there is none

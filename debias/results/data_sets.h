@@ -16,7 +16,7 @@ Json read_data_sets(const std::string& run_folder);
 
 enum class DataLikeness { kAlike, kDifferent, kNotTold };
 
-// Of one split in two such files: classes and bias values by name, the options that change the images (those that both know), and each
+// Of one split in two such files: classes and bias labels by name, the options that change the images (those that both know), and each
 // image's id, label, bias, size or pixels, and path below the root; bytes where both know them (data.verify: contents), and of sentences
 // the vocabulary.
 DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split);

@@ -16,7 +16,7 @@
 
 namespace debias {
 
-// Images of a group table whose bias value goes with their class, and others.
+// Images of a group table whose bias label goes with their class, and others.
 struct AlignedCounts {
   int64_t aligned = 0, conflicting = 0;
 };
@@ -46,13 +46,13 @@ struct NeighbourQuery {
   std::vector<NeighbourImage> nearest;  // training images, nearest first
 };
 
-// Which bias values go with which class, and how that was decided (debias/evaluate/alignment.h).
+// Which bias labels go with which class, and how that was decided (debias/evaluate/alignment.h).
 using BiasesOfClass = std::vector<std::pair<std::string, std::vector<std::string>>>;
 struct AlignedValues {
   BiasesOfClass biases_of_class;        // by names
   std::string by = "none";              // majority, label, recipe or none
-  double share = kNotKnown;             // of training images of known class and bias value that are aligned
-  double share_by_chance = kNotKnown;   // what it would be if class and bias value were independent
+  double share = kNotKnown;             // of training images of known class and bias label that are aligned
+  double share_by_chance = kNotKnown;   // what it would be if class and bias label were independent
   std::vector<std::string> notes = {};  // one line each, without the protocol's name; read back among the record's
 };
 
@@ -76,7 +76,7 @@ struct TrainedProbe {
   std::string selected_on = {};                         // the split that chose the epoch
 };
 
-// A CSV whose bias values were added to the data after training.
+// A CSV whose bias labels were added to the data after training.
 struct AddedBiasValues {
   std::string file, column;
   std::string digest;                      // SHA-256 of the file's bytes
@@ -126,8 +126,8 @@ struct EvaluationRecord {
   bool judges_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
   bool is_of_tasks() const;                                      // its metrics have tasks in front of their names, not splits
   const EvaluatedTask* task(const std::string& name) const;      // null where there is none
-  // Whether a bias value goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
-  // number. None where no bias value goes with the label.
+  // Whether a bias label goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
+  // number. None where no bias label goes with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;
   std::optional<AlignedCounts> aligned_counts(const std::string& split) const;  // none without a group table of the split
 };

@@ -72,7 +72,7 @@ GroupTable read_group_table(const Json& json, const std::string& path) {
   GroupTable table{json.at("labels"), json.at("biases"), count_rows(json.at("count")), numbers_2d(json.at("accuracy")), {}};
   const size_t labels = table.labels.size(), biases = table.biases.size();
   if (!has_shape(table.count, labels, biases) || !has_shape(table.accuracy, labels, biases)) {
-    throw data_error("reading '{}': the group tables are not of one row a label and one column a bias value", path);
+    throw data_error("reading '{}': the group tables are not of one row a label and one column a bias label", path);
   }
   const auto rates = json.find("by_bias");
   if (rates == json.end() || rates->is_null()) return table;

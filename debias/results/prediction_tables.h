@@ -1,4 +1,4 @@
-// Tables of predictions: accuracy by class and bias value, rates by bias value, and which class was taken for which. As a protocol counts
+// Tables of predictions: accuracy by class and bias label, rates by bias label, and which class was taken for which. As a protocol counts
 // them, as a file holds them, and as a page shows them.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// Of the images of one bias value. By class, with the class as the positive one: fairlearn's rates (group_tables.h); NaN where there is
+// Of the images of one bias label. By class, with the class as the positive one: fairlearn's rates (group_tables.h); NaN where there is
 // nothing to count.
 struct BiasRates {
   std::string bias;
@@ -23,7 +23,7 @@ struct GroupTable {
   std::vector<std::string> labels, biases;
   std::vector<std::vector<int64_t>> count;    // [label][bias]
   std::vector<std::vector<double>> accuracy;  // the same; NaN in an empty group
-  std::vector<BiasRates> rates;               // by bias value; empty in files that do not have them
+  std::vector<BiasRates> rates;               // by bias label; empty in files that do not have them
 };
 
 struct ClassTable {
@@ -33,7 +33,7 @@ struct ClassTable {
   std::vector<std::vector<int64_t>> confusion;  // [label][predicted]; empty where there is none
 };
 
-// {"labels", "biases", "count", "accuracy", the keys of the class table, "by_bias": {bias value: {"count", "accuracy", "error_rate", and by
+// {"labels", "biases", "count", "accuracy", the keys of the class table, "by_bias": {bias label: {"count", "accuracy", "error_rate", and by
 // class "selection_rate", "true_positive_rate", "false_positive_rate", "false_negative_rate"}}}; null where there is nothing to count.
 Json group_table_json(const GroupTable& groups, const ClassTable& classes);
 // {"confusion", "per_class": {class: {"count", "predicted", "accuracy"}}}.

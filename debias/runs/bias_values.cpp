@@ -118,7 +118,7 @@ int64_t number_of_values(const BiasValueRequest& request, const EmbeddedSet& tra
   const std::set<int64_t> labels(train.features.labels.begin(), train.features.labels.end());
   const int64_t classes = std::ssize(labels) - static_cast<int64_t>(labels.contains(kUnknown));
   if (classes > 1) return classes;
-  throw usage_error("{}: the training images have {} classes, so the number of bias values is not known; give --values N", kWho, classes);
+  throw usage_error("{}: the training images have {} classes, so the number of bias labels is not known; give --values N", kWho, classes);
 }
 
 // Of the training images with a label.

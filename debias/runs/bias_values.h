@@ -1,4 +1,4 @@
-// Pseudo bias values: clusters of what a bias model makes of images, as a CSV of labels (`debias embed RUN --bias-values OUT.csv`).
+// Pseudo bias labels: clusters of what a bias model makes of images, as a CSV of labels (`debias embed RUN --bias-values OUT.csv`).
 //
 // The clusters are those of the normalised features of the training images (k_means.h), as many as there are classes unless requested
 // otherwise, and called after the classes that they go with (cluster_names.h). Images of the other sets of the run get the value of the
@@ -39,7 +39,7 @@ struct BiasValueTable {
 
 // Writes the CSV, columns path, label, bias and confidence (NearestCentre::clarity), a row for each image of the run's training, validation
 // and test sets and, of a folder of images, of its test and validation folders and of those held out. An image that cannot be read has no
-// bias value. Usage errors of options; data errors of the sets.
+// bias label. Usage errors of options; data errors of the sets.
 BiasValueTable write_bias_values(const BiasValueRequest& request, Progress& progress, Log& log);
 
 }  // namespace debias

@@ -87,7 +87,7 @@ std::vector<FolderSplit> splits_of(const FolderEmbeddingRequest& asked) {
   return splits;
 }
 
-// Numbers of classes and bias values differ between sets; names do not.
+// Numbers of classes and bias labels differ between sets; names do not.
 std::string field_of(const std::vector<std::string>& names, int64_t number, CsvCells cells) {
   if (number == kUnknown) return "";
   return names.empty() ? fmt::format("{}", number) : csv_field(value_name(names, number), cells);

@@ -73,7 +73,7 @@ std::shared_ptr<const Dataset> DataWatch::with_biases(const std::string& split, 
   const AddedBiases::Added added = biases_->add(std::move(dataset), root == nullptr ? "" : root->text());
   unknown_[split] = added.unknown;
   if (added.unknown > 0) {
-    notes_.push_back(fmt::format("{}: {} of {} images have no bias value in {}", split, added.unknown, images, biases_->file()));
+    notes_.push_back(fmt::format("{}: {} of {} images have no bias label in {}", split, added.unknown, images, biases_->file()));
   }
   return added.dataset;
 }

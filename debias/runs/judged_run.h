@@ -57,10 +57,10 @@ class DataWatch {
   const DataRecord& record() const { return record_; }
   Progress& progress() const { return progress_; }
 
-  // Data sets that are opened from here on have these bias values in place of their own; what they are without them is remembered.
+  // Data sets that are opened from here on have these bias labels in place of their own; what they are without them is remembered.
   void add_biases(AddedBiases biases) { biases_ = std::move(biases); }
   std::optional<AddedBiasValues> added_bias_values() const;  // of the sets opened so far
-  std::vector<std::string> notes() const { return notes_; }  // one line each: which images have no bias value
+  std::vector<std::string> notes() const { return notes_; }  // one line each: which images have no bias label
 
  private:
   void watch(const std::string& split, const Config& section, const SampleTable& samples);
@@ -72,12 +72,12 @@ class DataWatch {
   std::set<std::string> said_;
   DataRecord record_;
   std::optional<AddedBiases> biases_;
-  std::map<std::string, int64_t> unknown_;  // images without a bias value, by split
+  std::map<std::string, int64_t> unknown_;  // images without a bias label, by split
   std::vector<std::string> notes_;
 };
 
 // All but the encoder, the classifier and kNN's temperature: the data sets, opened but for `train` where it is given, and the recipe's
-// views, seed and workers. Classes and bias values of every set are numbered as in `names` (those of `train` where it has none); `log`
+// views, seed and workers. Classes and bias labels of every set are numbered as in `names` (those of `train` where it has none); `log`
 // hears what was left out.
 EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
                                  std::shared_ptr<const Dataset> train = nullptr);

@@ -124,7 +124,7 @@ void require_loss_files(const ObjectiveEntry& entry, const LossFiles& files) {
   if (entry.needs_labels && files.labels.empty()) {
     throw usage_error("loss: '{}' needs labels; give --labels y.npy", entry.name);
   }
-  if (entry.needs_bias && files.bias.empty()) throw usage_error("loss: '{}' needs bias values; give --bias b.npy", entry.name);
+  if (entry.needs_bias && files.bias.empty()) throw usage_error("loss: '{}' needs bias labels; give --bias b.npy", entry.name);
 }
 
 LossInput read_loss_input(const LossFiles& files, InputKind kind) {
@@ -137,7 +137,7 @@ LossInput read_loss_input(const LossFiles& files, InputKind kind) {
     throw data_error("{}: the row of {} is not finite; remove or repair it", files.embeddings, row_name(input.z, row));
   }
   input.labels = read_integers(files.labels, input.z, "labels");
-  input.bias = read_integers(files.bias, input.z, "bias values");
+  input.bias = read_integers(files.bias, input.z, "bias labels");
   input.samples = read_integers(files.ids, input.z, "ids");
   input.keys = read_keys(files.keys, input.z);
   if (input.keys.defined()) {

@@ -59,7 +59,7 @@ std::string plain_beside(const fs::path& recipe) {
 std::string bias_advice(const FolderSurvey& survey) {
   const std::vector<std::string>& likely = survey.train_check.columns.likely_bias;
   if (likely.empty()) return "give them with --labels FILE.csv (path,label,bias), or take --goal sampling";
-  return fmt::format("the column {} may hold bias values, and labels.bias={} reads it", likely[0], shell_word(likely[0]));
+  return fmt::format("the column {} may hold bias labels, and labels.bias={} reads it", likely[0], shell_word(likely[0]));
 }
 
 TrainPlan measured_plan(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& proposal) {
@@ -121,7 +121,7 @@ ProposalInput named_proposal(const std::string& folder, const std::string& out, 
 InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& survey) {
   const InitGoal goal = asked.value_or(survey.has_biases() ? InitGoal::kBias : InitGoal::kSampling);
   if (goal == InitGoal::kSampling || survey.has_biases()) return goal;
-  throw usage_error("init: --goal bias needs at least two classes and two bias values, found {} and {}; {}",
+  throw usage_error("init: --goal bias needs at least two classes and two bias labels, found {} and {}; {}",
                     survey.train_check.class_names.size(), survey.train_check.bias_names.size(), bias_advice(survey));
 }
 

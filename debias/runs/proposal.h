@@ -29,7 +29,7 @@ std::string file_word(std::string name);
 // ones of ./runs. Usage errors: minutes that are no time, a recipe that exists, an output inside the folder.
 ProposalInput named_proposal(const std::string& folder, const std::string& out, double minutes);
 
-// Without a request, kBias where there are labels and bias values. A usage error for kBias without them.
+// Without a request, kBias where there are labels and bias labels. A usage error for kBias without them.
 InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& survey);
 
 // The largest network that still sees every image often enough in the time, by measured steps; with its epochs and seconds. `from`:

@@ -95,14 +95,14 @@ std::string data_section(const FolderSurvey& survey) {
 }
 
 constexpr const char* kBalanced =
-    R"(  # Cross-entropy that knows how often each class goes with each bias value, and takes that out of the logits in training: the network has
+    R"(  # Cross-entropy that knows how often each class goes with each bias label, and takes that out of the logits in training: the network has
   # nothing to gain from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it was the best where 99 to 99.7 % of the
   # training pictures go with their colour, and the second at 99.9 %.
   # To train a metric instead: objective: [{name: eps_supinfonce, weight: 0.01, temperature: 0.1, base_temperature: 0.07, epsilon: 0.5},
   # {name: fairkl, weight: 0.75, variant: authors}], the weights chosen there, with gradient: stop and learning_rate: 1e-2 in classifier.
   name: bias_balanced
 )";
-constexpr const char* kUnbalanced = "  # Does not look at the bias values.\n  name: cross_entropy\n";
+constexpr const char* kUnbalanced = "  # Does not look at the bias labels.\n  name: cross_entropy\n";
 
 std::string encoder_remark(const ProposedNetwork& network) {
   if (!network.pretrained) {

@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// kBias: an encoder that does not use a known bias, by labels and bias values. kSampling: an encoder without labels whose negatives are
+// kBias: an encoder that does not use a known bias, by labels and bias labels. kSampling: an encoder without labels whose negatives are
 // corrected for those of the same class.
 enum class InitGoal { kBias, kSampling };
 template <>
@@ -55,7 +55,7 @@ struct ProposalInput {
 };
 
 // The commands that embed the surveyed folder by `encoder` (what --from says), look for shortcuts in the features, and correct them: the
-// last two only with labels, the last only with bias values. `stem` begins the names of the files.
+// last two only with labels, the last only with bias labels. `stem` begins the names of the files.
 std::vector<std::string> frozen_commands(const FolderSurvey& survey, const std::string& encoder, const std::string& stem);
 
 std::string proposed_recipe(const FolderSurvey& survey, const ProposedNetwork& network, const ProposalInput& input, ProposedPart part);

@@ -92,7 +92,7 @@ void require_added(const std::string& file, const EvaluationInput& input, const 
     const auto unknown = added.unknown.find(name);
     if (unknown == added.unknown.end() || unknown->second < dataset->size() || dataset->size() == 0) continue;
     throw data_error(
-        "eval: --labels {}: no row gives a bias value to an image of {}, whose first is {}; name images by their path below the data "
+        "eval: --labels {}: no row gives a bias label to an image of {}, whose first is {}; name images by their path below the data "
         "folder",
         file, name, dataset->source(0));
   }

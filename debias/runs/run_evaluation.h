@@ -33,7 +33,7 @@ struct EvaluationRequest {
   std::vector<RequestedProtocol> protocols = {};
   DataWords data = {};                      // a data set in place of the run's own
   std::vector<std::string> overrides = {};  // key=value of the recipe, such as data.test.root=DIR or views.eval=...
-  std::optional<LabelColumns> labels = {};  // a file of bias values that replace those of the data sets
+  std::optional<LabelColumns> labels = {};  // a file of bias labels that replace those of the data sets
   DataChange data_change = DataChange::kRefuse;
   std::optional<CsvCells> predictions = {};  // also writes RUN/evaluation/PROTOCOL.csv, cells as this says
 };

@@ -35,7 +35,7 @@ std::string pixels(const Size& size) { return fmt::format("{} x {}", size.second
 
 std::string judged_name(const FolderSurvey& survey) { return survey.judged.find("split")->text(); }
 
-// Counts by class, and by bias value where there is one.
+// Counts by class, and by bias label where there is one.
 std::string table_text(const DataCheck& check) {
   std::string text;
   size_t width = 5;
@@ -108,12 +108,12 @@ std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   text += columns_text(train.columns);
   if (train.class_names.empty()) text += "no class folders and no labels\n";
   if (!train.class_names.empty())
-    text += (train.bias_names.empty() ? "classes:\n" : "classes and bias values, training:\n") + table_text(train);
+    text += (train.bias_names.empty() ? "classes:\n" : "classes and bias labels, training:\n") + table_text(train);
   if (survey.judged_check && !train.class_names.empty()) text += judged_name(survey) + ":\n" + table_text(*survey.judged_check);
   if (survey.has_biases()) {
     const int64_t conflicting = conflicting_count(train.bias_table);
     text +=
-        fmt::format("{} of {} training pictures ({:.1f} %) have the most frequent bias value of their class\n", train.count - conflicting,
+        fmt::format("{} of {} training pictures ({:.1f} %) have the most frequent bias label of their class\n", train.count - conflicting,
                     train.count, 100 * static_cast<double>(train.count - conflicting) / static_cast<double>(train.count));
   }
   text += files_text("damaged", damaged(survey)) + files_text("passed over", survey.layout.not_read);
@@ -148,8 +148,8 @@ Json survey_json(const FolderSurvey& survey) {
 
 std::string goal_text(InitGoal goal, bool asked) {
   const std::string why = asked                     ? "as asked"
-                          : goal == InitGoal::kBias ? "labels and bias values are known"
-                                                    : "no labels and bias values are known together";
+                          : goal == InitGoal::kBias ? "labels and bias labels are known"
+                                                    : "no labels and bias labels are known together";
   return goal == InitGoal::kBias ? "bias, an encoder that does not use the known bias (" + why + ")"
                                  : "sampling, an encoder without labels, its negatives corrected (" + why + ")";
 }

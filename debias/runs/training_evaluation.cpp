@@ -54,7 +54,7 @@ class TrainingEvaluation final : public ProtocolEvaluation {
     };
   }
 
-  // The classifier's own figures, and where bias values are known those of the aligned and of the conflicting images.
+  // The classifier's own figures, and where bias labels are known those of the aligned and of the conflicting images.
   void add_metrics(EvaluationCache& cache, NamedMetrics& metrics) const override {
     const bool has_groups = std::find(protocols_.begin(), protocols_.end(), "groups") != protocols_.end();
     if (!input_.classifier || has_groups) return;
@@ -75,7 +75,7 @@ bool measures(const ProtocolEntry& protocol, const std::string& metric) {
   return std::ranges::any_of(protocol.metrics, [&](const Metric& known) { return describes(known, split_of(metric).name); });
 }
 
-// The recipe's protocols by their registered names, without those whose labels or bias values the data lack: `evaluate.on_error: continue`
+// The recipe's protocols by their registered names, without those whose labels or bias labels the data lack: `evaluate.on_error: continue`
 // leaves these out and says so before training, `stop` refuses them.
 std::vector<std::string> possible_protocols(const Recipe& recipe, const EvaluationInput& input, Log& log) {
   std::vector<std::string> possible;

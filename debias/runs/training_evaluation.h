@@ -16,7 +16,7 @@ namespace debias {
 //
 // Before training, some images of every judged set pass the views and the encoder, so that what cannot be judged is found at once.
 //
-// A protocol whose labels or bias values the data lack is left out, which `log` hears before training; with `evaluate.on_error: stop`, or
+// A protocol whose labels or bias labels the data lack is left out, which `log` hears before training; with `evaluate.on_error: stop`, or
 // where `evaluate.select` needs it, that is the protocol's own error.
 //
 // Null where there is nothing to judge. Opens the test (and valid) set; usage errors for unknown protocols or options, a missing test set,

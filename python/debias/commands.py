@@ -164,7 +164,7 @@ def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[
         columns: columns to audit; by default all.
         split: which rows or folder; by default train.
         out: where the page with heat map and contact sheets is kept.
-        accept, bias_out: the candidate whose values are written to this CSV as bias values.
+        accept, bias_out: the candidate whose values are written to this CSV as bias labels.
     """
     words = ["--seed", str(seed)]
     if labels is not None:

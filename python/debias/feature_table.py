@@ -117,12 +117,12 @@ def _columns(what: str, given: Any, default: str) -> Dict[str, Any]:
 
 
 class FeatureTable:
-    """Vectors ``[n, D]`` with the label, the bias values, the split and the path of each row.
+    """Vectors ``[n, D]`` with the label, the bias labels, the split and the path of each row.
 
     Args:
         vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, a frame of pandas.
         labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown.
-        bias: ``[n]`` bias values, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
+        bias: ``[n]`` bias labels, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
             whole count as numeric.
         split: ``[n]`` of "train", "valid" and "test"; None: all rows are of train.
         paths: ``[n]`` names of the rows, each one once.
@@ -277,7 +277,7 @@ class FeatureTable:
 
 
 def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict[str, Any]:
-    """Keywords of FeatureTable from a CSV; of `debias embed`'s the names of classes and bias values rather than their numbers."""
+    """Keywords of FeatureTable from a CSV; of `debias embed`'s the names of classes and bias labels rather than their numbers."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         lines = list(csv.reader(file))
     header, rows = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])

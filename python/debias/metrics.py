@@ -58,7 +58,7 @@ def _alignment(aligned, labels):
         return None
     if isinstance(aligned, str):
         if aligned != "same":
-            raise ValueError(f"group_metrics: aligned: unknown value '{aligned}'; give 'same', or for each class its bias values")
+            raise ValueError(f"group_metrics: aligned: unknown value '{aligned}'; give 'same', or for each class its bias labels")
         return [[label] for label in range(int(labels.max()) + 1)] if len(labels) else []
     if isinstance(aligned, dict):
         aligned = [aligned.get(label, []) for label in range(max(aligned, default=-1) + 1)]
@@ -71,11 +71,11 @@ def _numbers(found):
 
 def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *, aligned: Any = None, min_count: int = 1, empty: str = "skip",
                   replicates: int = 0, level: float = 0.95, seed: int = 1) -> Dict[str, Any]:
-    """Accuracy and fairness by group, a group being the samples of one label and one bias value: a dict of numbers, NaN where undefined.
+    """Accuracy and fairness by group, a group being the samples of one label and one bias label: a dict of numbers, NaN where undefined.
 
     acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and equalized_odds_difference (the
     differences as fairlearn has them), with `aligned` also aligned_acc and conflicting_acc. aligned: "same" where class c goes with bias
-    value c, or for each class its bias values (a list, or a dict by class). min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
+    value c, or for each class its bias labels (a list, or a dict by class). min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
     With replicates > 0, "intervals" holds for each metric the bootstrap interval of that level.
     """
     like = torch.empty(0)

@@ -51,5 +51,5 @@ def test_the_prior_is_the_commands(with_labels, tmp_path):
 def test_a_group_without_samples_counts_as_the_caller_says():
     skipped = debias.metrics.group_metrics([0, 1, 1], [0, 1, 0], [0, 0, 1])
     counted = debias.metrics.group_metrics([0, 1, 1], [0, 1, 0], [0, 0, 1], empty="zero")
-    assert skipped["equal_opportunity_difference"] != skipped["equal_opportunity_difference"]  # NaN: one bias value has no sample of class 1
+    assert skipped["equal_opportunity_difference"] != skipped["equal_opportunity_difference"]  # NaN: one bias label has no sample of class 1
     assert counted["equal_opportunity_difference"] == 1

@@ -93,7 +93,7 @@ TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "photos/heron"}, 3, "at least two classes of 20 images or more");
   expect_refused({"audit", "photos", "--accept", "cell"}, 2, "--bias-out is missing");
   expect_refused({"audit", "photos", "--accept", "sharpnes", "--bias-out", "b.csv"}, 2, "did you mean 'sharpness'?");
-  expect_refused({"audit", "photos", "--accept", "sharpness", "--bias-out", "b.csv"}, 2, "no bias values can be given");
+  expect_refused({"audit", "photos", "--accept", "sharpness", "--bias-out", "b.csv"}, 2, "no bias labels can be given");
   expect_refused({"audit", "photos", "--out", "photos/a.html"}, 2, "lies inside the data folder");
   expect_refused({"audit", "photos", "--out", "a.txt"}, 2, "use .html");
   expect_refused({"audit", "photos", "--fail-if", "shortcuts>0"}, 2, "did you mean 'shortcut'?");

@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 namespace fs = std::filesystem;
 
-// Images of two classes in train and test, with a bias value each; a run of a small ResNet with the ImageNet stem, and its weights alone.
+// Images of two classes in train and test, with a bias label each; a run of a small ResNet with the ImageNet stem, and its weights alone.
 class Backbones : public testing::Test {
  protected:
   static void SetUpTestSuite() {

@@ -1,4 +1,4 @@
-// A run's numbers of classes and bias values hold for every set that is read later, whatever classes it has and however they sort.
+// A run's numbers of classes and bias labels hold for every set that is read later, whatever classes it has and however they sort.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -41,7 +41,7 @@ class InitCommand : public testing::Test {
     fs::create_directories((fs::path("photos") / path).parent_path());
     fs::copy_file(golden_folder("images") + "/" + image, fs::path("photos") / path);
   }
-  // The same rows under another name of the column of bias values.
+  // The same rows under another name of the column of bias labels.
   static void rename_bias(const std::string& title, const std::string& file) {
     std::string text = file_text("colours.csv");
     std::ofstream(file) << text.replace(text.find("bias"), 4, title);
@@ -158,7 +158,7 @@ TEST_F(InitCommand, SaysWhatItFound) {
   const auto result = init({"--labels", "colours.csv", "--minutes", "0.02"});
   EXPECT_EQ(result.exit, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("photos: 29 pictures to train on, 19 of the same held out to judge"),
-                                HasSubstr("36 of 48 training pictures (75.0 %) have the most frequent bias value of their class"),
+                                HasSubstr("36 of 48 training pictures (75.0 %) have the most frequent bias label of their class"),
                                 HasSubstr("passed over: ape/3.heic"), HasSubstr("next:\n  debias train photos.yaml\n")));
 }
 
@@ -204,7 +204,7 @@ TEST_F(InitCommand, MistakesAreNamedInOneLine) {
   expect_refused({"photos", "--labels", "other.csv"}, 3, "other.csv");
   expect_refused({"photos", "--minutes", "0"}, 2, "--minutes 0: expected a number above 0");
   expect_refused({"photos", "--goal", "baias"}, 2, "did you mean 'bias'?");
-  expect_refused({"photos", "--goal", "bias"}, 2, "--goal bias needs at least two classes and two bias values, found 2 and 0");
+  expect_refused({"photos", "--goal", "bias"}, 2, "--goal bias needs at least two classes and two bias labels, found 2 and 0");
 }
 
 }  // namespace init_cli_test

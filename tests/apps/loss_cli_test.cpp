@@ -302,7 +302,7 @@ TEST_F(LossCli, FaultsInTheDataAreExitThree) {
   expect_refused(loss("infonce", {}, "y.npy"), 3, "float32 or float64, found int64");
   write_integers("short.npy", {0, 1, 2});
   expect_refused(loss("unbiased", {"--labels", folder_ / "short.npy"}), 3, "3 labels for 4 samples");
-  expect_refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias values for 4 samples");
+  expect_refused(loss("infonce", {"--bias", folder_ / "short.npy"}), 3, "3 bias labels for 4 samples");
   expect_refused(loss("infonce", {"--labels", folder_ / "z.npy"}), 3, "z.npy");
   write("w.npy", {1, 2, 3}, {3, 1});
   expect_refused(loss("softcon", {"--labels", folder_ / "y.npy", "--weights", folder_ / "w.npy"}), 3, "weights");

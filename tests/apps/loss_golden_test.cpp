@@ -1,5 +1,5 @@
 // Every objective through `debias loss` in double, against values computed independently from the papers' formulas (2-D unit vectors at
-// known angles, classes 0 0 1 1, bias values 0 1 0 1), printed with nine decimals.
+// known angles, classes 0 0 1 1, bias labels 0 1 0 1), printed with nine decimals.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

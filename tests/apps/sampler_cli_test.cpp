@@ -79,7 +79,7 @@ TEST_F(SamplerCommand, LabelsOfOnesOwnMustBeWhole) {
   const ProcessResult refused = with("balanced");
   EXPECT_EQ(refused.exit, 3);
   EXPECT_THAT(refused.err,
-              HasSubstr("sampler 'balanced': 1 of 12 samples of data set 'image_folder' (split train) have no label or no bias value, the "
+              HasSubstr("sampler 'balanced': 1 of 12 samples of data set 'image_folder' (split train) have no label or no bias label, the "
                         "first is '"));
   EXPECT_EQ(refused.err.rfind("debias: "), refused.err.find("debias: "))
       << refused.err;  // one line of the error, beside the columns' notes

@@ -1,4 +1,4 @@
-// From a folder without bias values to pseudo values, and bias values added to a run afterwards.
+// From a folder without bias labels to pseudo values, and bias labels added to a run afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ class UnknownBias : public testing::Test {
 
 TEST_F(UnknownBias, TrainingSaysBeforehandThatGroupsNeedBiasValuesAndGoesOn) {
   EXPECT_EQ(trained_.exit, 0) << trained_.err;
-  EXPECT_THAT(trained_.err, AllOf(HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias values"),
+  EXPECT_THAT(trained_.err, AllOf(HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias labels"),
                                   HasSubstr("debias eval groups RUN --labels FILE.csv")));
   EXPECT_THAT(file_text(path("run/metrics.jsonl")), HasSubstr("test.acc1"));
   const ProcessResult planned = run_debias({"train", path("bias.yaml"), "--dry-run", "output=" + path("planned")});
@@ -130,7 +130,7 @@ TEST_F(UnknownBias, ANumberOfValuesMayBeAskedFor) {
 
 TEST_F(UnknownBias, ACsvOfOtherImagesIsRefused) {
   std::ofstream(path("other.csv")) << "path,bias\nelsewhere.png,red\n";
-  expect_refused(eval({"--labels", path("other.csv")}), 3, "no row gives a bias value to an image of test");
+  expect_refused(eval({"--labels", path("other.csv")}), 3, "no row gives a bias label to an image of test");
   expect_refused(eval({"--labels", path("absent.csv")}), 3, "absent.csv': No such file");
   expect_refused(eval({"labels.bias=colour"}), 2, "add --labels FILE.csv");
   expect_refused(eval({"--labels", path("photos.csv"), "labels.bias=bais"}), 3, "did you mean 'bias'?");

@@ -86,9 +86,9 @@ TEST_F(FolderFingerprint, AnEditedLabelIsNamedByItsImage) {
   std::string bias = csv("dog");
   bias.replace(bias.find("red"), 3, "tan");
   EXPECT_THAT(differences(then, take_labelled(bias)),
-              ElementsAre("bias values: 1 then, 2 now; 'tan' is new", "cat/10.png has bias 'red' then, 'tan' now"));
+              ElementsAre("bias labels: 1 then, 2 now; 'tan' is new", "cat/10.png has bias 'red' then, 'tan' now"));
   const std::string folders = folder_ / "l.csv";
-  EXPECT_THAT(differences(then, take()), testing::Contains(HasSubstr("bias values: 1 then, 0 now")));
+  EXPECT_THAT(differences(then, take()), testing::Contains(HasSubstr("bias labels: 1 then, 0 now")));
 }
 
 TEST_F(FolderFingerprint, SwappedFilesAreNoticed) {

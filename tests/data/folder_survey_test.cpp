@@ -22,7 +22,7 @@ class FolderSurveyOf : public testing::Test {
   void add_many(const std::string& folder, int count) {
     for (int i = 0; i < count; ++i) add(folder + "/" + std::to_string(100 + i) + ".png", 4 + i % 3);
   }
-  // Labels are the folders; of each class every tenth picture has the other class's bias value.
+  // Labels are the folders; of each class every tenth picture has the other class's bias label.
   std::string labels(int count) {
     std::string csv = "path,label,bias\n";
     for (int i = 0; i < count; ++i) {

@@ -111,7 +111,7 @@ TEST(NameTable, AClassWithoutImagesNeedsNoCounterpart) {
 TEST(NameTable, RefusesUnknownBiasValuesAndNumbersBeyondTheTable) {
   const auto purple =
       std::make_shared<Listed>(kAnimals.classes, std::vector<int64_t>{0}, std::vector<std::string>{"purple"}, std::vector<int64_t>{0});
-  EXPECT_THAT(refusal(purple, kAnimals), HasSubstr("bias value 'purple'"));
+  EXPECT_THAT(refusal(purple, kAnimals), HasSubstr("bias label 'purple'"));
   const auto numbered = std::make_shared<Listed>(std::vector<std::string>{}, std::vector<int64_t>{3, 4});
   EXPECT_THAT(refusal(numbered, kAnimals), HasSubstr("class '4'"));
 }

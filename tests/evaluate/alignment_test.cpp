@@ -1,4 +1,4 @@
-// Which bias values are aligned with which class, by each rule, and the names that are refused.
+// Which bias labels are aligned with which class, by each rule, and the names that are refused.
 #include "debias/evaluate/alignment.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace debias {
 namespace alignment_test {
 
-// Images of 'cat' and 'dog' with these bias values, in turns; named blue, green, red.
+// Images of 'cat' and 'dog' with these bias labels, in turns; named blue, green, red.
 std::shared_ptr<ToyDataset> animals(const std::vector<std::pair<int64_t, int64_t>>& images, const std::string& name = "image_folder") {
   const auto dataset = std::make_shared<ToyDataset>(std::ssize(images), 2);
   for (size_t i = 0; i < images.size(); ++i) {
@@ -65,14 +65,14 @@ TEST(Alignment, OfEquallyFrequentValuesTheLowestIsTakenAndSaid) {
   EXPECT_EQ(alignment.map.biases_of_class()[0], (std::vector<int64_t>{1}));
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "2 bias values of class 'cat' are equally frequent in training (100 images each); 'green' is taken as aligned");
+            "2 bias labels of class 'cat' are equally frequent in training (100 images each); 'green' is taken as aligned");
 }
 
 TEST(Alignment, AClassWithoutBiasValuesIsOnNeitherSideAndNamed) {
   const Alignment alignment = decided(*animals({{0, 2}, {1, kUnknown}}), "majority");
   EXPECT_EQ(alignment.map.side(1, 0), Side::kNeither);
   ASSERT_EQ(alignment.notes.size(), 1u);
-  EXPECT_EQ(alignment.notes[0], "no bias value is aligned with 'dog': such images are neither aligned nor conflicting");
+  EXPECT_EQ(alignment.notes[0], "no bias label is aligned with 'dog': such images are neither aligned nor conflicting");
 }
 
 TEST(Alignment, AutoIsByLabelForDataSetsThatAreNumberedSoAndByMajorityElsewhere) {
@@ -100,7 +100,7 @@ TEST(Alignment, WithoutNamesNumbersAreTheNames) {
   train->editable_info().class_names.clear();
   train->editable_info().bias_names.clear();
   EXPECT_EQ(decided(*train, "{0: 2, 1: [0, 1]}").biases_of_class, (BiasesOfClass{{"0", {"2"}}, {"1", {"0", "1"}}}));
-  EXPECT_EQ(usage_error_of([&] { decided(*train, "{0: 3}"); }), "run.yaml:1: groups: aligned: unknown bias value '3'; did you mean '0'?");
+  EXPECT_EQ(usage_error_of([&] { decided(*train, "{0: 3}"); }), "run.yaml:1: groups: aligned: unknown bias label '3'; did you mean '0'?");
 }
 
 TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheJudged) {
@@ -112,7 +112,7 @@ TEST(Alignment, ATrainingSetWithoutBiasValuesHasNoMajorityAndTakesTheNamesOfTheJ
   EXPECT_TRUE(std::isnan(none.share));
   ASSERT_EQ(none.notes.size(), 1u);
   EXPECT_EQ(none.notes[0],
-            "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
+            "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
   EXPECT_EQ(decide_alignment(*train, {judged.get()}, chosen("{cat: red, dog: blue}")).map.side(0, 2), Side::kAligned);
   EXPECT_TRUE(decide_alignment(*train, {train.get()}, chosen("majority")).notes.empty());
 }
@@ -137,7 +137,7 @@ TEST(Alignment, SaysWhereOneBiasValueIsTheMostFrequentOfEveryClass) {
   EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.75);
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "'red' is the most frequent bias value of every class in training: aligned_acc and conflicting_acc tell it from the other "
+            "'red' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc tell it from the other "
             "values, and no shortcut from its opposite");
 }
 
@@ -150,7 +150,7 @@ TEST(Alignment, SaysWhereNoMoreImagesAreAlignedThanByChance) {
   EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.5);
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "0.502 of the training images are aligned, and 0.500 would be by chance: no bias value goes with a class beyond the noise of "
+            "0.502 of the training images are aligned, and 0.500 would be by chance: no bias label goes with a class beyond the noise of "
             "402 images");
   EXPECT_TRUE(decided(*animals(images), "{cat: blue, dog: red}").notes.empty());
 }
@@ -165,13 +165,13 @@ TEST(Alignment, RefusesNamesThatAreNotKnownAndFormsThatAreNone) {
   const auto train = animals({{0, 2}, {1, 0}});
   const auto refused = [&](const std::string& yaml) { return usage_error_of([&] { decided(*train, yaml); }); };
   EXPECT_EQ(refused("{cta: red}"), "run.yaml:1: groups: aligned: unknown class 'cta'; did you mean 'cat'?");
-  EXPECT_EQ(refused("{cat: [blue, gren]}"), "run.yaml:1: groups: aligned: unknown bias value 'gren'; did you mean 'green'?");
+  EXPECT_EQ(refused("{cat: [blue, gren]}"), "run.yaml:1: groups: aligned: unknown bias label 'gren'; did you mean 'green'?");
   EXPECT_EQ(refused("majorty"), "run.yaml:1: groups: aligned: unknown value 'majorty'; did you mean 'majority'?");
   EXPECT_NE(refused("[red]").find("expected auto, majority, label, none or a map such as {cat: red, dog: [blue, green]}"),
             std::string::npos);
   EXPECT_NE(refused("{}").find("expected auto, majority"), std::string::npos);
-  EXPECT_NE(refused("{cat: []}").find("aligned: cat: expected a bias value or a list of them"), std::string::npos);
-  EXPECT_NE(refused("{cat: {dog: red}}").find("expected a bias value or a list of them"), std::string::npos);
+  EXPECT_NE(refused("{cat: []}").find("aligned: cat: expected a bias label or a list of them"), std::string::npos);
+  EXPECT_NE(refused("{cat: {dog: red}}").find("expected a bias label or a list of them"), std::string::npos);
 }
 
 TEST(Alignment, AsAnOptionIsWrittenAsItWasRead) {

@@ -1,4 +1,4 @@
-// Confusion matrix, classes and rates of bias values, worked by hand, and who leaves them.
+// Confusion matrix, classes and rates of bias labels, worked by hand, and who leaves them.
 #include "debias/evaluate/confusion.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Confusion, OfVeryManyClassesOnlyTheClassesAreListed) {
   EXPECT_EQ(table["per_class"]["200"]["accuracy"], 0.0);
 }
 
-// The four cells of group_metrics_test: (0,0) 3 of 4 right, (0,1) 1 of 2, (1,0) 0 of 1, (1,1) 3 of 3; one more of unknown bias value.
+// The four cells of group_metrics_test: (0,0) 3 of 4 right, (0,1) 1 of 2, (1,0) 0 of 1, (1,1) 3 of 3; one more of unknown bias label.
 TEST(GroupTables, HoldFairlearnsRatesByBiasValueAndClass) {
   const GroupSamples samples{
       {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 0, 1, 1, 1, -1}, {0, 0, 0, 1, 0, 1, 0, 1, 1, 1, 0}, 2, 2};

@@ -64,7 +64,7 @@ TEST(Erasure, LeavesNoWeightedCrossCovarianceWithinTheClasses) {
     const AffineErasure raw = unstandardised(fit.erasure, fit.rows.scale());
     const double before = naive_cross_covariance(made.x, made).norm().item<double>();
     EXPECT_LE(naive_cross_covariance(raw.apply(made.x), made).norm().item<double>(), 1e-6 * before);
-    EXPECT_EQ(fit.erasure.rank(), 3);  // four bias values
+    EXPECT_EQ(fit.erasure.rank(), 3);  // four bias labels
   }
 }
 

@@ -154,7 +154,7 @@ TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
   const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera", "age"}}).numeric({"age"}));
   const FixResult result = fixed(table, FixMethod::kEraseBalanced);
   EXPECT_EQ(result.after.layer.rank(), 2 + 1 + 1);
-  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("12 of 600 training rows have no bias value")));
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("12 of 600 training rows have no bias label")));
   EXPECT_THAT(result.bias.names, testing::Contains(AllOf(HasSubstr("left, age <= "))));
 }
 

@@ -15,7 +15,7 @@ namespace debias {
 struct GaussianSettings {
   int64_t train = 1200, test = 1200;
   int64_t classes = 3, dimensions = 24;
-  double correlation = 0.95;  // share of training rows whose bias value is the class's number; in test rows it is drawn
+  double correlation = 0.95;  // share of training rows whose bias label is the class's number; in test rows it is drawn
   double class_signal = 1.2, bias_signal = 2.5;
   uint64_t seed = 1;
 };

@@ -14,7 +14,7 @@ namespace debias {
 namespace bias_balanced_test {
 
 at::Tensor row() { return at::tensor({1.0, -0.5, 0.25}, at::kDouble).unsqueeze(0); }
-at::Tensor prior() { return at::tensor({0.7, 0.2, 0.1}, at::kDouble).unsqueeze(1); }  // [3 labels, 1 bias value]
+at::Tensor prior() { return at::tensor({0.7, 0.2, 0.1}, at::kDouble).unsqueeze(1); }  // [3 labels, 1 bias label]
 
 TEST(BiasBalancedGolden, OfOneRow) {
   const double expected[] = {0.123307668, 2.876070633, 2.819217808};

@@ -145,14 +145,14 @@ TEST(EndLaws, OnlyFullPairsAreFreeOfTheOrderOfRows) {
     return end(z.index_select(0, back), labels, bias.index_select(0, back), parallel(full)).value.item<double>();
   };
   EXPECT_NEAR(reversed(true), end(z, labels, bias, parallel(true)).value.item<double>(), 1e-12);
-  EXPECT_EQ(end(z, labels, bias, parallel(false)).value.item<double>(), 0);  // bias values rise: no pair counts
+  EXPECT_EQ(end(z, labels, bias, parallel(false)).value.item<double>(), 0);  // bias labels rise: no pair counts
   EXPECT_NEAR(reversed(false), reversed(true), 1e-12);                       // they fall: all do
 }
 
 TEST(EndLaws, SpreadRowsAndGatheredRowsAreLeast) {
-  // Opposite rows of one bias value, equal rows of one label.
+  // Opposite rows of one bias label, equal rows of one label.
   const auto found = end(angles({{0, 0, 180, 180}}), classes(), colours(), EndOptions().full_pairs(true));
-  EXPECT_NEAR(found.value.item<double>(), 0.1, 1e-12);  // R_perp = 1: pairs at cosine -1 add up within a bias value
+  EXPECT_NEAR(found.value.item<double>(), 0.1, 1e-12);  // R_perp = 1: pairs at cosine -1 add up within a bias label
   EXPECT_NEAR(end(angles({{0, 0, 90, 90}}), classes(), colours(), EndOptions().full_pairs(true)).value.item<double>(), 0, 1e-12);
 }
 

@@ -1,4 +1,4 @@
-// FairKL's default mode, and its modes on bias features in place of bias values: numbers worked by hand, bias values as one-hot features,
+// FairKL's default mode, and its modes on bias features in place of bias labels: numbers worked by hand, bias labels as one-hot features,
 // finite differences. Loops over weighted pairs are in fairkl_test.cpp.
 #include <gtest/gtest.h>
 

@@ -300,7 +300,7 @@ TEST(FairKlEngines, FusedIsRefusedWherePairsAreNeeded) {
 }
 
 TEST(FairKlLaws, BiasThatSaysNothingCostsNothing) {
-  // Two copies of every row, one for each bias value: every set of pairs has the same distances but for the copies themselves.
+  // Two copies of every row, one for each bias label: every set of pairs has the same distances but for the copies themselves.
   const at::Tensor z = random_embeddings(5, 1, 3, 2), twice = at::cat({z, z});
   const at::Tensor labels = integers({0, 0, 1, 1, 2}), bias = at::cat({at::zeros({5}, at::kLong), at::ones({5}, at::kLong)});
   const auto at_ = [&](FairKlMode m) { return fairkl(twice, at::cat({labels, labels}), bias, mode(m)); };

@@ -293,7 +293,7 @@ TEST_F(KeyNumbers, AProbeHasItsChanceLevelBesideIt) {
                    described("geometry", {}, {{"test.bias_majority_rate", 0.104}, {"test.bias_probe_acc1", 0.96}}));
   const std::string page = html({"run"});
   EXPECT_THAT(page, HasSubstr("96.00 %<span class=\"small\"> (chance 10.40 %)</span>"));
-  EXPECT_THAT(page, Not(HasSubstr("most frequent bias value</th>")));
+  EXPECT_THAT(page, Not(HasSubstr("most frequent bias label</th>")));
   EXPECT_THAT(run_report_text(read({"run"})), HasSubstr("96.00 % (chance 10.40 %)"));
 }
 

@@ -102,7 +102,7 @@ inline void write_groups(const std::string& folder, const RunShape& shape = {}) 
   write_evaluation(folder, "groups", json);
 }
 
-// Two classes whose bias values sort against them: cat goes with red, dog with blue, and blue has number 0.
+// Two classes whose bias labels sort against them: cat goes with red, dog with blue, and blue has number 0.
 struct BiasShape {
   double aligned = 0.975, conflicting = 0.2;  // accuracies
   int64_t images = 800;                       // aligned, and as many conflicting ones
@@ -167,7 +167,7 @@ inline void write_map(const std::string& folder, int64_t points, const RunShape&
   write_evaluation(folder, "tsne", json);
 }
 
-// `queries` judged images of class 0 with two neighbours each: one of its group, one of class 1 with its bias value.
+// `queries` judged images of class 0 with two neighbours each: one of its group, one of class 1 with its bias label.
 inline void write_neighbours(const std::string& folder, int64_t queries, const std::string& png = "\x89PNG pixels",
                              const RunShape& shape = {}) {
   auto json = described("knn", shape, {{"test.knn_acc1", shape.accuracy}});

@@ -1,4 +1,4 @@
-// Reports of runs without bias values, and of terms that took no part.
+// Reports of runs without bias labels, and of terms that took no part.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST_F(UnknownBias, IsExplainedWhereAccuracyByGroupWouldBe) {
 
 TEST_F(UnknownBias, IsNotSpokenOfWhereTheDataHaveBiasValues) {
   write_run(run_path("run"));
-  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("no bias values")));
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("no accuracy by group")));
   EXPECT_EQ(missing_part(read({"run"}), Part::kGroups).commands, "debias eval groups " + run_path("run"));
 }
 

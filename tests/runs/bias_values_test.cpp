@@ -1,4 +1,4 @@
-// Pseudo bias values of a run that was trained without any, and bias values added to its evaluation.
+// Pseudo bias labels of a run that was trained without any, and bias labels added to its evaluation.
 #include "debias/runs/bias_values.h"
 
 #include <gmock/gmock.h>
@@ -102,12 +102,12 @@ TemporaryFolder* UnknownBias::folder_ = nullptr;
 std::string UnknownBias::log_;
 
 TEST_F(UnknownBias, IsReportedBeforeTrainingWhichGoesOn) {
-  EXPECT_THAT(log_, HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias values"));
+  EXPECT_THAT(log_, HasSubstr("this run is not evaluated by groups: split 'held_out' of image_folder has no bias labels"));
   EXPECT_TRUE(epochs_of(path("run")).back().contains("test.acc1"));
   for (const std::string word : {"evaluate.on_error=stop", "evaluate={protocols: [groups], select: valid.worst_group_acc}"}) {
     std::vector<std::string> words = {word};
     if (word.find("select") != std::string::npos) words.push_back("data.valid={split: held_out}");
-    EXPECT_THAT(usage_error_of([&] { train_into(path("none"), recipe(), words); }), HasSubstr("has no bias values"));
+    EXPECT_THAT(usage_error_of([&] { train_into(path("none"), recipe(), words); }), HasSubstr("has no bias labels"));
     EXPECT_FALSE(fs::exists(path("none")));
   }
 }
@@ -148,7 +148,7 @@ TEST_F(UnknownBias, HasAsManyPseudoValuesAsAreRequested) {
 }
 
 TEST_F(UnknownBias, CanBeAddedToAnEvaluation) {
-  EXPECT_THAT(usage_error_of([] { groups("", ""); }), HasSubstr("has no bias values"));
+  EXPECT_THAT(usage_error_of([] { groups("", ""); }), HasSubstr("has no bias labels"));
   const RunEvaluation found = groups(path("colours.csv"), "");
   EXPECT_TRUE(found.results[0].second.metrics.contains("test.conflicting_acc"));
   const auto json = json_in(path("run/evaluation/groups.json"));
@@ -178,14 +178,14 @@ TEST_F(UnknownBias, IsCountedWhereRowsAreMissing) {
   EXPECT_THAT(data_error_of([] { groups(path("some.csv"), ""); }), HasSubstr("labels.bias=COLUMN"));
   KeptLog log;
   groups(path("some.csv"), "colour", log);
-  EXPECT_THAT(log.text, HasSubstr("images have no bias value in " + path("some.csv")));
+  EXPECT_THAT(log.text, HasSubstr("images have no bias label in " + path("some.csv")));
   const auto unknown = json_in(path("run/evaluation/groups.json"))["bias_values"]["unknown"];
   EXPECT_EQ(unknown["train"].get<int>() + unknown["test"].get<int>(), missing);
 }
 
 TEST_F(UnknownBias, OfOtherImagesIsRejected) {
   std::ofstream(path("other.csv")) << "path,bias\nelsewhere.png,red\n";
-  EXPECT_THAT(data_error_of([] { groups(path("other.csv"), ""); }), HasSubstr("no row gives a bias value to an image of test"));
+  EXPECT_THAT(data_error_of([] { groups(path("other.csv"), ""); }), HasSubstr("no row gives a bias label to an image of test"));
   EXPECT_THAT(data_error_of([] { groups(path("absent.csv"), ""); }), HasSubstr("absent.csv': No such file"));
   EXPECT_THAT(data_error_of([] { groups(path("colours.csv"), "bais"); }), HasSubstr("did you mean 'bias'?"));
 }

@@ -94,7 +94,7 @@ TEST_F(Proposal, OverwritesNothingAndWritesNothingAmongTheImages) {
 TEST_F(Proposal, ForBiasNeedsBiasValues) {
   EXPECT_EQ(chosen_goal(InitGoal::kSampling, survey(true)), InitGoal::kSampling);
   EXPECT_THAT(usage_error_of([&] { chosen_goal(InitGoal::kBias, survey(false)); }),
-              HasSubstr("--goal bias needs at least two classes and two bias values, found 2 and 0"));
+              HasSubstr("--goal bias needs at least two classes and two bias labels, found 2 and 0"));
 }
 
 }  // namespace proposal_test

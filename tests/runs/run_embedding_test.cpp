@@ -128,7 +128,7 @@ TEST_F(SmallRuns, HaveNamesBesideTheNumbers) {
     conflicting += cells[1] != cells[3] ? 1 : 0;
   }
   EXPECT_EQ(rows, 40);
-  EXPECT_GT(conflicting, 20) << "bias values are not labels";
+  EXPECT_GT(conflicting, 20) << "bias labels are not labels";
 }
 
 TEST_F(SmallRuns, HaveBiasFeaturesByRowsOfSampleIds) {

@@ -1,4 +1,4 @@
-// A table of samples by class and bias value, and no image.
+// A table of samples by class and bias label, and no image.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class SampleList : public SampleTable {
   std::vector<std::array<int64_t, 2>> keys_;
 };
 
-// `count` samples of each class and bias value given.
+// `count` samples of each class and bias label given.
 inline SampleList sample_list(const std::vector<std::pair<std::array<int64_t, 2>, int>>& groups) {
   std::vector<std::array<int64_t, 2>> keys;
   for (const auto& [key, count] : groups) keys.insert(keys.end(), static_cast<size_t>(count), key);

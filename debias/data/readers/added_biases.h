@@ -1,4 +1,4 @@
-// Bias values of a CSV for the images of a data set that was read without them: what `debias eval --labels` adds afterwards.
+// Bias labels of a CSV for the images of a data set that was read without them: what `debias eval --labels` adds afterwards.
 //
 // Unlike a data set's own labels (label_join.h), the CSV need not have a row for every image: an image without one has an unknown bias
 // value, and is counted. Rows for other images are left unused.
@@ -17,12 +17,12 @@ namespace debias {
 
 class AddedBiases {
  public:
-  // Reads the columns of paths and bias values; the column of labels is left alone. FileError as of read_label_file, and without a column
-  // of bias values.
+  // Reads the columns of paths and bias labels; the column of labels is left alone. FileError as of read_label_file, and without a column
+  // of bias labels.
   explicit AddedBiases(const LabelColumns& columns);
 
   struct Added {
-    std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias values, which it names `names()`
+    std::shared_ptr<const Dataset> dataset;  // its own labels, the CSV's bias labels, which it names `names()`
     int64_t unknown = 0;                     // images without a row, or with an empty field
   };
   // `root`: of the data set, "" where it has none. Rows name an image as label_join.h has it, or as Dataset::source() does.

@@ -7,7 +7,7 @@ const OptionTable<LabelColumns>& LabelColumns::table() {
                                 .add("file", &LabelColumns::file_, "CSV with one row an image")
                                 .add("path", &LabelColumns::path_, "its column of paths")
                                 .add("label", &LabelColumns::label_, "its column of labels; none: the folders' names")
-                                .add("bias", &LabelColumns::bias_, "its column of bias values; none: no bias");
+                                .add("bias", &LabelColumns::bias_, "its column of bias labels; none: no bias");
   return table;
 }
 

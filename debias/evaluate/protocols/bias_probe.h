@@ -1,4 +1,4 @@
-// What a linear classifier on frozen features can tell of the bias value (Alain & Bengio 2016): logistic regression on the training
+// What a linear classifier on frozen features can tell of the bias label (Alain & Bengio 2016): logistic regression on the training
 // features (logistic_regression.h), and what an answer without looking would reach.
 #pragma once
 
@@ -14,18 +14,18 @@ namespace debias {
 
 struct BiasProbe {
   LogisticFit fit;
-  std::vector<int64_t> values;  // the bias values that the training set has, ascending: the classes of the fit
+  std::vector<int64_t> values;  // the bias labels that the training set has, ascending: the classes of the fit
   int64_t majority = 0;         // the most frequent of them; of equally frequent ones the lowest
 };
 
 struct BiasReading {
-  int64_t known = 0;         // rows whose bias value is known; the rates are over these
+  int64_t known = 0;         // rows whose bias label is known; the rates are over these
   double accuracy = 0;       // of the probe
   double majority_rate = 0;  // of answering `majority` always
   double uniform_rate = 0;   // of answering each value of the training set equally often: 1 / their number
 };
 
-// Empty where the training features have fewer than two bias values.
+// Empty where the training features have fewer than two bias labels.
 std::optional<BiasProbe> fit_bias_probe(const Features& train, int64_t iterations, Progress& progress);
 
 BiasReading read_bias(const BiasProbe& probe, const Features& features);

@@ -18,7 +18,7 @@ namespace {
 void judge_bias(const BiasProbe& probe, const std::string& split, const Features& features, EvaluationResult& result) {
   const BiasReading reading = read_bias(probe, features);
   if (reading.known == 0) {
-    result.notes.push_back(fmt::format("geometry: {}: no bias values, so no bias_probe_acc1", split));
+    result.notes.push_back(fmt::format("geometry: {}: no bias labels, so no bias_probe_acc1", split));
     return;
   }
   result.metrics[split + ".bias_probe_acc1"] = reading.accuracy;
@@ -44,8 +44,8 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
 std::vector<Metric> geometry_metrics() {
   const std::vector<std::string> guesses = {"bias_majority_rate", "bias_uniform_rate"};
   return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures, guesses},
-          {"bias_majority_rate", "most frequent bias value", Unit::kShare, Better::kNeither, Standing::kFeatures},
-          {"bias_uniform_rate", "one over the number of bias values", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_majority_rate", "most frequent bias label", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_uniform_rate", "one over the number of bias labels", Unit::kShare, Better::kNeither, Standing::kFeatures},
           {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
           {"uniformity", "uniformity", Unit::kNumber, Better::kNeither, Standing::kFeatures},
           {"rankme", "RankMe", Unit::kNumber, Better::kNeither, Standing::kFeatures},
@@ -67,7 +67,7 @@ EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cac
           fmt::format("geometry: the bias probe has not converged in {} iterations (largest gradient {:.1e}); raise probe_iterations",
                       probe->fit.iterations, probe->fit.gradient));
     }
-    if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias values, so no bias_probe_acc1");
+    if (!probe) result.notes.push_back("geometry: the training set has fewer than two bias labels, so no bias_probe_acc1");
   }
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;
   for (const auto& judged : judged_splits(input)) {

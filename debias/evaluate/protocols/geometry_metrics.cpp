@@ -74,7 +74,7 @@ PairGeometry pair_geometry(const at::Tensor& rows, const std::vector<int64_t>& l
   const at::Tensor z = unit_rows(rows, labels, "geometry");
   const int64_t N = z.size(0), blocks = (N + kBlock - 1) / kBlock;
   if (static_cast<int64_t>(biases.size()) != N)
-    throw data_error("geometry: {} rows and {} bias values; give one per row", N, biases.size());
+    throw data_error("geometry: {} rows and {} bias labels; give one per row", N, biases.size());
   const bool biased = std::any_of(biases.begin(), biases.end(), [](int64_t bias) { return bias != kUnknown; });
   std::vector<PairSums> of_block(static_cast<size_t>(blocks), PairSums(bins));
   at::parallel_for(0, blocks, 1, [&](int64_t low, int64_t high) {
@@ -105,7 +105,7 @@ PairGeometry pair_geometry(const at::Tensor& rows, const std::vector<int64_t>& l
   const double pairs = static_cast<double>(N) * static_cast<double>(N - 1) / 2;
   result.uniformity = std::log(total.potential / pairs);
   for (int s = 0; s < kSets; ++s) {
-    if (!biased && s % 2 == 1) continue;  // unknown bias values are all alike
+    if (!biased && s % 2 == 1) continue;  // unknown bias labels are all alike
     SimilarityHistogram distribution{0, kNotKnown, kNotKnown, total.histogram[s]};
     for (const int64_t count : distribution.histogram) distribution.pairs += count;
     if (distribution.pairs > 0) {

@@ -10,7 +10,7 @@
 //                         (lightly's std_of_l2_normalized; Chen & He 2021, section 4.1)
 //
 // Similarity distributions (Barbano et al. 2023, "Unbiased supervised contrastive learning", fig. 5): cosines of all pairs i < j in four
-// sets: positive (same label) or negative, aligned (same bias value) or conflicting. A pair with an unknown label is in none; without bias
+// sets: positive (same label) or negative, aligned (same bias label) or conflicting. A pair with an unknown label is in none; without bias
 // values there are two sets, positive and negative. An image with itself is not a pair. The released code monitors batches of 256, counts
 // the self-pairs as positive aligned, and takes a wrong mask for negative conflicting; here all pairs of the images given count.
 #pragma once

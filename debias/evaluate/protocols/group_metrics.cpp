@@ -157,11 +157,11 @@ double GroupCounts::accuracy(int64_t label, int64_t bias) const {
 GroupCounts count_groups(const GroupSamples& samples) {
   const size_t N = samples.labels.size();
   if (samples.biases.size() != N || samples.predictions.size() != N) {
-    throw data_error("groups: {} labels, {} bias values and {} predictions; give one of each per sample", N, samples.biases.size(),
+    throw data_error("groups: {} labels, {} bias labels and {} predictions; give one of each per sample", N, samples.biases.size(),
                      samples.predictions.size());
   }
   check(samples.labels, samples.classes, kUnknown, "label");
-  check(samples.biases, samples.groups, kUnknown, "bias value");
+  check(samples.biases, samples.groups, kUnknown, "bias label");
   check(samples.predictions, samples.classes, 0, "prediction");
   GroupCounts counts = empty_counts(samples);
   for (size_t i = 0; i < N; ++i) add_sample(samples, i, counts);

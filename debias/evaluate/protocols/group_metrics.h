@@ -1,9 +1,9 @@
-// Accuracy and fairness by group: a group (cell) is the samples of one label y and one bias value b.
+// Accuracy and fairness by group: a group (cell) is the samples of one label y and one bias label b.
 //
-// With n[y,b] samples of the cell, of which r[y,b] are predicted right, and m[c,b] samples of bias value b predicted as c:
+// With n[y,b] samples of the cell, of which r[y,b] are predicted right, and m[c,b] samples of bias label b predicted as c:
 //
-//   acc1                right predictions / labelled samples, whatever their bias value
-//   aligned_acc         the same over samples whose bias value is one of their class's (alignment_map.h); conflicting_acc: over those where
+//   acc1                right predictions / labelled samples, whatever their bias label
+//   aligned_acc         the same over samples whose bias label is one of their class's (alignment_map.h); conflicting_acc: over those where
 //                       it is another
 //   worst_group_acc     min over cells of r / n (Sagawa et al. 2020, "Distributionally robust neural networks", section 3)
 //   unbiased_acc        mean over cells of r / n, each cell counting alike (Bahng et al. 2020, "Learning de-biased representations with
@@ -12,13 +12,13 @@
 //   equal_opportunity_difference    the same of the true positive rate r[c,b] / n[c,b]
 //   equalized_odds_difference       the larger of that and the same of the false positive rate (m[c,b] - r[c,b]) / (n[.,b] - n[c,b])
 //
-// The differences are fairlearn's metrics of the same names (0.15; method between_groups, agg worst_case) with the bias value as sensitive
+// The differences are fairlearn's metrics of the same names (0.15; method between_groups, agg worst_case) with the bias label as sensitive
 // feature. With two classes class 1 is the positive one, as there; with more, each class c stands against the others and the largest
 // difference over classes counts.
 //
 // Empty groups. A cell with fewer than min_count samples is left out of worst_group_acc and unbiased_acc. A rate without samples to count
 // is left out of its difference (EmptyRate::kSkip), where fairlearn takes it for 0 (kZero). A class whose rates are known for fewer than
-// two bias values has no difference. What is left without anything to count is NaN.
+// two bias labels has no difference. What is left without anything to count is NaN.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ namespace debias {
 struct GroupSamples {
   std::vector<int64_t> labels, biases, predictions;  // [N] each; kUnknown: not known
   int64_t classes = 0;                               // labels and predictions are below
-  int64_t groups = 0;                                // bias values are below
+  int64_t groups = 0;                                // bias labels are below
 };
 
 enum class EmptyRate { kSkip, kZero };
@@ -53,7 +53,7 @@ struct GroupMetricOptions {
   EmptyRate empty = EmptyRate::kSkip;
 };
 
-// Tables [classes x groups], row-major. Samples whose label or bias value is unknown are in none of them.
+// Tables [classes x groups], row-major. Samples whose label or bias label is unknown are in none of them.
 struct GroupCounts {
   int64_t classes = 0, groups = 0;
   std::vector<int64_t> count;                          // n[y,b]

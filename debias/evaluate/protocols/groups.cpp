@@ -48,7 +48,7 @@ BiasedSplit read_split(const JudgedSplit& judged, const Dataset& train, int64_t 
   return split;
 }
 
-// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have. Classes and bias values that no image has, such as
+// "test: 2 of 4 groups have no members (1 x red, 0 x green): ..."; empty when all have. Classes and bias labels that no image has, such as
 // class 0 where labels start at 1, make no groups.
 std::string note_on_small_cells(const BiasedSplit& split, const GroupCounts& counts) {
   const DatasetInfo& info = split.dataset->info();
@@ -97,7 +97,7 @@ void require_bias_values(const EvaluationInput& input, const std::string& who) {
     for (int64_t i = 0; i < dataset->size() && !known; ++i) known = dataset->bias(i) != kUnknown;
     if (known) continue;
     throw usage_error(
-        "{}: split '{}' of {} has no bias values; give them by data.{}.labels: FILE.csv (path,label,bias), or after training by debias "
+        "{}: split '{}' of {} has no bias labels; give them by data.{}.labels: FILE.csv (path,label,bias), or after training by debias "
         "eval "
         "groups RUN --labels FILE.csv",
         who, dataset->info().split, dataset->info().name, name);

@@ -1,9 +1,9 @@
-// The protocol `groups`: who is judged right, by class and bias value. Metrics and their sources: group_metrics.h.
+// The protocol `groups`: who is judged right, by class and bias label. Metrics and their sources: group_metrics.h.
 //
 // Judged are the predictions of the run's online classifier, of weighted kNN or of the linear probe (linear_dcl); kNN and probe run with
 // the options they have in the same call, once. `auto`: the classifier where the run has one, else kNN.
 //
-// Which bias values are aligned with a class: alignment.h.
+// Which bias labels are aligned with a class: alignment.h.
 //
 // The record has whose predictions were judged (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
 // metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
@@ -52,10 +52,10 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
 
 std::vector<Metric> groups_metrics();
 
-// Usage error that begins with `who`, unless every judged set has an image of known bias value.
+// Usage error that begins with `who`, unless every judged set has an image of known bias label.
 void require_bias_values(const EvaluationInput& input, const std::string& who);
 
-// Usage error: a judged set without bias values; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
+// Usage error: a judged set without bias labels; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
 // Data errors as of count_classes and require_labels (accuracy.h).
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 

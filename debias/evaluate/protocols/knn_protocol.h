@@ -16,7 +16,7 @@ std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, con
 
 std::vector<Metric> knn_metrics();
 
-// Metrics knn_acc1, knn_acc5 and, where bias values are known and the run has no classifier, aligned_acc and conflicting_acc of each judged
+// Metrics knn_acc1, knn_acc5 and, where bias labels are known and the run has no classifier, aligned_acc and conflicting_acc of each judged
 // split, by the map that `groups` takes (EvaluationCache::alignment). Where the run has a classifier, these names are the classifier's, and
 // kNN's stand in the record's side_metrics alone.
 //

@@ -1,4 +1,4 @@
-// Tables of groups: accuracy by class and bias value, and rates by bias value.
+// Tables of groups: accuracy by class and bias label, and rates by bias label.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace debias {
 // Accuracy of each group, above the number of its images.
 Table group_table(const EvaluationRecord& record, const JudgedSet& set, const std::string& caption);
 
-// By bias value: images, error rate, and the selection rate of each class.
+// By bias label: images, error rate, and the selection rate of each class.
 Table rates_table(const GroupTable& groups, const std::string& caption);
 
 }  // namespace debias

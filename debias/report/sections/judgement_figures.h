@@ -20,7 +20,7 @@ struct JudgedSet {
 // The sets for which some run's file of `protocol` holds something, test before valid, own data first.
 std::vector<JudgedSet> judged_sets(const std::vector<RunRecord>& runs, const std::string& protocol);
 
-// Names of labels and bias values as the group tables of a run have them, else its classes.json; "class 3", "bias 3" and "unknown"
+// Names of labels and bias labels as the group tables of a run have them, else its classes.json; "class 3", "bias 3" and "unknown"
 // otherwise.
 class ValueNames {
  public:

@@ -16,13 +16,13 @@ struct MissingPart {
 };
 
 // Of the runs that lack the part and could have it: agents a film, runs on sentences tasks and nearest sentences, those on images the rest,
-// but for groups without bias values.
+// but for groups without bias labels.
 // Empty words where none lacks it.
 MissingPart missing_part(const std::vector<RunRecord>& runs, Part part);
 
-// What to do about groups where no bias value is known: sentences, with a space before them.
+// What to do about groups where no bias label is known: sentences, with a space before them.
 std::string unknown_bias_words();
-// "plain, other: no bias values ..." of the runs on images that have none; "" where all have some.
+// "plain, other: no bias labels ..." of the runs on images that have none; "" where all have some.
 std::string unknown_bias_words(const std::vector<RunRecord>& runs);
 
 // A word of a command line, quoted where a shell would take it apart.

@@ -1,4 +1,4 @@
-// What a run's files say of its shortcut: which bias value goes with which class, where it does worst, and signs of a shortcut where no bias
+// What a run's files say of its shortcut: which bias label goes with which class, where it does worst, and signs of a shortcut where no bias
 // value is known.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// "The shortcut: bias value red goes with class cat, blue with dog." with a space before it; "" where nothing says which goes with which.
+// "The shortcut: bias label red goes with class cat, blue with dog." with a space before it; "" where nothing says which goes with which.
 std::string shortcut_words(const EvaluationRecord& groups);
 
 struct WorstGroup {
@@ -18,7 +18,7 @@ struct WorstGroup {
   double accuracy = 0;  // the mean over the seeds
   int64_t images = 0;   // judged, of one seed
 };
-// The group of class and bias value with the lowest accuracy, of those with an image; none without a group table.
+// The group of class and bias label with the lowest accuracy, of those with an image; none without a group table.
 std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string& split);
 std::string worst_group_words(const WorstGroup& group);
 

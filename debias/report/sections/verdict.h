@@ -1,6 +1,6 @@
 // What a report says first, in words: is the shortcut still used, and which run is better, by more than its seeds differ.
 //
-// A shortcut is used where images whose bias value goes with their class (aligned) are classified correctly more often than the others
+// A shortcut is used where images whose bias label goes with their class (aligned) are classified correctly more often than the others
 // (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from the
 // group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
@@ -42,7 +42,7 @@ struct ShortcutVerdict {
   NextStep next;               // what would say more
   Difference difference = {};  // G
   std::optional<WorstGroup> worst = {};
-  std::optional<GeneralisationGap> sign = {};  // of a shortcut, where no bias value is known
+  std::optional<GeneralisationGap> sign = {};  // of a shortcut, where no bias label is known
 };
 ShortcutVerdict shortcut_verdict(const std::vector<RunColumn>& columns, size_t column, const std::vector<NumberRow>& rows);
 

@@ -48,7 +48,7 @@ struct LoopRecipe {
 
 // What a run was made from beside its recipe.
 struct LoopData {
-  NameTable names;    // of classes and bias values
+  NameTable names;    // of classes and bias labels
   DataRecord record;  // what the data sets are now; those that are not in it are not compared at resume
   DataChange change = DataChange::kRefuse;
   std::vector<std::string> roots;  // folders in which nothing may be written

@@ -39,7 +39,7 @@ at::Tensor label_given_bias(const SampleTable& dataset, const std::vector<double
     if (label < 0 || bias < 0) continue;
     if (label >= C || bias >= G) {
       throw data_error(
-          "counting labels by bias: {} of data set '{}' has label {} and bias value {}, there are {} classes and {} bias values",
+          "counting labels by bias: {} of data set '{}' has label {} and bias label {}, there are {} classes and {} bias labels",
           dataset.source(i), dataset.info().name, label, bias, C, G);
     }
     table[label][bias] += weights.empty() ? 1 : weights[i];

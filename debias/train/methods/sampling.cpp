@@ -60,21 +60,21 @@ class WeightedOptions {
   }
 };
 
-using Group = std::pair<int64_t, int64_t>;  // class, bias value
+using Group = std::pair<int64_t, int64_t>;  // class, bias label
 
 std::string of_set(const SampleTable& samples) {
   const DatasetInfo& info = samples.info();
   return fmt::format("data set '{}'{}", info.name, info.split.empty() ? "" : fmt::format(" (split {})", info.split));
 }
 
-// Of each sample; the bias value is kUnknown by class.
+// Of each sample; the bias label is kUnknown by class.
 std::vector<Group> known_groups(const std::string& sampler, DrawBy by, const SampleTable& samples) {
   const bool biased = by == DrawBy::kGroup;
   if (samples.info().class_names.empty()) {
     throw usage_error("sampler '{}' needs labels, {} has none; choose a labelled set or leave the sampler out", sampler, of_set(samples));
   }
   if (biased && samples.info().bias_names.empty()) {
-    throw usage_error("sampler '{}' needs bias values, {} has none; write by: class, or choose a set with a bias attribute", sampler,
+    throw usage_error("sampler '{}' needs bias labels, {} has none; write by: class, or choose a set with a bias attribute", sampler,
                       of_set(samples));
   }
   std::vector<Group> groups;
@@ -86,7 +86,7 @@ std::vector<Group> known_groups(const std::string& sampler, DrawBy by, const Sam
   }
   if (unknown == 0) return groups;
   throw data_error("sampler '{}': {} of {} samples of {} have no label{}, the first is '{}'; label them{}, or leave the sampler out",
-                   sampler, unknown, samples.size(), of_set(samples), biased ? " or no bias value" : "", samples.source(first),
+                   sampler, unknown, samples.size(), of_set(samples), biased ? " or no bias label" : "", samples.source(first),
                    biased ? ", write by: class if they have classes" : "");
 }
 
@@ -241,7 +241,7 @@ std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable&
   for (size_t y = 0; y < seen.size(); ++y) {
     if (std::find(seen[y].begin(), seen[y].end(), true) == seen[y].end()) continue;  // a class without samples is no group of a run
     for (size_t b = 0; b < seen[y].size(); ++b) {
-      if (!seen[y][b] && missing++ == 0) first = fmt::format("class '{}' with bias value '{}'", info.class_names[y], info.bias_names[b]);
+      if (!seen[y][b] && missing++ == 0) first = fmt::format("class '{}' with bias label '{}'", info.class_names[y], info.bias_names[b]);
     }
   }
   if (missing == 0) return {};

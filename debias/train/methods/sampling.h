@@ -2,12 +2,12 @@
 //
 //   shuffled   each sample once, in a fresh order every epoch; without a section
 //   weighted   as many draws as there are samples, with replacement, in proportion to
-//                by group   w = min(1 / P(b|y), K min 1 / P(b|y)) of class y and bias value b, P(b|y) = n_yb / n_y, K =
+//                by group   w = min(1 / P(b|y), K min 1 / P(b|y)) of class y and bias label b, P(b|y) = n_yb / n_y, K =
 //                oversample_conflicting by class   w = 1 / n_y
-//   balanced   as many draws, in rounds that have one sample of each group that has any (BalancedSampler), by (class, bias value) or by
+//   balanced   as many draws, in rounds that have one sample of each group that has any (BalancedSampler), by (class, bias label) or by
 //   class
 //
-// The first, with K = 10, is how Hong and Yang 2021 sample the batches of BiasCon: within a class every bias value would be drawn alike,
+// The first, with K = 10, is how Hong and Yang 2021 sample the batches of BiasCon: within a class every bias label would be drawn alike,
 // but no image more than ten times as often as the commonest.
 //
 // What follows from the draws and not from the data set is counted here: tau_plus, P(y|b) of bias_balanced.
@@ -43,10 +43,10 @@ struct DrawnGroup {
   double times = 0;  // that an epoch draws each of its samples, on average
 };
 
-// By class and bias value, where there are any, with none left out that has samples; none where the recipe has no `sampler`.
+// By class and bias label, where there are any, with none left out that has samples; none where the recipe has no `sampler`.
 std::vector<DrawnGroup> drawn_groups(const Recipe& recipe, const SampleTable& samples);
 
-// A line where the sampler draws by group and classes lack some of the bias values that others have: nothing can be drawn of those.
+// A line where the sampler draws by group and classes lack some of the bias labels that others have: nothing can be drawn of those.
 std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable& samples);
 
 // Where the negatives of an anchor come from: rows of its batch, rows of batches before, or samples drawn uniformly from all.

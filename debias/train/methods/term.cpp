@@ -43,7 +43,7 @@ void require_data(const TermRecipe& term, const DatasetInfo& info, bool has_link
   }
   const bool either = entry.takes_bias_features && !entry.needs_bias_features;
   if (info.bias_names.empty() && (entry.needs_bias || (either && !features))) {
-    throw usage_error("{}objective '{}' needs bias values{}, {} has none; choose a set with a bias attribute or another objective",
+    throw usage_error("{}objective '{}' needs bias labels{}, {} has none; choose a set with a bias attribute or another objective",
                       term.where, entry.name, either ? " or bias_features: FILE.npy" : "", of);
   }
 }

@@ -65,7 +65,7 @@ class Term {
   at::Tensor bias_features_, prior_;
 };
 
-// Usage errors: an objective that cannot use the recipe's views, or needs labels, bias values or bias features that are not there (the data
+// Usage errors: an objective that cannot use the recipe's views, or needs labels, bias labels or bias features that are not there (the data
 // set is named).
 void require_terms(const Recipe& recipe, const DatasetInfo& info);
 

@@ -22,7 +22,7 @@ std::string first_difference(const NameTable& then, const NameTable& now) {
     return "";
   };
   const std::string classes = between("class", then.classes, now.classes);
-  return classes.empty() ? between("bias value", then.biases, now.biases) : classes;
+  return classes.empty() ? between("bias label", then.biases, now.biases) : classes;
 }
 
 bool changes_selection(const std::string& key) {

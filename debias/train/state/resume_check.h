@@ -31,7 +31,7 @@ struct ResumeCheck {
 };
 
 // Refuses a run that would go on otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
-// data error where classes or bias values have other names or numbers, or (with kRefuse) where the data are others. What may change and
+// data error where classes or bias labels have other names or numbers, or (with kRefuse) where the data are others. What may change and
 // did is said to `log`.
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,
                          Log& log);

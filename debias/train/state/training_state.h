@@ -59,7 +59,7 @@ struct StoredState {
 
 using Metadata = std::map<std::string, std::string>;
 
-// "debias.state" holds TrainingState, "debias.recipe" the resolved recipe, "debias.classes" the names of classes and bias values,
+// "debias.state" holds TrainingState, "debias.recipe" the resolved recipe, "debias.classes" the names of classes and bias labels,
 // "debias.data" the fingerprints of the data sets.
 Metadata stored_metadata(const TrainingState& state, const RunDescription& run);
 

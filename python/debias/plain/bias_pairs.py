@@ -29,7 +29,7 @@ def _others_and_mean(c, pair_weights, row_tensors, tensors):
 
 
 def biascon(name, options, call, scale, conditions):
-    """SupCon whose positives are the rows of the anchor's class with another bias value (Hong and Yang 2021)."""
+    """SupCon whose positives are the rows of the anchor's class with another bias label (Hong and Yang 2021)."""
     c, views = classes_of(name, call, conditions), call.z.shape[1]
     bias, sample = tiled(call.bias_labels, views), c.pairs.by_sample.rows
     known = tiled((call.bias_labels >= 0) & (call.labels >= 0), views)

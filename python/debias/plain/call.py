@@ -92,7 +92,7 @@ def _check_needs(name, entry, call, options):
         if call.keys is not None and call.key_labels is None:
             refuse(name, "needs labels of the keys too; none were given, add key_labels=")
     if entry["needs_bias"] and call.bias_labels is None:
-        refuse(name, "needs bias values, one for each sample; none were given, add bias_labels=")
+        refuse(name, "needs bias labels, one for each sample; none were given, add bias_labels=")
     if call.weights is not None:
         weights = call.weights
         if weights.dim() != 2 or len(weights) != len(call.z):

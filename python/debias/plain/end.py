@@ -1,9 +1,9 @@
 """EnD: spreads embeddings of one bias label, gathers those of one class across bias labels (Tartaglione et al. 2021).
 
     value = α R⊥ + β R∥ over unordered pairs of rows, c = z_i · z_j
-    R⊥ = (1 / M) Σ over bias values of | Σ over its pairs of c |,     R∥ = 1 - mean over pairs of one label and two bias values of (1 + c) / 2
+    R⊥ = (1 / M) Σ over bias labels of | Σ over its pairs of c |,     R∥ = 1 - mean over pairs of one label and two bias labels of (1 + c) / 2
 
-Without full_pairs R∥ counts only the pairs whose later row has the smaller bias value, as the released code does. A term without pairs is 0.
+Without full_pairs R∥ counts only the pairs whose later row has the smaller bias label, as the released code does. A term without pairs is 0.
 """
 
 import math
@@ -18,7 +18,7 @@ from .row_blocks import over_rows, takes_blocks
 
 
 def _block_sums(full_pairs):
-    """Σ c and how many, over the earlier rows of the anchor's bias value, and over those of R∥: [b, 4]."""
+    """Σ c and how many, over the earlier rows of the anchor's bias label, and over those of R∥: [b, 4]."""
     def function(z, keys, index, label, bias, key_label, key_bias):
         cosines = (z @ keys.T).to(wide(z.device))
         pairs = (index[:, None] > torch.arange(len(keys), device=keys.device)) & (bias >= 0)[:, None] & (key_bias >= 0)
@@ -41,7 +41,7 @@ def end(name, options, call, scale, conditions):
     sums = over_rows(_block_sums(options["full_pairs"]), z * 1, z, (index, label, bias), (label, bias), engine=call.engine,
                      memory_budget=call.memory_budget)
     aligned, aligned_count, gathered, gathered_count = sums.unbind(1)
-    place = torch.searchsorted(bias.sort().values, bias)  # one for each bias value
+    place = torch.searchsorted(bias.sort().values, bias)  # one for each bias label
     by_bias = torch.zeros_like(aligned).index_add(0, place, aligned)
     spread, total = aligned_count.sum(), gathered_count.sum()
     perpendicular = by_bias.abs().sum() / spread.clamp_min(1)

@@ -1,8 +1,8 @@
-"""FairKL: pairs of rows kept as near to each other across bias values as within one (Barbano et al. 2023, eqs. 10 and 11, B.2.4).
+"""FairKL: pairs of rows kept as near to each other across bias labels as within one (Barbano et al. 2023, eqs. 10 and 11, B.2.4).
 
     R = D(positive aligned, positive conflicting) + D(negative aligned, negative conflicting)
 
-over ordered pairs of rows: positive of one label, negative of two; aligned of one bias value, conflicting of two. debias/losses/fairkl.h has
+over ordered pairs of rows: positive of one label, negative of two; aligned of one bias label, conflicting of two. debias/losses/fairkl.h has
 the modes and the rules for empty sets. With bias features pair (a, j) is aligned with weight b, the cosine of the features clipped to
 [0, 1], and conflicting with 1 - b.
 """
@@ -131,7 +131,7 @@ class _Comparer:
 def _rows(name, call, weighted, conditions):
     views = call.z.shape[1]
     if not weighted and call.bias_labels is None:
-        raise ValueError(f"{name}: needs bias values or weights; none were given, add bias_labels= or weights=")
+        raise ValueError(f"{name}: needs bias labels or weights; none were given, add bias_labels= or weights=")
     known = call.labels >= 0 if weighted else (call.labels >= 0) & (call.bias_labels >= 0)
     bias = unit_bias_features(name, call.weights, conditions).repeat(views, 1) if weighted else tiled(call.bias_labels, views)
     return _Rows(flat(call.z), tiled(call.labels, views), tiled(known, views), bias)

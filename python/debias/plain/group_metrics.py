@@ -1,4 +1,4 @@
-"""Accuracy and fairness by group: a group is the samples of one label y and one bias value b (debias/evaluate/protocols/group_metrics.h)."""
+"""Accuracy and fairness by group: a group is the samples of one label y and one bias label b (debias/evaluate/protocols/group_metrics.h)."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from .philox import drawn_with_replacement
 class Counts(NamedTuple):
     count: list  # [classes][groups] samples
     correct: list  # of them predicted right
-    predicted: list  # samples of the bias value predicted as the class
+    predicted: list  # samples of the bias label predicted as the class
     labelled: int
     right: int
 
@@ -37,12 +37,12 @@ def _check(values, below, lowest, what):
 
 
 class Samples:
-    """Labels, bias values and predictions [N], -1: unknown."""
+    """Labels, bias labels and predictions [N], -1: unknown."""
 
     def __init__(self, predictions, labels, bias):
         count = len(labels)
         if not len(bias) == len(predictions) == count:
-            raise ValueError(f"groups: {count} labels, {len(bias)} bias values and {len(predictions)} predictions; give one of each per sample")
+            raise ValueError(f"groups: {count} labels, {len(bias)} bias labels and {len(predictions)} predictions; give one of each per sample")
         self.labels, self.bias, self.predictions = (values.cpu().clamp_min(-1) for values in (labels, bias, predictions))
         largest = lambda values: int(values.max()) + 1 if count else 0
         self.classes, self.groups = max(largest(self.labels), largest(self.predictions)), largest(self.bias)
@@ -84,7 +84,7 @@ def _differences(counts, empty):
 
 
 def _sides(counts, aligned):
-    """Accuracy over samples whose bias value is one of their class's, and over those where it is another."""
+    """Accuracy over samples whose bias label is one of their class's, and over those where it is another."""
     sums = {True: [0, 0], False: [0, 0]}
     for y, row in enumerate(counts.count):
         own = aligned[y] if y < len(aligned) else []

@@ -67,8 +67,8 @@ def large_margin_softmax(name, options, call, scale, conditions):
 
 
 def _counted(call, labels, used):
-    """P(label | bias) of each row's bias value, counted from the batch: [B, C]."""
-    place = torch.searchsorted(call.bias_labels.sort().values, call.bias_labels)  # one for each bias value
+    """P(label | bias) of each row's bias label, counted from the batch: [B, C]."""
+    place = torch.searchsorted(call.bias_labels.sort().values, call.bias_labels)  # one for each bias label
     count, classes = call.z.shape
     table = torch.zeros(count * classes, dtype=wide(call.z.device), device=call.z.device)
     table = table.index_add(0, place * classes + labels, used.to(table.dtype)).view(count, classes)
@@ -78,16 +78,16 @@ def _counted(call, labels, used):
 def _given(name, call, used, conditions):
     prior, bias, classes = call.prior, call.bias_labels, call.z.shape[1]
     if prior.dim() != 2 or prior.shape[0] != classes or prior.shape[1] == 0:
-        raise ValueError(f"{name}: prior: expected floating-point P(y | b) of shape [{classes}, bias values], found shape {list(prior.shape)}")
-    _refuse_outside(name, "bias value", bias, prior.shape[1], "columns of the prior", conditions)
+        raise ValueError(f"{name}: prior: expected floating-point P(y | b) of shape [{classes}, bias labels], found shape {list(prior.shape)}")
+    _refuse_outside(name, "bias label", bias, prior.shape[1], "columns of the prior", conditions)
     table = prior.detach().to(device=call.z.device, dtype=wide(call.z.device))
     conditions.require(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all(), lambda: f"{name}: prior: P(y | b) must lie in [0, 1]; the table "
-                       "[labels, bias values] has other entries")
+                       "[labels, bias labels] has other entries")
     column = bias.clamp(0, prior.shape[1] - 1)
     sums = table.sum(0)[column]
     wrong = ((sums - 1).abs() > _SUM_TOLERANCE) & used
     conditions.require(~wrong.any(), lambda: f"{name}: prior: column {int(column[wrong][0])} sums to {float(sums[wrong][0]):.6g}, P(y | b) "
-                       "over labels sums to 1; give it as [labels, bias values]")
+                       "over labels sums to 1; give it as [labels, bias labels]")
     return table.T[column]
 
 

@@ -104,7 +104,7 @@ TEST(Geometry, RefusesTooFewRowsLengthsThatDifferAndRowsThatAreNotFinite) {
               pair_geometry(at::ones({2, 2}), {0}, {0, 1}, 4);
             }),
             "geometry: 2 rows and 1 labels; give one label per row");
-  EXPECT_EQ(data_error_of([] { pair_geometry(at::ones({2, 2}), {0, 1}, {0}, 4); }), "geometry: 2 rows and 1 bias values; give one per row");
+  EXPECT_EQ(data_error_of([] { pair_geometry(at::ones({2, 2}), {0, 1}, {0}, 4); }), "geometry: 2 rows and 1 bias labels; give one per row");
   EXPECT_EQ(error_of(ErrorKind::kNumeric,
                      [] {
                        rankme(at::full({2, 2}, NAN));
@@ -176,7 +176,7 @@ TEST(GeometryProtocol, SaysThatTheBiasProbeHasNotConverged) {
       << result.notes[0];
 }
 
-// Bias values that training has not seen are read wrongly, and rows without one do not count.
+// Bias labels that training has not seen are read wrongly, and rows without one do not count.
 TEST(BiasProbe, CountsWhatItIsJudgedOn) {
   Features train;
   train.values = at::eye(4, at::kFloat);
@@ -196,7 +196,7 @@ TEST(BiasProbe, CountsWhatItIsJudgedOn) {
 TEST(GeometryProtocol, SaysWhyThereIsNoBiasProbe) {
   const EvaluationResult result = judged(toy_input(), "geometry", "{samples: 10}");
   EXPECT_FALSE(result.metrics.contains("test.bias_probe_acc1"));
-  EXPECT_EQ(result.notes.at(0), "geometry: the training set has fewer than two bias values, so no bias_probe_acc1");
+  EXPECT_EQ(result.notes.at(0), "geometry: the training set has fewer than two bias labels, so no bias_probe_acc1");
   EXPECT_TRUE(judged(toy_input(), "geometry", "{samples: 10, bias_probe: false}").notes.empty());
 }
 

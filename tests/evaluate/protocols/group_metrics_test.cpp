@@ -20,7 +20,7 @@ GroupMetrics metrics_of(const GroupSamples& samples, const GroupMetricOptions& o
   return group_metrics(count_groups(samples), options);
 }
 
-// Labels and bias values drawn with a correlation, predictions right in 6 of 10: every cell has members. tests/evaluate/
+// Labels and bias labels drawn with a correlation, predictions right in 6 of 10: every cell has members. tests/evaluate/
 // check_with_fairlearn.py draws the same samples from the same recurrence.
 GroupSamples drawn_samples(int64_t classes, int64_t groups, int64_t count, uint64_t state) {
   const auto next = [&state](int64_t n) {
@@ -82,7 +82,7 @@ TEST(GroupMetrics, WithoutACorrespondenceNothingIsAligned) {
   EXPECT_TRUE(metrics.contains("worst_group_acc"));
 }
 
-// A test set of conflicting images only, as bFFHQ's: each rate is known for one bias value, so no difference is.
+// A test set of conflicting images only, as bFFHQ's: each rate is known for one bias label, so no difference is.
 TEST(GroupMetrics, AnEmptyGroupIsUndefinedUnlessTakenForZero) {
   const GroupSamples samples{{0, 0, 1, 1}, {1, 1, 0, 0}, {0, 1, 1, 1}, 2, 2};
   const GroupMetrics skipped = metrics_of(samples), zero = metrics_of(samples, {.alignment = {}, .empty = EmptyRate::kZero});
@@ -120,13 +120,13 @@ TEST(GroupMetrics, RefusesListsThatDoNotFitAndValuesOutOfRange) {
   GroupSamples samples = four_cells();
   samples.predictions.pop_back();
   EXPECT_EQ(data_error_of([&] { count_groups(samples); }),
-            "groups: 10 labels, 10 bias values and 9 predictions; give one of each per sample");
+            "groups: 10 labels, 10 bias labels and 9 predictions; give one of each per sample");
   samples = four_cells();
   samples.predictions[3] = 2;
   EXPECT_EQ(data_error_of([&] { count_groups(samples); }), "groups: prediction 2 of sample 3 is not in [0, 2); check the labels");
   samples = four_cells();
   samples.biases[4] = -2;
-  EXPECT_EQ(data_error_of([&] { count_groups(samples); }), "groups: bias value -2 of sample 4 is not in [-1, 2); check the labels");
+  EXPECT_EQ(data_error_of([&] { count_groups(samples); }), "groups: bias label -2 of sample 4 is not in [-1, 2); check the labels");
 }
 
 // acc1 of n samples is binomial: its interval is 2 * 1.96 * sqrt(p (1 - p) / n) wide, give or take the replicates' noise.
@@ -155,7 +155,7 @@ TEST(GroupIntervals, FollowTheSeedAndNothingElse) {
 
 TEST(GroupIntervals, AGroupLeftOutOfTheValueIsLeftOutOfReplicates) {
   GroupSamples samples = drawn_samples(2, 2, 400, 3);
-  samples.groups = 3;  // one sample of a third bias value, predicted wrong
+  samples.groups = 3;  // one sample of a third bias label, predicted wrong
   samples.labels.push_back(0);
   samples.biases.push_back(2);
   samples.predictions.push_back(1);

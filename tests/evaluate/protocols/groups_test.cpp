@@ -12,7 +12,7 @@
 namespace debias {
 namespace groups_test {
 
-// kNN is right on the toy, so relabelling an image makes it wrong. Bias value b of image i: i % 3 for the first 20, then (i + 1) % 3.
+// kNN is right on the toy, so relabelling an image makes it wrong. Bias label b of image i: i % 3 for the first 20, then (i + 1) % 3.
 std::shared_ptr<ToyDataset> biased(const std::string& split, const std::string& name = "glyphs") {
   const auto dataset = std::make_shared<ToyDataset>(30, 3, split);
   for (int64_t i = 0; i < 30; ++i) dataset->set_bias(i, i < 20 ? i % 3 : (i + 1) % 3);
@@ -94,7 +94,7 @@ TEST(Groups, JudgesTheProbeWithTheOptionsOfTheSameCallAndRunsItOnce) {
   EXPECT_EQ(groups.predictions.at("test"), linear.predictions.at("test"));
 }
 
-// The pictures of a folder: class c goes with bias value (c + 1) % 3, in 20 of 30 images, and kNN is right on all but one that conflicts.
+// The pictures of a folder: class c goes with bias label (c + 1) % 3, in 20 of 30 images, and kNN is right on all but one that conflicts.
 EvaluationInput rotated_input() {
   EvaluationInput input = toy_input();
   const auto rotated = [](const std::string& split) {
@@ -103,7 +103,7 @@ EvaluationInput rotated_input() {
     return dataset;
   };
   const auto test = rotated("test");
-  test->set_label(29, 0);  // its picture is of class 2, and its bias value is 1, which goes with class 0
+  test->set_label(29, 0);  // its picture is of class 2, and its bias label is 1, which goes with class 0
   input.train = rotated("train");
   input.test = test;
   return input;
@@ -166,8 +166,8 @@ TEST(Groups, NotesOnWhatIsAlignedAreSaidOnceHoweverManyProtocolsAsk) {
     for (const auto& protocol : protocols) {
       const EvaluationResult& result = cache.judge(protocol);
       times += std::count(result.notes.begin(), result.notes.end(),
-                          "the training set has no bias values, so none is aligned with a class; give groups.aligned: {class: bias value}");
-      EXPECT_EQ(details(result)["notes"][0].get<std::string>().find("the training set has no bias values"), 0u) << protocol;
+                          "the training set has no bias labels, so none is aligned with a class; give groups.aligned: {class: bias label}");
+      EXPECT_EQ(details(result)["notes"][0].get<std::string>().find("the training set has no bias labels"), 0u) << protocol;
     }
     return times;
   };
@@ -223,7 +223,7 @@ TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
 TEST(Groups, RefusesDataWithoutABias) {
   EXPECT_EQ(
       usage_error_of([] { judged(toy_input(), "groups"); }),
-      "groups: split 'test' of toy has no bias values; give them by data.test.labels: FILE.csv (path,label,bias), or after training by "
+      "groups: split 'test' of toy has no bias labels; give them by data.test.labels: FILE.csv (path,label,bias), or after training by "
       "debias eval groups RUN --labels FILE.csv");
 }
 

@@ -39,7 +39,7 @@ class Listed : public SampleTable {
 TEST(BiasData, ThePriorIsADistributionOfLabelsForEachBiasValue) {
   const Listed data({{0, 0}, {0, 0}, {1, 0}, {2, 0}, {1, 1}, {-1, 1}, {1, -1}});
   EXPECT_TRUE(at::allclose(label_given_bias(data), at::tensor({0.5, 0.0, 0.25, 1.0, 0.25, 0.0}, at::kDouble).view({3, 2})));
-  EXPECT_EQ(label_given_bias(Listed({{0, 0}})).select(1, 1).sum().item<double>(), 0);  // no sample of that bias value
+  EXPECT_EQ(label_given_bias(Listed({{0, 0}})).select(1, 1).sum().item<double>(), 0);  // no sample of that bias label
   const at::Tensor drawn = label_given_bias(Listed({{0, 0}, {0, 0}, {1, 0}, {1, 1}}), {0.25, 0.25, 1.5, 0.125});
   EXPECT_TRUE(at::allclose(drawn, at::tensor({0.25, 0.0, 0.75, 1.0, 0.0, 0.0}, at::kDouble).view({3, 2})));
   EXPECT_THROW(label_given_bias(Listed({{0, 2}})), Error);

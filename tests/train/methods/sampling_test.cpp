@@ -84,11 +84,11 @@ TEST(Sampling, WhatCannotBeDrawnByIsRefused) {
   };
   for (const std::string name : {"weighted", "balanced"}) {
     EXPECT_NE(usage_error_of(with(name, unlabelled)).find("needs labels, data set 'listed' (split train) has none"), std::string::npos);
-    EXPECT_NE(usage_error_of(with(name, unbiased)).find("needs bias values, data set 'listed' (split train) has none; write by: class"),
+    EXPECT_NE(usage_error_of(with(name, unbiased)).find("needs bias labels, data set 'listed' (split train) has none; write by: class"),
               std::string::npos);
     EXPECT_NO_THROW(with("{name: " + name + ", by: class}", unbiased)());
     const std::string some = data_error_of(with(name, partly));
-    EXPECT_NE(some.find("3 of 7 samples of data set 'listed' (split train) have no label or no bias value, the first is 'row 4'"),
+    EXPECT_NE(some.find("3 of 7 samples of data set 'listed' (split train) have no label or no bias label, the first is 'row 4'"),
               std::string::npos)
         << some;
     EXPECT_NE(data_error_of(with("{name: " + name + ", by: class}", partly)).find("1 of 7 samples"), std::string::npos);
@@ -104,7 +104,7 @@ TEST(Sampling, GroupsWithoutASampleAreNamed) {
   const SampleList samples = sample_list({{{0, 0}, 8}, {{1, 0}, 5}, {{1, 1}, 5}});  // and no image of class c
   const auto lines = undrawn_groups(recipe_with("balanced"), samples);
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0], "sampler: 1 of 6 groups have no sample and cannot be drawn, the first is class 'a' with bias value 'green'");
+  EXPECT_EQ(lines[0], "sampler: 1 of 6 groups have no sample and cannot be drawn, the first is class 'a' with bias label 'green'");
   EXPECT_TRUE(undrawn_groups(recipe_with("{name: balanced, by: class}"), samples).empty());
   EXPECT_TRUE(undrawn_groups(recipe_with("shuffled"), samples).empty());
   EXPECT_TRUE(undrawn_groups(recipe_with("balanced"), biased()).empty());

@@ -237,9 +237,9 @@ TEST(Recipe, ObjectivesAskTheDataSetForWhatTheyNeed) {
             "objective");
   EXPECT_NE(refusal_of("{name: infonce, drop_false_negatives: true}", none).find("'infonce' needs labels"), std::string::npos);
   EXPECT_NO_THROW(make_term("{name: infonce}", none));
-  EXPECT_NE(refusal_of("{name: biascon}", labels).find("'biascon' needs bias values, data set 'plain' (split train) has none"),
+  EXPECT_NE(refusal_of("{name: biascon}", labels).find("'biascon' needs bias labels, data set 'plain' (split train) has none"),
             std::string::npos);
-  EXPECT_NE(refusal_of("{name: fairkl}", labels).find("'fairkl' needs bias values or bias_features: FILE.npy"), std::string::npos);
+  EXPECT_NE(refusal_of("{name: fairkl}", labels).find("'fairkl' needs bias labels or bias_features: FILE.npy"), std::string::npos);
   EXPECT_NO_THROW(make_term("{name: fairkl, bias_features: g.npy}", labels));
   EXPECT_NE(refusal_of("{name: supcon, bias_features: g.npy}", labels).find("'supcon': bias_features: it reads none"), std::string::npos);
   for (const auto& entry : objective_registry()) {

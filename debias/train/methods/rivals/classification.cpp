@@ -103,7 +103,7 @@ void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const
   if (dataset.info().bias_names.size() < 2) {
     throw usage_error(
         "{}method '{}' needs bias labels, data set '{}' has {}; use lff, jtt, dfa, rebias or hex, which need none, or add a column of them",
-        recipe.method.where, method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias value alone");
+        recipe.method.where, method, dataset.info().name, dataset.info().bias_names.empty() ? "none" : "one bias label alone");
   }
   require_known(dataset, method, "bias label", [&](int64_t i) { return dataset.bias(i); });
 }

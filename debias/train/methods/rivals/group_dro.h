@@ -1,4 +1,4 @@
-// Group DRO (Sagawa, Koh, Hashimoto and Liang 2020): the loss of the worst group, a group being a class with a bias value, in place of the
+// Group DRO (Sagawa, Koh, Hashimoto and Liang 2020): the loss of the worst group, a group being a class with a bias label, in place of the
 // mean. Weights over groups follow the groups' losses, and the network minimises the loss that they weight.
 //
 //   L_g = mean cross-entropy of the batch's samples of group g, 0 where it has none

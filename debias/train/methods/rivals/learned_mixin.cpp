@@ -18,7 +18,7 @@ constexpr double kLeastOfBias = 1e-9;  // added to P(y | bias), as in bias_balan
 
 class LearnedMixin final : public ClassificationMethod {
  public:
-  // log_prior [bias values, C]; undefined where a network predicts.
+  // log_prior [bias labels, C]; undefined where a network predicts.
   LearnedMixin(const LearnedMixinOptions& options, const at::Tensor& log_prior, MethodParts parts)
       : ClassificationMethod(kLearnedMixinName, std::move(parts)), options_(options) {
     if (log_prior.defined()) log_prior_ = log_prior.to(this->parts().forward.device);
@@ -89,7 +89,7 @@ void check_learned_mixin(const Recipe& recipe, const SampleTable& dataset) {
 }
 
 at::Tensor log_label_given_bias(const Recipe& recipe, const SampleTable& dataset) {
-  const at::Tensor prior = label_given_bias(dataset, make_sampler(recipe, dataset)->weights());  // [C, bias values]
+  const at::Tensor prior = label_given_bias(dataset, make_sampler(recipe, dataset)->weights());  // [C, bias labels]
   return (prior + kLeastOfBias).log().t().to(at::kFloat).contiguous();
 }
 

@@ -4,7 +4,7 @@
 //   first update, encoder and classifier:   mean_i [ CE(z_i, y_i) + entropy_weight sum_b a_ib log a_ib ],   a_i = softmax(h(f_i))
 //   second update, adversary and encoder:   mean_i CE(h(r(f_i)), b_i),   r(f) = f with the gradient times -reversal
 //
-// z [B, C] logits; f_i the pooled output; h the adversary, D to `hidden` units with ReLU to the bias values (hidden: 0: linear). The first
+// z [B, C] logits; f_i the pooled output; h the adversary, D to `hidden` units with ReLU to the bias labels (hidden: 0: linear). The first
 // update makes the adversary's answer uniform and leaves h as it is; in the second h learns to read the bias, and the encoder,
 // through the reversed gradient (Ganin and Lempitsky 2015), to hide it. The second sees the encoder that the first has updated.
 //
@@ -35,7 +35,7 @@ class LnlOptions {
 // `rows` themselves, with the gradient times -factor.
 at::Tensor with_reversed_gradient(const at::Tensor& rows, double factor);
 
-// Features [B, D] to logits over bias values. `fixed`: the gradient reaches the features alone.
+// Features [B, D] to logits over bias labels. `fixed`: the gradient reaches the features alone.
 class Adversary : public torch::nn::Module {
  public:
   Adversary(int64_t inputs, int64_t hidden, int64_t outputs, uint64_t seed);

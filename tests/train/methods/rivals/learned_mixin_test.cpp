@@ -75,7 +75,7 @@ TEST(LearnedMixin, LogitsOfABiasedNetworkServeAsItsLogProbabilities) {
 TEST(LearnedMixin, TheFirstStepMixesWithTheCountOfTheTrainingSet) {
   MethodWithBatch made(glyph_classifier("x", kLabels));
   const Model& model = made.parts.model;
-  const at::Tensor prior = label_given_bias(*made.input.dataset);  // [C, bias values]
+  const at::Tensor prior = label_given_bias(*made.input.dataset);  // [C, bias labels]
   double expected = 0;
   {
     const at::NoGradGuard no_grad;
