@@ -13,7 +13,7 @@ std::vector<Metric> agent_metrics() {
           number("actor_loss", "actor's loss", Better::kLowerOfOneObjective),
           number("contrastive_loss", "contrastive loss", Better::kLowerOfOneObjective),
           number("entropy", "entropy of the policy in nats"),
-          number("temperature", "worth of a nat of entropy"),
+          number("temperature", "entropy temperature"),
           number("control_steps", "control steps"),
           number("diverged", "episodes without a finite end")};
 }

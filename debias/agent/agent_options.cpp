@@ -20,11 +20,11 @@ const OptionTable<EnvironmentSection>& EnvironmentSection::table() {
   static const auto table =
       OptionTable<Self>()
           .add("task", &Self::task_,
-               "what is to be learnt: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch")
+               "task to learn: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch")
           .add("action_repeat", &Self::action_repeat_, Range::closed(1, kControlSteps),
                "control steps of one action; auto: the task's (CURL's)")
-          .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a picture")
-          .add("stack", &Self::stack_, Range::closed(1, 16), "pictures that are seen at a time, the newest last")
+          .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a frame in pixels")
+          .add("stack", &Self::stack_, Range::closed(1, 16), "frames that the agent sees at a time, the newest last")
           .add("look", &Self::look_, "with shadows and reflections, or plain, which is drawn in half the time");
   return table;
 }
@@ -33,21 +33,23 @@ const OptionTable<AgentOptions>& AgentOptions::table() {
   using Self = AgentOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("crop", &Self::crop_, Range::closed(kLeastCrop, kMostPixels), "side of the crops of a picture that are learnt from")
-          .add("filters", &Self::filters_, Range::at_least(1), "of each of the four convolutions")
-          .add("features", &Self::features_, Range::at_least(1), "dimensions of what the encoder says of a picture")
+          .add("crop", &Self::crop_, Range::closed(kLeastCrop, kMostPixels),
+               "side of the random crops of a frame that the agent learns from")
+          .add("filters", &Self::filters_, Range::at_least(1), "filters of each of the four convolutions")
+          .add("features", &Self::features_, Range::at_least(1), "dimensions of the encoder's output")
           .add("hidden", &Self::hidden_, Range::at_least(1), "units of each hidden layer of actor and critic")
-          .add("batch_size", &Self::batch_size_, Range::at_least(2), "transitions of an update")
-          .add("discount", &Self::discount_, Range::half_open(0, 1), "worth of a reward one step of the agent later")
-          .add("learning_rate", &Self::learning_rate_, Range::above(0), "of Adam, for critic, actor and contrastive step")
-          .add("temperature", &Self::temperature_, Range::above(0), "at first: reward that a nat of the policy's entropy is worth")
+          .add("batch_size", &Self::batch_size_, Range::at_least(2), "batch size: transitions of an update")
+          .add("discount", &Self::discount_, Range::half_open(0, 1), "discount factor")
+          .add("learning_rate", &Self::learning_rate_, Range::above(0), "learning rate of Adam, for critic, actor and contrastive step")
+          .add("temperature", &Self::temperature_, Range::above(0), "initial entropy temperature: reward for a nat of the policy's entropy")
           .add("temperature_learning_rate", &Self::temperature_learning_rate_, Range::at_least(0),
-               "of its logarithm (Adam, betas 0.5, 0.999)")
-          .add("head_rate", &Self::head_rate_, Range::open_closed(0, 1), "share of the way that the target's heads go to the critic's")
-          .add("encoder_rate", &Self::encoder_rate_, Range::open_closed(0, 1), "the same of the target's encoder")
+               "learning rate of the temperature's logarithm (Adam, betas 0.5, 0.999)")
+          .add("head_rate", &Self::head_rate_, Range::open_closed(0, 1),
+               "soft update rate of the target's heads: share of the way to the critic's")
+          .add("encoder_rate", &Self::encoder_rate_, Range::open_closed(0, 1), "soft update rate of the target's encoder")
           .add("actor_every", &Self::actor_every_, Range::at_least(1), "updates between two of the actor")
           .add("target_every", &Self::target_every_, Range::at_least(1), "updates between two of the target")
-          .add("random_steps", &Self::random_steps_, Range::at_least(1), "of the agent, with random actions and no updates, at first");
+          .add("random_steps", &Self::random_steps_, Range::at_least(1), "first steps of the agent, with random actions and no updates");
   return table;
 }
 
@@ -56,7 +58,7 @@ const OptionTable<ReplayOptions>& ReplayOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("capacity", &Self::capacity_, Range::at_least(1), "newest transitions that batches are drawn from")
-          .add("megabytes", &Self::megabytes_, Range::above(0), "most that their pictures take on disk, which bounds the capacity");
+          .add("megabytes", &Self::megabytes_, Range::above(0), "maximum size of their frames on disk, which bounds the capacity");
   return table;
 }
 
@@ -64,9 +66,9 @@ const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
   using Self = AgentTrainOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("epochs", &Self::epochs_, Range::at_least(1), "of `control_steps` each")
-          .add("control_steps", &Self::control_steps_, Range::at_least(1), "of the environment in an epoch, action repeats counted")
-          .add("threads", &Self::threads_, Range::at_least(1), "of torch; auto: as many as there are processors")
+          .add("epochs", &Self::epochs_, Range::at_least(1), "number of epochs, of `control_steps` each")
+          .add("control_steps", &Self::control_steps_, Range::at_least(1), "steps of the environment in an epoch, action repeats counted")
+          .add("threads", &Self::threads_, Range::at_least(1), "threads of torch; auto: one for each processor")
           .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
           .add("log_every", &Self::log_every_, Range::at_least(1), "updates between two step lines of metrics.jsonl")
           .add("on_full_disk", &Self::on_full_disk_, "stop: the run ends; wait: it tries again every minute, until there is room");
@@ -79,7 +81,7 @@ const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
-          .add("episodes", &Self::episodes_, Range::at_least(1), "of an evaluation, with the policy's mean action")
+          .add("episodes", &Self::episodes_, Range::at_least(1), "episodes of an evaluation, with the policy's mean action")
           .add("select", &Self::select_, "test.return_mean: the epoch with the highest is kept as `best`")
           .check([](const Self& options, const std::string& what) {
             if (options.select().empty() || options.select() == kReturnMean) return;

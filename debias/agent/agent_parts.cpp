@@ -63,7 +63,7 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions) {
     const auto most = static_cast<int64_t>(*megabytes * kMegabyte / static_cast<double>(shape.picture_bytes));
     if (most < pictures(recipe.agent.batch_size()) + 2 * kLeastSpare && most < pictures(steps)) {
       throw usage_error(
-          "replay: {} MB hold {} pictures of {} bytes, too few to learn from; raise replay.megabytes, or lower environment.pixels",
+          "replay: {} MB hold {} frames of {} bytes, too few to learn from; raise replay.megabytes, or lower environment.pixels",
           *megabytes, most, shape.picture_bytes);
     }
     while (shape.capacity > 1 &&

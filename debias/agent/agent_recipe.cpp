@@ -51,7 +51,7 @@ void require_agents_input(const Objective& objective, const std::string& name, i
         "debiased_negatives",
         term.find("positives")->prefix(), name, positives);
   }
-  throw usage_error("{}objective: {}; set that option otherwise: an agent's pictures have no labels", term.prefix(), why);
+  throw usage_error("{}objective: {}; set that option otherwise: an agent's frames have no labels", term.prefix(), why);
 }
 
 void read_objective(const Config& given, AgentRecipe& recipe) {
@@ -83,7 +83,7 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
 
 void check_sizes(const AgentRecipe& recipe, const Config& root) {
   if (recipe.agent.crop() > recipe.environment.pixels()) {
-    throw usage_error("{}agent: crop {} is larger than the pictures of {} pixels; lower crop or raise environment.pixels", root.prefix(),
+    throw usage_error("{}agent: crop {} is larger than the frames of {} pixels; lower crop or raise environment.pixels", root.prefix(),
                       recipe.agent.crop(), recipe.environment.pixels());
   }
   const int64_t steps = recipe.train.epochs() * recipe.train.control_steps() / recipe.action_repeat();

@@ -237,9 +237,8 @@ class AgentTraining final : public Training {
     }
     const auto picture = environment.frame();
     if (std::memcmp(picture.data(), replay_->newest_picture(), picture.size()) != 0) {
-      throw data_error(
-          "resuming '{}': the episode under way does not come to the picture that it was left at; start again with --overwrite",
-          recipe_.output);
+      throw data_error("resuming '{}': the current episode does not reach the frame at which it stopped; start again with --overwrite",
+                       recipe_.output);
     }
     seen_ = environment.observation();
   }

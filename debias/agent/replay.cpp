@@ -33,7 +33,7 @@ int64_t checksum(const uint8_t* bytes, int64_t count) {
 }
 
 Error no_room(const std::string& path, int64_t bytes, const std::string& has) {
-  return resource_error("replay '{}': its pictures take {} MB, {}; lower replay.capacity or replay.megabytes", path, bytes / 1000000, has);
+  return resource_error("replay '{}': its frames take {} MB, {}; lower replay.capacity or replay.megabytes", path, bytes / 1000000, has);
 }
 
 int64_t bytes_of(const ReplayShape& shape) { return shape.slots() * shape.picture_bytes; }
@@ -159,8 +159,8 @@ void Replay::load(const SafetensorsFile& file) {
   for (int64_t number = std::max<int64_t>(0, pictures_ - shape_.window); number < pictures_; ++number) {
     if (checksum(picture(number), shape_.picture_bytes) == sums_.data_ptr<int64_t>()[number % shape_.slots()]) continue;
     throw data_error(
-        "resuming: picture {} of '{}' is not the one that the checkpoint knows of; put the file back, or start again with --overwrite",
-        number, path_);
+        "resuming: frame {} of '{}' is not the one that the checkpoint knows; put the file back, or start again with --overwrite", number,
+        path_);
   }
 }
 

@@ -82,7 +82,7 @@ void write_mp4(const std::string& path, const VideoEncoder& encoder, const std::
   words.insert(words.end(), {"-f", "mp4", "file:" + file.building()});
   const ProgramEnd end = run_program(std::move(words), input);
   if (const std::string fault = fault_of(end); !fault.empty()) {
-    throw resource_error("writing '{}': ffmpeg failed: {}; mend that, or name a .gif", path, fault);
+    throw resource_error("writing '{}': ffmpeg failed: {}; fix that, or name a .gif", path, fault);
   }
   file.commit();
 }

@@ -67,7 +67,7 @@ EGLConfig chosen_config(EGLDisplay display) {
                                               EGL_NONE};
   EGLConfig config = nullptr;
   EGLint count = 0;
-  if (!eglChooseConfig(display, kWanted.data(), &config, 1, &count) || count == 0) throw cannot_draw("no format of pictures fits");
+  if (!eglChooseConfig(display, kWanted.data(), &config, 1, &count) || count == 0) throw cannot_draw("no framebuffer format fits");
   return config;
 }
 

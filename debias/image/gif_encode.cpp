@@ -162,11 +162,11 @@ std::vector<uint8_t> compressed(const std::vector<uint8_t>& indices) {
 }
 
 void check_pictures(const std::vector<Image>& pictures) {
-  if (pictures.empty()) throw usage_error("GIF: no pictures are given; give one or more");
+  if (pictures.empty()) throw usage_error("GIF: no images are given; give one or more");
   for (const auto& picture : pictures) {
     if (picture.channels == 3 && picture.width == pictures[0].width && picture.height == pictures[0].height && !picture.pixels.empty())
       continue;
-    throw usage_error("GIF: expected RGB pictures of one size, {} x {}, found one of {} x {} with {} channels", pictures[0].width,
+    throw usage_error("GIF: expected RGB images of one size, {} x {}, found one of {} x {} with {} channels", pictures[0].width,
                       pictures[0].height, picture.width, picture.height, picture.channels);
   }
 }

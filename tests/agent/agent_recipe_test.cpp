@@ -54,7 +54,7 @@ TEST(AgentRecipeTest, WhatCannotRunIsRefusedInOneLineThatSaysWhatToDo) {
   EXPECT_THAT(complaint("environment: {task: cheetah_run}\nagents: {}\n"),
               testing::HasSubstr("unknown section 'agents'; did you mean 'agent'"));
   EXPECT_THAT(complaint("environment: {task: cheetah_run, pixels: 60}\n"),
-              testing::HasSubstr("crop 84 is larger than the pictures of 60 pixels"));
+              testing::HasSubstr("crop 84 is larger than the frames of 60 pixels"));
   EXPECT_THAT(
       complaint("environment: {task: cheetah_run}\nobjective: biascon\n"),
       testing::HasSubstr("does not compare an anchor with keys without labels; choose infonce, debiased_negatives, debiased_positives, "
@@ -78,7 +78,7 @@ TEST(AgentRecipeTest, ObjectiveThatWouldRefuseTheFirstUpdateIsRefusedWhenItIsRea
   for (const std::string name : {"infonce", "debiased_negatives", "debiased_positives", "combined_debiased"}) {
     EXPECT_THAT(of("{name: " + name + ", drop_false_negatives: true}"),
                 testing::AllOf(testing::StartsWith("r.yaml:2: "), testing::HasSubstr("drop_false_negatives needs labels"),
-                               testing::HasSubstr("an agent's pictures have no labels")));
+                               testing::HasSubstr("an agent's frames have no labels")));
   }
   for (const std::string name : {"debiased_negatives", "debiased_positives", "combined_debiased", "hard_negatives"}) {
     EXPECT_NO_THROW(read(recipe_of("{name: " + name + ", positives: 2}")));

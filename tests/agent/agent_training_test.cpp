@@ -285,7 +285,7 @@ TEST(AgentTrainingTest, WaitsForRoomOnTheDiskAndEndsWithTheSameBytes) {
   input.recipe.train.on_full_disk(OnFullDisk::kWait);
   train_agent(input);
   ASSERT_EQ(filling.warnings.size(), 1u);
-  EXPECT_THAT(filling.warnings[0], testing::HasSubstr("waiting for room"));
+  EXPECT_THAT(filling.warnings[0], testing::HasSubstr("waiting for space"));
   EXPECT_EQ(text_of(disk / "run/metrics.jsonl"), text_of(folder / "whole/metrics.jsonl"));
 }
 

@@ -110,7 +110,7 @@ TEST(ReplayTest, PictureThatWasChangedIsRefused) {
   file.close();
   Replay replay(pictures, shape_of(20, 40, 0));
   EXPECT_THAT(data_error_of([&] { replay.load(SafetensorsFile::open(checkpoint)); }),
-              testing::HasSubstr("picture 4 of '" + pictures + "' is not the one that the checkpoint knows of"));
+              testing::HasSubstr("frame 4 of '" + pictures + "' is not the one that the checkpoint knows"));
 }
 
 TEST(ReplayTest, LargerThanTheDiskSaysWhatToLower) {

@@ -192,7 +192,7 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   };
   refused(2, "unknown task 'cartpole_swing'; did you mean 'cartpole_swingup'", {"environment.task=cartpole_swing"});
   refused(2, "unknown option 'filter'; did you mean 'filters'", {"agent.filter=3"});
-  refused(2, "crop 84 is larger than the pictures of 20 pixels", {"agent.crop=84"});
+  refused(2, "crop 84 is larger than the frames of 20 pixels", {"agent.crop=84"});
   refused(2, "objective 'infonce': positives: it takes one, found 2; set positives: 1",
           {"objective={name: infonce, positives: 2}", "--dry-run"});
   refused(2, "drop_false_negatives needs labels", {"objective.drop_false_negatives=true"});
@@ -207,7 +207,7 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   std::ofstream(path("encoder") + "/config.yaml") << "data: {train: glyphs}\n";
   const auto played = run_debias({"rl", "play", path("encoder")});
   EXPECT_EQ(played.exit, 2);
-  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; judge it with debias eval"));
+  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; evaluate it with debias eval"));
   const Words train = {"train", path("tiny.yaml"), "output=" + path("none")};
   expect_one_line(run_debias(with(train, {"--ranks", "2"})), 2, "is the recipe of an agent, which learns in a single process");
   expect_one_line(run_debias(with(train, {"--resume", "--accept-data-change"})), 2, "is the recipe of an agent, which has no data sets");

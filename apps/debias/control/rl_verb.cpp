@@ -55,7 +55,7 @@ AgentRecipe played_recipe(const std::string& run) {
   const Config root = read_yaml_file(run + "/config.yaml");
   if (is_agent_recipe(root)) return read_agent_recipe(root);
   throw usage_error(
-      "rl play: '{}' is a run of an encoder, which plays nothing; judge it with debias eval, or give a run of debias rl train", run);
+      "rl play: '{}' is a run of an encoder, which plays nothing; evaluate it with debias eval, or give a run of debias rl train", run);
 }
 
 int rl_train(const RlTrainArguments& arguments) {
@@ -190,7 +190,7 @@ int rl_play(const RlPlayArguments& arguments) {
 void add_rl_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("rl", "agents that learn control tasks from pixels and rewards");
   verb->require_subcommand(1);
-  auto* train = verb->add_subcommand("train", "trains an agent as a recipe says");
+  auto* train = verb->add_subcommand("train", "trains an agent from a recipe");
   auto asked = std::make_shared<RlTrainArguments>();
   train->add_option("recipe", asked->recipe, "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
