@@ -30,7 +30,7 @@ bool is_one_of(const std::array<std::string_view, N>& names, const std::string& 
 std::vector<BadFile> files_not_read(const std::string& root) {
   std::vector<BadFile> files;
   for (const std::string& path : list_unread_images(root)) {
-    files.push_back({path, fmt::format("looks like a picture, but {} is not read", fs::path(path).extension().string())});
+    files.push_back({path, fmt::format("looks like an image, but {} files are not read", fs::path(path).extension().string())});
   }
   return files;
 }
@@ -42,7 +42,7 @@ void set_once(const std::string& root, const std::string& name, std::string& spl
 
 [[noreturn]] void refuse_empty(const std::string& root, const std::vector<BadFile>& not_read) {
   const std::string other = not_read.empty() ? "" : fmt::format("; {} of other kinds: {}", not_read.size(), not_read[0].path);
-  throw FileError(root, fmt::format("holds no picture that can be read{}", other));
+  throw FileError(root, fmt::format("has no readable image{}", other));
 }
 
 }  // namespace
@@ -50,8 +50,7 @@ void set_once(const std::string& root, const std::string& name, std::string& spl
 FolderLayout find_layout(const std::string& root) {
   std::error_code failure;
   if (!fs::is_directory(root, failure)) {
-    throw FileError(root,
-                    fs::exists(root, failure) ? "is a file; give the folder that holds the pictures" : "no such folder" + start_of(root));
+    throw FileError(root, fs::exists(root, failure) ? "is a file; give the folder of the images" : "no such folder" + start_of(root));
   }
   FolderLayout layout;
   layout.not_read = files_not_read(root);
@@ -83,10 +82,10 @@ FolderLayout find_layout(const std::string& root) {
     }
   }
   if (has_splits && !others.empty()) {
-    layout.remarks.push_back(fmt::format("{} folders beside {} are passed over: {}", others.size(), layout.train, shown_names(others, 5)));
+    layout.remarks.push_back(fmt::format("{} folders beside {} are ignored: {}", others.size(), layout.train, shown_names(others, 5)));
   }
   if (loose > 0 && (has_splits || !others.empty())) {
-    layout.remarks.push_back(fmt::format("{} pictures directly in {} are in no folder and are passed over", loose, root));
+    layout.remarks.push_back(fmt::format("{} images directly in {} are in no folder and are ignored", loose, root));
   }
   return layout;
 }

@@ -64,7 +64,7 @@ std::vector<BadFile> bad_held_out(const Dataset& train, const std::vector<int64_
 
 void hold_out(const Dataset& train, FolderSurvey& survey) {
   const int64_t images = train.size();
-  if (images < 2) throw FileError(train.source(0), "is the only picture; one to train on and one to judge are needed");
+  if (images < 2) throw FileError(train.source(0), "is the only image; training needs one, and evaluation another");
   survey.hold_out = std::clamp<int64_t>(std::llround(held_out_share(survey.train_check) * static_cast<double>(images)), 1, images - 1);
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < images; ++i) labels.push_back(train.label(i));
@@ -105,15 +105,15 @@ FolderSurvey survey_folder(const std::string& root, const Config& labels, Progre
   survey.train_check = check_data(*train, 0, progress);
   if (survey.train_check.count == 0) {
     const BadFile& first = survey.train_check.bad_files.at(0);
-    throw FileError(root, fmt::format("none of its {} pictures can be read; the first, {}: {}", train->size(), first.path, first.reason));
+    throw FileError(root, fmt::format("none of its {} images can be read; the first, {}: {}", train->size(), first.path, first.reason));
   }
   for (const std::string& folder : {survey.layout.test, survey.layout.valid}) {
     if (folder.empty()) continue;
     const Config judged = split_section(root, folder, labels);
     std::shared_ptr<const Dataset> dataset = make_dataset(judged);
     if (!can_judge(*dataset, *train)) {
-      survey.remarks.push_back(
-          fmt::format("{} has no labels or bias labels to judge by, so pictures of {} are held out for that", folder, survey.layout.train));
+      survey.remarks.push_back(fmt::format("{} has no labels or bias labels to evaluate with, so images of {} are held out instead", folder,
+                                           survey.layout.train));
       continue;
     }
     const MappedDataset mapped = map_to_table(std::move(dataset), name_table(*train), UnknownNames::kRefuse);

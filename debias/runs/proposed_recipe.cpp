@@ -68,9 +68,9 @@ double same_class_share(const DataCheck& check) {
 }
 
 std::string head_lines(const FolderSurvey& survey, const ProposalInput& input, ProposedPart part) {
-  std::string text = fmt::format("# Written by debias init for {} pictures and two trainings in {:g} minutes on this machine.\n",
+  std::string text = fmt::format("# Written by debias init for {} images and two trainings in {:g} minutes on this machine.\n",
                                  training_images(survey), input.minutes);
-  text += part == ProposedPart::kCorrected ? fmt::format("# {} is the same without the correction, to compare with: change both alike.\n",
+  text += part == ProposedPart::kCorrected ? fmt::format("# {} is the same without the correction, for comparison: change both alike.\n",
                                                          without_control_characters(input.plain.file))
                                            : fmt::format("# The comparison for {}: the same without the correction. Change both alike.\n",
                                                          without_control_characters(input.corrected.file));
@@ -81,40 +81,39 @@ std::string head_lines(const FolderSurvey& survey, const ProposalInput& input, P
 std::string data_section(const FolderSurvey& survey) {
   std::string text = "data:\n";
   if (survey.hold_out > 0) {
-    text +=
-        fmt::format("  # There is no other set to judge by: {} pictures, the same share of every class, are kept from training for that.\n",
-                    survey.hold_out);
+    text += fmt::format("  # There is no test folder: {} images, the same share of every class, are held out of training for evaluation.\n",
+                        survey.hold_out);
   }
   text += "  train:\n" + indented(survey.train.to_yaml(), 4);
   text += "  test:\n" + indented(survey.judged.to_yaml(), 4);
   if (!survey.train_check.bad_files.empty()) {
-    text += fmt::format("  on_error: substitute     # {} of the pictures are damaged; others stand in for them\n",
+    text += fmt::format("  on_error: substitute     # {} of the images are damaged; others replace them\n",
                         survey.train_check.bad_files.size());
   }
   return text;
 }
 
 constexpr const char* kBalanced =
-    R"(  # Cross-entropy that knows how often each class goes with each bias label, and takes that out of the logits in training: the network has
-  # nothing to gain from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it was the best where 99 to 99.7 % of the
-  # training pictures go with their colour, and the second at 99.9 %.
-  # To train a metric instead: objective: [{name: eps_supinfonce, weight: 0.01, temperature: 0.1, base_temperature: 0.07, epsilon: 0.5},
+    R"(  # Cross-entropy that removes the frequency of each class with each bias label from the logits in training, so that the network gains
+  # nothing from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it was the best if 99 to 99.7 % of the training
+  # images are bias-aligned, and the second at 99.9 %.
+  # To train an embedding instead: objective: [{name: eps_supinfonce, weight: 0.01, temperature: 0.1, base_temperature: 0.07, epsilon: 0.5},
   # {name: fairkl, weight: 0.75, variant: authors}], the weights chosen there, with gradient: stop and learning_rate: 1e-2 in classifier.
   name: bias_balanced
 )";
-constexpr const char* kUnbalanced = "  # Does not look at the bias labels.\n  name: cross_entropy\n";
+constexpr const char* kUnbalanced = "  # Ignores the bias labels.\n  name: cross_entropy\n";
 
 std::string encoder_remark(const ProposedNetwork& network) {
   if (!network.pretrained) {
-    return "# As wide as the time allows; ResNet-18's own width is 64. debias export writes ResNets as ONNX, and no other encoder.";
+    return "# As wide as the time allows; a full ResNet-18 has width 64. debias export writes ONNX for ResNets only.";
   }
   return "# Starts from the file's weights and changes them at a tenth of the learning rate. freeze: all keeps them as they are.";
 }
 
 std::string bias_body(const ProposedNetwork& network, ProposedPart part) {
   return fmt::format(R"(views:
-  # The whole picture at {0} x {0} pixels, corners included: a square cut from its middle could lose what the bias is seen by. In training
-  # it is moved by a few pixels and mirrored, so that a network with few pictures does not learn each of them by heart.
+  # The whole image at {0} x {0} pixels, corners included: a centre crop could remove the bias. In training it is shifted by a few pixels
+  # and mirrored, which reduces overfitting on few images.
   steps:
     - resize: {{size: [{0}, {0}]}}
     - random_crop: {{size: {0}, padding: {2}}}
@@ -125,8 +124,7 @@ std::string bias_body(const ProposedNetwork& network, ProposedPart part) {
 {4}
 encoder: {1}
 objective:
-{3}# The linear layer that tells the classes: its accuracy on pictures that go with the bias and on those that go against it shows whether the
-# network uses the bias.
+{3}# The linear classifier: its accuracy on bias-aligned and on bias-conflicting images shows whether the network uses the bias.
 classifier: {{name: linear, gradient: flow, normalize: false}}
 optimizer: {{name: adam, learning_rate: {5}
 schedule: {{name: cosine}}
@@ -138,22 +136,22 @@ schedule: {{name: cosine}}
 
 std::string sampling_objective(const FolderSurvey& survey, ProposedPart part) {
   if (part == ProposedPart::kPlain) {
-    return "# Pushes every other picture away, those of its own class too.\nobjective: {name: infonce, temperature: 0.5}\n";
+    return "# Pushes every other image away, also those of its own class.\nobjective: {name: infonce, temperature: 0.5}\n";
   }
   const double share = survey.has_labels() ? same_class_share(survey.train_check) : 0.1;
   const std::string why =
       survey.has_labels() ? fmt::format("by the labels, which training does not see, {:.1f} % of all pairs are of one class", 100 * share)
                           : "one pair in ten, a guess: debias prior RUN estimates it from the trained encoder";
   return fmt::format(
-      "# A view is pushed away from the other pictures, some of which are of its own class. tau_plus is their share, which the objective\n"
-      "# takes out of the estimate: {}.\n"
+      "# A view is pushed away from the other images, some of which are of its own class. tau_plus is their share, which the objective\n"
+      "# removes from its estimate: {}.\n"
       "objective: {{name: debiased_negatives, temperature: 0.5, tau_plus: {:.3g}}}\n",
       why, share);
 }
 
 std::string sampling_body(const FolderSurvey& survey, const ProposedNetwork& network, ProposedPart part) {
   return fmt::format(R"(views:
-  # Two views of each picture: a part of it at {0} x {0} pixels, mirrored or not, in changed colours. What they share is what is learned.
+  # Two views of each image: a part of it at {0} x {0} pixels, mirrored or not, in changed colours. What they share is what is learned.
   steps:
     - random_resized_crop: {{size: {0}, scale: [0.2, 1]}}
     - random_horizontal_flip: {{}}    # leave it out where left and right matter, as in text
@@ -180,7 +178,7 @@ std::string evaluate_section(const FolderSurvey& survey, const ProposalInput& in
   std::string text = fmt::format("evaluate:\n  every: {}\n  protocols: {}\n", input.epochs, protocol_list(survey, input.goal));
   if (!survey.has_labels()) return text;
   const int64_t per_class = training_images(survey) / static_cast<int64_t>(survey.train_check.class_names.size());
-  return text + fmt::format("  knn: {{k: {}}}    # neighbours that vote; fewer than a class has pictures\n",
+  return text + fmt::format("  knn: {{k: {}}}    # neighbours that vote; fewer than a class has images\n",
                             std::clamp<int64_t>(per_class / 4, 1, 200));
 }
 

@@ -101,10 +101,10 @@ std::string columns_text(const ColumnUse& columns) {
 std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   const DataCheck& train = survey.train_check;
   const Sizes sizes = sizes_of(survey);
-  std::string text = fmt::format("{}: {} pictures to train on, ", folder, train.count - survey.hold_out);
-  text += survey.judged_check ? fmt::format("{} in {} to judge\n", survey.judged_check->count, judged_name(survey))
-                              : fmt::format("{} of the same held out to judge\n", survey.hold_out);
-  text += fmt::format("sizes: {} to {} pixels, the middle one {}\n", pixels(sizes.smallest), pixels(sizes.largest), pixels(sizes.median));
+  std::string text = fmt::format("{}: {} training images, ", folder, train.count - survey.hold_out);
+  text += survey.judged_check ? fmt::format("{} in {} for evaluation\n", survey.judged_check->count, judged_name(survey))
+                              : fmt::format("{} more held out for evaluation\n", survey.hold_out);
+  text += fmt::format("sizes: {} to {} pixels, median {}\n", pixels(sizes.smallest), pixels(sizes.largest), pixels(sizes.median));
   text += columns_text(train.columns);
   if (train.class_names.empty()) text += "no class folders and no labels\n";
   if (!train.class_names.empty())
@@ -112,11 +112,10 @@ std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   if (survey.judged_check && !train.class_names.empty()) text += judged_name(survey) + ":\n" + table_text(*survey.judged_check);
   if (survey.has_biases()) {
     const int64_t conflicting = conflicting_count(train.bias_table);
-    text +=
-        fmt::format("{} of {} training pictures ({:.1f} %) have the most frequent bias label of their class\n", train.count - conflicting,
-                    train.count, 100 * static_cast<double>(train.count - conflicting) / static_cast<double>(train.count));
+    text += fmt::format("{} of {} training images ({:.1f} %) have the most frequent bias label of their class\n", train.count - conflicting,
+                        train.count, 100 * static_cast<double>(train.count - conflicting) / static_cast<double>(train.count));
   }
-  text += files_text("damaged", damaged(survey)) + files_text("passed over", survey.layout.not_read);
+  text += files_text("damaged", damaged(survey)) + files_text("ignored", survey.layout.not_read);
   for (const std::string& remark : survey.remarks) text += "note: " + without_control_characters(remark) + "\n";
   return text;
 }

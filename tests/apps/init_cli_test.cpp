@@ -157,9 +157,9 @@ TEST_F(InitCommand, SaysWhatItFound) {
   std::ofstream("photos/ape/3.heic") << "no picture";
   const auto result = init({"--labels", "colours.csv", "--minutes", "0.02"});
   EXPECT_EQ(result.exit, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("photos: 29 pictures to train on, 19 of the same held out to judge"),
-                                HasSubstr("36 of 48 training pictures (75.0 %) have the most frequent bias label of their class"),
-                                HasSubstr("passed over: ape/3.heic"), HasSubstr("next:\n  debias train photos.yaml\n")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("photos: 29 training images, 19 more held out for evaluation"),
+                                HasSubstr("36 of 48 training images (75.0 %) have the most frequent bias label of their class"),
+                                HasSubstr("ignored: ape/3.heic"), HasSubstr("next:\n  debias train photos.yaml\n")));
 }
 
 TEST_F(InitCommand, WithoutBiasValuesOrLabelsItProposesAnEncoderWithoutLabels) {
@@ -199,7 +199,7 @@ TEST_F(InitCommand, MistakesAreNamedInOneLine) {
   std::ofstream("other.csv") << "path,label\nelsewhere.jpg,cat\n";
   expect_refused({"nowhere"}, 3, "nowhere: no such folder");
   expect_refused({"colours.csv"}, 3, "is a file");
-  expect_refused({"empty"}, 3, "holds no picture that can be read");
+  expect_refused({"empty"}, 3, "has no readable image");
   expect_refused({"photos", "--labels", "absent.csv"}, 3, "absent.csv");
   expect_refused({"photos", "--labels", "other.csv"}, 3, "other.csv");
   expect_refused({"photos", "--minutes", "0"}, 2, "--minutes 0: expected a number above 0");

@@ -60,10 +60,10 @@ TEST_F(FolderLayoutOf, NamesWhatIsPassedOver) {
   add("train/cat/2.HEIC");
   add("train/cat/.3.heic");
   const FolderLayout found = layout();
-  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("extra"), HasSubstr("1 pictures directly in")));
+  EXPECT_THAT(found.remarks, ElementsAre(HasSubstr("extra"), HasSubstr("1 images directly in")));
   ASSERT_EQ(found.not_read.size(), 1u);
   EXPECT_EQ(found.not_read[0].path, "train/cat/2.HEIC");
-  EXPECT_THAT(found.not_read[0].reason, HasSubstr(".HEIC is not read"));
+  EXPECT_THAT(found.not_read[0].reason, HasSubstr(".HEIC files are not read"));
 }
 
 TEST_F(FolderLayoutOf, NamesWhatIsNotReadWhereTheReaderLooks) {
@@ -79,7 +79,7 @@ TEST_F(FolderLayoutOf, NamesWhatIsNotReadWhereTheReaderLooks) {
 }
 
 TEST_F(FolderLayoutOf, RefusesWhatNothingCanBeTrainedOn) {
-  EXPECT_THAT(message(), HasSubstr("holds no picture that can be read"));
+  EXPECT_THAT(message(), HasSubstr("has no readable image"));
   add("cat/1.heic");
   EXPECT_THAT(message(), HasSubstr("1 of other kinds: cat/1.heic"));
   add("test/cat/1.jpg");

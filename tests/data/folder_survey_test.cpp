@@ -120,7 +120,7 @@ TEST_F(FolderSurveyOf, RefusesUnknownClassesAndWhatCannotBeRead) {
   EXPECT_THAT(data_error_of([&] { survey(); }), HasSubstr("cow"));
   EXPECT_THAT(data_error_of([&] { survey(labels(2)); }), HasSubstr("labels.csv"));
   damage("alone/1.png");
-  EXPECT_THAT(data_error_of([&] { survey_folder(folder_ / "in/alone", {}, Progress::silent()); }), HasSubstr("none of its 1 pictures"));
+  EXPECT_THAT(data_error_of([&] { survey_folder(folder_ / "in/alone", {}, Progress::silent()); }), HasSubstr("none of its 1 images"));
 }
 
 }  // namespace folder_survey_test
