@@ -127,7 +127,7 @@ void read_film_of(const std::string& path, RunRecord& run) {
   try {
     run.film = read_film(path);
   } catch (const Error& error) {
-    run.notes.push_back(fmt::format("the film is left out: {}", error.what()));
+    run.notes.push_back(fmt::format("the video is left out: {}", error.what()));
   }
 }
 

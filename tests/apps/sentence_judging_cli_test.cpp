@@ -147,7 +147,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
   EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
   EXPECT_THAT(html, HasSubstr("epoch 2 (last.safetensors), 3 sentences of " + path("pool.txt")));
   EXPECT_THAT(html, testing::Not(HasSubstr("searched different texts")));
-  for (const char* section : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+  for (const char* section : {"Verdict", "Groups", "Similarities", "t-SNE plot", "Nearest neighbours"}) {
     EXPECT_THAT(html, testing::Not(HasSubstr(std::string(section) + "</h2>")));
   }
   EXPECT_THAT(html, testing::Not(HasSubstr("debias eval")));

@@ -80,7 +80,7 @@ TEST_F(Reports, ShowAFilmsFramesWithTheirStepAndReward) {
 TEST_F(Reports, OfAgentsAloneHaveNothingThatAsksForClasses) {
   write_agent_run(run_path("run"));
   const std::string page = html({"run"});
-  for (const char* heading : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+  for (const char* heading : {"Verdict", "Groups", "Similarities", "t-SNE plot", "Nearest neighbours"}) {
     EXPECT_THAT(page, Not(HasSubstr(std::string(heading) + "</h2>")));
   }
   EXPECT_THAT(page, Not(HasSubstr("debias eval")));
@@ -91,7 +91,7 @@ TEST_F(Reports, OfAgentsAloneHaveNothingThatAsksForClasses) {
   EXPECT_EQ(well_formed(both).fault, "");
   EXPECT_THAT(both, HasSubstr("An agent learns from rewards"));
   EXPECT_THAT(both, HasSubstr("encoder: no map"));
-  EXPECT_THAT(html({"encoder"}), Not(HasSubstr("Film</h2>")));
+  EXPECT_THAT(html({"encoder"}), Not(HasSubstr("Video</h2>")));
 }
 
 TEST_F(Reports, WithoutAFilmSayWhichCommandMakesOne) {
@@ -113,7 +113,7 @@ TEST_F(Reports, AreMadeWhateverAFilmsFileHolds) {
     write_text(run_path("run") + "/evaluation/film/film.json", text);
     const std::string page = html({"run"});
     EXPECT_EQ(well_formed(page).fault, "");
-    EXPECT_THAT(page, HasSubstr("the film is left out: reading &#39;" + run_path("run") + "/evaluation/film/film.json&#39;")) << text;
+    EXPECT_THAT(page, HasSubstr("the video is left out: reading &#39;" + run_path("run") + "/evaluation/film/film.json&#39;")) << text;
     EXPECT_THAT(page, HasSubstr("no frames of an episode"));
     EXPECT_TRUE(attributes(well_formed(page), "src").empty());
   }

@@ -63,7 +63,7 @@ inline ReadingProgram reading_program(const char* version = "0.1.0") {
       {"grad_norm", "gradient norm", Unit::kNumber, Better::kNeither, Standing::kTraining},
       {"learning_rate", "learning rate", Unit::kNumber, Better::kNeither, Standing::kTraining},
       of_term("clamped_share", "clamp share", Unit::kShare),
-      of_term("min_estimate", "least estimate before the clamp", Unit::kNumber),
+      of_term("min_estimate", "smallest estimate before the clamp", Unit::kNumber),
       of_term("effective_sample_size", "effective sample size", Unit::kNumber)};
   return {version, std::make_shared<const MetricTitles>(metrics)};
 }

@@ -24,7 +24,7 @@ TEST_F(Reports, AWholeRunHasEverySection) {
   const std::string page = html({"run"});
   const WellFormed parsed = well_formed(page);
   EXPECT_EQ(parsed.fault, "");
-  for (const char* heading : {"Key numbers", "Learning curves", "Evidence of the objective", "Groups", "Similarities", "Map",
+  for (const char* heading : {"Key numbers", "Learning curves", "Diagnostics of the objective", "Groups", "Similarities", "t-SNE plot",
                               "Nearest neighbours", "What was expected", "What was run"}) {
     EXPECT_THAT(page, HasSubstr(std::string("\">") + heading + "</h2>")) << heading;
   }
@@ -125,7 +125,7 @@ TEST_F(Reports, OfSentencesAloneHaveNothingThatAsksForClasses) {
   write_text_run(run_path("run"));
   const std::string page = html({"run"});
   EXPECT_EQ(well_formed(page).fault, "");
-  for (const char* heading : {"Verdict", "Groups", "Similarities", "Map", "Nearest neighbours"}) {
+  for (const char* heading : {"Verdict", "Groups", "Similarities", "t-SNE plot", "Nearest neighbours"}) {
     EXPECT_THAT(page, Not(HasSubstr(std::string(heading) + "</h2>")));
   }
   EXPECT_THAT(page, HasSubstr("Nearest sentences</h2>"));

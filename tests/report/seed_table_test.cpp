@@ -125,8 +125,8 @@ TEST_F(SeedTables, SayThatTestImagesChoseTheEpochOfAProbe) {
     write_run(path);
     return judge(path, protocol, selected_on, "");
   };
-  EXPECT_THAT(judged_by("linear_supcon", "test"),
-              ElementsAre(AllOf(HasSubstr("which the images that it judges chose"), HasSubstr("test.linear_last_acc1 is its last one's"))));
+  EXPECT_THAT(judged_by("linear_supcon", "test"), ElementsAre(AllOf(HasSubstr("chosen by the evaluated images"),
+                                                                    HasSubstr("test.linear_last_acc1 is that of its last epoch"))));
   EXPECT_THAT(judged_by("linear_dcl", ""), testing::IsEmpty());
   EXPECT_THAT(judged_by("linear_supcon", "valid"), testing::IsEmpty());
   EXPECT_THAT(judge(folder_ / "linear_dcl", "linear_supcon", "test", "-other"), testing::IsEmpty());  // on another data set
@@ -274,7 +274,7 @@ TEST_F(SeedTables, RefuseNeighboursThatWereSoughtInBatchesOfDifferentSizes) {
   add({.variant = "b", .size = "", .seed = "1", .accuracy = 0.5, .batch = "400"});
   for (const size_t run : {0, 1}) judge(run, "neighbours", "{}", "test.neighbour_acc", 0.5);
   EXPECT_THAT(refusal(of_metrics({"test.neighbour_acc"})),
-              AllOf(HasSubstr("test.neighbour_acc is sought in batches of different sizes: train.batch_size is 50 in"),
+              AllOf(HasSubstr("test.neighbour_acc is searched in batches of different sizes: train.batch_size is 50 in"),
                     HasSubstr("and 400 in"), Not(HasSubstr("\n"))));
   EXPECT_EQ(table().rows.size(), 2u);  // accuracies are of no batch
 }

@@ -78,7 +78,7 @@ void add_film_of_run(Page& page, const RunRecord& run, int64_t most_bytes) {
 
 void add_films(Page& page, const ReportData& data) {
   if (std::ranges::none_of(data.runs, &RunRecord::of_agent)) return;
-  page.heading(2, "Film");
+  page.heading(2, "Video");
   const auto films = std::ranges::count_if(data.shown, [](const RunRecord& run) { return run.film.has_value(); });
   if (films > 0) {
     page.paragraph(plain("Frames of an episode, evenly apart in time: below each its control step, and the reward added up until then."));

@@ -75,7 +75,7 @@ void add_groups(Page& page, const ReportData& data) {
   for (const auto& set : judged_sets(data.shown, "groups")) {
     page.figures(group_figures(data.columns, data.rows, set));
     for (const auto& run : data.shown) add_groups_of_run(page, data, run, set);
-    page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the least accuracy."), "note");
+    page.paragraph(plain("Grey outline: the bias label belongs to the class. Red outline: the lowest accuracy."), "note");
   }
   add_missing(page, data.runs, Part::kGroups);
   if (const std::string words = unknown_bias_words(data.runs); !words.empty()) page.paragraph(plain(words), "missing");

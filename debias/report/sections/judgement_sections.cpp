@@ -40,7 +40,7 @@ void add_curves(Page& page, const ReportData& data) {
   page.figures(learning);
   const Figures evidence = evidence_figures(data.columns);
   if (evidence.empty()) return;
-  page.heading(2, "Evidence of the objective");
+  page.heading(2, "Diagnostics of the objective");
   page.paragraph(plain(
       "The clamp share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
       "100 %, the objective is no longer the one that was asked for. An effective sample size near 1 means that one negative outweighs all "
@@ -65,7 +65,7 @@ void add_similarities(Page& page, const ReportData& data) {
 }
 
 void add_maps(Page& page, const ReportData& data) {
-  page.heading(2, "Map");
+  page.heading(2, "t-SNE plot");
   const auto sets = judged_sets(data.shown, "tsne");
   if (!sets.empty()) {
     page.paragraph(

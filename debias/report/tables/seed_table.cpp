@@ -274,8 +274,8 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
     std::string last = metric;
     last.replace(last.find("linear_"), 7, "linear_last_");
     table.notes.push_back(fmt::format(
-        "{} is that of the probe's best epoch, which the images that it judges chose, as the protocol has it; {} is its last one's", metric,
-        last));
+        "{} is that of the probe's best epoch, chosen by the evaluated images, as the protocol defines it; {} is that of its last epoch",
+        metric, last));
     break;
   }
   return table;

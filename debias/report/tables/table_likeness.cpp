@@ -91,7 +91,7 @@ void require_judged_data_alike(const RunRecord& first, const RunRecord& run, con
 void require_one_batch(const RunRecord& first, const RunRecord& run, const std::string& metric) {
   const std::string a = judged_batch(first, metric), b = judged_batch(run, metric);
   if (a == b) return;
-  throw usage_error("table: {} is sought in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; {}", metric,
+  throw usage_error("table: {} is searched in batches of different sizes: train.batch_size is {} in '{}' and {} in '{}'; {}", metric,
                     a.empty() ? "not there" : a, first.path, b.empty() ? "not there" : b, run.path, kApart);
 }
 

@@ -63,7 +63,7 @@ std::vector<Metric> evidence_metrics() {
           {"classifier_loss", "classifier loss", Unit::kNumber, Better::kLowerOfOneObjective, Standing::kTraining},
           of_term("loss", "loss", Unit::kNumber, Better::kLowerOfOneObjective),
           of_term("clamped_share", "clamp share", Unit::kShare),
-          of_term("min_estimate", "least estimate before the clamp", Unit::kNumber),
+          of_term("min_estimate", "smallest estimate before the clamp", Unit::kNumber),
           of_term("effective_sample_size", "effective sample size", Unit::kNumber),
           of_term("anchors", "anchors", Unit::kNumber),
           of_term("clamped", "clamped", Unit::kNumber)};
