@@ -119,10 +119,10 @@ void add_fix_verb(CLI::App& root, VerbAction& action) {
   add_table_columns(*verb, *embeddings, arguments->table);
   verb->add_option("--out", arguments->out, "the folder to write, which must not exist; with --apply a .npy file")->required();
   verb->add_option("--method", arguments->method, method_names());
-  verb->add_option("--keep", arguments->keep, "auto: least share of the plain head's mean accuracy over groups (0.98)");
+  verb->add_option("--keep", arguments->keep, "auto: minimum share of the plain head's mean accuracy over groups (0.98)");
   verb->add_option("--seed", arguments->seed, "seed of the folds (1)");
   verb->add_option("--apply", arguments->apply, "correct --embeddings by the layer in this folder; --out is the array")->option_text("DIR");
-  verb->add_option("--root", arguments->run.root, "where the run's own data lie now");
+  verb->add_option("--root", arguments->run.root, "current folder of the run's own data");
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda");
   verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));

@@ -103,7 +103,7 @@ int run_pairs(const PairsArguments& arguments) {
     log->warn(fmt::format(
         "not all splits have images that can be opened: copies are pairs at a similarity of {} or more, which no pixels confirm{}",
         kUnconfirmedCopy,
-        arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR where the images lie elsewhere" : ""));
+        arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR if the images are elsewhere" : ""));
   }
   const FoundPairs found = find_pairs(arguments.request, options, source, *progress, *log);
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
@@ -126,7 +126,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   auto* top = verb->add_option("--top", arguments->request.top, "false negatives to report, the largest expected gradient first (500)")
                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
   verb->add_option("--leaks", arguments->leaks, "also search for images of one split in another")->option_text("train:test");
-  verb->add_option("--sample", arguments->request.sample, "draw so many random pairs instead, whose marks estimate tau_plus")
+  verb->add_option("--sample", arguments->request.sample, "number of random pairs to draw instead; their marks estimate tau_plus")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->excludes(top)
       ->option_text("200");
@@ -137,7 +137,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--temperature", arguments->request.temperature,
                    "temperature of the loss whose gradient is ranked; default: the run's, 0.07 for --embeddings");
   verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior of the posterior; default: the run's, else 0.1");
-  verb->add_option("--root", arguments->run.root, "folder of the images: where the run's data lie now, or of the column path")
+  verb->add_option("--root", arguments->run.root, "folder of the images: the run's data, or the column path, are below it")
       ->option_text("DIR")
       ->transform(with_home);
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")

@@ -110,7 +110,7 @@ void add_prior_verb(CLI::App& root, VerbAction& action) {
       ->transform(with_home);
   verb->add_option("--images", arguments->run.images, "maximum number of a run's images whose two views are compared (4096)")
       ->check(CLI::Range(kLeastImagesOfViews, int64_t{1} << 20));
-  verb->add_option("--root", arguments->run.root, "where the run's training set lies now");
+  verb->add_option("--root", arguments->run.root, "current folder of the run's training set");
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->run.device, "auto, cpu or cuda");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");

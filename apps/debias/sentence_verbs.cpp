@@ -193,7 +193,8 @@ int embed_text(const TextEmbedArguments& arguments) {
   write_npy(out, DType::kFloat32, {vectors.size(0), vectors.size(1)}, vectors.const_data_ptr());
   const auto unknown = std::ranges::count_if(texts, [&](const std::string& text) { return !run.reader->knows(text); });
   if (unknown > 0) {
-    log->warn(fmt::format("embed: {} of {} lines have not one word that the run knows; their vectors say nothing", unknown, texts.size()));
+    log->warn(
+        fmt::format("embed: {} of {} lines have no word that the run knows; their vectors carry no information", unknown, texts.size()));
   }
   if (arguments.json) {
     print_json(

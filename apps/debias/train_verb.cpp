@@ -169,7 +169,7 @@ int train_with_seeds(const TrainArguments& arguments, const Config& config) {
     throw usage_error("train: '{}' is a single run; add output={}-seeds, below which each seed has a folder", plan.output, plan.output);
   }
   if (!arguments.resume && !arguments.dry_run && has_sweep_record(plan.output)) {
-    throw usage_error("train: '{}' holds runs of several seeds; --resume goes on with them, another output=DIR starts again", plan.output);
+    throw usage_error("train: '{}' holds runs of several seeds; --resume continues them, another output=DIR starts again", plan.output);
   }
   return train_seeds(plan, {.dry_run = arguments.dry_run, .json = arguments.json});
 }
@@ -222,7 +222,7 @@ int run_train(const TrainArguments& arguments) {
 }  // namespace
 
 void add_train_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("train", "trains an encoder, or an agent, as a recipe says");
+  auto* verb = root.add_subcommand("train", "trains an encoder or an agent from a recipe");
   auto arguments = std::make_shared<TrainArguments>();
   verb->add_option("recipe", arguments->recipe,
                    "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")

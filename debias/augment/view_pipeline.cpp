@@ -66,7 +66,7 @@ std::vector<NamedStep> preset_steps(const Config& section) {
   for (const NamedStep& step : steps) known.push_back(step.entry->name);
   for (const ViewStepEntry& entry : view_step_registry()) {
     if (!is_called(entry, key)) continue;
-    if (!from_preset) throw usage_error("{}views: {} stands beside `steps`; put it into the list", value.prefix(), key);
+    if (!from_preset) throw usage_error("{}views: {} is given beside `steps`; put it into the list", value.prefix(), key);
     throw usage_error("{}views: the preset has no step '{}' to override (it has: {}); write `steps:` instead of `preset:`", value.prefix(),
                       key, known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")));
   }

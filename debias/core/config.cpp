@@ -209,7 +209,7 @@ void Config::assign(std::string_view word) {
     if (i == 1 && is_list_index(part) && std::stoul(part) == 0 && is_only_entry) continue;  // objective.0.temperature without a list
     if (node->is_sequence() && node->items().size() == 1) node = &node->items()[0];         // objective.temperature of the only term
     if (node->is_sequence()) {
-      throw usage_error("command line: {}: a list of {} stands there; say which with [0]", path, node->items().size());
+      throw usage_error("command line: {}: this is a list of {}; choose one with [0]", path, node->items().size());
     }
     if (node->is_scalar()) {  // a bare name stands for {name: NAME}
       Config name = *node;

@@ -32,7 +32,7 @@ std::string found(const std::string& path, uint64_t needed, uint64_t given_back)
 
 DiskFull::DiskFull(const std::string& path, uint64_t needed, uint64_t given_back)
     : Error(ErrorKind::kResource,
-            fmt::format("writing '{}': {}: {}; make room and try again (a run goes on with --resume)", path,
+            fmt::format("writing '{}': {}: {}; free space and try again (a run continues with --resume)", path,
                         errno == EDQUOT ? "the disk quota is used up" : "the disk is full", found(path, needed, given_back))),
       path_(path),
       needed_(needed) {}
@@ -40,7 +40,7 @@ DiskFull::DiskFull(const std::string& path, uint64_t needed, uint64_t given_back
 Error file_too_large(const std::string& path) {
   rlimit limit{};
   const bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return resource_error("writing '{}': the file would be larger than {}; {} and try again (a run goes on with --resume)", path,
+  return resource_error("writing '{}': the file would be larger than {}; {} and try again (a run continues with --resume)", path,
                         is_limited ? fmt::format("this process may write (ulimit -f: {} bytes)", limit.rlim_cur) : "the file system takes",
                         is_limited ? "raise the limit" : "choose another disk");
 }

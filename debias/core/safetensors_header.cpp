@@ -46,10 +46,10 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     if (place_ == Place::kHeader) {
       name_ = name;
-      if (!names_.insert(name_).second) refuse("{} stands twice in the header", printable(name_));
+      if (!names_.insert(name_).second) refuse("{} appears twice in the header", printable(name_));
     } else if (place_ == Place::kMetadata) {
       key_ = name;
-      if (header_.metadata.contains(key_)) refuse("metadata {} stands twice", printable(key_));
+      if (header_.metadata.contains(key_)) refuse("metadata {} appears twice", printable(key_));
     } else {
       enter_field(name);
     }

@@ -9,7 +9,7 @@ namespace debias {
 namespace {
 
 void check(int success) {
-  if (success != 1) throw resource_error("SHA-256: OpenSSL refuses to compute it; check its installation and configuration");
+  if (success != 1) throw resource_error("SHA-256: OpenSSL cannot compute it; check its installation and configuration");
 }
 
 }  // namespace

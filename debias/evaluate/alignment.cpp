@@ -134,7 +134,7 @@ void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names
   const double noise = 3 * std::sqrt(shares.classes * shares.by_chance * (1 - shares.by_chance) / shares.images);
   if (values.size() == 1) {
     notes.push_back(
-        fmt::format("'{}' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc tell it "
+        fmt::format("'{}' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc separate it "
                     "from the other values, and no shortcut from its opposite",
                     biases.names[static_cast<size_t>(*values.begin())]));
   } else if (shares.aligned - shares.by_chance <= noise) {

@@ -92,7 +92,7 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                                 run_clusterings, clusterings_metrics()),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry,
                              geometry_metrics(), Needs::kSamples),
-      entry<TsneOptions>("tsne", {}, "a map of the images on which similar features lie together (t-SNE)", run_tsne, tsne_metrics(),
+      entry<TsneOptions>("tsne", {}, "a t-SNE plot of the images: similar features are close together", run_tsne, tsne_metrics(),
                          Needs::kSamples),
       neighbours_entry(),
       sentences_entry(),

@@ -128,8 +128,8 @@ class Correction {
     for (size_t y = 0; y < table_.rows.classes.size(); ++y) {
       const auto begin = result_.groups.count.begin() + static_cast<std::ptrdiff_t>(y) * result_.groups.biases;
       if (std::count_if(begin, begin + result_.groups.biases, [](int64_t count) { return count > 0; }) > 1) continue;
-      result_.notes.push_back(fmt::format("class '{}' has one bias label in the training rows: it cannot be told from the class there",
-                                          table_.rows.classes[y]));
+      result_.notes.push_back(fmt::format(
+          "class '{}' has one bias label in the training rows: it cannot be distinguished from the class there", table_.rows.classes[y]));
     }
     if (scorer_->conflicting_rows() == 0) {
       result_.notes.push_back("no training row contradicts the bias: nothing can be learnt against it; collect such rows");

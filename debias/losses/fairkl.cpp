@@ -151,7 +151,7 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
           .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
           .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")
           .add("variance_floor", &Self::variance_floor_, Range::at_least(0),
-               "least variance of squared distances in kl, jeffreys, lognormal")
+               "minimum variance of squared distances in kl, jeffreys, lognormal")
           .add("normaliser", &Self::normaliser_,
                "divisor of the moments with a continuous bias: sum of the weights, or number of embeddings")
           .with_variants()

@@ -42,7 +42,7 @@ ProgramEnd run_program(std::vector<std::string> words, const std::vector<std::sp
   const Descriptor said(memfd_create("said", MFD_CLOEXEC));
   std::array<int, 2> ends = {-1, -1};
   const bool piped = said.value() >= 0 && pipe2(ends.data(), O_CLOEXEC) == 0;
-  if (!piped) throw resource_error("starting {}: no pipe can be had: {}", words[0], std::strerror(errno));
+  if (!piped) throw resource_error("starting {}: no pipe is available: {}", words[0], std::strerror(errno));
   Descriptor reads(ends[0]), writes(ends[1]);
   const std::vector<char*> pointers = pointers_to(words);
   posix_spawn_file_actions_t files;

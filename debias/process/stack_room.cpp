@@ -35,7 +35,7 @@ int with_stack_room(char** argv, const std::function<int()>& work) {
   // The threads of OpenMP have what its library found when it was loaded.
   if (std::getenv("OMP_STACKSIZE") == nullptr && setenv("OMP_STACKSIZE", "8M", 1) == 0) execv("/proc/self/exe", argv);
   exit_from_elsewhere(work);
-  throw resource_error("the limit of the stack is {} KB (ulimit -s), and no larger one can be had; raise it to 1024 KB or more",
+  throw resource_error("the limit of the stack is {} KB (ulimit -s), and no larger one is available; raise it to 1024 KB or more",
                        limit.rlim_cur / 1024);
 }
 

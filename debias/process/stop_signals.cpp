@@ -36,7 +36,7 @@ void say(std::initializer_list<const char*> parts) {
 extern "C" void on_stop_signal(int signal) {
   if (stop_signals.all_saved.load()) {
     say({"\ndebias: ", process_name.data(), "stopped by ", name_of_signal(signal),
-         stop_signals.begun.load() ? " with all that was trained on disk; go on with --resume\n"
+         stop_signals.begun.load() ? " with all that was trained on disk; continue with --resume\n"
                                    : " before training began; start it again\n"});
     _exit(kResumable);
   }

@@ -22,7 +22,7 @@ Entry* entry_of(void* library, const char* name) {
 void* nccl_library() {
   void* library = dlopen(kNcclLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    throw resource_error("NCCL cannot be had ({}); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)",
+    throw resource_error("NCCL is not available ({}); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)",
                          dlerror());
   return library;
 }

@@ -24,7 +24,7 @@ namespace debias {
 struct RankLinks {
   using Clock = std::chrono::steady_clock;
   using Gloo = c10d::ProcessGroupGloo;
-  static constexpr const char* kGoOn = "the last checkpoint stands: go on with --resume";
+  static constexpr const char* kGoOn = "the last checkpoint is intact: continue with --resume";
   static constexpr int64_t kLookAround = 12;  // beats for which the others are looked at, before they are called lost
   static constexpr size_t kChannels = 3;
 

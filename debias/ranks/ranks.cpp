@@ -235,7 +235,7 @@ RankLost Ranks::told_failure() const {
   } catch (const std::exception& error) {
     return links_->lost("asking which of them failed", error.what());
   }
-  return RankLost(ErrorKind::kFailure, fmt::format("one of {} processes failed, and did not say why; {}", size(), RankLinks::kGoOn));
+  return RankLost(ErrorKind::kFailure, fmt::format("one of {} processes failed, and gave no reason; {}", size(), RankLinks::kGoOn));
 }
 
 Traffic Ranks::traffic(Channel channel) const { return is_alone() ? Traffic{} : links_->traffic[static_cast<size_t>(channel)]; }

@@ -83,8 +83,8 @@ FeatureMap feature_map(const Json& json, const std::string& path) {
   map.kl = number_or_nan(json.value("kl", Json()));
   map.perplexity = number_or_nan(json.value("perplexity", Json()));
   if (map.labels.size() != map.points.size() || (!map.biases.empty() && map.biases.size() != map.points.size())) {
-    throw data_error("reading '{}': {} points, {} labels and {} bias labels; a map has one of each for an image", path, map.points.size(),
-                     map.labels.size(), map.biases.size());
+    throw data_error("reading '{}': {} points, {} labels and {} bias labels; a t-SNE plot has one of each for an image", path,
+                     map.points.size(), map.labels.size(), map.biases.size());
   }
   return map;
 }

@@ -14,7 +14,7 @@ namespace debias {
 Config training_section(const LoadedRun& run, const DataWords& data) {
   if (!data.name.empty()) return named_section(data, "");
   if (run.folder.empty()) {
-    throw usage_error("opening checkpoint '{}': it lies in no run folder, so its data are not known; give --data NAME --root DIR",
+    throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);
   }
   Config section = read_recipe(run.recipe).train_data;

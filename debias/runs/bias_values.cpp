@@ -57,7 +57,7 @@ void check_output(const BiasValueRequest& request, const LoadedRun& run, const J
 
 JudgedData own_data(const LoadedRun& run, const BiasValueRequest& request) {
   if (run.folder.empty()) {
-    throw usage_error("{}: checkpoint '{}' lies in no run folder, so its data are not known; give the run folder", kWho, run.checkpoint);
+    throw usage_error("{}: checkpoint '{}' is in no run folder, so its data are not known; give the run folder", kWho, run.checkpoint);
   }
   JudgedData data = data_of(read_recipe(run.recipe));
   for (Config* section : {&data.train, &data.valid, &data.test}) {

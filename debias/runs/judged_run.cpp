@@ -43,7 +43,7 @@ Config named_section(const DataWords& data, const std::string& split) {
 JudgedData judged_data(const LoadedRun& run, const DataWords& data) {
   if (!data.name.empty()) return {named_section(data, "train"), Config(), named_section(data, "test")};
   if (run.folder.empty()) {
-    throw usage_error("opening checkpoint '{}': it lies in no run folder, so its data are not known; give --data NAME --root DIR",
+    throw usage_error("opening checkpoint '{}': it is in no run folder, so its data are not known; give --data NAME --root DIR",
                       run.checkpoint);
   }
   const Recipe recipe = read_recipe(run.recipe);
@@ -133,7 +133,7 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
   const NameTable own = name_table(*train);
   const bool foreign = run.names && are_others(own.classes, run.names->classes);
   if (foreign) {
-    log.warn(fmt::format("no class of {} is one that training knew: it is judged by its own classes{}", train->info().name,
+    log.warn(fmt::format("no class of {} is one that training knew: it is evaluated by its own classes{}", train->info().name,
                          run.classifier == nullptr ? "" : ", without the run's classifier"));
   }
   EvaluationInput input = evaluation_input(read_recipe(run.recipe), data, foreign ? own : run.names.value_or(own), watch, log, train);

@@ -45,7 +45,7 @@ struct Child {
 // The end that the launcher reads, and the end that the ranks inherit.
 std::array<Descriptor, 2> complaint_pipe(int64_t ranks) {
   std::array<int, 2> ends = {-1, -1};
-  if (pipe2(ends.data(), O_NONBLOCK) != 0) throw resource_error("starting {} ranks: no pipe can be had", ranks);
+  if (pipe2(ends.data(), O_NONBLOCK) != 0) throw resource_error("starting {} ranks: no pipe is available", ranks);
   fcntl(ends[0], F_SETFD, FD_CLOEXEC);
   fcntl(ends[1], F_SETFL, 0);
   return {Descriptor(ends[0]), Descriptor(ends[1])};
@@ -160,7 +160,7 @@ class RankProcesses {
     for (size_t rank = 0; rank < children_.size(); ++rank) {
       const int status = *children_[rank].status;
       if (!WIFSIGNALED(status) || children_[rank].was_ended) continue;
-      throw resource_error("rank {} of {} was ended by signal {} ({}); the last checkpoint stands: go on with --resume", rank,
+      throw resource_error("rank {} of {} was ended by signal {} ({}); the last checkpoint is intact: continue with --resume", rank,
                            launch_.ranks, WTERMSIG(status), strsignal(WTERMSIG(status)));
     }
     const std::string line = first_line(heard_.substr(std::min(heard_.find_first_not_of('\n'), heard_.size())));

@@ -129,7 +129,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   const JudgedData data = judged_data(run, request.data);
   const bool has_folder = !run.folder.empty();
   if (request.predictions && !has_folder) {
-    throw usage_error("eval: --predictions writes into a run folder, and '{}' lies in none", run.checkpoint);
+    throw usage_error("eval: --predictions writes into a run folder, and '{}' is in none", run.checkpoint);
   }
   const EvaluationFiles files(run.folder, request.data.name);
   const std::string labels = request.labels ? request.labels->file() : "";

@@ -46,7 +46,7 @@ struct RunEvaluation {
   NamedMetrics metrics() const;
 };
 
-// Writes RUN/evaluation (evaluation_files.h) unless the checkpoint lies in no run folder. Errors, before anything is written: usage errors
+// Writes RUN/evaluation (evaluation_files.h) unless the checkpoint is in no run folder. Errors, before anything is written: usage errors
 // for unknown protocols, options and overrides, for a run on sentences, for outputs that are inputs; data errors for data that have changed
 // since training, and for labels that name no image.
 RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress, Log& log);

@@ -24,7 +24,7 @@ constexpr const char* kPreprocess = "preprocess.json";
 
 std::string folder_of(const ExportRequest& request, const LoadedRun& run) {
   if (!request.out.empty()) return request.out;
-  if (run.folder.empty()) throw usage_error("export: checkpoint '{}' lies in no run folder; give --out DIR", run.checkpoint);
+  if (run.folder.empty()) throw usage_error("export: checkpoint '{}' is in no run folder; give --out DIR", run.checkpoint);
   return run.folder + "/exported";
 }
 

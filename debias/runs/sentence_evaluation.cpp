@@ -138,13 +138,15 @@ std::vector<std::string> seen_books(const JudgedBooks& judged, const Sentences& 
     const std::string name = shared_book(*books, train);
     if (name.empty()) continue;
     warnings.push_back(fmt::format(
-        "data.{}: '{}' is a book of data.train, too, so that what was trained on is judged; set books aside with hold_out", split, name));
+        "data.{}: '{}' is a book of data.train, too, so the run is evaluated on what it was trained on; hold books out with hold_out",
+        split, name));
   }
   if (select.empty() || judged.size() < 2) return warnings;
   const std::string name = shared_book(*judged[1].books, *judged[0].books);
   if (name.empty()) return warnings;
-  warnings.push_back(fmt::format("data.{}: '{}' is a book of data.{}, too, by which evaluate.select chooses the best epoch; judge others",
-                                 judged[1].split, name, judged[0].split));
+  warnings.push_back(
+      fmt::format("data.{}: '{}' is a book of data.{}, too, by which evaluate.select chooses the best epoch; evaluate on others",
+                  judged[1].split, name, judged[0].split));
   return warnings;
 }
 

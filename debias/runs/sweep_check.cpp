@@ -76,8 +76,7 @@ void require_judged_name(const std::string& metric, SampleKind samples) {
   const size_t dot = name.find('.');
   if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
   const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});
-  throw usage_error("metric '{}' is of no data set that is judged; write {}.{}", metric, near.empty() ? "test" : near,
-                    name.substr(dot + 1));
+  throw usage_error("metric '{}' is of no evaluated data set; write {}.{}", metric, near.empty() ? "test" : near, name.substr(dot + 1));
 }
 
 // Of a table, and of what is published of it.

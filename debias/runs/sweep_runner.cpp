@@ -110,7 +110,7 @@ class SweepJobs {
       log_.info(fmt::format("{}: finished after {}", run.name(), duration_text(seconds)));
     } else if (exit == kResumableExit || (stopping_ && exit > kFirstSignalExit)) {
       record(job.run, RunState::kStopped);
-      log_.info(fmt::format("{}: stopped, to go on later", run.name()));
+      log_.info(fmt::format("{}: stopped, to continue later", run.name()));
     } else {
       std::string message = last_complaint(log_path(run), job.log_begin);
       if (message.empty()) message = exit > kFirstSignalExit ? fmt::format("ended by signal {}", exit - kFirstSignalExit) : "no message";
@@ -230,8 +230,8 @@ void require_finished(const SweepPlan& plan, const SweepRecord& record, const Sh
     throw Error(ErrorKind::kFailure, fmt::format("{}: {} of {} failed: {}{}; {} tries again", plan.verb, failed,
                                                  counted(plan.runs.size(), "run", "runs"), first, more, plan.again));
   }
-  throw Error(ErrorKind::kInterrupted, fmt::format("{}: stopped with {} to go{}; {} goes on", plan.verb, counted(unfinished, "run", "runs"),
-                                                   failed == 0 ? "" : ", " + first + more, plan.again));
+  throw Error(ErrorKind::kInterrupted, fmt::format("{}: stopped with {} to go{}; {} continues", plan.verb,
+                                                   counted(unfinished, "run", "runs"), failed == 0 ? "" : ", " + first + more, plan.again));
 }
 
 }  // namespace debias

@@ -136,7 +136,7 @@ WordTableFile write_word_table(const WordTableRequest& request) {
 
 NearestSentences find_nearest_sentences(const NearestRequest& request, Progress& progress) {
   const SentenceRun run = open_sentence_run(request.run, request.which);
-  if (run.run.folder.empty()) throw usage_error("text nearest writes into a run folder, and '{}' lies in none", request.run);
+  if (run.run.folder.empty()) throw usage_error("text nearest writes into a run folder, and '{}' is in none", request.run);
   const std::vector<std::string> texts = sentences_in(request.text, request.encoding, request.format == TextFormat::kLines);
   const std::vector<std::string> asked = sentences_in(request.queries, request.encoding, true);
   const auto unit = [&](const std::vector<std::string>& sentences) { return run.reader->embed(sentences, progress) / std::sqrt(2.0); };

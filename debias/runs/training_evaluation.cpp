@@ -39,7 +39,7 @@ class TrainingEvaluation final : public ProtocolEvaluation {
         const ExtractOptions options = ExtractOptions().on_error(name == "train" ? input_.on_error : OnError::kStop);
         try_images(*model.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options);
       } catch (const Error& error) {
-        throw Error(error.kind(), fmt::format("data.{} cannot be judged with views.eval as it is: {}", name, error.what()));
+        throw Error(error.kind(), fmt::format("data.{} cannot be evaluated with the current views.eval: {}", name, error.what()));
       }
     }
   }

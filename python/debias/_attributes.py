@@ -74,7 +74,7 @@ def _option(name, text):
 
 
 def options_of(entry):
-    """{option: property}: reading gives the value in force, writing is set()."""
+    """{option: property}: reading gives the current value, writing is set()."""
     return {option["name"]: _option(option["name"], option["help"]) for option in entry["options"]}
 
 

@@ -181,7 +181,7 @@ def batch_of_all(name, views, inputs):
         raise refusal
     if bool(headers[:, 0].any()):
         rank = int(headers[:, 0].nonzero()[0])
-        raise ValueError(f"{name}: gather_distributed: rank {rank} refused what it was given; its own error says why")
+        raise ValueError(f"{name}: gather_distributed: rank {rank} rejected its inputs; its own error gives the reason")
     _refuse_lengths(name, headers)
     _refuse_differences(name, headers)
     shares = headers[:, _FIELDS.index("samples")].tolist()

@@ -91,7 +91,7 @@ def about():
 
 
 def resolved_options(entry, options):
-    """The options in force for `options`; ValueError, in the words of the library, where one is refused."""
+    """The current options for `options`; ValueError, in the words of the library, if one is rejected."""
     if AVAILABLE:
         found = json.loads(torch.ops.debias.resolved_options(entry["name"], options))
         return {name: math.inf if value == ".inf" else value for name, value in found.items()}

@@ -102,7 +102,7 @@ class Objective(torch.nn.Module):
         self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
 
     def set(self, **options):
-        """Options in force from now on: what a schedule calls between epochs."""
+        """Sets options from now on: what a schedule calls between epochs."""
         _refuse_unknown(type(self).__name__, options, list(self.options))
         if self.learnt_temperature() is not None and "temperature" in options:
             raise ValueError(f"{type(self).__name__}: temperature: it is learnt; change the tensor itself")

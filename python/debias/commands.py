@@ -186,7 +186,7 @@ def fix(source: _Source, out: _Path, *, method: str = "auto", keep: float = 0.98
     Args:
         source: a FeatureTable with `bias`, or a run, whose data sets are embedded first.
         method: auto, erm, balanced, erase, erase_balanced, fairkl or leace.
-        keep: of auto: least share of the plain head's mean accuracy over groups.
+        keep: for auto, the minimum share of the plain head's mean accuracy over groups.
         seed: of the folds.
     """
     with _source_words("fix", source) as words:

@@ -140,7 +140,7 @@ def check_refusals(shares, rank):
     refused("the key_labels of rank 1 are not those", z[:, 0], z[:, 1], **queue, labels=[0] * shares[rank], key_labels=ids)
     refused("number of key_ids of rank 1", z[:, 0], z[:, 1], **queue, key_ids=ids[rank:])
     # What one refuses by itself is refused by all.
-    refused("expected integers" if rank == 1 else "rank 1 refused what it was given", z, labels=[0.5 if rank == 1 else 1] * shares[rank])
+    refused("expected integers" if rank == 1 else "rank 1 rejected its inputs", z, labels=[0.5 if rank == 1 else 1] * shares[rank])
     refused("views of one shape" if rank == 1 else "rank 1 refused", z[:, 0], z[1:, 1] if rank == 1 else z[:, 1])
     refused("keys: expected 2 dimensions" if rank == 1 else "rank 1 refused", z[:, 0], z[:, 1],
             keys=torch.ones(4) if rank == 1 else torch.ones(4, 4))

@@ -120,7 +120,7 @@ TEST_F(Shortage, OfRoomOnTheDiskIsWaitedForUntilASignal) {
   const SmallDisk disk(256 << 10);
   if (!disk.is_there()) GTEST_SKIP() << "nothing can be mounted here";
   const TrainingProcess process(debias_binary(), training(disk / "run", {"train.on_full_disk=wait"}));
-  const auto waits = [&] { return file_text(disk / "run/train.log").find("waiting for room") != std::string::npos; };
+  const auto waits = [&] { return file_text(disk / "run/train.log").find("waiting for space") != std::string::npos; };
   for (int i = 0; i < 1200 && !waits(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(waits());
   process.signal(SIGTERM);

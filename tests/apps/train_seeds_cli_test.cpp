@@ -104,7 +104,7 @@ TEST_F(TrainSeeds, RefuseWhatCannotBe) {
   refused({"--seeds", "2"}, "is a single run; add output=" + output() + "-seeds");
   std::filesystem::remove_all(output());
   write_text(output() + "/sweep.json", R"({"metric": "", "grid": [], "runs": []})");
-  refused({"--seeds", "2"}, "--resume goes on with them");
+  refused({"--seeds", "2"}, "--resume continues them");
 }
 
 }  // namespace train_seeds_cli_test

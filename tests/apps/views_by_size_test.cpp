@@ -56,7 +56,7 @@ TEST_F(SeveralSizes, AFaultIsFoundBeforeAnyStepAndTheCureIsTakenByEveryVerb) {
   for (const std::vector<std::string>& words : {std::vector<std::string>{}, std::vector<std::string>{"--dry-run"}}) {
     const ProcessResult refused = judged("run", with({"views.eval=none"}, words));
     EXPECT_EQ(refused.exit, 3);
-    EXPECT_THAT(refused.err, HasSubstr("data.train cannot be judged with views.eval as it is"));
+    EXPECT_THAT(refused.err, HasSubstr("data.train cannot be evaluated with the current views.eval"));
     EXPECT_FALSE(fs::exists(folder_ / "run"));
   }
   ASSERT_EQ(train("run", {"data.test={name: image_folder, root: " + (folder_ / "test") + "}", "views.eval=none"}).exit, 0);
@@ -90,7 +90,7 @@ class OneSizeToTrainOn : public Photographs {
       if (dry) words.emplace_back("--dry-run");
       const ProcessResult refused = train("run", words);
       EXPECT_EQ(refused.exit, 3) << which;
-      EXPECT_THAT(refused.err, HasSubstr(which + " cannot be judged with views.eval as it is"));
+      EXPECT_THAT(refused.err, HasSubstr(which + " cannot be evaluated with the current views.eval"));
       EXPECT_FALSE(fs::exists(folder_ / "run")) << which;
     }
   }

@@ -99,7 +99,7 @@ TEST_F(WordVectorsCli, JudgesByWordsOfAFileOfVectors) {
   ASSERT_EQ(without.exit, 0) << without.err;
   const json blind = json::parse(without.out)["protocols"]["sentences"];
   EXPECT_LT(blind["metrics"]["cr_acc"], 0.6);
-  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have not one word that the run knows; their vectors say nothing"));
+  EXPECT_THAT(without.err, HasSubstr("2 of 62 texts of 'cr' have no word that the run knows; their vectors carry no information"));
   EXPECT_EQ(blind["options"]["unknown"]["cr"], 2);
   EXPECT_FALSE(blind["options"].contains("expand"));
   const ProcessResult expanded = run_debias(with(words, {"--expand", path("glove.txt")}));

@@ -137,7 +137,7 @@ TEST(Alignment, SaysWhereOneBiasValueIsTheMostFrequentOfEveryClass) {
   EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.75);
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "'red' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc tell it from the other "
+            "'red' is the most frequent bias label of every class in training: aligned_acc and conflicting_acc separate it from the other "
             "values, and no shortcut from its opposite");
 }
 

@@ -102,7 +102,7 @@ def full_disk_waited_for(then):
             run = os.path.join(disk, "run")
             process = place.command.start(place.training(run, "train.on_full_disk=wait"))
             log = os.path.join(run, "train.log")
-            there = wait_until(lambda: os.path.exists(log) and b"waiting for room" in read(log), process, "waiting for room")
+            there = wait_until(lambda: os.path.exists(log) and b"waiting for space" in read(log), process, "waiting for space")
             require(there, "it did not wait")
             if then == "stop":
                 sent = time.monotonic()

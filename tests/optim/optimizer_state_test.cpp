@@ -136,7 +136,7 @@ TEST_P(OptimizerState, FaultsAreDataErrorsAndChangeNothing) {
   }
   State twice = good;
   twice.push_back(good[0]);
-  expect_refused(twice, "a tensor that stands twice");
+  expect_refused(twice, "a tensor that appears twice");
 }
 
 INSTANTIATE_TEST_SUITE_P(Registry, OptimizerState, testing::ValuesIn([] {

@@ -174,7 +174,7 @@ TEST(DeviceGroups, OfNcclAreRefusedWithoutTheirLibrary) {
   EXPECT_TRUE(nccl->are_of(at::kCUDA));
   EXPECT_FALSE(nccl->are_of(at::kCPU));
   const std::string message = error_of(ErrorKind::kResource, [&] { nccl->open(); });  // there is no library beside the test
-  EXPECT_THAT(message, StartsWith("NCCL cannot be had (libdebias_nccl.so: "));
+  EXPECT_THAT(message, StartsWith("NCCL is not available (libdebias_nccl.so: "));
   EXPECT_THAT(message, EndsWith("); build with -DDEBIAS_NCCL=ON, or let the loader find that library (LD_LIBRARY_PATH)"));
 }
 
@@ -198,10 +198,9 @@ TEST(DeviceGroups, OfARankThatGoesWithoutAWordNameIt) {
       all_with(std::make_shared<HostAsDevice>()));
   EXPECT_EQ(texts[2], "");
   for (const int64_t rank : {0, 1}) {
-    EXPECT_EQ(
-        texts[rank],
-        "4 gathering ended: rank 2 of 3 does not answer any more (killed, stopped or cut off); the last checkpoint stands: go on with "
-        "--resume");
+    EXPECT_EQ(texts[rank],
+              "4 gathering ended: rank 2 of 3 does not answer any more (killed, stopped or cut off); the last checkpoint is intact: "
+              "continue with --resume");
   }
 }
 

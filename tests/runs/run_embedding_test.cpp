@@ -97,7 +97,7 @@ TEST_F(SmallRuns, AreEmbeddedByTheLayerAndTheWordsOfTheRequest) {
   EXPECT_FALSE(fs::exists(path("r.npy")));
   EXPECT_EQ(embedded(resnet(), path("few"), {"test_count=7"}).rows, 7);
   EXPECT_EQ(embedded(resnet(), path("train"), {"split=train", "train_count=31"}).rows, 31);
-  EXPECT_THAT(usage_error_of([] { embedded(lone(), path("r")); }), HasSubstr("it lies in no run folder"));
+  EXPECT_THAT(usage_error_of([] { embedded(lone(), path("r")); }), HasSubstr("it is in no run folder"));
 }
 
 TEST_F(SmallRuns, AreEmbeddedOutsideTheirData) {
@@ -221,7 +221,7 @@ TEST_F(SmallRuns, OfOtherEncodersAreExportedAsWeightsAlone) {
   EXPECT_THAT(usage_error_of([] { exported(convnet(), "", ExportFormat::kOnnx); }),
               HasSubstr("the encoder ('simple_convnet') is no single"));
   EXPECT_FALSE(fs::exists(convnet() + "/exported/encoder.onnx"));
-  EXPECT_THAT(usage_error_of([] { exported(lone()); }), HasSubstr("lies in no run folder; give --out DIR"));
+  EXPECT_THAT(usage_error_of([] { exported(lone()); }), HasSubstr("is in no run folder; give --out DIR"));
   exported(lone(), path("of_lone"));
   EXPECT_EQ(names_in(path("of_lone")), kAll);
 }

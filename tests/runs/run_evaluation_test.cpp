@@ -162,12 +162,12 @@ TEST_F(EvaluatedRun, OfALoneCheckpointNeedsItsDataAndWritesNothing) {
   EvaluationRequest asked = request({protocol("knn")});
   asked.run = lone();
   EXPECT_EQ(usage_error_of([&] { evaluated(asked); }),
-            "opening checkpoint '" + lone() + "': it lies in no run folder, so its data are not known; give --data NAME --root DIR");
+            "opening checkpoint '" + lone() + "': it is in no run folder, so its data are not known; give --data NAME --root DIR");
   asked.data = {"glyphs", "", {"size=16", "train_count=50", "test_count=20"}};
   EXPECT_EQ(record_of(evaluated(asked))["counts"]["test"], 20);
   EXPECT_FALSE(fs::exists(*folder_ / "evaluation"));
   asked.predictions = CsvCells::kGuarded;
-  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "eval: --predictions writes into a run folder, and '" + lone() + "' lies in none");
+  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "eval: --predictions writes into a run folder, and '" + lone() + "' is in none");
 }
 
 TEST_F(EvaluatedRun, KeepsAThumbnailOfEachImageThatKnnNames) {

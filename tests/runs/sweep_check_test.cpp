@@ -170,7 +170,7 @@ TEST_F(SweepCheck, WhatFailedOrWasStoppedIsAnError) {
   require_finished(read, record, {2, 2}, 0);  // the other shard's
   record = record_state(read.output, {read.runs[0].point, "1", RunState::kStopped, 0, ""});
   EXPECT_EQ(error_of(ErrorKind::kInterrupted, [&] { require_finished(read, record, {}, 15); }),
-            "sweep: stopped with 1 run to go; the same command goes on");
+            "sweep: stopped with 1 run to go; the same command continues");
 }
 
 }  // namespace sweep_check_test

@@ -155,7 +155,7 @@ const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
                "share of images with their class's own corruption")
           .add("ratios", &CorruptedCifar10Recipe::ratios_,
                "shares of conflicting images in one folder, in place of correlation: some of 0.5pct, 1pct, 2pct and 5pct")
-          .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train set aside as valid")
+          .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train held out as valid")
           .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "of every corruption")
           .add("corruptions", &CorruptedCifar10Recipe::corruptions_, "type0, type1 or a list of ten, in the order of the classes")
           .add("frost", &CorruptedCifar10Recipe::frost_, "folder with the textures frost1 to frost5; without one they are drawn")

@@ -85,7 +85,7 @@ IdxArray read_idx(const std::string& path, int dimensions) {
     if (got < wanted) throw FileError(path, fmt::format("truncated: the header promises {} bytes, found {}", promised, filled + got));
   }
   uint8_t extra;
-  if (stream.read(&extra, 1) != 0) throw FileError(path, fmt::format("goes on after the {} bytes that the header promises", promised));
+  if (stream.read(&extra, 1) != 0) throw FileError(path, fmt::format("continues after the {} bytes that the header promises", promised));
   return array;
 }
 

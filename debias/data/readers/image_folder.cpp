@@ -121,8 +121,8 @@ void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
   };
   const size_t empty = listing.empty.size(), beside = listing.beside.size();
   if (empty > 0) {
-    remark(fmt::format("{} without an image that can be read {} passed over ({})",
-                       empty == 1 ? "1 folder" : fmt::format("{} folders", empty), empty == 1 ? "is" : "are", shown_names(listing.empty)));
+    remark(fmt::format("{} without a readable image {} ignored ({})", empty == 1 ? "1 folder" : fmt::format("{} folders", empty),
+                       empty == 1 ? "is" : "are", shown_names(listing.empty)));
   }
   if (beside > 0) {
     remark(fmt::format("{} beside the class folders and {} not read ({})",

@@ -42,8 +42,8 @@ const OptionTable<SentencesOptions>& SentencesOptions::table() {
           .add("vocabulary", &Self::vocabulary_, "file of words, as debias text vocabulary writes it")
           .include(TextOptions::table())
           .add("split", &Self::split_, "which books")
-          .add("hold_out", &Self::hold_out_, Range::at_least(0), "books set aside; split: held_out is those")
-          .add("seed", &Self::seed_, Range::at_least(0), "decides which books are set aside")
+          .add("hold_out", &Self::hold_out_, Range::at_least(0), "number of books held out; split: held_out has those")
+          .add("seed", &Self::seed_, Range::at_least(0), "seed of the choice of the held-out books")
           .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16),
                "maximum number of tokens of a sentence, which is truncated there")
           .add("cache", &Self::cache_, "file to keep the numbered sentences in; it is mapped, so that a corpus may exceed the memory");

@@ -136,7 +136,8 @@ EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& 
     require_labels(*judged.dataset, classes, kClusteringsName);
     const auto clusters = clusters_of(file, options.file(), *judged.dataset, options.columns().size());
     if (clusters.empty()) {
-      result.notes.push_back(fmt::format("clusterings: {}: none of its images is in {}, so it is not judged", judged.name, options.file()));
+      result.notes.push_back(
+          fmt::format("clusterings: {}: none of its images is in {}, so it is not evaluated", judged.name, options.file()));
       continue;
     }
     GroupSamples samples;
@@ -155,7 +156,7 @@ EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& 
     result.metrics[judged.name + ".clusterings_acc"] = sum / static_cast<double>(clusters.size());
     result.predictions[judged.name] = std::move(samples.predictions);
   }
-  if (result.metrics.empty()) throw FileError(options.file(), "no row is of a judged image; its paths must end as theirs do");
+  if (result.metrics.empty()) throw FileError(options.file(), "no row is of an evaluated image; its paths must end as theirs do");
   result.record = describe(kClusteringsName, input, result.metrics, ClusteringsOptions::table().write(options), classes);
   result.record.predictions = enum_name(options.predictions());
   result.record.clusterings = std::move(found);

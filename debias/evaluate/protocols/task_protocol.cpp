@@ -70,8 +70,9 @@ void judge_set(const SentenceSet& set, const EvaluationInput& input, TaskMode mo
   task.texts = std::ssize(texts);
   task.digest = digest_of_set(set);
   if (task.unknown > 0) {
-    result.notes.push_back(fmt::format("sentences: {} of {} texts of '{}' have not one word that the run knows; their vectors say nothing",
-                                       task.unknown, task.texts, set.name));
+    result.notes.push_back(
+        fmt::format("sentences: {} of {} texts of '{}' have no word that the run knows; their vectors carry no information", task.unknown,
+                    task.texts, set.name));
   }
   if (found.unfinished > 0) result.notes.push_back(fmt::format("sentences: {}: {} fits did not converge", set.name, found.unfinished));
   for (const TaskScore& score : found.scores) {

@@ -34,7 +34,7 @@ SplitMap map_of(const at::Tensor& features, double perplexity, const TsneOptions
                              [&](int64_t done) { progress.advance(done, ""); });
   progress.end();
   map.divergence = map_divergence(affinities, map.points);
-  if (!std::isfinite(map.divergence)) throw numeric_error("tsne: the map of {} is not finite; give another perplexity or seed", split);
+  if (!std::isfinite(map.divergence)) throw numeric_error("tsne: the plot of {} is not finite; give another perplexity or seed", split);
   return map;
 }
 
@@ -83,7 +83,7 @@ EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, 
   const auto shown = [&](const JudgedSplit& judged) { return std::min(judged.dataset->size(), options.samples()); };
   for (const auto& judged : judged_splits(input)) {
     if (shown(judged) < kFewestImages) {
-      throw data_error("tsne: split '{}' of {} has {} images; a map needs at least {}", judged.dataset->info().split,
+      throw data_error("tsne: split '{}' of {} has {} images; a t-SNE plot needs at least {}", judged.dataset->info().split,
                        judged.dataset->info().name, shown(judged), kFewestImages);
     }
     resolve_perplexity(options, shown(judged), judged.name);

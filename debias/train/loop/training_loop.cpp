@@ -237,11 +237,10 @@ class TrainingLoop {
     } catch (const DiskFull& full) {
       const int signal = stop_signal();
       if (signal == 0 || recipe_.on_full_disk == OnFullDisk::kStop) throw;
-      throw Error(
-          ErrorKind::kInterrupted,
-          fmt::format("stopped by {} after step {} while waiting for room on the disk, so that --resume goes on from the checkpoint "
-                      "before; {}",
-                      signal_name(signal), state_.step, full.what()));
+      throw Error(ErrorKind::kInterrupted,
+                  fmt::format("stopped by {} after step {} while waiting for space on the disk; --resume continues from the checkpoint "
+                              "before; {}",
+                              signal_name(signal), state_.step, full.what()));
     }
   }
 
@@ -249,7 +248,7 @@ class TrainingLoop {
     const StepOrders now = orders();
     if (now.stop_signal == 0) return;
     control_.progress->end();
-    const std::string text = fmt::format("stopped by {} after step {} (epoch {}{}); go on with --resume", signal_name(now.stop_signal),
+    const std::string text = fmt::format("stopped by {} after step {} (epoch {}{}); continue with --resume", signal_name(now.stop_signal),
                                          state_.step, state_.epoch + 1, place_behind_comma());
     if (ranks_.is_alone()) throw Error(ErrorKind::kInterrupted, text);
     throw RankLost(ErrorKind::kInterrupted, fmt::format("rank {} of {}: {}", now.stopped_rank, ranks_.size(), text));
@@ -306,7 +305,7 @@ class TrainingLoop {
         if (observer->feeds_training() || recipe_.on_evaluation_error == EvaluationFailure::kStop) throw;
         state_.failed_evaluations.push_back({epoch, error.what()});
         log_.warn(
-            fmt::format("the evaluation after epoch {} failed: {}; training goes on (evaluate.on_error: continue)", epoch, error.what()));
+            fmt::format("the evaluation after epoch {} failed: {}; training continues (evaluate.on_error: continue)", epoch, error.what()));
       }
     }
   }

@@ -79,7 +79,7 @@ std::vector<std::string> Term::take_estimates(int64_t finished_epochs, const Met
     const double bound = measured(source.bound_metric());
     const double estimate = std::isnan(bound) ? measured(source.metric()) : std::min(bound, sourced.start);
     if (!std::isfinite(estimate)) {
-      notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the value in force stays", label_, sourced.number.name,
+      notes.push_back(fmt::format("{}.{}: no estimate by '{}' after epoch {}: the current value stays", label_, sourced.number.name,
                                   source.name, finished_epochs));
       continue;
     }

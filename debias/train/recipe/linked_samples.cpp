@@ -73,7 +73,7 @@ bool is_link(const MarkedPair& pair) {
 const OptionTable<MustLink>& MustLink::table() {
   static const auto table = OptionTable<MustLink>()
                                 .add("file", &MustLink::file_, "CSV with columns a and b of images that belong together")
-                                .add("sha256", &MustLink::sha256_, "of the file; the run is refused where it differs")
+                                .add("sha256", &MustLink::sha256_, "digest of the file; a run with another one is rejected")
                                 .add("relation", &MustLink::relation_, "no negatives of each other, or views of one sample as well");
   return table;
 }

@@ -69,11 +69,11 @@ std::optional<OpenCheckpoint> open_newest(const std::string& folder, Log& log) {
     }
   }
   if (std::filesystem::exists(previous)) {
-    log.warn(damage.empty() ? fmt::format("no '{}': going on from '{}'", last, previous)
-                            : fmt::format("{}; going on from '{}'", damage, previous));
+    log.warn(damage.empty() ? fmt::format("no '{}': resuming from '{}'", last, previous)
+                            : fmt::format("{}; resuming from '{}'", damage, previous));
     return open_checkpoint(previous);
   }
-  if (!damage.empty()) throw data_error("{}; there is no previous checkpoint to go on from: start again with --overwrite", damage);
+  if (!damage.empty()) throw data_error("{}; there is no previous checkpoint to resume from: start again with --overwrite", damage);
   return std::nullopt;
 }
 

@@ -178,7 +178,7 @@ RunFolder RunFolder::open(const std::string& path, ExistingFolder existing, cons
   const bool is_run = fs::exists(path + "/config.yaml");
   if (!holds_nothing(path)) {
     if (existing == ExistingFolder::kRefuse) {
-      throw usage_error("output '{}' exists; go on with --resume, start again with --overwrite, or choose another output", path);
+      throw usage_error("output '{}' exists; continue with --resume, start again with --overwrite, or choose another output", path);
     }
     if (!is_run) throw no_run_folder(path);
   }

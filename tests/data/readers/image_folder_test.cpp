@@ -81,7 +81,7 @@ TEST_F(ImageFolder, FoldersWithoutImagesAreNoClasses) {
   EXPECT_THAT(data->info().class_names, ElementsAre("a", "c"));
   EXPECT_THAT(labels(*data), ElementsAre(0, 1));
   EXPECT_THAT(data->info().remarks,
-              ElementsAre("folder " + folder_.path() + ": 2 folders without an image that can be read are passed over (b, results)"));
+              ElementsAre("folder " + folder_.path() + ": 2 folders without a readable image are ignored (b, results)"));
 }
 
 TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {

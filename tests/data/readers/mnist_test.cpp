@@ -81,10 +81,10 @@ TEST_F(Mnist, RefusesTrailingBytes) {
   Bytes longer = idx({12}, cyclic_labels(12));
   longer.push_back(0);
   replace(kLabels, longer);
-  EXPECT_THAT(message(), AllOf(HasSubstr(folder_ / kLabels), HasSubstr("goes on after the 12 bytes")));
+  EXPECT_THAT(message(), AllOf(HasSubstr(folder_ / kLabels), HasSubstr("continues after the 12 bytes")));
   std::filesystem::remove(folder_ / kLabels);
   replace(kLabels + ".gz", gzip(longer));
-  EXPECT_THAT(message(), HasSubstr("goes on after the 12 bytes"));
+  EXPECT_THAT(message(), HasSubstr("continues after the 12 bytes"));
 }
 
 TEST_F(Mnist, RefusesAnotherMagic) {

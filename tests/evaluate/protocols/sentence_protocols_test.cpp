@@ -83,7 +83,7 @@ TEST(SentencesProtocol, NotesMissingSetsAndTextsWithoutAKnownWord) {
   std::ofstream(toy.sets() + "/custrev.pos", std::ios::app) << "zebra zebu\n";
   const EvaluationResult found = judged(toy.input(), "sentences", "{root: " + toy.sets() + ", mode: cheap}");
   EXPECT_EQ(found.record.tasks[0].unknown, 1);
-  EXPECT_THAT(found.notes, testing::Contains(HasSubstr("1 of 61 texts of 'cr' have not one word that the run knows")));
+  EXPECT_THAT(found.notes, testing::Contains(HasSubstr("1 of 61 texts of 'cr' have no word that the run knows")));
   EXPECT_THAT(found.notes, testing::Contains(HasSubstr("no files of 'trec'")));
 }
 

@@ -391,7 +391,7 @@ TEST(TsneProtocol, NeedsFourImagesAndAPerplexityBelowTheirNumber) {
   input.test = std::make_shared<ToyDataset>(4, 3, "test");
   EXPECT_NO_THROW(judged(input, "tsne"));
   input.test = std::make_shared<ToyDataset>(3, 3, "test");
-  EXPECT_EQ(data_error_of([&] { judged(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a map needs at least 4");
+  EXPECT_EQ(data_error_of([&] { judged(input, "tsne"); }), "tsne: split 'test' of toy has 3 images; a t-SNE plot needs at least 4");
 }
 
 TEST(TsneProtocol, RefusesFeaturesThatAreNotFinite) {

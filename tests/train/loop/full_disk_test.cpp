@@ -75,7 +75,7 @@ TEST(FullDisk, WaitsForRoomAndEndsWithTheSameBytes) {
   Filling filling(disk, 9, [&] { disk.make_room(); });
   train(input_on(disk, filling, "wait"));
   ASSERT_EQ(filling.warnings.size(), 1u);
-  EXPECT_THAT(filling.warnings[0], HasSubstr("waiting for room"));
+  EXPECT_THAT(filling.warnings[0], HasSubstr("waiting for space"));
   EXPECT_EQ(filling.warnings[0].find('\n'), std::string::npos);
   expect_same_run(disk / "run", whole / "run");
 }
@@ -88,7 +88,7 @@ TEST(FullDisk, AStopSignalEndsTheWaiting) {
   TrainInput input = input_on(disk, filling, "wait");
   input.stop_signal = &signal;
   EXPECT_THAT(error_of(ErrorKind::kInterrupted, [&] { train(input); }),
-              HasSubstr("stopped by SIGTERM after step 12 while waiting for room"));
+              HasSubstr("stopped by SIGTERM after step 12 while waiting for space"));
   EXPECT_EQ(open_checkpoint(disk / "run/checkpoints/last.safetensors").state.step, 6);
 }
 

@@ -114,7 +114,7 @@ TEST(TrainingLoop, StoppedAtAnyStepAndResumedGivesTheSameBytes) {
     RunControl control;
     control.stop_signal = &flag;
     const std::string message = error_of(ErrorKind::kInterrupted, [&] { run_training(first, recipe_in(run), {}, control); });
-    EXPECT_THAT(message, HasSubstr(fmt::format("stopped by SIGTERM after step {} (epoch {}, turn {}); go on with --resume", steps,
+    EXPECT_THAT(message, HasSubstr(fmt::format("stopped by SIGTERM after step {} (epoch {}, turn {}); continue with --resume", steps,
                                                (steps - 1) / kSteps + 1, (steps - 1) % kSteps + 1)));
     EXPECT_EQ(first.ended, "");
     Growth second;

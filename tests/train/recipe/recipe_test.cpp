@@ -164,7 +164,7 @@ TEST(Recipe, AnEstimateIsTakenWhenDueClampedAndInForceFromTheNextEpoch) {
   EXPECT_EQ(term.take_estimates(4, {{"estimate.prior", 1}}).at(0),
             "debiased_negatives.tau_plus: the estimate 1 of 'prior' after epoch 4 is outside [0, 0.99] and is taken as 0.99");
   EXPECT_EQ(in_force(4), 0.99);
-  const std::string none = "debiased_negatives.tau_plus: no estimate by 'prior' after epoch 6: the value in force stays";
+  const std::string none = "debiased_negatives.tau_plus: no estimate by 'prior' after epoch 6: the current value stays";
   EXPECT_EQ(term.take_estimates(6, {}).at(0), none);
   EXPECT_EQ(term.take_estimates(6, {{"estimate.prior", std::nan("")}}).at(0), none);
   EXPECT_EQ(in_force(6), 0.99);

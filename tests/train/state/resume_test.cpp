@@ -95,7 +95,7 @@ TEST(Resume, ADamagedLastCheckpointFallsBackToThePreviousOne) {
   input.existing = ExistingFolder::kResume;
   input.log = &log;
   EXPECT_FALSE(train(input).already_finished);
-  EXPECT_NE(log.text.find("going on from"), std::string::npos) << log.text;
+  EXPECT_NE(log.text.find("resuming from"), std::string::npos) << log.text;
   EXPECT_EQ(content(path + "/metrics.jsonl"), metrics);
   EXPECT_TRUE(fs::exists(path + "/checkpoints/last.safetensors.damaged"));  // and `previous` was not lost to it
   EXPECT_NO_THROW(open_checkpoint(path + "/checkpoints/previous.safetensors"));
