@@ -109,7 +109,7 @@ int run_audit(const AuditArguments& arguments) {
 }  // namespace
 
 void add_audit_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("audit", "reports which property of images, files or columns gives the class away");
+  auto* verb = root.add_subcommand("audit", "reports which properties of images, files or columns give the class away");
   auto arguments = std::make_shared<AuditArguments>();
   verb->add_option("folder", arguments->folder.folder, "images in class folders, in train and test or not");
   verb->add_option("--labels", arguments->folder.labels,
@@ -128,7 +128,7 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--bias-out", arguments->bias_out, "file of bias labels to write: path,label,bias,confidence")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  verb->add_option("--fail-if", arguments->fail_if, "exit with 1 where this holds; metrics: shortcut, predictive, none, accuracy")
+  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1; metrics: shortcut, predictive, none, accuracy")
       ->option_text("'shortcut>0'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias audit photos --out audit.html");

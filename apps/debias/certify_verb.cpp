@@ -92,11 +92,10 @@ int run_certify_device(DeviceSelfTest test, bool json) {
 }  // namespace
 
 void add_certify_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("certify", "checks on this machine what the documentation claims");
+  auto* verb = root.add_subcommand("certify", "checks the documentation's claims on this machine");
   verb->require_subcommand(1);
   const auto json = std::make_shared<bool>(false);
-  auto* ranks =
-      verb->add_subcommand("ranks", "trainings of several processes against those of one: a line a claim, exit 1 where one fails");
+  auto* ranks = verb->add_subcommand("ranks", "compares trainings of several processes with one process: exit 1 if a claim fails");
   auto asked = std::make_shared<RankSelfTest>();
   ranks->add_option("recipe", asked->recipe, "a YAML file, or the name of a recipe (debias list recipes)")->required();
   ranks->add_option("words", asked->overrides, "key.sub=value: overrides of the recipe");
@@ -113,7 +112,8 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   trial->add_option("--from", given->trial.from);
   trial->add_option("--out", given->trial.out)->required();
   trial->callback([given, &action] { action = [given] { return run_one_trial(*given); }; });
-  auto* device = verb->add_subcommand("device", "a device against the CPU: objectives, a short training, memory and the time of a step");
+  auto* device =
+      verb->add_subcommand("device", "compares a device with the CPU: objectives, a short training, memory and the time of a step");
   auto checked = std::make_shared<DeviceSelfTest>();
   device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on synthetic shapes");
   device->add_option("words", checked->overrides, "key.sub=value: overrides of the recipe");

@@ -78,7 +78,7 @@ int run_verify(const CheckpointArguments& arguments) {
 }  // namespace
 
 void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("checkpoint", "looks into a checkpoint without running anything in it");
+  auto* verb = root.add_subcommand("checkpoint", "shows or verifies a checkpoint without running anything in it");
   verb->require_subcommand(1);
   auto arguments = std::make_shared<CheckpointArguments>();
   const auto add = [&](const char* name, const char* help, int (*run)(const CheckpointArguments&)) {
@@ -88,8 +88,8 @@ void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
     sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
     return sub;
   };
-  add("show", "training state, recipe and tensors", run_show)
-      ->add_flag("--recipe", arguments->recipe, "its resolved recipe alone, as the run's config.yaml has it");
+  add("show", "shows training state, recipe and tensors", run_show)
+      ->add_flag("--recipe", arguments->recipe, "prints the resolved recipe alone, as in the run's config.yaml");
   add("verify", "checks form and checksum", run_verify);
   verb->footer("Example: debias checkpoint show runs/demo");
 }

@@ -153,7 +153,7 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
     sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
   };
 
-  auto* list = verb->add_subcommand("list", "what can be read, one line each");
+  auto* list = verb->add_subcommand("list", "lists the data sets that can be read");
   list->add_flag("--json", arguments->json, "one JSON object, with every option");
   list->footer("Example: debias data list");
   runs(list, run_list);
@@ -181,10 +181,10 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   plant->footer("Example: debias data plant square photos --out planted correlation=0.9");
   runs(plant, run_plant);
 
-  auto* exported = add_reader(verb, "export", "pixels, labels and biases as .npy files, in the data set's order", *arguments);
-  exported->add_option("--out", arguments->out, "uint8 [N, H, W, C]")->required();
-  exported->add_option("--labels", arguments->labels, "int64 [N]")->transform(with_home);
-  exported->add_option("--bias", arguments->bias, "int64 [N]")->transform(with_home);
+  auto* exported = add_reader(verb, "export", "writes pixels, labels and bias labels as .npy files, in the data set's order", *arguments);
+  exported->add_option("--out", arguments->out, "file of the pixels, uint8 [N, H, W, C]")->required();
+  exported->add_option("--labels", arguments->labels, "file of the labels, int64 [N]")->transform(with_home);
+  exported->add_option("--bias", arguments->bias, "file of the bias labels, int64 [N]")->transform(with_home);
   exported->add_option("--limit", arguments->limit, "the first N images only");
   exported->footer("Example: debias data export glyphs split=test --limit 100 --out x.npy --labels y.npy");
   runs(exported, run_export);

@@ -177,12 +177,12 @@ int run_embed(const EmbedArguments& arguments) {
 }  // namespace
 
 void add_embed_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("embed", "writes what the network makes of images, or of the lines of a text");
+  auto* verb = root.add_subcommand("embed", "writes the features of images, or of the lines of a text");
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint; with --encoder, a folder of images")->required();
   verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
-  verb->add_option("--root", arguments->data.root, "its folder");
+  verb->add_option("--root", arguments->data.root, "folder of the data set");
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table");
   verb->add_option("--encoder", arguments->encoder, "encoder in place of a run: F.safetensors, RECIPE.yaml or {name: ..., weights: F}")
       ->option_text("ENCODER");

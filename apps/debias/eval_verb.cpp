@@ -136,13 +136,13 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   auto arguments = std::make_shared<SentenceEvalArguments>();
   part->add_option("run", arguments->run, "a run folder of method quick_thoughts, or a checkpoint")->required();
   part->add_option("--root", above->data.root, "the folder with the sentence sets, or with folders of them");
-  part->add_option("--tasks", arguments->tasks, "which, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
+  part->add_option("--tasks", arguments->tasks, "tasks to evaluate, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
   part->add_option("--with", arguments->with, "further runs, whose vectors are appended to the first's");
   part->add_option("--expand", arguments->expand, "file of word vectors, for words that the run does not know");
   part->add_flag("--cheap", arguments->cheap, "choose C on one tenth of the training part, not by ten folds");
   part->add_flag("--untrained", arguments->untrained, "evaluates the encoder as it was before training");
   add_checkpoint_name(*part, above->which);
-  part->add_option("--fail-if", above->fail_if, "exit 1 when it holds, such as 'mr_acc<0.7'");
+  part->add_option("--fail-if", above->fail_if, "condition of exit code 1, such as 'mr_acc<0.7'");
   part->add_flag("--json", above->json, "one JSON object on standard output");
   part->footer("Example: debias eval sentences runs/novels --root data/sentence-sets --cheap");
   exclude_others(*part, verb);
@@ -188,7 +188,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.csv");
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
-  verb->add_option("--fail-if", arguments->fail_if, "exit 1 when it holds, such as 'test.knn_acc1<0.7'");
+  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "evaluate on data that are not what they were in training")
       ->group(kSeldomUsed);
   verb->add_flag("--predictions", arguments->predictions,

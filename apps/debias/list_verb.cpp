@@ -155,11 +155,11 @@ int run_list(const CLI::App& root, const std::string& kind, const std::string& o
 }  // namespace
 
 void add_list_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("list", "names, options with defaults and ranges");
+  auto* verb = root.add_subcommand("list", "lists names, options, defaults and ranges");
   auto kind = std::make_shared<std::string>(), only = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   verb->add_option("kind", *kind, fmt::format("{}", fmt::join(kKinds, "|")))->required();
-  verb->add_option("name", *only, "only this one");
+  verb->add_option("name", *only, "name of the one entry to list");
   verb->add_flag("--json", *json, "one JSON object on standard output");
   verb->footer("Example: debias list objectives debiased_negatives");
   verb->callback([=, &root, &action] { action = [=, &root] { return run_list(root, *kind, *only, *json); }; });

@@ -119,31 +119,31 @@ int run_loss(const LossArguments& arguments) {
 }  // namespace
 
 void add_loss_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("loss", "value and gradient of an objective on embeddings from a file");
+  auto* verb = root.add_subcommand("loss", "computes value and gradient of an objective on embeddings from a file");
   auto arguments = std::make_shared<LossArguments>();
   const auto text = [&](const char* flag, std::string& target, const char* meaning, const char* type) {
     return verb->add_option(flag, target, meaning)->option_text(type);
   };
-  text("--objective", arguments->objective, "its name; debias list objectives", "NAME")->required();
-  text("--embeddings", arguments->files.embeddings, "float [B,V,D], or [N,D] for one view", "NPY")->required();
-  text("--labels", arguments->files.labels, "integers [B], -1 = unknown", "NPY");
-  text("--bias", arguments->files.bias, "integers [B]", "NPY");
+  text("--objective", arguments->objective, "name of the objective (debias list objectives)", "NAME")->required();
+  text("--embeddings", arguments->files.embeddings, "embeddings: float [B,V,D], or [N,D] for one view", "NPY")->required();
+  text("--labels", arguments->files.labels, "labels: integers [B], -1 = unknown", "NPY");
+  text("--bias", arguments->files.bias, "bias labels: integers [B]", "NPY");
   text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
   text("--ids", arguments->files.ids, "samples' ids [B]; rows of one id are no negatives", "NPY");
   text("--keys", arguments->files.keys, "rows [K,D] to compare with, in place of each other", "NPY");
-  text("--key-labels", arguments->files.key_labels, "integers [K], -1 = unknown", "NPY");
+  text("--key-labels", arguments->files.key_labels, "labels of the keys: integers [K], -1 = unknown", "NPY");
   text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = of none", "NPY");
-  text("--prior", arguments->files.prior, "P(y|b), [C,G]", "NPY");
+  text("--prior", arguments->files.prior, "prior P(y|b), [C,G]", "NPY");
   verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
-  text("--variant", arguments->variant, "whose defaults", "stable|paper|authors");
+  text("--variant", arguments->variant, "set of defaults", "stable|paper|authors");
   text("--normalize", arguments->normalize, "L2-normalise the rows, keys too", "true|assert|false");
-  text("--engine", arguments->engine, "how it is computed", "auto|fused|blocked|dense");
-  text("--precision", arguments->precision, "as the file by default", "fp32|bf16|fp64");
-  text("--device", arguments->device, "where", "cpu|cuda");
+  text("--engine", arguments->engine, "engine of the sums over pairs", "auto|fused|blocked|dense");
+  text("--precision", arguments->precision, "precision of the sums; default: the file's", "fp32|bf16|fp64");
+  text("--device", arguments->device, "device of the computation", "cpu|cuda");
   text("--memory-budget", arguments->memory_budget, "memory budget of the fused engine (256MB)", "SIZE");
   text("--grad-out", arguments->gradient_out, "gradient, shape of the embeddings", "NPY");
   text("--per-anchor-out", arguments->per_anchor_out, "loss of each anchor", "NPY");
-  verb->add_option("--repeat", arguments->repeat, "time R more, report medians")->option_text("R")->check(CLI::Range(0, 1000000));
+  verb->add_option("--repeat", arguments->repeat, "times R more runs and reports medians")->option_text("R")->check(CLI::Range(0, 1000000));
   verb->add_option("--threads", arguments->threads, "number of processor threads")->option_text("T")->check(CLI::Range(1, 4096));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias loss --objective debiased_negatives --embeddings z.npy --set tau_plus=0.1 --json");

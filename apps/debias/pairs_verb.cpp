@@ -116,7 +116,7 @@ int run_pairs(const PairsArguments& arguments) {
 }  // namespace
 
 void add_pairs_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("pairs", "finds false negatives, duplicates and images in two splits, and a page to mark them");
+  auto* verb = root.add_subcommand("pairs", "finds false negatives, duplicates and images in two splits, and writes a page to mark them");
   auto arguments = std::make_shared<PairsArguments>();
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose training set is embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors")

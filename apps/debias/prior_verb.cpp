@@ -98,7 +98,7 @@ std::string footer() {
 }  // namespace
 
 void add_prior_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("prior", "estimates tau_plus, the chance that a negative shares the anchor's class");
+  auto* verb = root.add_subcommand("prior", "estimates tau_plus, the probability that a negative shares the anchor's class");
   auto arguments = std::make_shared<PriorArguments>();
   verb->add_option("run", arguments->run.run, "a run folder or a checkpoint: labels of its training set, and its encoder's view of it");
   auto* embeddings =

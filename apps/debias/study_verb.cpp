@@ -116,7 +116,7 @@ std::string spelled(const CLI::App& verb) {
 }  // namespace
 
 void add_study_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("study", "what each estimator really does, from known truth, and which theorems hold");
+  auto* verb = root.add_subcommand("study", "compares estimators with known truth, and checks the papers' theorems");
   verb->require_subcommand(1);
   const auto part = [&](const char* name, const char* meaning, int (*run)(StudyArguments)) {
     auto* sub = verb->add_subcommand(name, meaning);
@@ -124,7 +124,9 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     arguments->run.threads = available_cpus();
     sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
     sub->add_option("--seed", arguments->run.seed, "seed of all random numbers (1)")->option_text("S");
-    sub->add_option("--threads", arguments->run.threads, "figures do not depend on it")->option_text("T")->check(CLI::Range(1, 4096));
+    sub->add_option("--threads", arguments->run.threads, "number of threads; the figures do not depend on it")
+        ->option_text("T")
+        ->check(CLI::Range(1, 4096));
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
     sub->callback([arguments, sub, run, &action] {
       arguments->command = spelled(*sub);
@@ -140,41 +142,43 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     sub->add_option(flag, target, meaning)->option_text(type);
   };
 
-  auto [bcl, base] = part("bcl", "Bayesian contrastive learning, figures 3, 4, 5 and 8", run_bcl);
+  auto [bcl, base] = part("bcl", "recomputes figures 3, 4, 5 and 8 of Bayesian contrastive learning", run_bcl);
   Population& population = base->base.population;
   bcl->add_option("--repetitions", base->run.repetitions, "number of repetitions of every setting (20)")
       ->option_text("R")
       ->check(CLI::Range(1, 100000));
   number(bcl, "--interval", base->interval, "interval of similarities at the base setting, as in the paper's text or its code (text)",
          "text|code");
-  number(bcl, "--alpha", population.alpha, "[0.5, 1] (0.9)", "A");
-  number(bcl, "--gamma", population.gamma, "slide of the interval (0.1)", "G");
-  number(bcl, "--tau-plus", population.tau_plus, "[0, 1) (0.1)", "TAU");
-  number(bcl, "--temperature", population.temperature, "(0.5)", "t");
-  number(bcl, "--negatives", base->base.negatives, "N (64)", "N");
-  number(bcl, "--positives", base->base.positives, "K (10)", "K");
-  number(bcl, "--anchors", base->base.anchors, "M (1000)", "M");
+  number(bcl, "--alpha", population.alpha, "probability that a positive ranks above a true negative, [0.5, 1] (0.9)", "A");
+  number(bcl, "--gamma", population.gamma, "slide gamma of the interval (0.1)", "G");
+  number(bcl, "--tau-plus", population.tau_plus, "class prior, [0, 1) (0.1)", "TAU");
+  number(bcl, "--temperature", population.temperature, "temperature (0.5)", "t");
+  number(bcl, "--negatives", base->base.negatives, "number of negatives (64)", "N");
+  number(bcl, "--positives", base->base.positives, "number of positives (10)", "K");
+  number(bcl, "--anchors", base->base.anchors, "number of anchors (1000)", "M");
   number(bcl, "--beta", base->base.beta, "hardness of the forms paper and corrected (0)", "B");
 
-  part("theorems", "both sides of every statement, and whether it holds", [](StudyArguments arguments) { return run_theorems(arguments); });
+  part("theorems", "computes both sides of every theorem, and whether it holds",
+       [](StudyArguments arguments) { return run_theorems(arguments); });
 
   auto [estimators, given] =
-      part("estimators", "every estimator on your embeddings", [](StudyArguments arguments) { return run_embeddings(arguments); });
-  number(estimators, "--embeddings", given->embeddings, "float [N, D]", "NPY");
-  number(estimators, "--labels", given->labels, "integers [N], -1 = unknown", "NPY");
+      part("estimators", "compares every estimator on your embeddings", [](StudyArguments arguments) { return run_embeddings(arguments); });
+  number(estimators, "--embeddings", given->embeddings, "embeddings: float [N, D]", "NPY");
+  number(estimators, "--labels", given->labels, "labels: integers [N], -1 = unknown", "NPY");
   estimators->get_option("--embeddings")->required();
   estimators->get_option("--labels")->required();
   given->run.repetitions = 10;
   estimators->add_option("--repetitions", given->run.repetitions, "draws for each anchor (10)")
       ->option_text("R")
       ->check(CLI::Range(1, 100000));
-  number(estimators, "--temperature", given->embedding.temperature, "(0.5)", "t");
-  number(estimators, "--tau-plus", given->embedding.tau_plus, "[0, 1); by the labels", "TAU");
-  number(estimators, "--alpha", given->embedding.alpha, "[0.5, 1]; by the labels", "A");
+  number(estimators, "--temperature", given->embedding.temperature, "temperature (0.5)", "t");
+  number(estimators, "--tau-plus", given->embedding.tau_plus, "class prior, [0, 1); default: by the labels", "TAU");
+  number(estimators, "--alpha", given->embedding.alpha,
+         "probability that a positive ranks above a true negative, [0.5, 1]; default: by the labels", "A");
   number(estimators, "--beta", given->embedding.beta, "hardness of the hard estimator (1)", "B");
-  number(estimators, "--negatives", given->embedding.negatives, "N (256)", "N");
-  number(estimators, "--positives", given->embedding.positives, "K (1)", "K");
-  number(estimators, "--anchors", given->embedding.anchors, "rows taken as anchors (500)", "A");
+  number(estimators, "--negatives", given->embedding.negatives, "number of negatives (256)", "N");
+  number(estimators, "--positives", given->embedding.positives, "number of positives (1)", "K");
+  number(estimators, "--anchors", given->embedding.anchors, "number of anchors (500)", "A");
   verb->footer("Example: debias study bcl --repetitions 5 --out bcl");
 }
 

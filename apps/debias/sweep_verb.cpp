@@ -187,7 +187,7 @@ void add_sweep_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--shard", arguments->shard, "only runs i, i + n, ... of them all")->option_text("i/n");
   verb->add_flag("--print-commands", arguments->print_commands, "write each run's recipe and print its command, for other schedulers");
   verb->add_flag("--dry-run", arguments->dry_run, "check every setting, print the number of runs and the time, then stop");
-  verb->add_flag("--check", arguments->check, "the same without trial steps for the time");
+  verb->add_flag("--check", arguments->check, "checks every setting without trial steps for the time, then stops");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias sweep small/biased_mnist --jobs 2");
   verb->callback([arguments, &action] { action = [arguments] { return run_sweep_verb(*arguments); }; });

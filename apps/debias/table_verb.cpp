@@ -75,7 +75,7 @@ int run_table(const ComparisonArguments& arguments) {
 }  // namespace
 
 void add_table_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("table", "means over seeds, differences and what is published, of a sweep or of runs");
+  auto* verb = root.add_subcommand("table", "compares the settings of a sweep over seeds, with published numbers");
   auto arguments = std::make_shared<ComparisonArguments>();
   verb->add_option("paths", arguments->paths, "sweeps (the file, its name or its output) or run folders")->required();
   verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
@@ -85,10 +85,11 @@ void add_table_verb(CLI::App& root, VerbAction& action) {
                    "last, a number from 1, or selected: by evaluate.select on valid; without it selected where every run is, else last")
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
-  verb->add_option("--format", arguments->format, "text, markdown, latex, csv, csv_differences or csv_orderings")->option_text("FORMAT");
+  verb->add_option("--format", arguments->format, "output format: text, markdown, latex, csv, csv_differences or csv_orderings")
+      ->option_text("FORMAT");
   verb->add_flag("--minutes", arguments->minutes, "adds the mean training minutes of each setting, which --json always has");
   verb->add_option("--fail-if", arguments->fail_if,
-                   "exit 1 when it holds, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
+                   "condition of exit code 1, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias table runs/small/cifar10 --format markdown");

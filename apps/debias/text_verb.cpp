@@ -67,7 +67,7 @@ int find_nearest(const NearestRequest& request, bool json) {
 }  // namespace
 
 void add_text_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("text", "prepares text to train on");
+  auto* verb = root.add_subcommand("text", "prepares text for training");
   verb->require_subcommand(1);
   auto* part = verb->add_subcommand("vocabulary", "counts the words of text files, and writes the commonest");
   auto arguments = std::make_shared<VocabularyRequest>();
@@ -96,7 +96,7 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   auto form = std::make_shared<TextArguments>(TextArguments{.format = "lines"});
   nearest->add_option("run", sought->run, "a run folder of method quick_thoughts")->required();
   nearest->add_option("--text", sought->text, "the sentences to search")->required();
-  nearest->add_option("--queries", sought->queries, "a sentence a line")->required();
+  nearest->add_option("--queries", sought->queries, "file with one sentence on each line")->required();
   nearest->add_option("--format", form->format, "format of --text: lines or text (paragraphs)")->check(CLI::IsMember({"lines", "text"}));
   nearest->add_option("--encoding", form->encoding, "character encoding of --text and --queries: utf8 or latin1")
       ->check(CLI::IsMember({"utf8", "latin1"}));

@@ -23,7 +23,8 @@ class ColorJitterOptions {
   static const OptionTable<ColorJitterOptions>& table() {
     static const auto table =
         OptionTable<ColorJitterOptions>()
-            .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0), "x stands for factors in [max(0, 1 - x), 1 + x]")
+            .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0),
+                 "brightness factor; x stands for [max(0, 1 - x), 1 + x]")
             .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "likewise")
             .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "likewise")
             .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]")

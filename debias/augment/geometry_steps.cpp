@@ -26,8 +26,8 @@ class RandomRotationOptions {
  public:
   DEBIAS_OPTION(RandomRotationOptions, Spread, degrees, Spread::number(20))
   static const OptionTable<RandomRotationOptions>& table() {
-    static const auto table = OptionTable<RandomRotationOptions>().add("degrees", &RandomRotationOptions::degrees_,
-                                                                       Range::closed(-360, 360), "counter-clockwise; d stands for [-d, d]");
+    static const auto table = OptionTable<RandomRotationOptions>().add(
+        "degrees", &RandomRotationOptions::degrees_, Range::closed(-360, 360), "angle in degrees, counter-clockwise; d stands for [-d, d]");
     return table;
   }
 };

@@ -79,7 +79,7 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
                "channels of the first layers, a multiple of 8; auto: width")
           .add("stem_weights", &ResNetOptions::stem_weights_,
-               "how the first convolution begins: as the others, or as the code of DCL leaves it")
+               "initialisation of the first convolution: that of the others, or the one that DCL's code leaves")
           .add("activation", &ResNetOptions::activation_,
                "activation of the last block; tanh gives signed features for models without a head")
           .include(BackboneOptions::table())

@@ -157,10 +157,10 @@ const OptionTable<GruOptions>& GruOptions::table() {
   using Self = GruOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "numbers of a word")
+          .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "dimensions of a word's vector")
           .add("features", &Self::features_, Range::closed(1, 1 << 16), "number of features of all directions together")
           .add("direction", &Self::direction_, "both: half of the features reads from the end")
-          .add("cell", &Self::cell_, "where the reset gate acts: on the state, or on what the state gives")
+          .add("cell", &Self::cell_, "place of the reset gate: on the state, or on the state's product")
           .add("vectors", &Self::vectors_, "file of fixed word vectors (debias text vectors) in place of a learnt table")
           .check([](const Self& options, const std::string& what) {
             if (options.direction() == GruDirection::kForward || options.features() % 2 == 0) return;
@@ -172,7 +172,7 @@ const OptionTable<GruOptions>& GruOptions::table() {
 const OptionTable<BagOfWordsOptions>& BagOfWordsOptions::table() {
   using Self = BagOfWordsOptions;
   static const auto table =
-      OptionTable<Self>().add("features", &Self::features_, Range::closed(1, 1 << 16), "numbers of a word, and of their sum");
+      OptionTable<Self>().add("features", &Self::features_, Range::closed(1, 1 << 16), "dimensions of a word's vector, and of the sum");
   return table;
 }
 

@@ -61,7 +61,7 @@ const OptionTable<BayesianOptions>& BayesianOptions::table() {
   static const auto table =
       table_with_temperatures<Self>()
           .add("form", &Self::form_, "the paper's weights with the mixture inverted, as printed, or the released code's")
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
           .add("alpha", &Self::alpha_, Range::closed(0.5, 1), "chance that the encoder ranks a positive above a true negative")
           .add("beta", &Self::beta_, Range::at_least(0), "hardness: weights grow as e^{beta s}; form authors: a mixture, in [0.5, 1]")
           .add("stabilize", &Self::stabilize_, "form authors without the 1e-3 that its code adds to two divisors")

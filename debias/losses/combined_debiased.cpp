@@ -32,7 +32,7 @@ const OptionTable<CombinedDebiasedOptions>& CombinedDebiasedOptions::table() {
   static const auto table =
       table_with_temperatures<Self>()
           .add("mix", &Self::mix_, Range::closed(0, 1), "share of debiased_negatives; the rest is debiased_positives")
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
           .add("clamp", &Self::clamp_, "handling of an estimate of debiased_negatives below its floor e^{-1/t}")
           .add("form", &Self::form_,
                "form of debiased_positives: means as in eq. 12, sums as behind the paper's figures, or the last version of its code")

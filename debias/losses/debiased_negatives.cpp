@@ -16,8 +16,8 @@ const OptionTable<DebiasedNegativesOptions>& DebiasedNegativesOptions::table() {
   using Self = DebiasedNegativesOptions;
   static const auto table =
       table_with_temperatures<Self>()
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
-          .add("clamp", &Self::clamp_, "what becomes of an estimate below its floor e^{-1/t}")
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
+          .add("clamp", &Self::clamp_, "handling of an estimate below its floor e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "use of more than two views: as further positives, or averaged over all pairs of views")
           .add("drop_false_negatives", &Self::drop_false_negatives_, "negatives of the anchor's class count as zero (needs labels)")
           .with_variants();

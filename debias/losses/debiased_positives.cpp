@@ -46,9 +46,9 @@ const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
   using Self = DebiasedPositivesOptions;
   static const auto table =
       table_with_temperatures<Self>()
-          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "chance that two samples share a class")
+          .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
           .add("form", &Self::form_, "means as in eq. 12, sums as behind the paper's figures, or the last version of its code")
-          .add("guard", &Self::guard_, "what happens to a numerator below its minimum tau_plus e^{-1/t}")
+          .add("guard", &Self::guard_, "handling of a numerator below its minimum tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "use of more than two views: as further positives, or averaged over all pairs of views")
           .add("drop_false_negatives", &Self::drop_false_negatives_,
                "negatives' mean over other classes only (needs labels); P keeps them, which makes the loss supervised, but in form final")

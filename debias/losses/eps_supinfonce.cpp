@@ -69,7 +69,7 @@ const OptionTable<EpsSupInfoNceOptions>& EpsSupInfoNceOptions::table() {
   static const auto table =
       table_with_temperatures<Self>()
           .add("epsilon", &Self::epsilon_, Range::at_least_or_inf(0), "margin between scaled similarities")
-          .add("form", &Self::form_, "what is summed outside the log: positives (c), nothing (a), negatives (b), both (d); in: the code's")
+          .add("form", &Self::form_, "sums outside the log: positives (c), nothing (a), negatives (b), both (d); in: the code's form")
           .add("over_positives", &Self::over_positives_, "the mean of an anchor's outer terms, or their sum")
           .add("log_eps", &Self::log_eps_, Range::at_least(0), "the code's constant inside the log of form c, times the row's largest e^s")
           .with_variants()

@@ -146,7 +146,7 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
       OptionTable<Self>()
           .add_dependent<FairKlMode>(
               "mode", [](const Self& options) { return options.mode(); }, [](Self& options, FairKlMode mode) { options.mode(mode); },
-              "how two sets of pairs are compared; with pooling anchor mean by default; kl, the paper's, trained worse than no regulariser")
+              "comparison of two sets of pairs; with pooling anchor mean by default; kl, the paper's, trained worse than no regulariser")
           .add("kld", &Self::kld_, Range::at_least(0), "weight of the deviations in modes stats and authors")
           .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
           .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")

@@ -15,11 +15,12 @@ constexpr char kGeneralizedCrossEntropyName[] = "generalized_cross_entropy";
 
 const OptionTable<GeneralizedCrossEntropyOptions>& GeneralizedCrossEntropyOptions::table() {
   using Self = GeneralizedCrossEntropyOptions;
-  static const auto table = OptionTable<Self>()
-                                .add("q", &Self::q_, Range::open_closed(0, 1), "near 0 cross-entropy, 1 the mean absolute error")
-                                .add("form", &Self::form_, "(1 - p^q) / q, or cross-entropy weighted with q p^q")
-                                .with_variants()
-                                .variant("authors", "form", "lff");
+  static const auto table =
+      OptionTable<Self>()
+          .add("q", &Self::q_, Range::open_closed(0, 1), "exponent q: cross-entropy near 0, the mean absolute error at 1")
+          .add("form", &Self::form_, "(1 - p^q) / q, or cross-entropy weighted with q p^q")
+          .with_variants()
+          .variant("authors", "form", "lff");
   return table;
 }
 

@@ -12,7 +12,7 @@ inline Range class_prior_range() { return Range::half_open(0, 1); }
 template <class Options>
 OptionTable<Options> table_with_temperatures() {
   return OptionTable<Options>()
-      .add("temperature", &Options::temperature_, temperature_range(), "t, divides the cosines once")
+      .add("temperature", &Options::temperature_, temperature_range(), "temperature t, which divides the cosines once")
       .add("base_temperature", &Options::base_temperature_, temperature_range(), "rescales the loss by temperature / base_temperature");
 }
 

@@ -41,9 +41,10 @@ class CosineOptions : public WarmupOptions {
   static const OptionTable<CosineOptions>& table() {
     static const auto table =
         OptionTable<CosineOptions>()
-            .add("decay_rate", &CosineOptions::decay_rate_, Range::closed(0, 1), "ends at the learning rate times its cube")
+            .add("decay_rate", &CosineOptions::decay_rate_, Range::closed(0, 1),
+                 "decay factor: the last learning rate is the first times its cube")
             .add("from_zero", &CosineOptions::from_zero_, "count epochs from 0 and end at 0, as torch's CosineAnnealingLR")
-            .add("eta_min", &CosineOptions::eta_min_, Range::at_least(0), "ends at this learning rate instead")
+            .add("eta_min", &CosineOptions::eta_min_, Range::at_least(0), "last learning rate, in place of decay_rate")
             .include(WarmupOptions::table());
     return table;
   }

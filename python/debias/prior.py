@@ -1,4 +1,4 @@
-"""The class prior tau_plus, the chance that two samples share a class, which the debiased losses ask for.
+"""The class prior tau_plus: the probability that two samples share a class. The debiased losses need it.
 
     tau_plus = debias.prior.from_labels(labels).tau_plus
     bound = debias.prior.from_views(z0, z1).high     # without labels: an upper bound

@@ -188,7 +188,7 @@ int rl_play(const RlPlayArguments& arguments) {
 }  // namespace
 
 void add_rl_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("rl", "agents that learn control tasks from pixels and rewards");
+  auto* verb = root.add_subcommand("rl", "trains and plays agents that learn control tasks from pixels and rewards");
   verb->require_subcommand(1);
   auto* train = verb->add_subcommand("train", "trains an agent from a recipe");
   auto asked = std::make_shared<RlTrainArguments>();

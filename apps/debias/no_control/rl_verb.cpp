@@ -9,7 +9,7 @@
 namespace debias {
 
 void add_rl_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("rl", "agents that learn from pixels and rewards (not in this build: see its --help)");
+  auto* verb = root.add_subcommand("rl", "trains agents from pixels and rewards (not in this build: see its --help)");
   auto words = std::make_shared<std::vector<std::string>>();
   verb->add_option("words", *words, "train RECIPE, or play RUN");
   verb->allow_extras();

@@ -111,13 +111,14 @@ std::unique_ptr<Dataset> digits_of(const BiasedMnistOptions& options) {
 }  // namespace
 
 const OptionTable<BiasedMnistOptions>& BiasedMnistOptions::table() {
-  static const auto table = OptionTable<BiasedMnistOptions>()
-                                .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that data make wrote")
-                                .add("split", &BiasedMnistOptions::split_, "which images; valid is that of a made folder")
-                                .add("correlation", &BiasedMnistOptions::correlation_, Range::closed(0, 1),
-                                     "share of images on their digit's own background colour; 0.1 is no bias; a made folder keeps its own")
-                                .add("palette", &BiasedMnistOptions::palette_, "colour of the tenth bias: bahng grey, usc (50, 255, 128)")
-                                .include(HoldOutOptions::table());
+  static const auto table =
+      OptionTable<BiasedMnistOptions>()
+          .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that data make wrote")
+          .add("split", &BiasedMnistOptions::split_, "split to read; only a generated folder has valid")
+          .add("correlation", &BiasedMnistOptions::correlation_, Range::closed(0, 1),
+               "share of images on their digit's own background colour; 0.1 is no bias; a generated folder keeps its own")
+          .add("palette", &BiasedMnistOptions::palette_, "colour of the tenth bias: bahng grey, usc (50, 255, 128)")
+          .include(HoldOutOptions::table());
   return table;
 }
 

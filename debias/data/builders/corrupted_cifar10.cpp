@@ -139,7 +139,7 @@ const OptionTable<CorruptedCifar10Options>& CorruptedCifar10Options::table() {
   static const auto table =
       OptionTable<CorruptedCifar10Options>()
           .add("root", &CorruptedCifar10Options::root_, "folder that data make wrote, or the published archive's")
-          .add("split", &CorruptedCifar10Options::split_, "which images")
+          .add("split", &CorruptedCifar10Options::split_, "split to read")
           .add("ratio", &CorruptedCifar10Options::ratio_, "share of conflicting images in a published archive; made: a folder of data make")
           .add("correlation", &CorruptedCifar10Options::correlation_, Range::closed(0, 1),
                "share of images with their class's own corruption, for data make; ignored for an existing folder")

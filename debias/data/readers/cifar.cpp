@@ -162,7 +162,7 @@ std::unique_ptr<Dataset> make(const CifarOptions& options, const Format& format)
 const OptionTable<CifarOptions>& CifarOptions::table() {
   static const auto table = OptionTable<CifarOptions>()
                                 .add("root", &CifarOptions::root_, "folder with the binary files, or their archive's folder in it")
-                                .add("split", &CifarOptions::split_, "which images")
+                                .add("split", &CifarOptions::split_, "split to read")
                                 .include(HoldOutOptions::table());
   return table;
 }

@@ -162,7 +162,7 @@ const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
   static const auto table =
       OptionTable<ImageFolderOptions>()
           .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
-          .add("split", &ImageFolderOptions::split_, "which folder of the root; train is the root itself where there is none")
+          .add("split", &ImageFolderOptions::split_, "folder of the root to read; train is the root itself if there is no such folder")
           .add("labels", &ImageFolderOptions::labels_,
                "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
           .add("classes", &ImageFolderOptions::classes_,

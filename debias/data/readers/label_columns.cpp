@@ -5,9 +5,9 @@ namespace debias {
 const OptionTable<LabelColumns>& LabelColumns::table() {
   static const auto table = OptionTable<LabelColumns>()
                                 .add("file", &LabelColumns::file_, "CSV with one row an image")
-                                .add("path", &LabelColumns::path_, "its column of paths")
-                                .add("label", &LabelColumns::label_, "its column of labels; none: the folders' names")
-                                .add("bias", &LabelColumns::bias_, "its column of bias labels; none: no bias");
+                                .add("path", &LabelColumns::path_, "column of paths")
+                                .add("label", &LabelColumns::label_, "column of labels; none: the folders' names")
+                                .add("bias", &LabelColumns::bias_, "column of bias labels; none: no bias");
   return table;
 }
 

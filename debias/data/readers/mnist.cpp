@@ -58,7 +58,7 @@ std::unique_ptr<Dataset> read_part(const std::string& root, bool train) {
 const OptionTable<MnistOptions>& MnistOptions::table() {
   static const auto table = OptionTable<MnistOptions>()
                                 .add("root", &MnistOptions::root_, "folder with the IDX files, plain or .gz")
-                                .add("split", &MnistOptions::split_, "which images")
+                                .add("split", &MnistOptions::split_, "split to read")
                                 .include(HoldOutOptions::table());
   return table;
 }

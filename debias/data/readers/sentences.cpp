@@ -41,7 +41,7 @@ const OptionTable<SentencesOptions>& SentencesOptions::table() {
           .add("root", &Self::root_, "a text file, or a folder of .txt files, a book each")
           .add("vocabulary", &Self::vocabulary_, "file of words, as debias text vocabulary writes it")
           .include(TextOptions::table())
-          .add("split", &Self::split_, "which books")
+          .add("split", &Self::split_, "split to read")
           .add("hold_out", &Self::hold_out_, Range::at_least(0), "number of books held out; split: held_out has those")
           .add("seed", &Self::seed_, Range::at_least(0), "seed of the choice of the held-out books")
           .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16),

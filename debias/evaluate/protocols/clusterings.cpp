@@ -110,8 +110,8 @@ const OptionTable<ClusteringsOptions>& ClusteringsOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("file", &Self::file_, "CSV with a row for each evaluated image")
-          .add("path", &Self::path_, "its column of paths")
-          .add("columns", &Self::columns_, "its columns of clusters, one of each clustering")
+          .add("path", &Self::path_, "column of paths")
+          .add("columns", &Self::columns_, "columns of clusters, one for each clustering")
           .add("min_count", &Self::min_count_, Range::closed(1, 1e9), "smaller cells of class and cluster are left out")
           .add("predictions", &Self::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
           .check([](const Self& options, const std::string& what) {

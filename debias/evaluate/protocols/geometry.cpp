@@ -33,7 +33,8 @@ void judge_bias(const BiasProbe& probe, const std::string& split, const Features
 const OptionTable<GeometryOptions>& GeometryOptions::table() {
   static const auto table =
       OptionTable<GeometryOptions>()
-          .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6), "images of a split, at most; pairs are compared among them")
+          .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6),
+               "maximum number of images of a split; pairs are compared among them")
           .add("bins", &GeometryOptions::bins_, Range::closed(1, 1e5), "number of bins of the cosine histograms, over [-1, 1]")
           .add("bias_probe", &GeometryOptions::bias_probe_, "trains a linear classifier for the bias label")
           .add("probe_iterations", &GeometryOptions::probe_iterations_, Range::closed(1, 1e5), "maximum number of L-BFGS iterations")

@@ -45,7 +45,7 @@ const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
   static const auto table =
       OptionTable<LinearProbeOptions>()
           .add("epochs", &LinearProbeOptions::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
-          .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step")
+          .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "batch size in images")
           .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "step size at the beginning")
           .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
           .add("views", &LinearProbeOptions::views_, "views of the training images: the recipe's, a random crop and flip, or none (fast)")
@@ -82,9 +82,9 @@ const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
 const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
   static const auto table =
       OptionTable<LinearFeaturesOptions>()
-          .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "passes over the stored features, at most")
+          .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "maximum number of passes over the stored features")
           .add("batch_size", &LinearFeaturesOptions::batch_size_, Range::closed(1, 1 << 20),
-               "images of a step; a last smaller batch is dropped")
+               "batch size in images; a last smaller batch is dropped")
           .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "step size")
           .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
           .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),

@@ -58,7 +58,7 @@ FeatureMap described(const SplitMap& map, const Features& features, const std::v
 const OptionTable<TsneOptions>& TsneOptions::table() {
   static const auto table =
       OptionTable<TsneOptions>()
-          .add("samples", &TsneOptions::samples_, Range::closed(kFewestImages, 1e5), "images of a split, at most")
+          .add("samples", &TsneOptions::samples_, Range::closed(kFewestImages, 1e5), "maximum number of images of a split")
           .add("perplexity", &TsneOptions::perplexity_, Range{1, 1e4, true, false},
                "neighbours of an image, roughly; auto: 30, or a third of the images")
           .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "steps of gradient descent")

@@ -184,12 +184,11 @@ Model halves_of(const Recipe& recipe, int64_t in_channels) {
 
 const OptionTable<CmcOptions>& CmcOptions::table() {
   using Self = CmcOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
-               "rows of the bank that an anchor is compared with, drawn with replacement")
-          .add("momentum", &Self::momentum_, Range::half_open(0, 1), "what a row of a bank keeps of itself at an update")
-          .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
+  static const auto table = OptionTable<Self>()
+                                .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
+                                     "rows of the bank that an anchor is compared with, drawn with replacement")
+                                .add("momentum", &Self::momentum_, Range::half_open(0, 1), "momentum of the rows of the memory bank")
+                                .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
   return table;
 }
 

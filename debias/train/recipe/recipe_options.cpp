@@ -23,7 +23,7 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
   static const auto table =
       OptionTable<TrainOptions>()
           .add("epochs", &TrainOptions::epochs_, Range::closed(1, 1e6), "passes over the training set")
-          .add("batch_size", &TrainOptions::batch_size_, Range::closed(1, 1 << 20), "images of a step, before views")
+          .add("batch_size", &TrainOptions::batch_size_, Range::closed(1, 1 << 20), "batch size in images, before views")
           .add("drop_last", &TrainOptions::drop_last_, "leave out the last batch when it is short")
           .add("micro_batch", &TrainOptions::micro_batch_, Range::closed(1, 1 << 20),
                "images a forward pass holds; the loss still sees the whole batch, BatchNorm only the part")
@@ -60,7 +60,7 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
   static const auto table =
       OptionTable<EvaluateOptions>()
           .add("every", &EvaluateOptions::every_, Range::closed(1, 1e6), "epochs between evaluations")
-          .add("protocols", &EvaluateOptions::protocols_, "what to run, such as [knn]")
+          .add("protocols", &EvaluateOptions::protocols_, "protocols to run, such as [knn]")
           .add("select", &EvaluateOptions::select_, "metric on valid whose best epoch is kept as `best`")
           .add("on_error", &EvaluateOptions::on_error_, "reaction to a failed evaluation: training continues or stops")
           .add("unknown_classes", &EvaluateOptions::unknown_classes_, "images of classes that training did not know: rejected or left out")
@@ -75,7 +75,7 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
 const OptionTable<TermOptions>& TermOptions::table() {
   static const auto table = OptionTable<TermOptions>()
                                 .add("weight", &TermOptions::weight_, Range::any(), "factor of the term in the sum")
-                                .add("on", &TermOptions::on_, "what the term reads")
+                                .add("on", &TermOptions::on_, "input of the term")
                                 .add("bias_features", &TermOptions::bias_features_, ".npy of a bias model's features, row = sample id");
   return table;
 }

@@ -35,7 +35,7 @@ std::vector<OptionSpec> data_options() {
           optional_part("must_link", "map", "`file` of marked pairs, and `relation`: whether linked images are positives or no negatives"),
           word_option<OnError>("on_error", "whether training stops at an unreadable image or substitutes another image"),
           word_option<Decode>("decode", "whether JPEG files are decoded at full size or at a reduced size that suffices for the views"),
-          word_option<Verify>("verify", "how a data set is recognised: by its listing or by the contents of its files")};
+          word_option<Verify>("verify", "identification of a data set: by its listing, or by the contents of its files")};
 }
 
 std::vector<OptionSpec> views_options() {

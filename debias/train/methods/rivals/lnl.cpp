@@ -81,7 +81,7 @@ const OptionTable<LnlOptions>& LnlOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("entropy_weight", &Self::entropy_weight_, Range::at_least(0), "weight of minus the entropy of the adversary's answer")
-          .add("reversal", &Self::reversal_, Range::at_least(0), "how much of the adversary's gradient reaches the encoder, reversed")
+          .add("reversal", &Self::reversal_, Range::at_least(0), "factor of the adversary's reversed gradient in the encoder")
           .add("hidden", &Self::hidden_, Range::closed(0, 1 << 16), "units of the adversary's hidden layer; 0: it is linear");
   return table;
 }
