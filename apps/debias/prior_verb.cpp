@@ -88,8 +88,7 @@ int run_prior(const PriorArguments& arguments) {
 std::string footer() {
   std::string text =
       "tau_plus is the probability that a random negative shares the anchor's class. From labels: the share of pairs that agree, with a\n"
-      "95 % interval. Without labels: the smallest ratio of random pairs to pairs of views above a cosine, with a bound that holds with 95 "
-      "%.\n";
+      "95 % interval. Without labels: the smallest ratio of random pairs to pairs of views above a cosine, with a 95 % bound.\n";
   for (const auto& [name, method] : EnumNames<PriorMethod>::values) {
     for (const auto& assumption : assumptions(method)) text += fmt::format("By {} it is assumed: {}.\n", name, assumption);
   }
