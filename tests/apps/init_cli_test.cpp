@@ -46,7 +46,7 @@ class InitCommand : public testing::Test {
     std::string text = file_text("colours.csv");
     std::ofstream(file) << text.replace(text.find("bias"), 4, title);
   }
-  // The shell commands of the README's part "Your own images", without comments and without the first, which builds the program.
+  // The shell commands of the README's part "Your own images", without comments.
   std::vector<std::string> commands_of_readme() const {
     const std::string page = file_text(golden_folder("images") + "/../../../README.md");
     const size_t part = page.find("## Your own images"), begin = page.find("```sh\n", part) + 6;
