@@ -100,7 +100,8 @@ ObjectiveEntry bayesian_entry() {
   ObjectiveEntry entry;
   entry.name = kBayesianName;
   entry.aliases = {"bcl"};
-  entry.summary = "negatives weighted by the chance, from their rank, that they are true ones, and by hardness (Liu and Wang 2023 eq. 1)";
+  entry.summary =
+      "weighs negatives by hardness and by their probability, from the similarity rank, of being true ones (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
   return with_options<BayesianOptions>(std::move(entry), computed, {{ScoreForm::kNeighbours}, on_scores});

@@ -78,7 +78,7 @@ ObjectiveResult bias_balanced(const at::Tensor& logits, const at::Tensor& labels
 ObjectiveEntry bias_balanced_entry() {
   ObjectiveEntry entry;
   entry.name = kBiasBalancedName;
-  entry.summary = "cross-entropy on logits + ln P(label | bias), so that the bias need not be learnt (Hong & Yang 2021)";
+  entry.summary = "cross-entropy on logits + ln P(label | bias), so that the network gains nothing from the bias (Hong & Yang 2021)";
   entry.kind = InputKind::kLogits;
   entry.needs_labels = true;
   entry.takes_prior = true;

@@ -7,7 +7,7 @@ ENGINES = ("auto", "fused", "blocked", "dense")  # as the compiled half numbers 
 
 
 class Evidence(NamedTuple):
-    """What a value rests on."""
+    """Diagnostics of a loss value."""
 
     anchors: int
     anchors_used: int  # of which the value is the mean

@@ -56,7 +56,7 @@ def gather(tensor, group=None):
 
     Gradients come back times W, as DistributedDataParallel's mean over processes wants them for a loss that every process computes alike.
     In one process, the tensor itself. For what a queue is to take up. As keys of a loss the rows are given without a gradient (detach()):
-    in another process they are keys of anchors that are not here.
+    in another process they are keys of other anchors.
     """
     if _world(group) == 1:
         return tensor

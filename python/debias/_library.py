@@ -81,7 +81,7 @@ def warn_once():
 
 
 def about():
-    """Which half computes, with what: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
+    """Which half computes, and with which versions: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
 
     >>> debias.about()["backend"] in ("compiled", "plain")
     True

@@ -54,8 +54,8 @@ def _is_learnt(value):
 
 
 class Objective(torch.nn.Module):
-    """What the losses share: options checked by the library, one value, its evidence. No buffers, and no parameters but a temperature that
-    is given as one."""
+    """Base of all losses: options checked by the library, one value, its diagnostics. It has no buffers, and no parameters but a learnt
+    temperature."""
 
     _entry = None  # of the table; set in the classes that are made from it
 
@@ -111,7 +111,7 @@ class Objective(torch.nn.Module):
 
     @property
     def evidence(self):
-        """Of the last call; None before it."""
+        """Diagnostics of the last call; None before it."""
         if self._evidence is None:
             return None
         return _evidence.of_library(self._evidence) if isinstance(self._evidence, torch.Tensor) else _evidence.of_plain(self._evidence)

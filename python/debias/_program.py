@@ -34,7 +34,7 @@ class ProgramError(RuntimeError):
 
 
 class ProgramNotFound(FileNotFoundError):
-    """There is no program `debias` on this machine."""
+    """The program `debias` is not on this machine."""
 
 
 def _is_program(path: Union[str, "os.PathLike[str]"]) -> bool:

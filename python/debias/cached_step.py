@@ -102,10 +102,10 @@ class _Encoded(torch.autograd.Function):
 
 
 class CachedStep:
-    """A step whose loss compares a whole batch while activations of one chunk are held.
+    """A step whose loss compares a whole batch with the activations of one chunk in memory.
 
-    Every input is encoded in chunks without a graph; the loss is taken of all rows; its backward pass encodes each chunk again, with the same
-    random numbers (dropout), and passes the rows' gradients on to the parameters. Gradients are those of the whole batch, also of what the
+    Every input is encoded in chunks without a graph, and the loss compares all rows. Its backward pass encodes each chunk again, with the same
+    random numbers (dropout), and propagates the rows' gradients to the parameters. Gradients are those of the whole batch, also for what the
     loss itself learns. Batch normalisation is the exception: it sees chunks.
 
     Args:
@@ -113,7 +113,7 @@ class CachedStep:
             module may be wrapped in ``DistributedDataParallel``: its gradients are averaged over processes; give losses
             ``gather_distributed=True``.
         loss: any loss of :mod:`debias`, or a function of the rows and the keywords of the call.
-        chunk: samples that are encoded at one time.
+        chunk: number of samples that are encoded together.
 
     Example::
 

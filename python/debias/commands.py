@@ -126,7 +126,7 @@ def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, c
 
 def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None, root: Optional[_Path] = None, layer: str = "encoder",
           checkpoint: Optional[str] = None, progress: Progress = False, **options: Any) -> FeatureTable:
-    """The vectors that a run's network makes of images, as `debias embed` writes them: of the run's test set, or of data set `data`.
+    """Features of a run's network, as `debias embed` writes them: of the run's test set, or of the data set `data`.
 
     out: the .npy file, beside which lie its names; by default RUN/embeddings.npy. options: of the data set, as ``split="train"``.
     """
@@ -143,7 +143,7 @@ def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None
 def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False) -> Report:
     """One page about one run or several, as `debias report` writes it; a notebook shows it.
 
-    out: where the page is kept; by default RUN/report.html of one run, and nowhere of several.
+    out: path of the page; by default RUN/report.html for one run, and no page for several.
     """
     if not runs:
         raise TypeError("report: expected runs, found none")
@@ -156,14 +156,14 @@ def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False
 
 def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0,
           out: Optional[_Path] = None, accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
-    """Reports which property of images, files or columns gives the class away, as `debias audit` does.
+    """Reports which properties of images, files or columns give the class away, as `debias audit` does.
 
     Args:
         source: a folder of images in class folders, or a FeatureTable, whose columns and directions are audited.
-        labels: of a folder: a CSV with the column path.
+        labels: CSV with the column path, for a folder.
         columns: columns to audit; by default all.
-        split: which rows or folder; by default train.
-        out: where the page with heat map and contact sheets is kept.
+        split: rows or folder to audit; by default train.
+        out: path of the page with heat map and contact sheets.
         accept, bias_out: the candidate whose values are written to this CSV as bias labels.
     """
     words = ["--seed", str(seed)]
@@ -187,7 +187,7 @@ def fix(source: _Source, out: _Path, *, method: str = "auto", keep: float = 0.98
         source: a FeatureTable with `bias`, or a run, whose data sets are embedded first.
         method: auto, erm, balanced, erase, erase_balanced, fairkl or leace.
         keep: for auto, the minimum share of the plain head's mean accuracy over groups.
-        seed: of the folds.
+        seed: seed of the folds.
     """
     with _source_words("fix", source) as words:
         _json(["fix", *words, "--out", _path("fix", "out", out), "--method", method, "--keep", repr(keep), "--seed", str(seed)], progress)

@@ -126,7 +126,7 @@ class FeatureTable:
             whole count as numeric.
         split: ``[n]`` of "train", "valid" and "test"; None: all rows are of train.
         paths: ``[n]`` names of the rows, each one once.
-        columns: other columns, a dict or a frame: what `debias.audit` looks through.
+        columns: other columns, a dict or a frame, which `debias.audit` searches.
 
     Example::
 

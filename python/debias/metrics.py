@@ -44,7 +44,7 @@ def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor,
 
 def knn_accuracy(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, labels: _Integers, k: Optional[int] = None,
                  temperature: float = 0.1) -> float:
-    """The share of the labelled queries that knn() puts into their class."""
+    """Share of the labelled queries that knn() classifies correctly."""
     predicted = knn(gallery, gallery_labels, queries, k, temperature)
     labels = _inputs.needed_integers("knn_accuracy", labels, "labels", predicted)
     if labels.shape != predicted.shape:
@@ -74,8 +74,9 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
     """Accuracy and fairness by group, a group being the samples of one label and one bias label: a dict of numbers, NaN where undefined.
 
     acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and equalized_odds_difference (the
-    differences as fairlearn has them), with `aligned` also aligned_acc and conflicting_acc. aligned: "same" where class c goes with bias
-    value c, or for each class its bias labels (a list, or a dict by class). min_count: samples that a group needs to count; empty: skip | zero, a rate without samples.
+    differences as fairlearn has them), with `aligned` also aligned_acc and conflicting_acc. aligned: "same" if bias label c is
+    aligned with class c, or the bias labels of each class (a list, or a dict by class). min_count: number of samples that a group needs; empty:
+    skip | zero, for a rate without samples.
     With replicates > 0, "intervals" holds for each metric the bootstrap interval of that level.
     """
     like = torch.empty(0)

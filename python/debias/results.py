@@ -44,7 +44,7 @@ def framed(page: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What one protocol measured: `metrics` by name (NaN where undefined), their `intervals` where there are any, `options` as used, and
+    """Result of one protocol: `metrics` by name (NaN where undefined), their `intervals` where there are any, `options` as used, and
     `details`, the whole file."""
 
     protocol: str
@@ -81,7 +81,7 @@ class Evaluations(Dict[str, Evaluation]):
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A report: `verdict`, `runs` and the rest of `details` as the program says them, `html` the page, `path` where it lies (or None)."""
+    """A report: `verdict`, `runs` and the rest of `details` as the program says them, `html` the page, `path` its place (or None)."""
 
     details: Dict[str, Any] = dataclasses.field(repr=False)
     html: str = dataclasses.field(repr=False)
@@ -123,7 +123,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Audit:
-    """What an audit found: `candidates`, the strongest first, kinds that were `searched` and what is `not_detectable`."""
+    """Result of an audit: `candidates`, the strongest first, the kinds that were `searched`, and what is `not_detectable`."""
 
     images: int
     classes: List[str]

@@ -43,7 +43,7 @@ def _require_run(path: pathlib.Path) -> None:
 
 
 class Run:
-    """What `debias train` left in a folder: recipe, metrics, evaluations, weights, embeddings. Nothing is written, no program is needed.
+    """A run folder of `debias train`: recipe, metrics, evaluations, weights, embeddings. It writes nothing and needs no program.
 
     Example::
 
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def steps(self) -> List[Dict[str, Any]]:
-        """One dict for each logged step: loss, gradient norm, evidence of the objective."""
+        """One dict for each logged step: loss, gradient norm, diagnostics of the objective."""
         return [line for line in _lines(self.path / "metrics.jsonl") if "step" in line]
 
     @property
@@ -122,7 +122,7 @@ class Run:
         return self._evaluations(self.path / "evaluation")
 
     def evaluations_at(self, epoch: int) -> Evaluations:
-        """Results that training kept of an epoch."""
+        """Results of an epoch during training."""
         folder = self.path / "evaluation" / f"epoch-{epoch}"
         if not folder.is_dir():
             kept = sorted(int(one.name[6:]) for one in folder.parent.glob("epoch-*") if one.name[6:].isdigit())
@@ -161,7 +161,7 @@ class Run:
 
     @property
     def preprocess(self) -> Optional[Dict[str, Any]]:
-        """What to do to an image before `encoder`: resize, size, mean, std; None before `debias export RUN` has written it."""
+        """Preparation of an image for `encoder`: resize, size, mean, std; None before `debias export RUN` has written it."""
         file = self.path / "exported" / "preprocess.json"
         return dict(_read_json(file)) if file.exists() else None
 

@@ -31,7 +31,7 @@ def _scale(what, value):
 
 
 class TwoTowerLoss(torch.nn.Module):
-    r"""Contrastive loss of pairs (image, text) that knows of false negatives: the mean over both directions.
+    r"""Contrastive loss of pairs (image, text) that corrects for false negatives: the mean over both directions.
 
     .. math:: L_i = \sum_j q_{ij} [ -s_{ij} + \log(e^{s_{ij}} + N_i) ], \quad s_{ij} = \text{logit\_scale} \cos(z_i, w_j)
 
@@ -42,16 +42,16 @@ class TwoTowerLoss(torch.nn.Module):
         objective: ``infonce`` (CLIP, https://arxiv.org/abs/2103.00020), ``debiased_negatives`` (https://arxiv.org/abs/2007.00224),
             ``hard_negatives`` (https://arxiv.org/abs/2010.04592), ``bayesian`` (https://arxiv.org/abs/2301.11673) or ``siglip``
             (https://arxiv.org/abs/2303.15343), whose value is the sum over all pairs divided by B.
-        tau_plus: chance in [0, 1) that a negative is a false one. Required by ``debiased_negatives``, ``hard_negatives`` and ``bayesian``,
+        tau_plus: probability in [0, 1) that a negative is a false one. Required by ``debiased_negatives``, ``hard_negatives`` and ``bayesian``,
             which have no default: :mod:`debias.prior` estimates it.
         beta: hardness of the negatives' weights e^(beta s), at least 0 (``hard_negatives``, ``bayesian``).
-        alpha: chance in [0.5, 1] that a positive is nearer than a true negative (``bayesian``).
+        alpha: probability in [0.5, 1] that a positive is nearer than a true negative (``bayesian``).
         drop_above: leave out pairs that are too alike to be negatives. With `guide` in the call, pairs whose guide cosine is above it;
             without, pairs with s_ij > s_ii + drop_above.
-        logit_scale: what cosines are multiplied with, where the call gives none: a number, or an ``nn.Parameter``, which is learnt.
+        logit_scale: factor of the cosines if the call gives none: a number, or an ``nn.Parameter``, which is learnt.
         gather_distributed: the loss of the pairs of all processes of ``torch.distributed``.
         engine: ``auto``, ``dense`` or ``blocked``.
-        memory_budget: bytes that a block's matrices may take.
+        memory_budget: maximum number of bytes of a block's matrices.
 
     Shape: image and text ``[B, D]``, of any norm; the value is one number.
 
@@ -186,7 +186,7 @@ class TwoTowerLoss(torch.nn.Module):
 
     @property
     def evidence(self):
-        """What the last value rests on: anchors are images and texts, `clamped` those whose estimate was held at its floor."""
+        """Diagnostics of the last value: anchors are images and texts, `clamped` those whose estimate was held at its floor."""
         return None if self._evidence is None else _evidence.of_plain(self._evidence)
 
     @property
