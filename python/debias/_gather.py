@@ -134,7 +134,7 @@ def _header(name, z, given):
 
 
 def _refuse_lengths(name, headers):
-    """Of all processes, so that all refuse: what is filled up to the length of others would be of class 0."""
+    """Checks the values of all processes, so that all reject: values padded to the length of others would be of class 0."""
     for what in _OF_THE_BATCH:
         samples, found = headers[:, _FIELDS.index("samples")], headers[:, _FIELDS.index(_rows_of(what))]
         wrong = ((found >= 0) & (found != samples)).nonzero()
@@ -166,7 +166,7 @@ def _device(views):
 def batch_of_all(name, views, inputs):
     """What `inputs` returns, z and the inputs that belong to its samples, of all processes. Keys are a queue that is the same everywhere.
 
-    What is wrong with the inputs of one is told to all, who refuse it too: they would wait for it in vain.
+    A fault in the inputs of one process is sent to all, which then reject theirs: they would wait in vain otherwise.
     """
     if _world() == 1:
         return inputs()

@@ -1,4 +1,4 @@
-"""What callers give, as the operators want it: refused here with a line of its own where an operator would print its schema."""
+"""Inputs of callers as the operators need them: rejected here with one line, where an operator would print its schema."""
 
 import torch
 

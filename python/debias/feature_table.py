@@ -90,7 +90,7 @@ def _whole_numbers(values: List[Any]) -> List[Any]:
 
 
 def _without_minus_one(what: str, values: List[Any]) -> List[Any]:
-    """-1 among integers means unknown, as in the program; a column of -1 and 1 alone is refused, as there."""
+    """-1 among integers means unknown, as in the program; a column of -1 and 1 alone is rejected, as there."""
     if all(value is None or (isinstance(value, int) and not isinstance(value, bool)) for value in values):
         if {value for value in values if value is not None} == {-1, 1}:
             raise _refuse(what, "holds only -1 and 1, and -1 is unknown; write 0 and 1, or names")

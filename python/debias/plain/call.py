@@ -1,4 +1,4 @@
-"""What an objective is called with, and what is refused."""
+"""The inputs of an objective, and which are rejected."""
 
 import contextlib
 from typing import NamedTuple, Optional, Union
