@@ -1,4 +1,4 @@
-// Soft actor-critic on pictures with a contrastive step on their encoder.
+// Soft actor-critic on images with a contrastive step on their encoder.
 //
 // One update, of a batch drawn from the replay:
 //   critic       Q1 and Q2 towards y = reward + discount (min Q'(next, a') - temperature log pi(a' | next)), Q' the target's, a' the actor's

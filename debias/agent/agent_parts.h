@@ -22,14 +22,14 @@ ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions);
 
 Agent make_agent(const AgentRecipe& recipe, int64_t actions);
 
-// Where a judged episode stands.
+// Where an evaluated episode stands.
 struct JudgedState {
   int64_t episode = 0;
   int64_t control_step = 0;
   double reward = 0;  // undiscounted, up to here
 };
 
-// Returns of `episodes` episodes of the judged environment, with the policy's centre; `each_step` sees every state that is drawn, in the
+// Returns of `episodes` episodes of the evaluated environment, with the policy's centre; `each_step` sees every state that is drawn, in the
 // environments' thread.
 struct JudgedReturns {
   std::vector<double> returns;  // undiscounted; of an episode that the simulation ended, up to there

@@ -38,7 +38,7 @@ struct AgentState {
   double episode_return = 0;  // so far
   int64_t diverged = 0;       // episodes that the simulation ended, in all
   RunningMeans means;         // over the epoch under way
-  std::string renderer;       // that drew the pictures
+  std::string renderer;       // that drew the images
   std::string mujoco;         // version
 
   nlohmann::ordered_json to_json() const;

@@ -23,7 +23,7 @@ struct BatchShape {
 // offsets of 0 to pixels - crop - 1 (the last place is left out, as in the authors' code), all channels of a sample alike.
 AgentBatch draw_batch(const Replay& replay, const BatchShape& shape, int64_t step);
 
-// [1, channels, crop, crop] of pictures [channels, pixels, pixels].
+// [1, channels, crop, crop] of images [channels, pixels, pixels].
 at::Tensor centre_crop(const std::vector<uint8_t>& pictures, const BatchShape& shape);
 
 at::Tensor random_action(const BatchShape& shape, int64_t step);  // [1, actions], uniform in [-1, 1)

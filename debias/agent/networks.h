@@ -1,6 +1,6 @@
 // The networks of an agent that learns from pixels (CURL on soft actor-critic; Laskin, Srinivas and Abbeel 2020).
 //
-//   convolutions  3 x 3, strides 2, 1, 1, 1, ReLU after each, on pictures / 255
+//   convolutions  3 x 3, strides 2, 1, 1, 1, ReLU after each, on images / 255
 //   features      linear, layer norm
 //   critic        convolutions, features, and two heads Q(features, action) of two hidden layers
 //   actor         the critic's convolutions, features of its own, two hidden layers; a tanh-squashed normal distribution
@@ -103,7 +103,7 @@ class AgentNetworksImpl : public torch::nn::Module {
   Critic critic;
   Critic target;  // without gradient
   Actor actor;
-  torch::Tensor bilinear;         // [features, features]: the score of two pictures is z_a W z_b
+  torch::Tensor bilinear;         // [features, features]: the score of two images is z_a W z_b
   torch::Tensor log_temperature;  // of the policy: what its entropy is worth
 };
 TORCH_MODULE(AgentNetworks);

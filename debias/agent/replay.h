@@ -1,7 +1,7 @@
-// What an agent has lived through: single pictures in a file mapped into memory, stacked again by their numbers when they are drawn.
+// What an agent has lived through: single images in a file mapped into memory, stacked again by their numbers when they are drawn.
 //
-// A transition is (pictures seen, action, reward, pictures seen next). Pictures are numbered as they come, and picture k lies in slot k
-// modulo the file's slots. Beside the window that batches are drawn from, the file has room for `spare` pictures: so many may be added after
+// A transition is (images seen, action, reward, images seen next). Images are numbered as they come, and image k lies in slot k
+// modulo the file's slots. Beside the window that batches are drawn from, the file has room for `spare` images: so many may be added after
 // a checkpoint before one that it needs is written over. What is not in the file, numbers and checksums, is the checkpoint's.
 #pragma once
 
@@ -22,12 +22,12 @@ struct ReplayShape {
   int64_t stack = 3;
   int64_t actions = 1;
   int64_t capacity = 0;  // transitions
-  int64_t window = 0;    // pictures that they may be made of, at least
+  int64_t window = 0;    // images that they may be made of, at least
   int64_t spare = 0;
   int64_t slots() const { return window + spare; }
 };
 
-// Pointers into the replay, good until the next picture is added.
+// Pointers into the replay, good until the next image is added.
 struct Transition {
   std::vector<const uint8_t*> seen, next;  // `stack` each, oldest first
   const float* action;
@@ -46,16 +46,16 @@ class Replay {
   Replay& operator=(const Replay&) = delete;
 
   void begin_episode(std::span<const uint8_t> picture);
-  void add(std::span<const float> action, double reward, std::span<const uint8_t> picture);  // the picture that followed
+  void add(std::span<const float> action, double reward, std::span<const uint8_t> picture);  // the image that followed
 
   int64_t size() const { return count_ - begin_; }  // transitions that can be drawn
   Transition at(int64_t index) const;               // 0 the oldest
   const uint8_t* newest_picture() const { return picture(pictures_ - 1); }
 
-  int64_t unsaved() const { return pictures_ - saved_; }  // pictures added since the last state()
-  // Brings the pictures to disk. Names begin with "replay.".
+  int64_t unsaved() const { return pictures_ - saved_; }  // images added since the last state()
+  // Brings the images to disk. Names begin with "replay.".
   std::vector<std::pair<std::string, at::Tensor>> state();
-  // Data errors: a tensor is missing or misshapen, the file has other pictures than those that were saved.
+  // Data errors: a tensor is missing or misshapen, the file has other images than those that were saved.
   void load(const SafetensorsFile& file);
 
  private:
@@ -70,10 +70,10 @@ class Replay {
   uint8_t* pictures_of_ = nullptr;
   int64_t pictures_ = 0, saved_ = 0;  // added in all
   int64_t begin_ = 0, count_ = 0;     // transitions: the first that can be drawn, all that were added
-  int64_t episode_begin_ = 0;         // number of the episode's first picture
-  at::Tensor newest_, first_;         // int64 [capacity]: numbers of the newest picture seen, of the episode's first
+  int64_t episode_begin_ = 0;         // number of the episode's first image
+  at::Tensor newest_, first_;         // int64 [capacity]: numbers of the newest image seen, of the episode's first
   at::Tensor rewards_, actions_;      // float [capacity], [capacity, actions]
-  at::Tensor sums_;                   // int64 [slots], of the pictures
+  at::Tensor sums_;                   // int64 [slots], of the images
 };
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// An OpenGL context without a window or display, for pictures that nobody looks at.
+// An OpenGL context without a window or display, for images that nobody looks at.
 //
 // It belongs to the thread that made it: whoever draws must do so there.
 #pragma once
@@ -15,7 +15,7 @@ class EglContext {
   EglContext(const EglContext&) = delete;
   EglContext& operator=(const EglContext&) = delete;
 
-  // What draws: "llvmpipe (LLVM 15.0.6, 256 bits), 4.5 (Compatibility Profile) Mesa 22.3.6". Pictures are equal in all bytes on one renderer alone.
+  // What draws: "llvmpipe (LLVM 15.0.6, 256 bits), 4.5 (Compatibility Profile) Mesa 22.3.6". Images are equal in all bytes on one renderer alone.
   std::string renderer() const;
 
  private:

@@ -1,4 +1,4 @@
-// Square RGB pictures of a model's state, from its camera 0. To be made and used in the thread that an EglContext is current in.
+// Square RGB images of a model's state, from its camera 0. To be made and used in the thread that an EglContext is current in.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace debias {
 
 class MujocoModel;
 
-// What is drawn beside the bodies. `plain` leaves shadows and reflections out: other pictures, in half the time.
+// What is drawn beside the bodies. `plain` leaves shadows and reflections out: other images, in half the time.
 enum class Look { kFull, kPlain };
 template <>
 struct EnumNames<Look> {

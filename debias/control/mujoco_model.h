@@ -1,7 +1,7 @@
 // A MuJoCo model with its state: what tasks set, step and read.
 //
 // Reset and step follow dm_control, so that positions, velocities and the sensors made of them belong to the state that a reward or a
-// picture is made of; plain mj_step leaves them a step behind.
+// image is made of; plain mj_step leaves them a step behind.
 #pragma once
 
 #include <mujoco/mujoco.h>
@@ -14,7 +14,7 @@ namespace debias {
 class MujocoModel {
  public:
   // From one self-contained MJCF text. A usage error where the library that is loaded is not the one this program was built with; a
-  // failure where it refuses the text.
+  // failure where it rejects the text.
   MujocoModel(const std::string& name, const std::string& mjcf);
 
   mjModel& model() { return *model_; }

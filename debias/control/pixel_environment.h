@@ -1,7 +1,7 @@
-// A control task as an agent has it: actions in, pictures and rewards out.
+// A control task as an agent has it: actions in, images and rewards out.
 //
 // An agent's step is one action for `repeat` control steps, of which the rewards are added and the last state alone is drawn. What an agent
-// sees are the last `stack` pictures; an episode's first stands for those before it. Episodes end by time, never by a state. An episode is
+// sees are the last `stack` images; an episode's first stands for those before it. Episodes end by time, never by a state. An episode is
 // a function of (seed, purpose, episode) and the actions.
 #pragma once
 

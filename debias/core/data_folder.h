@@ -10,7 +10,7 @@ namespace debias {
 // An empty path or folder is absent.
 void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what = "output");
 
-// The same of a run that is there already and is to be gone on with or judged: it has to be moved, since no other can be chosen.
+// The same of a run that is there already and is to be gone on with or evaluated: it has to be moved, since no other can be chosen.
 void refuse_run_inside_data(const std::string& folder, const std::vector<std::string>& data_roots);
 
 }  // namespace debias

@@ -1,6 +1,6 @@
 // What lies in a folder and in those below it, links followed: the books of a corpus, the images of a data set.
 //
-// Names that begin with a dot are passed over, those of folders and of files.
+// Names that begin with a dot are ignored, those of folders and of files.
 #pragma once
 
 #include <filesystem>
@@ -23,7 +23,7 @@ struct FolderContent {
   std::string prefix;                // of the names in it, from where the walk began: "", "novels/"
   std::vector<FolderFile> files;     // in no order
   std::vector<std::string> folders;  // names, those of links to folders too, in byte-wise order
-  std::error_code failure;           // why it cannot be listed, or not to its end; the caller's to judge
+  std::error_code failure;           // why it cannot be listed, or not to its end; the caller decides
 };
 
 // `passed_over`: one more name.

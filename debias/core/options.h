@@ -13,7 +13,7 @@
 //     return table;
 //   }
 //
-// A default stands in the struct and nowhere else. From the table come: reading a recipe's map (unknown keys refused with the nearest
+// A default stands in the struct and nowhere else. From the table come: reading a recipe's map (unknown keys rejected with the nearest
 // name, ranges checked, file and line named), `--set key=value`, `debias list`, `--help`, the docs' option tables, variants and the
 // resolved config. Field types: bool, int64_t, double, std::string, enums with an EnumNames specialisation, Auto<T>, std::optional<T>
 // ("none") and std::vector of numbers or strings.
@@ -238,7 +238,7 @@ class OptionTable {
     return *this;
   }
 
-  // An option whose default follows from other options: get(options) is the value in force, set(options, value) takes one that is given.
+  // An option whose default follows from other options: get(options) is the current value, set(options, value) takes one that is given.
   template <class F, class Get, class Set>
   OptionTable& add_dependent(std::string name, Get get, Set set, std::string help) {
     using options_detail::Field;

@@ -19,7 +19,7 @@ struct TensorEntry {
   uint64_t end = 0;
 };
 
-// A checked file. open() refuses, before anything is allocated from the header's claims: a header over 100 MB or beyond the file,
+// A checked file. open() rejects, before anything is allocated from the header's claims: a header over 100 MB or beyond the file,
 // malformed JSON or duplicate keys, unknown dtypes, shapes whose product overflows, sizes that disagree with the offsets, offsets that
 // overlap, leave holes or do not end at the file's end. All are data errors naming the file and the fault.
 class SafetensorsFile {

@@ -15,7 +15,7 @@ struct SafetensorsHeader {
   std::vector<TensorEntry> tensors;  // in order of their offsets
 };
 
-// Reads and checks the header of a file that holds `data_bytes` bytes behind it; SafetensorsFile lists what is refused. Only what the
+// Reads and checks the header of a file that holds `data_bytes` bytes behind it; SafetensorsFile lists what is rejected. Only what the
 // format knows is ever stored, so that memory stays within a few times the text, however it is nested. Data errors name `path`.
 SafetensorsHeader parse_safetensors_header(const std::string& text, uint64_t data_bytes, const std::string& path);
 

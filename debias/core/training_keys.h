@@ -5,7 +5,7 @@
 
 namespace debias {
 
-// False of names, places (what the data are, fingerprints say), how the work is shared out, and of what is judged. `key` is a leaf's:
+// False of names, places (what the data are, fingerprints say), how the work is shared out, and of what is evaluated. `key` is a leaf's:
 // "train.workers", "data.test.root".
 bool changes_training(std::string_view key);
 

@@ -1,7 +1,7 @@
-// How a folder of pictures is laid out, before anyone has said how it is to be read: which of its folders are splits, what else lies there.
+// How a folder of images is laid out, before anyone has said how it is to be read: which of its folders are splits, what else lies there.
 //
 // A folder that holds `train` (or `training`) has splits: also `valid` (`val`, `validation`, `dev`) and `test` (`testing`, `eval`,
-// `evaluation`), in any case of letters. Any other folder is one set of pictures, in class folders or not. Folders without pictures and
+// `evaluation`), in any case of letters. Any other folder is one set of images, in class folders or not. Folders without images and
 // what the reader passes over (readers/image_listing.h) do not count.
 #pragma once
 
@@ -15,11 +15,11 @@ namespace debias {
 struct FolderLayout {
   std::string train;                 // name of the folder; empty: the root itself
   std::string valid, test;           // empty where there is none
-  std::vector<BadFile> not_read;     // files that look like pictures by their names, of kinds that are not read; by path, from the root
-  std::vector<std::string> remarks;  // one line each: pictures and folders that no set has
+  std::vector<BadFile> not_read;     // files that look like images by their names, of kinds that are not read; by path, from the root
+  std::vector<std::string> remarks;  // one line each: images and folders that no set has
 };
 
-// A data error that says what lies there: no folder, no picture that can be read, two folders that are the same split, splits without one
+// A data error that says what lies there: no folder, no image that can be read, two folders that are the same split, splits without one
 // to train on.
 FolderLayout find_layout(const std::string& root);
 

@@ -1,7 +1,7 @@
-// What a folder of pictures holds, and which of them to train on and which to judge: every file is read once.
+// What a folder of images holds, and which of them to train on and which to evaluate: every file is read once.
 //
-// Judged is the folder `test`, else `valid`, where it has the labels (and bias labels) that the training pictures have. Otherwise pictures
-// are held out of the training set: a fifth, and up to 40 % where few of them go against the bias, so that about 30 of those are judged.
+// Evaluated is the folder `test`, else `valid`, where it has the labels (and bias labels) that the training images have. Otherwise images
+// are held out of the training set: a fifth, and up to 40 % where few of them go against the bias, so that about 30 of those are evaluated.
 // The held-out part has no damaged file, as long as a seed below 100 can be found for that.
 #pragma once
 
@@ -19,21 +19,21 @@ namespace debias {
 struct FolderSurvey {
   FolderLayout layout;
   Config train, judged;                   // the `data.train` and `data.test` of a recipe
-  DataCheck train_check;                  // of every training picture, those that are held out included
-  std::optional<DataCheck> judged_check;  // of a folder of its own, its names those of training; nothing where pictures are held out
+  DataCheck train_check;                  // of every training image, those that are held out included
+  std::optional<DataCheck> judged_check;  // of a folder of its own, its names those of training; nothing where images are held out
   int64_t hold_out = 0;
-  std::vector<BadFile> judged_bad;   // damaged files among those that would be judged
-  std::vector<std::string> remarks;  // one line each: what was passed over, and why pictures are held out
+  std::vector<BadFile> judged_bad;   // damaged files among those that would be evaluated
+  std::vector<std::string> remarks;  // one line each: what was ignored, and why images are held out
 
   bool has_labels() const { return train_check.class_names.size() > 1; }
   bool has_biases() const { return has_labels() && train_check.bias_names.size() > 1; }
 };
 
-// `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error where fewer than two pictures are left
-// to train on and judge, or where a judged folder has a class or bias label that training does not have.
+// `labels`: the value of image_folder's option of that name (label_columns.h), or null. Data errors of find_layout and image_folder; a data error where fewer than two images are left
+// to train on and evaluate, or where an evaluated folder has a class or bias label that training does not have.
 FolderSurvey survey_folder(const std::string& root, const Config& labels, Progress& progress);
 
-// The pictures of a label x bias table whose bias label is not their class's most frequent one.
+// The images of a label x bias table whose bias label is not their class's most frequent one.
 int64_t conflicting_count(const std::vector<std::vector<int64_t>>& bias_table);
 
 }  // namespace debias

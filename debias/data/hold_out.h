@@ -1,4 +1,4 @@
-// Images set aside from a train split: `hold_out: N` removes N of them, `split: held_out` is exactly those N.
+// Images held out from a train split: `hold_out: N` removes N of them, `split: held_out` is exactly those N.
 //
 // Stratified by label: of a class with n_c of the n images, N n_c / n are held out, the remainders going to the classes with the
 // largest fractions (the lower label first). Which images of a class is a function of the seed. Both parts keep the source's order
@@ -31,7 +31,7 @@ HoldOutParts partition_hold_out(const std::vector<int64_t>& labels, int64_t coun
 
 enum class HoldOutPart { kKept, kHeldOut };
 
-// One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is refused (usage error).
+// One part of a train split. With hold_out 0 the kept part is `train` itself, and the held-out part is rejected (usage error).
 std::unique_ptr<Dataset> take_hold_out_part(std::unique_ptr<Dataset> train, const HoldOutOptions& options, HoldOutPart part);
 
 }  // namespace debias

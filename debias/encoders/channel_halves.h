@@ -1,5 +1,5 @@
 // Two networks of one shape, one for the first channels of an image and one for the others, as one encoder and one head: what contrastive
-// multiview coding trains and judges (both representations, one after the other).
+// multiview coding trains and evaluates (both representations, one after the other).
 #pragma once
 
 #include <memory>

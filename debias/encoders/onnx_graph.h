@@ -36,7 +36,7 @@ class OnnxGraph {
   // Returns `name`.
   std::string constant(const std::string& name, const at::Tensor& value);
 
-  // The file. A usage error beyond 2 GiB, which the format's readers refuse.
+  // The file. A usage error beyond 2 GiB, which the format's readers reject.
   std::string model(const std::vector<Value>& inputs, const std::vector<Value>& outputs) const;
 
  private:

@@ -46,7 +46,7 @@ std::shared_ptr<Encoder> make_bag_of_words(const BagOfWordsOptions& options, int
 // f and g, two encoders that share nothing, as one: features of f, then those of g. Names are "f." and "g.".
 std::shared_ptr<Encoder> sentence_pair(std::shared_ptr<Encoder> f, std::shared_ptr<Encoder> g);
 
-// What a sentence becomes to who judges: features of f and of g, each of unit norm.
+// What a sentence becomes to evaluation: features of f and of g, each of unit norm.
 at::Tensor sentence_vectors(Encoder& pair, const at::Tensor& ids);
 
 }  // namespace debias

@@ -3,7 +3,7 @@
 //   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
 //   none       nothing is aligned: there is no aligned_acc and no conflicting_acc
-//   {cat: red, dog: [blue, green]}   by the names that training has, or the judged sets where it has none (numbers where these have none
+//   {cat: red, dog: [blue, green]}   by the names that training has, or the evaluated sets where it has none (numbers where these have none
 //              either); a class left out is on neither side
 //   auto       label for the four data sets named above, majority for any other
 #pragma once
@@ -49,12 +49,12 @@ struct Field<AlignedChoice> {
 
 struct Alignment : AlignedValues {
   AlignmentMap map;                  // by training's numbers of the bias labels; empty: nothing is aligned
-  std::vector<AlignmentMap> judged;  // the same map by the numbers of each judged set, in their order
+  std::vector<AlignmentMap> judged;  // the same map by the numbers of each evaluated set, in their order
 };
 
 // `judged` gives the names of bias labels where the training set has none. Sets that number them otherwise are mapped by their names. Usage
 // error on a class or bias label that is not known, with the nearest name. Where a majority is asked for and the training set has no bias
-// values, nothing is aligned, and a note says so if a judged set has some. Notes speak of classes with a training image only.
+// values, nothing is aligned, and a note says so if an evaluated set has some. Notes speak of classes with a training image only.
 //
 // By majority, a note says where one bias label is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
 // q = share_by_chance = sum over classes c of P(c) P(bias label is aligned with c), C classes and n images of known class and bias label:

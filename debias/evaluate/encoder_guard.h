@@ -1,4 +1,4 @@
-// An encoder that was lent for judging is handed back as it was.
+// An encoder that was lent for evaluation is handed back as it was.
 //
 // Constructed before a protocol switches the encoder's mode; destroyed, also by an exception, it puts back each submodule's mode and every
 // buffer (BatchNorm's running averages, which change in train mode). Parameters are not saved: no protocol steps them.

@@ -19,7 +19,7 @@ namespace debias {
 // else the short side to max(h, w); then the centre crop to [h, w]. A conversion to L*a*b* stays. `views`: without count, forward, noise.
 Config default_eval_views(const Config& views, const DatasetInfo& trained_on);
 
-// By `views.eval`; without it, an image is judged at its own size. `trained_on` gives the normalisation where neither `views.eval` nor
+// By `views.eval`; without it, an image is evaluated at its own size. `trained_on` gives the normalisation where neither `views.eval` nor
 // `views` has `normalize`. Usage errors as of ViewPipeline.
 ViewPipeline eval_views(const Config& views, const DatasetInfo& trained_on);
 

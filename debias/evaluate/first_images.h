@@ -1,4 +1,4 @@
-// A look at a data set before it is judged for the first time.
+// A look at a data set before it is evaluated for the first time.
 #pragma once
 
 #include <memory>

@@ -25,7 +25,7 @@ struct NeighbourRetrieval {
 NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<const Sentences>& sentences, int64_t batch,
                                        Progress& progress = Progress::silent());
 
-// Vectors of sentences as who judges takes them (sentence_vectors), 128 at a time: float32 [N, 2 D].
+// Vectors of sentences as evaluation takes them (sentence_vectors), 128 at a time: float32 [N, 2 D].
 at::Tensor embed_sentences(Encoder& pair, const std::vector<std::vector<int32_t>>& sentences, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -49,7 +49,7 @@ struct EvaluationInput {
   std::shared_ptr<Encoder> encoder;                   // null where the splits' features are stored
   std::map<std::string, Features> stored;             // by split, of a feature table (table_input.h); else empty
   std::shared_ptr<const Dataset> train, valid, test;  // valid or test may be null
-  bool leaves_one_out = false;                        // the judged set is the training set: kNN leaves each row out of its neighbours
+  bool leaves_one_out = false;                        // the evaluated set is the training set: kNN leaves each row out of its neighbours
   Config train_views;                                 // the run's `views:` section, with `eval` (eval_views.h)
   double training_temperature = 0.5;                  // kNN's default temperature
   uint64_t seed = 1;
@@ -92,7 +92,7 @@ class EvaluationCache {
   const Features& valid() { return of("valid", input_.valid); }
   const Features& test() { return of("test", input_.test); }
   const Features& split(const std::string& name);  // train, valid or test
-  // Which bias labels go with which class, by the options of `groups` in this call: the same for every protocol. Its judged sets are
+  // Which bias labels go with which class, by the options of `groups` in this call: the same for every protocol. Its evaluated sets are
   // judged_splits. The second form takes the choice of this call. Decided once a choice.
   const Alignment& alignment();
   const Alignment& alignment(const AlignedChoice& choice);
@@ -111,7 +111,7 @@ class EvaluationCache {
   std::set<std::string> said_;
 };
 
-// The sets that are judged: valid where there is one, and test.
+// The sets that are evaluated: valid where there is one, and test.
 struct JudgedSplit {
   std::string name;  // the prefix of its metrics
   std::shared_ptr<const Dataset> dataset;
@@ -126,7 +126,7 @@ EvaluationRecord describe(const std::string& protocol, const EvaluationInput& in
 // confusion.h says of the result's predictions.
 void describe_predictions(const std::string& whose, const EvaluationInput& input, int64_t classes, EvaluationResult& result);
 
-// Appends a protocol's metrics to those of others. In a split that `groups` has judged, aligned_acc and conflicting_acc are those of
+// Appends a protocol's metrics to those of others. In a split that `groups` has evaluated, aligned_acc and conflicting_acc are those of
 // `groups` or, where these are undefined, absent, in whichever order the protocols come. kNN's never stand beside a classifier's figures:
 // where the run has a classifier, kNN leaves them out of its metrics (knn_protocol.h), with `groups` or without.
 void append_metrics(const std::string& protocol, const EvaluationResult& result, NamedMetrics& all);

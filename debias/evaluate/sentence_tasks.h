@@ -1,4 +1,4 @@
-// Six tasks that sentence vectors are judged by, as the skip-thoughts scripts judge them (Kiros et al. 2015; spec of Chuang et al. 2020, table
+// Six tasks that sentence vectors are evaluated by, as the skip-thoughts scripts evaluate them (Kiros et al. 2015; spec of Chuang et al. 2020, table
 // 2): L2 logistic regression on frozen vectors, C chosen among 2^0, 2^1, ..., 2^8 by cross-validation, the first best wins.
 //
 //   mr, cr, subj, mpqa   ten folds in a drawn order, within each of their training parts ten again to choose C; mean accuracy of the ten
@@ -35,7 +35,7 @@ struct EnumNames<TaskMode> {
 struct TaskScore {
   std::string metric;  // "mr_acc", "msrp_f1"
   double value = 0;
-  std::pair<double, double> interval;  // 95 %: Wilson's of an accuracy over all judged sentences, of an F1 the bootstrap's
+  std::pair<double, double> interval;  // 95 %: Wilson's of an accuracy over all evaluated sentences, of an F1 the bootstrap's
 };
 
 struct TaskResult {

@@ -12,8 +12,8 @@ namespace debias {
 // kNN's temperature for features that no run of ours has trained.
 constexpr double kTableTemperature = 0.1;
 
-// Train, valid and test rows. A table with training rows alone is judged on them, as `test`, each row left out of its own neighbours. The
-// protocols read vectors of a split into memory, in float32. Bias labels are those of joint_bias().
+// Train, valid and test rows. A table with training rows alone is evaluated on them, as `test`, each row left out of its own neighbours.
+// The protocols read vectors of a split into memory, in float32. Bias labels are those of joint_bias().
 EvaluationInput table_input(const FeatureTable& table, uint64_t seed);
 
 // float32 [places.size(), D] of these rows of the table, with labels and joint bias labels.

@@ -1,4 +1,4 @@
-// A head and its layer judged on rows that they were not fitted to, as the protocols `groups` and `geometry` judge any encoder.
+// A head and its layer evaluated on rows that they were not fitted to, as the protocols `groups` and `geometry` evaluate any encoder.
 #pragma once
 
 #include <cstdint>

@@ -8,8 +8,8 @@
 // The orientation that a camera notes in EXIF is applied where the caller says so. Neither Pillow nor torchvision's loader applies it by
 // themselves, so that with `kIgnored` the pixels are theirs. TIFF's own tag Orientation is always applied, as Pillow does.
 //
-// Hostile input is refused with a FileError naming file and reason: empty, truncated or corrupt data, other formats, and more than
-// kLargestImage pixels, before memory is set aside for them.
+// Hostile input is rejected with a FileError naming file and reason: empty, truncated or corrupt data, other formats, and more than
+// kLargestImage pixels, before memory is reserved for them.
 #pragma once
 
 #include <cstdint>

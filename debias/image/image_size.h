@@ -1,4 +1,4 @@
-// The limit on the pixels of an image, asked before memory is set aside for them.
+// The limit on the pixels of an image, asked before memory is reserved for them.
 #pragma once
 
 #include <cstdint>

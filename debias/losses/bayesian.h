@@ -5,13 +5,13 @@
 //   authors            omega_j = a weight by rank alone, not normalised, in which beta in [1/2, 1] mixes hardness in
 //
 // s_ab = z_a . z_b / t, p the anchor's partner view, N = 2B - 2, ranks among the anchor's negatives (ties share the largest), tau_plus the
-// chance that two samples share a class, alpha in [1/2, 1] how well the encoder ranks. bayesian_weights.h has the weights by rank and says
-// how the forms differ; a beta of one form means nothing in another. alpha = 1/2 knows nothing: with beta = 0 (corrected, paper) or beta =
-// 1/2 (authors, stabilised) the loss is infonce. tau_plus = 0: ranks do not matter. No clamp is needed: omega_j >= 0.
+// probability that two samples share a class, alpha in [1/2, 1] how well the encoder ranks. bayesian_weights.h has the weights by rank and
+// says how the forms differ; a beta of one form means nothing in another. alpha = 1/2 knows nothing: with beta = 0 (corrected, paper) or
+// beta = 1/2 (authors, stabilised) the loss is infonce. tau_plus = 0: ranks do not matter. No clamp is needed: omega_j >= 0.
 //
 // alpha = 1 gives the largest rank the weight 0. An anchor whose negatives are all tied there has v = 0 throughout; corrected and paper
 // then take the limit alpha -> 1, omega = 1, and authors has no negatives, loss 0. alpha = beta = 1 would make every weight of authors zero
-// and is refused. detach_weights: omega is a constant for the gradient, as importance weights are; else gradients flow through e^{beta s}
+// and is rejected. detach_weights: omega is a constant for the gradient, as importance weights are; else gradients flow through e^{beta s}
 // (the weights by rank carry none). It changes nothing in form authors.
 //
 // z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.

@@ -3,8 +3,8 @@
 //   g = (1 / tau_minus) ( mean over the N negatives of e^{s_aj}  -  tau_plus mean over the M positives of e^{s_am} )
 //   L_a = -log[ e^{s_ap} / (e^{s_ap} + N g) ],      value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's partner view, tau_plus the chance that two samples share a class, tau_minus = 1 - tau_plus, N = 2B
-// - 2. g estimates a mean of e^s and may fall below every value such a mean can take; `clamp` says what then happens to that anchor:
+// s_ab = z_a . z_b / t, p the anchor's partner view, tau_plus the probability that two samples share a class, tau_minus = 1 - tau_plus,
+// N = 2B - 2. g estimates a mean of e^s and may fall below every value such a mean can take; `clamp` says what then happens to that anchor:
 //   floor     g = e^{-1/t}, the least e^s of unit rows          fallback  the anchor's InfoNCE loss (N g = sum over negatives)
 //   positive  g = 1e-30 of the row's largest e^s (rows of any norm: acts where g is below that)
 //   none      nothing; an anchor with e^{s_ap} + N g <= 0 has no loss and leaves the mean

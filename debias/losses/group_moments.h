@@ -46,7 +46,7 @@ enum class Merged { kGroups, kLabels, kBiases, kAll };
 at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
 at::Tensor place_of(const RowGroups& groups, Merged into);                             // int64 [G]: where group g went
 
-// double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is refused (usage error).
+// double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is rejected (usage error).
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes);
 
 // double [4]: sum of <M, M> over the groups, labels, biases and all rows (in the order of Merged), of double rows in the groups' order.

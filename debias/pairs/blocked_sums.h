@@ -1,6 +1,6 @@
 // The sums of pair_sums.h by blocks of anchors against all keys, in libtorch alone: any device, float32 and float64, with keys or without,
 // O((n + m) * block) memory. The backward pass forms each block again. Where the keys are the anchors, a block's weights hold both roles of
-// its rows, so that one product and one owner a row is all that it takes. Differentiating twice is refused.
+// its rows, so that one product and one owner a row is all that it takes. Differentiating twice is rejected.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -2,7 +2,7 @@
 //
 // Rows are sorted by group once for each Rows, and their gradient goes back through that permutation. The sums of one Rows form a
 // chain: each hands the sorted rows on to the next, so that on the way back one buffer gathers all their gradients. Tiles of the forward
-// pass are kept for the backward pass where they fit the memory budget, else computed again. Differentiating twice is refused.
+// pass are kept for the backward pass where they fit the memory budget, else computed again. Differentiating twice is rejected.
 #pragma once
 
 #include <ATen/core/Tensor.h>

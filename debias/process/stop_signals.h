@@ -13,7 +13,7 @@ namespace debias {
 struct StopSignals {
   std::atomic<int> received{0};  // the first that was not obeyed at once
   std::atomic<bool> all_saved{true};
-  std::atomic<bool> begun{false};  // there is a run to go on with
+  std::atomic<bool> begun{false};  // there is a run to resume
 };
 
 // Installs the handlers; to be called once.

@@ -10,7 +10,7 @@
 namespace debias {
 
 // "knn", "linear" or "classifier" of a metric (without its split) that can be of either; empty for one whose name says it ("knn_acc1"),
-// that judges no predictions, or of which neither the file nor the recipe says it.
+// that evaluates no predictions, or of which neither the file nor the recipe says it.
 std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles);
 // Of what training wrote into metrics.jsonl, from the recipe's `evaluate`.
 std::string prediction_source(const RunRecord& run, const std::string& metric);

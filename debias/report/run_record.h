@@ -1,4 +1,4 @@
-// A run folder as a report reads it: what was run, what training said, what was judged.
+// A run folder as a report reads it: what was run, what training said, what was evaluated.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct RunRecord {
   bool of_agent() const { return config.find("environment") != nullptr; }
   bool of_text() const;
   bool of_images() const { return !of_agent() && !of_text(); }
-  // Bias labels of the judged images: without them nothing can be judged by group.
+  // Bias labels of the evaluated images: without them nothing can be evaluated by group.
   bool has_bias_values() const;
   std::string seed() const;                           // "1", or "" where the recipe has none
   std::string of_environment(const char* key) const;  // "" where there is none

@@ -1,4 +1,4 @@
-// How the cosines of pairs went over the epochs that were judged by `geometry` while training.
+// How the cosines of pairs went over the epochs that were evaluated by `geometry` while training.
 #pragma once
 
 #include <cstdint>

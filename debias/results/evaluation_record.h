@@ -89,7 +89,7 @@ struct EvaluationRecord {
   Json options = Json::object();
   int64_t class_count = 0;
   std::vector<std::pair<std::string, int64_t>> counts;  // samples by split
-  std::string predictions;               // whose are judged: "knn", "linear", "classifier"; empty where the file does not say
+  std::string predictions;               // whose are evaluated: "knn", "linear", "classifier"; empty where the file does not say
   std::optional<AlignedValues> aligned;  // none: the file does not say
   std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own stand among the metrics
   std::map<std::string, std::pair<double, double>> intervals;
@@ -106,17 +106,17 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)
   std::vector<std::pair<std::string, int64_t>> queries;  // with an image of their class in the gallery, by split (retrieval)
   std::vector<std::pair<std::string, int64_t>> drawn;    // training images of a draw, by setting: "1pct" (low_shot)
-  // Of a metric that is a mean over draws of training images, the value of each; its interval is over them, not over judged images.
+  // Of a metric that is a mean over draws of training images, the value of each; its interval is over them, not over evaluated images.
   std::map<std::string, std::vector<double>> by_draw;
   std::optional<std::vector<std::string>> notes;  // what was left out, and why; none: the protocol has nothing to say
 
-  // What was judged, and where it stands: of files.
+  // What was evaluated, and where it stands: of files.
   std::string checkpoint;
   int64_t epoch = -1;                          // of that checkpoint; -1: the file does not say
   Json judged = Json::object();                // sections of the data, by split
   std::vector<std::string> accepted_changes;   // of the data since training
   std::optional<AddedBiasValues> bias_values;  // none: those of the data themselves
-  // The leaves of the recipe that judging had otherwise than training, by key; none: the leaf was gone. Data stand in `judged`.
+  // The leaves of the recipe that evaluation had otherwise than training, by key; none: the leaf was gone. Data stand in `judged`.
   std::map<std::string, std::optional<std::string>> recipe_changes;
   std::string path;  // of the file
   std::string data;  // the other data set's name; empty for the run's own
@@ -135,7 +135,7 @@ struct EvaluationRecord {
 // The file's text is its dump(2). Parts that the record does not have are left out.
 Json to_json(const EvaluationRecord& record);
 
-// Every *.json of FOLDER, by file name; empty where there is no such folder. Keys that are absent stay empty, unknown ones are passed over:
+// Every *.json of FOLDER, by file name; empty where there is no such folder. Keys that are absent stay empty, unknown ones are ignored:
 // other versions wrote them. Data errors name the file.
 std::vector<EvaluationRecord> read_evaluations(const std::string& folder);
 

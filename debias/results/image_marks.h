@@ -1,5 +1,5 @@
 // Right or wrong, image by image, so that two runs can be compared on the same images: a string of an evaluation file, a letter for each
-// image of the judged set, in its order.
+// image of the evaluated set, in its order.
 //
 //   A a   aligned, predicted right, wrong          R r   of neither side, right, wrong
 //   C c   conflicting, right, wrong                .     of unknown class

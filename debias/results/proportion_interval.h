@@ -1,5 +1,5 @@
-// Intervals of accuracies over what was judged, from how many were judged right. Unlike percentiles of a bootstrap they have a width
-// where all, or none, are right.
+// Intervals of accuracies over what was evaluated, from how many were classified correctly. Unlike percentiles of a bootstrap they have a
+// width where all, or none, are right.
 #pragma once
 
 #include <utility>
@@ -10,10 +10,10 @@ namespace debias {
 
 struct Proportion {
   double value = 0;  // in [0, 1]; may be a mean over seeds
-  double count = 0;  // of what was judged
+  double count = 0;  // of what was evaluated
 };
 
-// Wilson's score interval (1927), 95 %; of nothing judged, all of [0, 1].
+// Wilson's score interval (1927), 95 %; of nothing evaluated, all of [0, 1].
 std::pair<double, double> wilson_interval(const Proportion& share);
 
 // The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998,

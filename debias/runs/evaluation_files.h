@@ -33,7 +33,7 @@ class EvaluationFiles {
   std::string folder_, name_;
 };
 
-// The result's record, with what was judged.
+// The result's record, with what was evaluated.
 EvaluationRecord with_judged(EvaluationRecord record, const std::string& checkpoint, int64_t epoch, const JudgedData& data);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// A loaded run with its data opened, ready to be judged or embedded.
+// A loaded run with its data opened, ready to be evaluated or embedded.
 #pragma once
 
 #include <cstdint>

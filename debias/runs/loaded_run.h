@@ -1,4 +1,4 @@
-// A run folder or a lone checkpoint, opened for judging or embedding.
+// A run folder or a lone checkpoint, opened for evaluation or embedding.
 #pragma once
 
 #include <cstdint>

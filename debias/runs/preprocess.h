@@ -11,7 +11,7 @@
 namespace debias {
 
 struct Preprocess {
-  // size     [height, width] that the encoder was judged on, cut out of the middle after `resize`; null: images keep their own
+  // size     [height, width] that the encoder was evaluated on, cut out of the middle after `resize`; null: images keep their own
   // resize   antialiased bilinear: a number for the short side, [height, width], or null
   // mean, std   per channel, of values in [0, 1]
   // classes  names by number; absent where they are not known

@@ -34,7 +34,7 @@ InitGoal chosen_goal(const std::optional<InitGoal>& asked, const FolderSurvey& s
 
 // The largest network that still sees every image often enough in the time, by measured steps; with its epochs and seconds. `from`:
 // a file of weights or an encoder's section; fine-tuning starts there, behind the commands of frozen features. Usage and data errors: all that
-// training would refuse.
+// training would reject.
 FittedProposal fit_to_time(const FolderSurvey& survey, ProposalInput proposal, const std::string& from = "");
 
 // Both recipes, or none.

@@ -24,7 +24,7 @@ struct EnumNames<InitGoal> {
 
 struct ProposedNetwork {
   std::string encoder;  // the section's text
-  int side = 0;         // of the square pictures that it sees
+  int side = 0;         // of the square images that it sees
   double cost = 1;      // of a training step, next to the first one's; floating-point operations
   bool pretrained = false;
 };

@@ -16,7 +16,7 @@ struct RankArguments {
 struct RankStart {
   Place place;
   Rendezvous rendezvous;
-  bool is_restart = false;  // torchrun's: the run goes on where it was
+  bool is_restart = false;  // torchrun's: the run resumes where it was
 };
 
 // None where the environment names no other process. Usage errors: of two variables that belong together one is set, a rank that is none,

@@ -13,7 +13,7 @@ namespace debias {
 
 struct Trial {
   int64_t steps = 20;  // of the run in all; fewer where its epochs have fewer
-  std::string from;    // a trial's file to go on from; empty: from the beginning
+  std::string from;    // a trial's file to resume from; empty: from the beginning
   std::string out;     // a checkpoint, which rank 0 writes
 };
 

@@ -17,7 +17,7 @@ std::string find_recipe(const std::string& asked);
 std::vector<std::string> with_named_recipes(std::vector<std::string> paths);
 
 // The recipe that a training verb was given, with the words `key.sub=value` on it: a file, a name, or a run folder, whose config.yaml is
-// meant; to be resumed, that run goes on in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
+// meant; to be resumed, that run resumes in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
 Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume = false);
 
 struct ListedRecipe {

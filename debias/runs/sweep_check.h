@@ -26,7 +26,7 @@ struct SweepCheckOptions;
 
 // How runs of agents are checked: by whoever was built with their environments.
 struct AgentChecks {
-  // The recipe with every default written out. Usage errors: what the training refuses.
+  // The recipe with every default written out. Usage errors: what the training rejects.
   std::function<Config(const Config& recipe)> resolved;
   // What the run will take, its recipe left out. An environment is made as training makes it, unless one like it is in `made`, where it is
   // noted; a few steps are taken where `options` ask for the time.

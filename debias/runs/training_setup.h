@@ -21,7 +21,7 @@ struct TrainingSetup {
 // `input` has the recipe, and whatever else is not to be as TrainInput has it; progress, log and ranks with it. Opens the training set and,
 // on the rank that leads, the evaluated sets; adds `data`, `data_roots`, `kept_files` and the observers: the recipe's `evaluate:` section
 // (training_evaluation.h, sentence_evaluation.h) and its option sources (option_estimates.h). `input.progress` and `input.log` must
-// outlive it. Writes nothing. Usage and data errors: all that training would refuse before its first step.
+// outlive it. Writes nothing. Usage and data errors: all that training would reject before its first step.
 TrainingSetup set_up_training(TrainInput input);
 
 }  // namespace debias

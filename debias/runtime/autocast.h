@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, whatever the caller has switched on. What was in force before is so
+// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, whatever the caller has switched on. What applied before is so
 // again at the end, and with the outermost of them torch forgets the weights that it has cast.
 class Autocast {
  public:

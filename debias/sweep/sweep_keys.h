@@ -13,7 +13,7 @@ namespace debias {
 void assign_key(Config& recipe, const std::string& key, const Config& value);
 
 // Whether one key is the other, or a section that it lies in. Keys are alike however they are spelt: `objective.1.weight` and
-// `objective[1].weight`, and `objective.tau_plus` and `objective.0.tau_plus`, since the first would be refused if there were two terms.
+// `objective[1].weight`, and `objective.tau_plus` and `objective.0.tau_plus`, since the first would be rejected if there were two terms.
 bool keys_overlap(std::string_view a, std::string_view b);
 
 // Whether `key` is `section` or lies in it, so that setting the section afterwards undoes the key.

@@ -37,7 +37,7 @@ struct TextFile {
 constexpr int kTextRules = 1;
 
 // `root` itself where it is a file, else every .txt file below it (.TXT too), in order of the names. Files and folders whose names begin
-// with a dot are passed over; linked folders are entered, each once. FileErrors: there is none; one that cannot be looked at, such as a link
+// with a dot are ignored; linked folders are entered, each once. FileErrors: there is none; one that cannot be looked at, such as a link
 // to a file that is gone.
 std::vector<TextFile> text_files(const std::string& root, const std::string& what);
 

@@ -1,4 +1,4 @@
-// The six sentence sets that sentence vectors are judged by, in their published files and encodings.
+// The six sentence sets that sentence vectors are evaluated by, in their published files and encodings.
 //
 //   mr     rt-polarity.pos, rt-polarity.neg        a sentence a line, Windows-1252
 //   cr     custrev.pos, custrev.neg                blank lines are left out, here and above, and those of other spaces (U+00A0)
@@ -27,7 +27,7 @@ struct SentenceSet {
   std::string name;
   std::vector<std::string> classes;
   LabelledText train;
-  std::optional<LabelledText> test;  // without one, a set is judged by cross-validation
+  std::optional<LabelledText> test;  // without one, a set is evaluated by cross-validation
   bool has_pairs() const { return !train.seconds.empty(); }
 };
 

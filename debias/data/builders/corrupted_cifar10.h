@@ -61,7 +61,7 @@ class CorruptedCifar10Recipe {
 
 // Of the n_c images of class c in the source's order, the first round(n_c p_0) get corruption 0, the next ones up to round(n_c (p_0 + p_1))
 // corruption 1, and so on, where p_c = correlation and the other nine have (1 - correlation) / 9 each; halves are rounded to even. Train
-// and valid (a seeded, stratified valid_fraction of it, set aside first) have that correlation, test has 0.1. Draws of an image depend on
+// and valid (a seeded, stratified valid_fraction of it, held out first) have that correlation, test has 0.1. Draws of an image depend on
 // the seed, its split and its index alone.
 // Usage errors: a list of corruptions that is not ten known names. Data errors: those of cifar.h and of frost_textures.h.
 MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe);

@@ -1,4 +1,4 @@
-// Comma-separated values: fields may be quoted as in RFC 4180, lines end with LF or CRLF, empty lines are passed over.
+// Comma-separated values: fields may be quoted as in RFC 4180, lines end with LF or CRLF, empty lines are ignored.
 #pragma once
 
 #include <cstdint>

@@ -8,11 +8,11 @@
 
 namespace debias {
 
-// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and __MACOSX, are passed over here and
+// Names of the folders directly in `folder`, links to folders included. Names that begin with a dot, and __MACOSX, are ignored here and
 // below.
 std::vector<std::string> list_folders(const std::string& folder);
 
-// Paths, relative to `folder`, of the files with the ending of an image (image_format.h) in it and below it; other files are passed over,
+// Paths, relative to `folder`, of the files with the ending of an image (image_format.h) in it and below it; other files are ignored,
 // those that look like images added to `unread` where it is given. Links are followed, but no folder is entered twice, nor `root` (which
 // holds `folder`) or a folder above it: loops of links end. A link to nothing is listed, so that reading it reports it. FileError when a
 // folder cannot be read.

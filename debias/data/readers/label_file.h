@@ -3,10 +3,10 @@
 // The first line is a header. Other columns than the three are kept as text, so that a reader can report them. Blanks around labels, biases and the names of columns do not
 // count. An empty field is unknown. A column is one of two things, decided by its other fields:
 //   integers   every field is an integer from -1 (unknown) to 2^31 - 1. The value is the number itself; since its classes are then 0 to
-//              the largest, a number above 1,000,000 is refused. So is a column of -1 and 1 alone, which rather means no and yes.
+//              the largest, a number above 1,000,000 is rejected. So is a column of -1 and 1 alone, which rather means no and yes.
 //   names      no field reads as a number (7, 1.5, 1e3, inf, nan, 0x10); "7up" is a name. The value is the rank of the name in byte-wise
 //              order.
-// Anything between is refused by line and value: what is rarer in the column, numbers or names, is taken for the mistake.
+// Anything between is rejected by line and value: what is rarer in the column, numbers or names, is taken for the mistake.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct LabelFile {
 };
 
 // FileError "PATH: line N: ..." for a malformed file, a column that is missing (with the nearest of its columns), neither labels nor
-// biases, a path given twice or empty, and fields that are refused above.
+// biases, a path given twice or empty, and fields that are rejected above.
 LabelFile read_label_file(const LabelColumns& columns);
 
 }  // namespace debias

@@ -1,12 +1,12 @@
 // The protocol `clusterings`: accuracy that counts groups alike where a bias has no values, but images can be clustered by it.
 //
-// A CSV gives each judged image its cluster in one or several clusterings, a column each (Bahng et al. 2020 cluster the validation images
-// of ImageNet by texture, three times into nine). Of a clustering, with n[y,k] images of class y in cluster k of which r[y,k] are predicted
-// right: the mean of r / n over the cells with at least min_count images, each cell counting alike. The metric is the mean over the
-// clusterings: what Bahng et al. call unbiased accuracy.
+// A CSV gives each evaluated image its cluster in one or several clusterings, a column each (Bahng et al. 2020 cluster the validation
+// images of ImageNet by texture, three times into nine). Of a clustering, with n[y,k] images of class y in cluster k of which r[y,k] are
+// predicted right: the mean of r / n over the cells with at least min_count images, each cell counting alike. The metric is the mean over
+// the clusterings: what Bahng et al. call unbiased accuracy.
 //
-// Rows are found by path: one of the CSV's path and the image's source must end in the other, part by part. Rows of other images are passed
-// over; a judged set of which no image has a row is not judged, and one of which some have none is refused.
+// Rows are found by path: one of the CSV's path and the image's source must end in the other, part by part. Rows of other images are
+// ignored; an evaluated set of which no image has a row is not evaluated, and one of which some have none is rejected.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ class ClusteringsOptions {
 std::vector<Metric> clusterings_metrics();
 
 // Metric clusterings_acc. The record has per split and column the accuracy and the number of cells that counted. Usage errors: no file, no
-// columns; as of run_groups for predictions. Data errors: of the CSV, naming it; no judged image in it; no cell of min_count images.
+// columns; as of run_groups for predictions. Data errors: of the CSV, naming it; no evaluated image in it; no cell of min_count images.
 EvaluationResult run_clusterings(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

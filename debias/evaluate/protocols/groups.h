@@ -1,11 +1,11 @@
-// The protocol `groups`: who is judged right, by class and bias label. Metrics and their sources: group_metrics.h.
+// The protocol `groups`: who is classified correctly, by class and bias label. Metrics and their sources: group_metrics.h.
 //
-// Judged are the predictions of the run's online classifier, of weighted kNN or of the linear probe (linear_dcl); kNN and probe run with
+// Evaluated are the predictions of the run's online classifier, of weighted kNN or of the linear probe (linear_dcl); kNN and probe run with
 // the options they have in the same call, once. `auto`: the classifier where the run has one, else kNN.
 //
 // Which bias labels are aligned with a class: alignment.h.
 //
-// The record has whose predictions were judged (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
+// The record has whose predictions were evaluated (knn, linear or classifier), the aligned values (alignment.h), the intervals, null for
 // metrics that are undefined and, per split, the tables of group_tables.h and confusion.h; notes say what was left out.
 #pragma once
 
@@ -52,11 +52,11 @@ std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCach
 
 std::vector<Metric> groups_metrics();
 
-// Usage error that begins with `who`, unless every judged set has an image of known bias label.
+// Usage error that begins with `who`, unless every evaluated set has an image of known bias label.
 void require_bias_values(const EvaluationInput& input, const std::string& who);
 
-// Usage error: a judged set without bias labels; a name in `aligned` that is not known; `predictions: classifier` of a run that has none.
-// Data errors as of count_classes and require_labels (accuracy.h).
+// Usage error: an evaluated set without bias labels; a name in `aligned` that is not known; `predictions: classifier` of a run that has
+// none. Data errors as of count_classes and require_labels (accuracy.h).
 EvaluationResult run_groups(const EvaluationInput& input, EvaluationCache& cache, const Config& options, Progress& progress);
 
 }  // namespace debias

@@ -11,7 +11,7 @@
 // linear_features: Adam with weight decay 1e-4 on stored training features under the evaluation views, batch 2048 without the last partial
 // one (a smaller set is one batch), at most 500 epochs, until the training loss has not fallen for 50; reported is the last epoch. Source:
 // the separate linear classifier of Barbano et al. 2023 (section 5), with their code's constants; which loss its patience watches is our
-// reading. `normalize` judges L2-normalised features, as their runs without a head train on.
+// reading. `normalize` evaluates L2-normalised features, as their runs without a head train on.
 //
 // views: eval extracts the features once and trains on them; the others pass every epoch's views through the encoder.
 #pragma once

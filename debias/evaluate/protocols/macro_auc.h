@@ -6,7 +6,7 @@
 // contrastive learning (Liu & Wang 2023, "Bayesian self-supervised contrastive learning", section 4.3), whose code keeps the anchor itself
 // in the gallery as a row of its class; here the anchor is left out. Equal cosines count one half, as in scikit-learn's roc_auc_score.
 //
-// The gallery are the labelled training images. `train.macro_auc` takes its anchors from them too, TEST.macro_auc from the judged split.
+// The gallery are the labelled training images. `train.macro_auc` takes its anchors from them too, TEST.macro_auc from the evaluated split.
 // Anchors are drawn without replacement by the seed; those without a row of their class, or of another, are left out. Labels are used:
 // a run that feeds this to a loss is not unsupervised.
 #pragma once

@@ -2,7 +2,7 @@
 //
 //   scores[i, k] = <bank[ids[i, k]], f_i> / temperature
 //
-// The gradient flows to f alone. It reads the bank again: one that was changed between the scores and backward() is refused by autograd,
+// The gradient flows to f alone. It reads the bank again: one that was changed between the scores and backward() is rejected by autograd,
 // so a bank is updated after the step.
 #pragma once
 

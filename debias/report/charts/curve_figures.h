@@ -23,7 +23,7 @@ ColumnCurve column_curve(const RunColumn& column, const std::string& metric, boo
 
 using Figures = std::vector<std::pair<Chart, Html>>;  // charts and captions
 
-// Loss, metrics of the judged splits, gradient norm, learning rate, the classifier. A metric with fewer than two values is left out.
+// Loss, metrics of the evaluated splits, gradient norm, learning rate, the classifier. A metric with fewer than two values is left out.
 Figures learning_figures(const std::vector<RunColumn>& columns);
 
 // What the terms of the objective say (clamp share, least estimate, effective sample size, their losses) and values that a schedule

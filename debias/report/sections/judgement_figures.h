@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// A judged set: the split, and the other data set's name where it is not the run's own.
+// An evaluated set: the split, and the other data set's name where it is not the run's own.
 struct JudgedSet {
   std::string data, split;
   std::string title() const { return data.empty() ? split : split + " of " + data; }
@@ -37,8 +37,8 @@ Figures group_figures(const std::vector<RunColumn>& columns, const std::vector<N
 
 // Densities of cosines by kind of pair, a chart for each run; all on the same axis.
 Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
-// Their medians over the epochs that were judged while training, with a band from the 10th to the 90th percentile: a chart for each run of
-// positive pairs and one of negative pairs. None with fewer than two such epochs.
+// Their medians over the epochs that were evaluated while training, with a band from the 10th to the 90th percentile: a chart for each run
+// of positive pairs and one of negative pairs. None with fewer than two such epochs.
 Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set);
 Table similarity_table(const std::vector<RunRecord>& runs, const JudgedSet& set);
 

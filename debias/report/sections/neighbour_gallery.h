@@ -1,4 +1,4 @@
-// Judged images beside their nearest training images, as thumbnails; neighbours of another group are marked.
+// Evaluated images beside their nearest training images, as thumbnails; neighbours of another group are marked.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 namespace debias {
 
 struct Gallery {
-  Html first, others;  // a few judged images, and the others; empty where the run has no neighbours of the set
+  Html first, others;  // a few evaluated images, and the others; empty where the run has no neighbours of the set
   int64_t queries = 0, shown = 0, in_first = 0, bytes = 0;
   std::vector<std::string> missing;  // thumbnails that are not there, or no PNG
 };
 
-// Ids, ascending, of the judged images that all runs with neighbours of the set have; empty for a single such run.
+// Ids, ascending, of the evaluated images that all runs with neighbours of the set have; empty for a single such run.
 std::vector<int64_t> shared_queries(const std::vector<RunRecord>& runs, const JudgedSet& set);
 
 // From RUN/evaluation/thumbnails[-DATA]/SPLIT_ID.png and train_ID.png. A query whose thumbnails would go beyond `most_bytes` ends the

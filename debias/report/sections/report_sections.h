@@ -18,7 +18,7 @@ struct ReportData {
   std::vector<RunColumn> columns;
   std::vector<RunRecord> shown;  // one run of each column, for what is not a single number
   std::vector<NumberRow> rows;
-  bool has_images = false;  // else nothing was judged that has classes or bias labels
+  bool has_images = false;  // else nothing was evaluated that has classes or bias labels
 };
 
 void add_verdict(Page& page, const ReportData& data);

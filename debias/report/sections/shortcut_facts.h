@@ -16,7 +16,7 @@ std::string shortcut_words(const EvaluationRecord& groups);
 struct WorstGroup {
   std::string label, bias;
   double accuracy = 0;  // the mean over the seeds
-  int64_t images = 0;   // judged, of one seed
+  int64_t images = 0;   // evaluated, of one seed
 };
 // The group of class and bias label with the lowest accuracy, of those with an image; none without a group table.
 std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string& split);

@@ -20,10 +20,10 @@ enum class Finding {
   kUsed,           // G is above 0, and by more than 5 points at its most
   kUsedLittle,     // G is above 0, and at most 5 points
   kOverCorrected,  // G is below 0: conflicting images are recognised more often than aligned ones
-  kNotUsed,        // G may be 0, and is at most 5 points; and conflicting images are judged better than chance
+  kNotUsed,        // G may be 0, and is at most 5 points; and conflicting images are classified better than chance
   kCannotTell,     // G may be 0 and may be more than 5 points; or no interval is known; or nothing was learned
   kNoBias,         // nothing says which images are aligned
-  kNoTest          // nothing was judged
+  kNoTest          // nothing was evaluated
 };
 
 enum class Coverage { kNone, kImages, kPairedImages, kSeeds };  // what an interval is over

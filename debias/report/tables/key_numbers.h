@@ -16,7 +16,7 @@ namespace debias {
 enum class IntervalKind {
   kNone,
   kImages,  // of one run, over the evaluated images, from the file
-  kDraws,   // of one run, over draws of labelled training images, from the file; says nothing of other judged images
+  kDraws,   // of one run, over draws of labelled training images, from the file; says nothing of other evaluated images
   kSeeds    // Student's t over the seeds
 };
 
@@ -37,9 +37,9 @@ struct KeyNumber {
 
 struct NumberRow {
   std::string heading;  // "test", "test of glyphs" (another data set than the run's own)
-  std::string data;     // that data set, or "untrained" of what training has judged before its first step
+  std::string data;     // that data set, or "untrained" of what training has evaluated before its first step
   std::string metric;   // "test.knn_acc1"
-  std::string source;   // whose predictions are judged: "knn", "linear", "classifier"; empty where the metric says so or has none
+  std::string source;   // whose predictions are evaluated: "knn", "linear", "classifier"; empty where the metric says so or has none
   MetricTitle title;    // with the source where there is one: "accuracy, bias-aligned, kNN"
   std::vector<std::optional<KeyNumber>> by_column;
   int best = -1;  // the column that is better than every other; -1: none
@@ -48,8 +48,8 @@ struct NumberRow {
 // Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
 // Where several files have a metric, that of `groups` counts.
 //
-// A row has a best column only where all were judged on the same data (`root` aside, but for image folders), in batches of one size where
-// that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
+// A row has a best column only where all were evaluated on the same data (`root` aside, but for image folders), in batches of one size
+// where that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
 // (column_difference), or none has and the intervals over images lie apart.
 std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
 
@@ -65,7 +65,7 @@ double chance_of(const std::vector<NumberRow>& rows, const NumberRow& row, size_
 // "95 %" of the bootstrap intervals, where all runs that have some agree; "" otherwise.
 std::string interval_level(const std::vector<RunColumn>& columns);
 
-// True where all columns were judged on the same data, as far as the files say, and no run saw other images there than another.
+// True where all columns were evaluated on the same data, as far as the files say, and no run saw other images there than another.
 bool judged_alike(const std::vector<RunColumn>& columns, const std::string& data, const std::string& split);
 
 }  // namespace debias

@@ -1,7 +1,7 @@
 // A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and what is published.
 //
 // Numbers are those of the last epoch, of the epoch that the recipe's `select` chose on held-out images, or of one epoch of every run, as a
-// curve has it. An epoch chosen by test images is no choice here: it would be told by the images that it is to be judged on.
+// curve has it. An epoch chosen by test images is no choice here: it would be told by the images that it is to be evaluated on.
 //
 // Sentence tasks (debias eval sentences): numbers of the trained run alone, by the whole protocol or, where more runs of the table have
 // these, by --cheap; a note says so, and another how many runs have numbers of the other kind alone, which are left out. An untrained
@@ -92,7 +92,7 @@ struct SeedTable {
 };
 
 // Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data, runs of a
-// row that differ in more than their seed or were judged otherwise (table_likeness.h) or on different texts, `against` is no row.
+// row that differ in more than their seed or were evaluated otherwise (table_likeness.h) or on different texts, `against` is no row.
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
 
 // interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",

@@ -1,4 +1,4 @@
-// Whether the numbers of a table may stand beside each other: all runs judged on the same data, and those of a row, whose mean is taken,
+// Whether the numbers of a table may stand beside each other: all runs evaluated on the same data, and those of a row, whose mean is taken,
 // alike in everything but their seed.
 #pragma once
 
@@ -15,13 +15,13 @@ struct ShownNumber {
   std::string metric;
 };
 
-// A usage error where two of the runs were judged on other data, or trained on another data set: what their numbers are of is not the same.
-// So are numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h), without
-// these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
+// A usage error where two of the runs were evaluated on other data, or trained on another data set: what their numbers are of is not the
+// same. So are numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h),
+// without these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
 
 // A usage error where two runs of a row, which have the metric, saw other images in training, differ in an option that the numbers depend
-// on, or were judged by other options.
+// on, or were evaluated by other options.
 void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric, const TableReading& reading);
 
 // What the table does not tell: run folders of different settings that were trained on other data, which may be what is compared (the rows
@@ -32,7 +32,7 @@ std::vector<std::string> data_notes(const ComparedRuns& compared);
 // and alignment, as far as both know them and the metric depends on them. Null: training's own, which changes nothing.
 bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
 
-// The data that `debias eval` was given in place of the run's own for a metric, or has accepted as changed; empty where it judged the
+// The data that `debias eval` was given in place of the run's own for a metric, or has accepted as changed; empty where it evaluated the
 // run's, as training (null) does.
 std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric);
 

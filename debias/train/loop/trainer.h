@@ -37,7 +37,7 @@ class TrainObserver {
   virtual void before_training(const Model&) {}
   virtual bool feeds_training() const { return false; }  // its metrics are used in training: what it throws always ends the run
   virtual bool is_due(int64_t /*epoch*/, int64_t /*epochs*/) const { return true; }
-  // At each epoch that is_due(). The epoch's checkpoint is on disk; a run that ends here judges again when it is resumed.
+  // At each epoch that is_due(). The epoch's checkpoint is on disk; a run that ends here evaluates again when it is resumed.
   virtual std::vector<std::pair<std::string, double>> after_epoch(const EpochEnd& end) = 0;
 };
 

@@ -7,7 +7,7 @@
 // Both halves' losses are added. An objective that takes draws of each anchor's own (ScoreForm::kDraws: infonce, and debiased_negatives with
 // clamp: fallback) is evaluated on them, as is published (and in Chuang et al. 2020, Table 1); `loss: nce` is in place of infonce's
 // cross-entropy. Other objectives that take keys are given the same K draws for a whole batch.
-// Judged are both networks, one after the other.
+// Evaluated are both networks, one after the other.
 #pragma once
 
 #include <array>

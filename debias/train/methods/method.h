@@ -1,6 +1,6 @@
 // A training method: which networks see a batch, what the objective's terms are given, and what follows the update.
 //
-// A method owns its networks beside the judged model (momentum copies) and its rows (queues, banks), as named tensors of the checkpoint.
+// A method owns its networks beside the evaluated model (momentum copies) and its rows (queues, banks), as named tensors of the checkpoint.
 // The loop around it (trainer.h) logs, checkpoints, resumes and stops without knowing which method it drives.
 #pragma once
 
@@ -39,7 +39,7 @@ struct StepReport {
 };
 
 struct MethodParts {
-  Model model;  // the judged one, with what else the optimizers train
+  Model model;  // the evaluated one, with what else the optimizers train
   std::vector<Term> terms;
   const Optimizers& optimizers;  // must outlive the method
   ForwardOptions forward;
@@ -159,12 +159,12 @@ struct MethodEntry {
   std::vector<OptionSpec> options;
   std::vector<Metric> metrics;  // of its own
   // What it is trained on, of samples that `check` has let pass. Of several ranks, each source makes the rows of its share (Batch::first_row);
-  // one that makes them all is refused where there are several.
+  // one that makes them all is rejected where there are several.
   std::function<std::unique_ptr<BatchSource>(const Recipe& recipe, const std::shared_ptr<const SampleTable>& samples, const Ranks& ranks)>
       batches = views_of_images;
   // Usage errors in one line: an objective, an option of training or a number of views that the method cannot use.
   std::function<void(const Recipe& recipe, const SampleTable& dataset)> check;
-  // The networks of the judged model and those that the optimizers train beside it.
+  // The networks of the evaluated model and those that the optimizers train beside it.
   std::function<Model(const Recipe& recipe, int64_t in_channels)> networks;
   // Those that only training has (Model::side), beside `evaluated`.
   std::function<std::vector<SideNetwork>(const Recipe& recipe, const DatasetInfo& info, const Model& evaluated)> side_networks =

@@ -1,6 +1,6 @@
 // Quick-Thoughts (Logeswaran and Lee 2018): two encoders of sentences, f and g, of which a sentence's f must find the g of its neighbours
 // among all sentences of a batch, which follow each other in a book. Scores are plain inner products over the term's temperature, which
-// the paper's is 1 of. The judged encoder is the pair.
+// the paper's is 1 of. The evaluated encoder is the pair.
 //
 // Terms: objectives that take scores of neighbours (losses/scores/neighbours.h). Where a recipe says nothing, temperature is 1 and clamp
 // positive.

@@ -1,4 +1,4 @@
-// The terms of a run's objective: what each computes, on what it reads, and its options in force at an epoch.
+// The terms of a run's objective: what each computes, on what it reads, and its current options at an epoch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +33,7 @@ class Term {
   double weight() const { return in_force_.own.weight(); }
   const Objective& objective() const { return *objective_; }
   const ObjectiveOptions& options() const { return *in_force_.objective; }
-  // Option or "weight": value in force, of those that have a schedule or a source.
+  // Option or "weight": current value, of those that have a schedule or a source.
   const std::vector<std::pair<std::string, double>>& scheduled() const { return scheduled_; }
   bool has_labels() const { return has_labels_; }  // of the data set
   bool has_bias() const { return has_bias_; }
@@ -41,14 +41,14 @@ class Term {
   std::string caution() const { return options().caution(); }         // ObjectiveOptions::caution; empty: none
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
 
-  // Of the options with a source that are due after so many finished epochs, takes the metric of that name, to be in force from the next
+  // Of the options with a source that are due after so many finished epochs, takes the metric of that name, to apply from the next
   // begin_epoch(). Returns a line for each that was clamped, or of which there is no finite estimate.
   std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
   const std::map<std::string, double>& estimates() const { return estimates_; }  // by option, once there is one
   void restore_estimates(std::map<std::string, double> estimates) { estimates_ = std::move(estimates); }
 
   // Reads the bias features and counts the prior, where the term uses them, and tries the objective on a few rows with so many views, so
-  // that what it cannot take is refused before a run begins. keyed: the method gives keys; weights: of Sampler::weights(), for the prior.
+  // that what it cannot take is rejected before a run begins. keyed: the method gives keys; weights: of Sampler::weights(), for the prior.
   // Data errors as of read_bias_features, usage errors of the objective.
   void load(const SampleTable& dataset, int64_t views, bool keyed = false, const std::vector<double>& weights = {});
 

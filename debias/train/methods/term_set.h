@@ -24,7 +24,7 @@ class TermSet {
 
   std::vector<std::string> labels() const;
   std::vector<std::string> cautions() const;  // what is known against the options of a term, a line each; for the start of a log
-  Metrics scheduled() const;                  // "bayesian.beta": the value in force
+  Metrics scheduled() const;                  // "bayesian.beta": the current value
 
   std::vector<Term>::const_iterator begin() const { return terms_.begin(); }
   std::vector<Term>::const_iterator end() const { return terms_.end(); }

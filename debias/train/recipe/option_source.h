@@ -7,10 +7,10 @@
 //   augment     alpha, [0.5, 1]        bayesian                              cosines of two training views, without labels
 //
 // After every `every`-th epoch (from the first: after epochs every, 2 every, ...) an observer of the run measures the source's metric, and
-// from the next epoch's start on that is the value in force; before the first estimate `start` is, which is the option's default where it
-// is not given. Where only an upper bound is known (`prior` without labels), the smaller of it and `start` is in force: a bound lowers a
+// from the next epoch's start on that is the current value; before the first estimate `start` is, which is the option's default where it
+// is not given. Where only an upper bound is known (`prior` without labels), the smaller of it and `start` applies: a bound lowers a
 // guess and never raises it, and that of an encoder that knows nothing yet is 1. An estimate outside of the range is clamped to it. One
-// that cannot be made leaves the value in force as it is. Values in force are part of the training state.
+// that cannot be made leaves the current value as it is. Current values are part of the training state.
 //
 // {from: marks, file: answers.csv} is read with the recipe and is the value from the start; the resolved recipe holds it with its 95 %
 // interval, {from: marks, file, value, low, high}, and is then read without the file.
@@ -49,7 +49,7 @@ struct TermNumber {
   std::string where;             // "recipe.yaml:12" or empty, for messages
 };
 
-// `option` of an objective, "weight", or an option that is not known, which reading the term's options refuses. Usage error: one that takes
+// `option` of an objective, "weight", or an option that is not known, which reading the term's options rejects. Usage error: one that takes
 // no number.
 TermNumber term_number(const std::string& option, const ObjectiveEntry& entry, const std::string& where);
 

@@ -1,4 +1,4 @@
-// What a run that goes on is compared with: the checkpoint knows how it began.
+// What a resumed run is compared with: the checkpoint knows how it began.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct ResumeCheck {
   std::vector<std::string> accepted;  // changes of the data, those from before first
 };
 
-// Refuses a run that would go on otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
+// Rejects a run that would go on otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
 // data error where classes or bias labels have other names or numbers, or (with kRefuse) where the data are others. What may change and
 // did is said to `log`.
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,

@@ -23,7 +23,7 @@ struct FailedEvaluation {
 
 struct TrainingState {
   int64_t epoch = 0;  // finished epochs
-  int64_t batch = 0;  // batches done in the epoch under way; all of them: trained, and not yet judged
+  int64_t batch = 0;  // batches done in the epoch under way; all of them: trained, and not yet evaluated
   int64_t step = 0;   // steps in all
   MetricMark metrics;
   double loss_sum = 0;  // over the epoch under way

@@ -1,4 +1,4 @@
-// Pictures of frost that the corruption `frost` lays over an image.
+// Images of frost that the corruption `frost` lays over an image.
 #pragma once
 
 #include <string>
