@@ -139,7 +139,7 @@ TEST_F(SentencesCli, EmbedsLines) {
   write(path("lines.txt"), "w1 w2.\nW1 w2.\nzebra\n");
   const ProcessResult made = run_debias({"embed", path("run"), "--text", path("lines.txt"), "--out", path("v.npy")});
   ASSERT_EQ(made.exit, 0) << made.err;
-  EXPECT_THAT(made.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
+  EXPECT_THAT(made.err, HasSubstr("1 of 3 lines have no word that the run knows"));
   const NpyArray vectors = read_npy(path("v.npy"));
   EXPECT_EQ(vectors.shape, (std::vector<int64_t>{3, 16}));
   const auto values = vectors.as<float>();

@@ -68,7 +68,7 @@ TEST_F(WordVectorsCli, ReadsWordsThatAFileOfVectorsHas) {
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_LT(largest_difference(read_npy(path("with.npy")), 0, 1), 1e-5);
   EXPECT_THAT(expanded.err, HasSubstr("4 shared with the run's vocabulary, vectors for 1 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, HasSubstr("1 of 3 lines have not one word that the run knows"));
+  EXPECT_THAT(expanded.err, HasSubstr("1 of 3 lines have no word that the run knows"));
 }
 
 TEST_F(WordVectorsCli, LeavesTextsOfKnownWordsAsTheyAre) {
@@ -105,7 +105,7 @@ TEST_F(WordVectorsCli, JudgesByWordsOfAFileOfVectors) {
   const ProcessResult expanded = run_debias(with(words, {"--expand", path("glove.txt")}));
   ASSERT_EQ(expanded.exit, 0) << expanded.err;
   EXPECT_THAT(expanded.err, HasSubstr("vectors for 2 of 2 unknown words of the text"));
-  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("not one word that the run knows")));
+  EXPECT_THAT(expanded.err, testing::Not(HasSubstr("no word that the run knows")));
   const json told = json::parse(expanded.out)["protocols"]["sentences"];
   EXPECT_GT(told["metrics"]["cr_acc"], 0.9);
   EXPECT_EQ(told["options"]["expand"], path("glove.txt"));

@@ -81,7 +81,7 @@ TEST_F(Clusterings, WhatTheFileLacksIsSaid) {
   write(rows() + "other/toy/7.png,?,odd,odd\n");
   EXPECT_NE(refusal(ErrorKind::kData, asked).find("two rows of 'toy/7.png'"), std::string::npos);
   write("image,texture,tone\nx/1.jpg,a,b\n");
-  EXPECT_NE(refusal(ErrorKind::kData, asked).find("no row is of a judged image"), std::string::npos);
+  EXPECT_NE(refusal(ErrorKind::kData, asked).find("no row is of an evaluated image"), std::string::npos);
   write(rows());
   EXPECT_NE(refusal(ErrorKind::kData, "{file: " + path() + ", path: image, columns: [textures]}")
                 .find("no column 'textures'; did you mean 'texture'?"),

@@ -36,7 +36,7 @@ def stopped(place, words, number, moment, run, random, **how):
         return False
     result.expect(STOPPED)
     require(time.monotonic() - sent <= PROMISED, f"{signal.Signals(number).name} was obeyed after {time.monotonic() - sent:.1f} s only")
-    require("go on with --resume" in result.err or "--resume" in result.err, f"how to go on is not said: {short(result.err)}")
+    require("continue with --resume" in result.err or "--resume" in result.err, f"how to go on is not said: {short(result.err)}")
     require_nothing_half_written(run, killed=True)  # who stops at once leaves temporaries to the next start
     return True
 
