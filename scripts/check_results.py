@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""scripts/check_results.py [ROOT]: holds the tables of docs/results to the single runs in docs/results/*.jsonl.
+"""scripts/check_results.py [ROOT]: holds the pages of results to the single runs in docs/results/*.jsonl.
 
 Means with two-sided 95 % t-intervals, differences paired by seed, and single seeds are computed anew and compared with each cell as printed.
-A cell that differs is one line with page, row, column, what is printed and what the runs give; then exit 1.
+Outcomes of claims, their counts, and the stars that mark significant differences are compared with the tests of scripts/result_outcomes.py,
+whose p-values are adjusted by Holm. README.md and all pages in docs are read for counts of outcomes that no entry of scripts/page_claims.py
+gives. What differs is one line with the page, what is printed and what the runs give; then exit 1.
 """
 
-import json
 import math
 import pathlib
 import re
 import sys
+
+from kept_runs import Runs
+from page_claims import CLAIMS, SENTENCES, STARS, code
+from result_outcomes import OUTCOMES, families
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # The 97.5 % quantile of Student's t, by degrees of freedom.
@@ -22,23 +27,6 @@ TASKS = {"neighbours": "test.neighbour_acc", "MR": "mr_acc", "CR": "cr_acc", "SU
 SETTINGS = {"untrained": "untrained", "biased": "biased", "control": "control", "τ⁺ = 0.005": "debiased_0.005",
             "τ⁺ = 0.01": "debiased_0.01",
             "0.005": "debiased_0.005", "0.01": "debiased_0.01"}
-
-
-class Runs:
-    """The values of the runs of files, by setting, epoch and seed."""
-
-    def __init__(self, folder, *files):
-        self.found = {}
-        for file in files:
-            for line in (folder / file).read_text(encoding="utf-8").splitlines():
-                run = json.loads(line)
-                setting, seed = run["run"].rsplit("/seed-", 1)
-                self.found.setdefault((setting, run.get("epoch")), {})[seed] = run
-
-    def values(self, setting, metric, epoch=None):
-        """By seed; without an epoch, those of any that have the metric."""
-        return {seed: run[metric] for (name, number), seeds in self.found.items() if name == setting and epoch in (None, number)
-                for seed, run in seeds.items() if metric in run}
 
 
 def mean_half(values):
@@ -57,11 +45,6 @@ def interval(values):
 
 def difference(left, right):
     return interval([left[seed] - right[seed] for seed in left if seed in right])
-
-
-def code(cell):
-    """`ce` + `fairkl` -> ce_fairkl"""
-    return "_".join(re.findall(r"`([^`]+)`", cell))
 
 
 # Each of these gives the numbers of a cell, None where it holds nothing of the runs.
@@ -172,29 +155,88 @@ def agrees(printed, wanted):
                                                for number, value in zip(numbers, wanted))
 
 
-def faults_of(folder, page, head, number, files, expected):
+def cells_of_table(folder, page, head, number):
+    """(row, column) of the n-th table whose head begins so; a row holds its first cell under 0. None where there is no such table."""
     found = [table for table in tables((folder / page).read_text(encoding="utf-8")) if table[0].startswith(head)]
     if len(found) <= number:
-        yield f"{page}: no table {number + 1} that begins with '{head}'"
-        return
-    runs, columns, checked = Runs(folder, *files), cells(found[number][0]), 0
+        return None
+    columns, pairs = cells(found[number][0]), []
     for line in found[number][2:]:
         row = dict(zip(columns, cells(line)))
         row[0] = cells(line)[0]
-        for column in columns[1:]:
-            wanted = expected(runs, row, column)
-            if wanted is None:
-                continue
-            checked += 1
-            if not agrees(row[column], wanted):
-                yield f"{page}: {row[0]}, {column}: printed {row[column]}, the runs give {' and '.join(f'{value:.3f}' for value in wanted)}"
-    if checked == 0:
+        pairs += [(row, column) for column in columns[1:]]
+    return pairs
+
+
+def faults_of_cells(folder, page, head, number, fault_of):
+    """`fault_of` gives what the runs give in place of a cell, "" where it is right, None where it is not of the runs."""
+    pairs = cells_of_table(folder, page, head, number)
+    if pairs is None:
+        yield f"{page}: no table {number + 1} that begins with '{head}'"
+        return
+    checked = [(row, column, found) for row, column in pairs if (found := fault_of(row, column)) is not None]
+    for row, column, found in checked:
+        if found:
+            yield f"{page}: {row[0]}, {column}: printed {row[column]}, the runs give {found}"
+    if not checked:
         yield f"{page}: nothing of table {number + 1} that begins with '{head}' was compared"
 
 
+def faults_of(folder, page, head, number, files, expected):
+    runs = Runs(folder, *files)
+
+    def fault_of(row, column):
+        wanted = expected(runs, row, column)
+        if wanted is None:
+            return None
+        return "" if agrees(row[column], wanted) else " and ".join(f"{value:.3f}" for value in wanted)
+    return faults_of_cells(folder, page, head, number, fault_of)
+
+
+def faults_of_stars(folder, found, page, head, number, family, compared):
+    def fault_of(row, column):
+        pair = compared(row, column)
+        if pair is None:
+            return None
+        comparison = found[family].of(*pair)
+        if row[column].endswith("*") == comparison.is_significant():
+            return ""
+        p = "no test" if comparison.p_holm is None else f"p {comparison.p_holm:.3f} after Holm"
+        return f"{p}, so {'a' if comparison.is_significant() else 'no'} star"
+    return faults_of_cells(folder, page, head, number, fault_of)
+
+
+def faults_of_claim(root, found, page, start, expected):
+    rows = [line for line in (root / page).read_text(encoding="utf-8").splitlines() if line.startswith(start)]
+    wanted = expected(found)
+    if not rows:
+        yield f"{page}: no row that begins with '{start}'"
+    elif not any(re.search(rf"\| {re.escape(wanted)}(?! at\b| in the paper)", row) for row in rows):
+        yield f"{page}: the row '{start}' does not have '{wanted}', which the runs give"
+
+
+COUNT = re.compile(rf"\b\d+ ({'|'.join(OUTCOMES[:4])})\b")
+
+
+def faults_of_sentences(root, found):
+    texts = [(pages, text(found)) for pages, text in SENTENCES]
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+        name, written = str(page.relative_to(root)), page.read_text(encoding="utf-8")
+        for text in [text for pages, text in texts if name in pages]:
+            if text not in written:
+                yield f"{name}: does not say '{text}', which the runs give"
+            written = written.replace(text, "", 1)
+        yield from (f"{name}: '{count.group()}' is counted nowhere; add it to scripts/page_claims.py" for count in COUNT.finditer(written))
+
+
 def main(root):
+    found = families(root)
     faults = [fault for table in TABLES for fault in faults_of(root / "docs/results", *table)]
-    print("\n".join(faults) if faults else f"check_results: {len(TABLES)} tables agree with the single runs")
+    faults += [fault for table in STARS for fault in faults_of_stars(root / "docs/results", found, *table)]
+    faults += [fault for claim in CLAIMS for fault in faults_of_claim(root, found, *claim)]
+    faults += faults_of_sentences(root, found)
+    compared = f"{len(TABLES)} tables, {len(CLAIMS)} claims and {len(SENTENCES)} sentences"
+    print("\n".join(faults) if faults else f"check_results: {compared} agree with the single runs")
     return 1 if faults else 0
 
 

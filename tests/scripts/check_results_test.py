@@ -1,5 +1,6 @@
-"""The check of the results' tables accepts what the single runs give, and names a cell that they do not."""
+"""The check of the results' pages accepts what the single runs give, and names a cell, an outcome or a count that they do not."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -9,16 +10,22 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "check_results.py"
+sys.path.insert(0, str(SCRIPT.parent))
+
+import result_outcomes  # noqa: E402
 
 
 class CheckResults(unittest.TestCase):
     def setUp(self):
         self.root = tempfile.TemporaryDirectory()
         self.addCleanup(self.root.cleanup)
-        shutil.copytree(ROOT / "docs/results", pathlib.Path(self.root.name, "docs/results"))
+        for folder in ("docs", "recipes"):
+            shutil.copytree(ROOT / folder, pathlib.Path(self.root.name, folder))
+        shutil.copy(ROOT / "README.md", self.root.name)
 
     def change(self, page, old, new):
-        path = pathlib.Path(self.root.name, "docs/results", page)
+        root = pathlib.Path(self.root.name)
+        path = root / page if (root / page).exists() else root / "docs/results" / page
         text = path.read_text(encoding="utf-8")
         self.assertIn(old, text)
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
@@ -45,6 +52,82 @@ class CheckResults(unittest.TestCase):
         status, output = self.check()
         self.assertEqual(status, 1)
         self.assertIn("cifar10.md: no table 1 that begins with '| method |'", output)
+
+    def faults_after(self, page, old, new):
+        self.change(page, old, new)
+        status, output = self.check()
+        self.assertEqual(status, 1)
+        return output
+
+    def test_a_star_that_the_adjusted_test_does_not_give_is_named(self):
+        output = self.faults_after("rivals.md", "+12.3 ± 3.7 | ", "+12.3 ± 3.7 * | ")
+        self.assertEqual(output, "rivals.md: `group_dro`, all − `ce`: printed +12.3 ± 3.7 *, the runs give p 0.069 after Holm, so no star\n")
+        output = self.faults_after("rivals.md", "+21.8 ± 6.0 *", "+21.8 ± 6.0")
+        self.assertIn("rivals.md: `lff`, all − `ce`: printed +21.8 ± 6.0, the runs give p 0.048 after Holm, so a star", output)
+
+    def test_an_outcome_that_the_adjusted_test_does_not_give_is_named(self):
+        output = self.faults_after("cifar10.md", "+1.9 ± 1.5 | inconclusive |", "+1.9 ± 1.5 | confirmed |")
+        self.assertEqual(output, "docs/results/cifar10.md: the row '| `debiased_positives` above `infonce`' does not have "
+                         "'+1.9 ± 1.5 | inconclusive', which the runs give\n")
+
+    def test_an_outcome_at_fewer_points_is_named(self):
+        output = self.faults_after("index.md", "+30.6 ± 2.4 | confirmed at all four correlations |", "+30.6 ± 2.4 | confirmed |")
+        self.assertIn("'+30.6 ± 2.4 | confirmed at all four'", output)
+
+    def test_a_count_that_differs_is_named_and_one_that_no_family_gives(self):
+        output = self.faults_after("README.md", "88 confirmed", "89 confirmed")
+        self.assertIn("README.md: does not say '88 confirmed, 15 contradicted, 52 inconclusive, 25 inconclusive in the paper'", output)
+        self.assertIn("README.md: '89 confirmed' is counted nowhere", output)
+        output = self.faults_after("docs/fix.md", "# ", "# 7 confirmed: ")
+        self.assertIn("docs/fix.md: '7 confirmed' is counted nowhere", output)
+
+    def test_a_run_that_changes_changes_the_outcome(self):
+        path = pathlib.Path(self.root.name, "docs/results/cifar10_batch.jsonl")
+        runs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for run in runs:
+            if run["run"] == "hard_negatives/train.batch_size=16/seed-1":
+                run["test.knn_acc1"] = 0.2
+        path.write_text("".join(f"{json.dumps(run)}\n" for run in runs), encoding="utf-8")
+        status, output = self.check()
+        self.assertEqual(status, 1)
+        self.assertIn("docs/results/index.md: the row '| `hard_negatives` is above `infonce`, five batch sizes' does not have", output)
+
+
+class Outcomes(unittest.TestCase):
+    def compared(self, mean, p, **published):
+        return result_outcomes.Comparison("", "a", "b", mean, 1.0, p, **published)
+
+    def test_p_values_are_adjusted_over_the_family_and_comparisons_without_a_test_are_not_counted(self):
+        family = result_outcomes.Family([self.compared(1, 0.01), self.compared(1, None), self.compared(1, 0.04), self.compared(-1, 0.03)])
+        self.assertEqual([found.p_holm for found in family.comparisons], [0.03, None, 0.06, 0.06])
+        self.assertEqual((family.significant(), family.significant(adjusted=False), family.significant(adjusted=False, below=True)), (1, 3, 1))
+
+    def test_outcomes(self):
+        for mean, p, published, expected in ((1, 0.01, {"published": 1}, "confirmed"), (-1, 0.01, {"published": 1}, "contradicted"),
+                                             (1, 0.06, {"published": 1}, "inconclusive"), (1, None, {"published": 1}, "inconclusive"),
+                                             (1, 0.01, {"published": 1, "is_conclusive_in_paper": False}, "inconclusive in the paper"),
+                                             (1, 0.01, {}, "significant")):
+            found = self.compared(mean, p, **published)
+            self.assertEqual(found.outcome(adjusted=False), expected)
+            self.assertEqual(found.turned().outcome(adjusted=False), expected)
+
+    def test_equal_differences_have_no_test(self):
+        seeds = {"1": 0.5, "2": 0.6, "3": 0.7}
+        self.assertIsNone(result_outcomes.compare("", "a", "b", {seed: value + 0.1 for seed, value in seeds.items()}, seeds).p)
+        with self.assertRaises(ValueError):
+            result_outcomes.compare("", "a", "b", {"1": 0.5, "2": 0.6}, seeds)
+
+    def test_welch_of_published_numbers(self):
+        # scipy.stats.ttest_ind_from_stats(0.97, 0.0006, 3, 0.8365, 0.0036, 3, equal_var=False)
+        self.assertAlmostEqual(result_outcomes.welch(0.97, 0.0006, 3, 0.8365, 0.0036, 3), 0.000169, places=6)
+
+    def test_published_numbers_are_those_of_the_recipe(self):
+        published = result_outcomes.published_of(ROOT / "recipes/small/biased_mnist.yaml")
+        self.assertEqual(len(published), 40)
+        self.assertEqual(published["0.995", "eps_supinfonce_fairkl"], result_outcomes.Published(0.97, 0.0006, 3))
+        self.assertEqual(published["0.999", "ce"], result_outcomes.Published(0.118, 0.007, None))
+        weights = result_outcomes.published_weights(ROOT, 2)
+        self.assertEqual(weights["0.995, 1", "1e-2"], result_outcomes.Published(0.9397, 0.0183, 3))
 
 
 if __name__ == "__main__":
