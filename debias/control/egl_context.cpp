@@ -16,7 +16,8 @@ constexpr unsigned kGlRenderer = 0x1F01, kGlVersion = 0x1F02;
 
 Error cannot_draw(const char* what) {
   return Error(ErrorKind::kFailure,
-               fmt::format("drawing without a display: {} (EGL error {:#x}); run scripts/bootstrap.sh --rl, which installs Mesa's EGL",
+               fmt::format("drawing without a display: {} (EGL error {:#x}); install Mesa's EGL (packages libegl1, libegl-mesa0 and "
+                           "libgl1-mesa-dri; in a checkout: scripts/bootstrap.sh --rl)",
                            what, eglGetError()));
 }
 

@@ -57,7 +57,8 @@ void FrameRenderer::draw(uint8_t* frame) {
   mjr_setBuffer(mjFB_OFFSCREEN, &s.context);
   if (s.context.currentBuffer != mjFB_OFFSCREEN) {
     throw Error(ErrorKind::kFailure,
-                "drawing: OpenGL gives no buffer beside the screen; run scripts/bootstrap.sh --rl, which installs Mesa");
+                "drawing: OpenGL gives no buffer beside the screen; install Mesa's OpenGL (package libgl1-mesa-dri; in a checkout: "
+                "scripts/bootstrap.sh --rl)");
   }
   mjv_updateScene(&s.model.model(), &s.model.data(), &s.option, &s.perturb, &s.camera, mjCAT_ALL, &s.scene);
   mjr_render(viewport, &s.scene, &s.context);

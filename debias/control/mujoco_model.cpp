@@ -55,8 +55,9 @@ mjModel* compiled(const std::string& name, const std::string& mjcf) {
   mjModel* model = mj_loadXML(file.path().c_str(), nullptr, reason.data(), static_cast<int>(reason.size()));
   if (model != nullptr) return model;
   throw Error(ErrorKind::kFailure,
-              fmt::format("model '{}': MuJoCo {} rejects it: {}; use the version that scripts/bootstrap.sh --rl installs", name,
-                          mujoco_version(), reason.data()));
+              fmt::format("model '{}': MuJoCo {} rejects it: {}; use MuJoCo 2.2.2 (package libmujoco-dev; in a checkout: "
+                          "scripts/bootstrap.sh --rl)",
+                          name, mujoco_version(), reason.data()));
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ MujocoModel make_model(const Task& task) {
   MujocoModel model(task.name, task.mjcf);
   if (std::abs(model.mass() - task.mass) > 1e-4 * task.mass) {
     throw Error(ErrorKind::kFailure,
-                fmt::format("task '{}': MuJoCo {} makes a model of {:.6f} kg of it, where {:.6f} is known; use the version that "
-                            "scripts/bootstrap.sh --rl installs",
+                fmt::format("task '{}': MuJoCo {} makes a model of {:.6f} kg of it, where {:.6f} is known; use MuJoCo 2.2.2 (package "
+                            "libmujoco-dev; in a checkout: scripts/bootstrap.sh --rl)",
                             task.name, mujoco_version(), model.mass(), task.mass));
   }
   task.prepare(model);

@@ -15,7 +15,7 @@ namespace {
 std::string cuda_obstacle() {
   if (!cuda_driver_is_loaded()) return "no NVIDIA driver is loaded";
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    return load_failure(dlerror()) + " (scripts/bootstrap.sh --cuda fetches the whole of torch)";
+    return load_failure(dlerror()) + " (install torch with its CUDA libraries; in a checkout: scripts/bootstrap.sh --cuda)";
   }
   if (!at::globalContext().hasCUDA()) return "the NVIDIA driver reports no usable device, or is older than CUDA 13 (580)";
   return "";

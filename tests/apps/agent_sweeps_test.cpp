@@ -196,7 +196,7 @@ TEST_F(AgentSweeps, WithoutARendererSayWhatToInstallBeforeAnythingRuns) {
   const ProcessResult found = run_debias(sweep(""));
   unsetenv("__EGL_VENDOR_LIBRARY_FILENAMES");
   EXPECT_EQ(found.exit, 1) << found.err;
-  EXPECT_THAT(found.err, HasSubstr("run scripts/bootstrap.sh --rl"));
+  EXPECT_THAT(found.err, HasSubstr("install Mesa's EGL (packages libegl1, libegl-mesa0 and libgl1-mesa-dri; in a checkout: "));
   EXPECT_FALSE(fs::exists(out()));
 }
 
@@ -205,7 +205,7 @@ using AgentSweepsWithoutMujoco = AgentSweepFolder;
 TEST_F(AgentSweepsWithoutMujoco, SayInOneLineWhatToDo) {
   if (has_agents()) GTEST_SKIP() << "built with MuJoCo";
   for (const char* way : {"--check", "--dry-run", "--print-commands", "--json"}) {
-    expect_refused("seeds: [1, 2]\n", "built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again", {way});
+    expect_refused("seeds: [1, 2]\n", "built without MuJoCo or EGL; build it where both are installed (in a checkout: ", {way});
   }
   EXPECT_FALSE(fs::exists(out()));
 }

@@ -6,7 +6,10 @@ namespace debias {
 namespace {
 
 Error without_control(const char* what) {
-  return usage_error("{}, and this program was built without MuJoCo or EGL; run scripts/bootstrap.sh --rl, then build again", what);
+  return usage_error(
+      "{}, and this program was built without MuJoCo or EGL; build it where both are installed (in a checkout: "
+      "scripts/bootstrap.sh --rl, then make build)",
+      what);
 }
 
 }  // namespace
