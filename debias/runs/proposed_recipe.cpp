@@ -95,8 +95,8 @@ std::string data_section(const FolderSurvey& survey) {
 
 constexpr const char* kBalanced =
     R"(  # Cross-entropy that removes the frequency of each class with each bias label from the logits in training, so that the network gains
-  # nothing from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it was the best if 99 to 99.7 % of the training
-  # images are bias-aligned, and the second at 99.9 %.
+  # nothing from the bias. Of ten methods on digits with misleading colours (Biased-MNIST) it had the highest mean if 99 to 99.7 % of the
+  # training images are bias-aligned, and the second highest at 99.9 %.
   # To train an embedding instead: objective: [{name: eps_supinfonce, weight: 0.01, temperature: 0.1, base_temperature: 0.07, epsilon: 0.5},
   # {name: fairkl, weight: 0.75, variant: authors}], the weights chosen there, with gradient: stop and learning_rate: 1e-2 in classifier.
   name: bias_balanced
