@@ -9,7 +9,7 @@
 #include <array>
 #include <vector>
 
-#include "debias/encoders/batch_norm.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -49,7 +49,7 @@ class AlexNetHalf final : public Encoder {
     }
     torch::Tensor x = images;
     for (size_t i = 0; i < kLayers.size(); ++i) {
-      x = normalised(*norms_[i], convs_[i](x), {.activation = Activation::kRelu});
+      x = normalised_convolution(convs_[i], norms_[i], x, {.activation = Activation::kRelu});
       if (kLayers[i].pooled) x = at::max_pool2d(x, {3, 3}, {2, 2});
     }
     if (x.size(2) != kPositions || x.size(3) != kPositions) x = at::adaptive_avg_pool2d(x, {kPositions, kPositions});

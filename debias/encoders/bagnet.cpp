@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-#include "debias/encoders/batch_norm.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -41,9 +41,9 @@ class ValidBlock : public torch::nn::Module {
   }
 
   torch::Tensor forward(const torch::Tensor& x) {
-    const torch::Tensor y = conv2_(normalised(*bn1_, conv1_(x), {.activation = Activation::kRelu}));
+    const torch::Tensor y = normalised_convolution(conv1_, bn1_, x, {.activation = Activation::kRelu});
     const torch::Tensor shortcut = (downsample_ ? downsample_->forward(x) : x).narrow(2, 0, y.size(2)).narrow(3, 0, y.size(3));
-    return normalised(*bn2_, y, {.residual = shortcut, .activation = Activation::kRelu});
+    return normalised_convolution(conv2_, bn2_, y, {.residual = shortcut, .activation = Activation::kRelu});
   }
 
  private:
@@ -78,7 +78,7 @@ class BagNet18 final : public Encoder {
       throw usage_error("encoder 'bagnet18': images of {}x{} pixels; it needs at least {}x{}", images.size(2), images.size(3), kSmallest,
                         kSmallest);
     }
-    torch::Tensor x = normalised(*bn1_, conv2_(conv1_(images)), {.activation = Activation::kRelu});
+    torch::Tensor x = normalised_convolution(conv2_, bn1_, conv1_(images), {.activation = Activation::kRelu});
     for (const auto& block : blocks_) x = block->forward(x);
     return x.mean({2, 3});
   }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "debias/encoders/batch_norm.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 
 namespace debias {
@@ -84,9 +85,11 @@ void MobileNetwork::add(const MobileUnit& unit, const MobileNaming& naming, cons
 
 torch::Tensor MobileNetwork::through(Layer& layer, const torch::Tensor& x, const torch::Tensor& residual) const {
   const bool pads = layer.stride > 1 && architecture_.padding == MobilePadding::kSame;
-  const torch::Tensor y = layer.convolution(pads ? padded_same(x, layer.convolution->weight.size(2), layer.stride) : x);
-  if (layer.unit.kind == Kind::kProject) return normalised(*layer.norm, y, {.residual = layer.adds ? residual : torch::Tensor()});
-  return clamped6(normalised(*layer.norm, y));
+  const torch::Tensor input = pads ? padded_same(x, layer.convolution->weight.size(2), layer.stride) : x;
+  if (layer.unit.kind == Kind::kProject)
+    return normalised_convolution(layer.convolution, layer.norm, input, {.residual = layer.adds ? residual : torch::Tensor()});
+  if (const auto folded = folded_convolution6(*layer.convolution, *layer.norm, input)) return *folded;
+  return clamped6(normalised(*layer.norm, layer.convolution(input)));
 }
 
 torch::Tensor MobileNetwork::forward(const torch::Tensor& images) {

@@ -5,6 +5,7 @@
 #include <torch/nn/modules/container/sequential.h>
 
 #include "debias/encoders/batch_norm.h"
+#include "debias/encoders/folded_convolution.h"
 #include "debias/encoders/initialise.h"
 #include "debias/encoders/strided_convolution.h"
 
@@ -51,12 +52,18 @@ class ResidualBlock : public torch::nn::Module {
 
   Branches forward(const Branches& x) {
     torch::Tensor y = x.first;
-    for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised(*norms_[i], convs_[i](y), {.activation = activation_});
-    return normalised_branches(*norms_.back(), convs_.back()(y), {.residual = shortcut(x.second), .activation = activation_});
+    for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised_convolution(convs_[i], norms_[i], y, {.activation = activation_});
+    const AfterNorm after = {.residual = shortcut(x.second), .activation = activation_};
+    if (const auto folded = folded_convolution(*convs_.back(), *norms_.back(), y, after)) return {*folded, *folded};
+    return normalised_branches(*norms_.back(), convs_.back()(y), after);
   }
 
  private:
-  torch::Tensor shortcut(const torch::Tensor& x) { return shortcut_ ? normalised(*shortcut_norm_, convolve(shortcut_, x)) : x; }
+  torch::Tensor shortcut(const torch::Tensor& x) {
+    if (!shortcut_) return x;
+    if (const auto folded = folded_convolution(*shortcut_, *shortcut_norm_, x)) return *folded;
+    return normalised(*shortcut_norm_, convolve(shortcut_, x));
+  }
 
   void add(int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const size_t number = convs_.size() + 1;
@@ -122,7 +129,12 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  Branches x = normalised_branches(*bn1_, conv1_(images), {.activation = Activation::kRelu});
+  Branches x;
+  if (const auto folded = folded_convolution(*conv1_, *bn1_, images, {.activation = Activation::kRelu})) {
+    x = {*folded, *folded};
+  } else {
+    x = normalised_branches(*bn1_, conv1_(images), {.activation = Activation::kRelu});
+  }
   if (stage > 0 && options_.stem() == Stem::kImageNet) x.first = x.second = at::max_pool2d(x.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);

@@ -1,0 +1,114 @@
+// What an evaluation computes with folded weights is what the layers give one after another.
+#include "debias/encoders/folded_convolution.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/record_function.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+
+#include "debias/core/config.h"
+#include "debias/encoders/encoder.h"
+
+namespace debias {
+namespace folded_convolution_test {
+
+thread_local int folded_calls = 0;  // of oneDNN's fused convolution
+
+std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& function) {
+  if (std::string_view(function.name()).starts_with("mkldnn::_convolution_pointwise")) ++folded_calls;
+  return nullptr;
+}
+
+at::Tensor waves(at::IntArrayRef shape, double step) {
+  return at::sin(at::arange(c10::multiply_integers(shape), at::kFloat) * step).reshape(shape);
+}
+
+// Statistics and factors as training leaves them: none is what it was at first.
+void settle(torch::nn::Module& network) {
+  const at::NoGradGuard no_grad;
+  double step = 0.37;
+  for (const auto& part : network.modules(/*include_self=*/false)) {
+    auto* norm = part->as<torch::nn::BatchNorm2dImpl>();
+    if (norm == nullptr) continue;
+    const int64_t channels = norm->running_mean.numel();
+    norm->running_mean.copy_(waves({channels}, step) * 0.2);
+    norm->running_var.copy_(1 + 0.5 * waves({channels}, step + 0.1));
+    norm->weight.copy_(1 + 0.3 * waves({channels}, step + 0.2));
+    norm->bias.copy_(0.1 * waves({channels}, step + 0.3));
+    step += 0.01;
+  }
+}
+
+struct Case {
+  const char* section;
+  int64_t side;
+  int folded;  // convolutions that have a batch normalisation behind them
+};
+
+class Folded : public testing::TestWithParam<Case> {
+ protected:
+  Folded() : encoder_(make_encoder(parse_yaml(GetParam().section, "r.yaml"), 3, 1)) {
+    settle(*encoder_);
+    encoder_->eval();
+  }
+  at::Tensor images() const { return waves({3, 3, GetParam().side, GetParam().side}, 0.013).contiguous(at::MemoryFormat::ChannelsLast); }
+
+  at::Tensor evaluated(bool bfloat16) {
+    const at::NoGradGuard no_grad;
+    at::autocast::set_autocast_enabled(at::kCPU, bfloat16);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    folded_calls = 0;
+    const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).scopes({at::RecordScope::FUNCTION}));
+    const at::Tensor rows = encoder_->forward(images());
+    at::removeCallback(handle);
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::clear_cache();
+    return rows.to(at::kFloat);
+  }
+
+  std::shared_ptr<Encoder> encoder_;
+};
+
+TEST_P(Folded, GivesTheFeaturesOfTheLayers) {
+  const at::Tensor expected = encoder_->forward(images()).detach(), found = evaluated(false);
+  EXPECT_EQ(folded_calls, GetParam().folded);
+  EXPECT_LT((found - expected).abs().max().item<double>(), 2e-5 * expected.abs().max().item<double>());
+}
+
+TEST_P(Folded, KeepsTheFeaturesInBfloat16) {
+  const at::Tensor expected = encoder_->forward(images()).detach(), found = evaluated(true);
+  EXPECT_GT(at::cosine_similarity(found, expected, 1).min().item<double>(), 0.995);
+}
+
+TEST_P(Folded, LeavesTrainingAlone) {
+  encoder_->train();
+  evaluated(false);
+  EXPECT_EQ(folded_calls, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, Folded,
+                         testing::Values(Case{"{name: resnet18, width: 16}", 33, 20},
+                                         Case{"{name: resnet50, width: 8, stem: imagenet}", 64, 53}, Case{"mobilenet_v2", 64, 52},
+                                         Case{"efficientnet_lite0", 65, 49}, Case{"bagnet18", 40, 17}, Case{"alexnet_half", 71, 5}));
+
+TEST(FoldedConvolution, AppliesWhereNothingElseDependsOnTheLayers) {
+  torch::nn::Conv2d convolution(torch::nn::Conv2dOptions(4, 6, 3).bias(false)), with_bias(torch::nn::Conv2dOptions(4, 6, 3));
+  torch::nn::BatchNorm2d norm(6);
+  norm->eval();
+  const at::Tensor x = waves({2, 4, 8, 8}, 0.1);
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, x));  // a gradient may be asked for
+  const at::NoGradGuard no_grad;
+  EXPECT_TRUE(folded_convolution(*convolution, *norm, x));
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, x, {.activation = Activation::kTanh}));
+  EXPECT_FALSE(folded_convolution(*with_bias, *norm, x));
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, x.to(at::kDouble)));
+  const at::Tensor residual = waves({2, 6, 7, 6}, 0.3).narrow(2, 1, 6);  // not contiguous
+  const auto found = folded_convolution(*convolution, *norm, x, {.residual = residual, .activation = Activation::kRelu});
+  EXPECT_LT((*found - norm(convolution(x)).add(residual).relu()).abs().max().item<double>(), 1e-5);
+  norm->train();
+  EXPECT_FALSE(folded_convolution(*convolution, *norm, x));
+}
+
+}  // namespace folded_convolution_test
+}  // namespace debias
