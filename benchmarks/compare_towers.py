@@ -5,7 +5,7 @@ towers   TwoTowerLoss ("infonce" and "siglip") beside open_clip's ClipLoss and S
          and gradient are compared first. Times in turns, medians; peak memory above that of the process with its inputs, gradients included,
          each in a process of its own.
 largest  the same of TwoTowerLoss alone at the largest B.
-cached   CachedStep beside one backward pass of the whole batch, for InfoNCE, SupCon and FairKL: a network of three layers, chunks of 64 of 512.
+cached   CachedStep beside one backward pass of the whole batch, for InfoNCE, SupCon and FairKL: two networks, chunks of 64 of 512.
 small    a call of DebiasedNegativesLoss at 8 and 256 rows beside the same formula composed in PyTorch, forward and backward.
 
 Prints a JSON line each. Needs open_clip_torch beside torch and this package (make test-python):
@@ -104,29 +104,44 @@ def largest(options):
         print(json.dumps({"largest": options.largest, "debias_s": round(taken, 1), "debias_mib": round(memory)}), flush=True)
 
 
+def networks():
+    """Without batch normalisation, which sees chunks: convolutions, whose weights serve many positions of an image, and dense layers, whose
+    weights serve a sample once, so that each chunk pays for reading them and for summing their gradients."""
+    from torch.nn import Conv2d, Flatten, GroupNorm, Linear, ReLU, Sequential
+    stages = [(3, 32, 1), (32, 64, 2), (64, 128, 2), (128, 128, 1)]
+    layers = [layer for a, b, stride in stages for layer in (Conv2d(a, b, 3, stride, 1), GroupNorm(8, b), ReLU())]
+    yield "convolutions", Sequential(*layers, torch.nn.AdaptiveAvgPool2d(1), Flatten(), Linear(128, 128)), (3, 32, 32)
+    yield "dense", Sequential(Linear(512, 2048), ReLU(), Linear(2048, 2048), ReLU(), Linear(2048, 128)), (512,)
+
+
 def cached(options):
     torch.manual_seed(0)
     rows = 512
-    network = torch.nn.Sequential(torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 128))
-    first, second, labels, bias = torch.randn(rows, 512), torch.randn(rows, 512), torch.arange(rows) % 10, torch.arange(rows) // 10 % 3
+    labels, bias = torch.arange(rows) % 10, torch.arange(rows) // 10 % 3
     settings = {"infonce": (debias.InfoNCELoss(), {}), "supcon": (debias.SupConLoss(), {"labels": labels}),
                 "fairkl": (debias.FairKLLoss(), {"labels": labels, "bias_labels": bias})}
-    for name, (loss, given) in settings.items():
-        step = debias.CachedStep(encode=network, loss=loss, chunk=64)
-        whole = lambda: loss((network(first), network(second)), **given)
-        gradients = []
-        first, second, network = first.double(), second.double(), network.double()
-        step = debias.CachedStep(encode=network, loss=loss, chunk=64)
-        for call in (whole, lambda: step(first, second, **given)):
-            network.zero_grad()
-            call().backward()
-            gradients.append(torch.cat([p.grad.flatten() for p in network.parameters()]))
-        apart = float((gradients[0] - gradients[1]).norm() / gradients[0].norm())
-        assert apart < 1e-6, (name, apart)
-        first, second, network = first.float(), second.float(), network.float()
-        ours, theirs = in_turns([lambda: step(first, second, **given), whole], [], options.repeats)
-        print(json.dumps({"cached": name, "rows": rows, "chunk": 64, "cached_s": round(ours, 4), "whole_s": round(theirs, 4),
-                          "ratio": round(ours / theirs, 2), "gradient_apart": apart}), flush=True)
+    for encoder, network, shape in networks():
+        for name, (loss, given) in settings.items():
+            first, second = (torch.randn(rows, *shape) for _ in range(2))
+            step = debias.CachedStep(encode=network, loss=loss, chunk=64)
+            apart = gradients_apart(network, step, loss, first, second, given)
+            assert apart < 1e-6, (name, apart)
+            calls = [lambda: step(first, second, **given), lambda: loss((network(first), network(second)), **given)]
+            ours, theirs = in_turns(calls, [], options.repeats)
+            print(json.dumps({"cached": name, "encoder": encoder, "rows": rows, "chunk": 64, "cached_s": round(ours, 4),
+                              "whole_s": round(theirs, 4), "ratio": round(ours / theirs, 2), "gradient_apart": apart}), flush=True)
+
+
+def gradients_apart(network, step, loss, first, second, given):
+    """Of the cached step and of the whole batch, in double and relative to its length."""
+    network.double()
+    first, second, gradients = first.double(), second.double(), []
+    for call in (lambda: loss((network(first), network(second)), **given), lambda: step(first, second, **given)):
+        network.zero_grad()
+        call().backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in network.parameters()]))
+    network.float().zero_grad()
+    return float((gradients[0] - gradients[1]).norm() / gradients[0].norm())
 
 
 def composed(z0, z1, tau_plus=0.1, t=0.5):

@@ -73,6 +73,13 @@ def _averaged(gradients, encode):
     return gradients
 
 
+def _sum(total, one):
+    """In place: a parameter's gradient of one chunk is as large as that of all. Autograd may give two parameters one tensor."""
+    if one is None:
+        return total
+    return one.clone() if total is None else total.add_(one)
+
+
 class _Encoded(torch.autograd.Function):
     """The rows of all chunks; the backward pass encodes each chunk again and gives its parameters their gradients."""
 
@@ -89,15 +96,14 @@ class _Encoded(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
         inputs, *parameters = ctx.saved_tensors
-        totals = [torch.zeros_like(parameter) for parameter in parameters]
+        totals = [None] * len(parameters)
         with _buffers_kept(_owner(ctx.encode)):
             for chunk, own, state in zip(inputs.split(ctx.size), gradient.split(ctx.size), ctx.states):
                 with torch.enable_grad(), state.again():
                     rows = _rows(_bare(ctx.encode), chunk)
                 found = torch.autograd.grad(rows, parameters, own, allow_unused=True)
-                for total, one in zip(totals, found):
-                    if one is not None:
-                        total += one
+                totals = [_sum(total, one) for total, one in zip(totals, found)]
+        totals = [torch.zeros_like(parameter) if total is None else total for total, parameter in zip(totals, parameters)]
         return None, None, None, *_averaged(totals, ctx.encode)
 
 
@@ -151,5 +157,7 @@ class CachedStep:
             raise TypeError(f"CachedStep: input {place}: expected a non-empty tensor [B, ...], got {found}")
         if inputs.requires_grad:
             raise ValueError(f"CachedStep: input {place}: expected one that asks for no gradient, got requires_grad=True; detach it")
+        if inputs.shape[0] <= self.chunk and _bare(encode) is encode:
+            return _rows(encode, inputs)  # whose activations one chunk may hold anyway
         parameters = [parameter for parameter in _owner(encode).parameters() if parameter.requires_grad]
         return _Encoded.apply(encode, inputs, self.chunk, *parameters)

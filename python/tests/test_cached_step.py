@@ -130,6 +130,33 @@ def test_only_rows_and_one_chunk_are_held():
     assert Counting.largest == 4
 
 
+@pytest.mark.parametrize("chunk, passes", [(21, 4), (22, 1), (64, 1)])
+def test_a_batch_of_one_chunk_is_encoded_once(chunk, passes):
+    model = encoder()
+    calls = []
+    model.register_forward_hook(lambda *_: calls.append(1))
+    debias.CachedStep(model, debias.SupConLoss(), chunk=chunk)(*inputs(1), labels=LABELS).backward()
+    assert len(calls) == passes
+
+
+def test_parameters_that_share_a_gradient_keep_their_own():
+    """Autograd hands one tensor to both summands."""
+    class Shifted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (torch.nn.Parameter(torch.full((1, 5), value)) for value in (0.1, 0.2))
+
+        def forward(self, x):
+            return x[:, :5] + (self.first + self.second)
+
+    whole, cached = Shifted(), Shifted()
+    x, = inputs(1)
+    debias.SupConLoss()(whole(x), labels=LABELS).backward()
+    debias.CachedStep(cached, debias.SupConLoss(), chunk=5)(x, labels=LABELS).backward()
+    for one, other in zip(whole.parameters(), cached.parameters()):
+        torch.testing.assert_close(other.grad, one.grad.to(other.grad.dtype))
+
+
 @pytest.mark.parametrize("make, error, words", [
     (lambda: debias.CachedStep(lambda x: x, debias.SupConLoss()), TypeError, "encode: expected a torch.nn.Module or a method of one, got function"),
     (lambda: debias.CachedStep(encoder(), debias.SupConLoss(), chunk=0), ValueError, "chunk: expected a number of samples, at least 1, got 0"),
