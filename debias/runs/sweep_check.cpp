@@ -14,6 +14,7 @@
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
 #include "debias/core/flattened.h"
+#include "debias/core/mistakes.h"
 #include "debias/core/nearest_name.h"
 #include "debias/core/recipe_kind.h"
 #include "debias/core/training_keys.h"
@@ -23,6 +24,7 @@
 #include "debias/runs/judged_run.h"
 #include "debias/runs/option_estimates.h"
 #include "debias/runs/training_evaluation.h"
+#include "debias/runs/training_setup.h"
 #include "debias/train/loop/run_parts.h"
 #include "debias/train/loop/trainer.h"
 #include "debias/train/methods/method.h"
@@ -121,6 +123,12 @@ std::string cost_of(const Config& resolved) {
   return text;
 }
 
+// A message about a setting of the sweep.
+std::string placed(const SweepPlan& plan, size_t point, std::string_view message) {
+  const std::string label = plan.points[point].label();
+  return fmt::format("{} '{}': {}{}", plan.verb, plan.file, label.empty() ? "" : label + ": ", message);
+}
+
 class SweepCheck {
  public:
   SweepCheck(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log)
@@ -144,7 +152,7 @@ class SweepCheck {
 
   CheckedPoint of_encoders(size_t number, const Config& config) {
     TrainInput input;
-    input.recipe = read_recipe(config);
+    input.recipe = read_checked_recipe(config);
     if (options_.threads > 0 && !input.recipe.train.threads()) input.recipe.train.threads(options_.threads);
     require_outside_data(number, input.recipe);
     DataWatch watch(input.recipe.verify, progress_, log_);
@@ -263,9 +271,12 @@ CheckedPoints check_sweep(const SweepPlan& plan, const SweepCheckOptions& option
         log.info(fmt::format("{} of {} settings checked", checked.size(), wanted));
         said = Clock::now();
       }
+    } catch (const UsageErrors& several) {
+      std::vector<std::string> messages;
+      for (const auto& message : several.messages()) messages.push_back(placed(plan, i, message));
+      throw UsageErrors(std::move(messages));
     } catch (const Error& error) {
-      const std::string label = plan.points[i].label();
-      throw Error(error.kind(), fmt::format("{} '{}': {}{}", plan.verb, plan.file, label.empty() ? "" : label + ": ", error.what()));
+      throw Error(error.kind(), placed(plan, i, error.what()));
     }
   }
   return checked;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <set>
 
+#include "debias/core/mistakes.h"
 #include "debias/runs/recipe_lookup.h"
 #include "debias/runs/sweep_runner.h"
 #include "tests/runs/trained_run.h"
@@ -48,6 +49,16 @@ TEST_F(SweepCheck, NamesAMistakeByItsLine) {
   expect_refused("base: small.yaml\ngrid:\n  optimizer.learning_rate: [1e-3, fast]\n", path + ":3: ");
   expect_refused("base: small.yaml\nvariants:\n  a: {}\n  b: {encoder: {name: resnet18, widht: 8}}\n", path + ":4: ");
   expect_refused("base: small.yaml\n", "command line: ", {"optimizer.learning_rate=fast"});
+}
+
+TEST_F(SweepCheck, TellsAllMistakesOfASetting) {
+  try {
+    checked("base: small.yaml\nvariants:\n  a: {}\n  b: {encoder.widht: 8, train.epoch: 3, optimizer.learning_rate: fast}\n");
+    FAIL() << "nothing was rejected";
+  } catch (const UsageErrors& several) {
+    ASSERT_EQ(several.messages().size(), 3u) << several.what();
+    for (const auto& message : several.messages()) EXPECT_THAT(message, HasSubstr("sweep.yaml': b: "));
+  }
 }
 
 TEST_F(SweepCheck, NamesUnknownKeysWithTheNearestOne) {
