@@ -63,6 +63,15 @@ TEST(Interruption, OfEvaluationAndEmbeddingLeavesTheRunAsItIs) {
   EXPECT_EQ(temporaries_in(folder.path()), 0u);
 }
 
+TEST(Interruption, OfAProposalWritesNoRecipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(run_debias({"data", "make", "glyphs", "size=32", "train_count=400", "--out", folder / "photos"}).exit, 0);
+  const Words init = {"init", folder / "photos", "--out", folder / "photos.yaml"};
+  expect_complaint(interrupted(init, "measuring training steps", SIGINT), 130, "debias: init: stopped by SIGINT");
+  EXPECT_FALSE(fs::exists(folder / "photos.yaml"));
+  EXPECT_EQ(temporaries_in(folder.path()), 0u);
+}
+
 TEST(Interruption, ASecondOneOrSomeSilenceEndsAtOnce) {
   for (const int signals : {1, 2}) {
     Background process({debias_binary(), "study", "theorems"});
