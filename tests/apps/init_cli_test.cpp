@@ -166,7 +166,7 @@ TEST_F(InitCommand, WithoutBiasValuesOrLabelsItProposesAnEncoderWithoutLabels) {
   const auto labelled = json({});
   EXPECT_EQ(labelled["goal"], "sampling");
   const std::string recipe = file_text("photos.yaml");
-  EXPECT_THAT(recipe, AllOf(HasSubstr("debiased_negatives, temperature: 0.5, tau_plus: 0.5"), HasSubstr("[knn, geometry]")));
+  EXPECT_THAT(recipe, AllOf(HasSubstr("hard_negatives, temperature: 0.5, beta: 1, tau_plus: 0.5"), HasSubstr("[knn, geometry]")));
   fs::rename("photos/ape", "flat");
   fs::remove_all("photos");
   fs::rename("flat", "photos");
