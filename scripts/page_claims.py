@@ -199,7 +199,7 @@ def best_at_0999(families):
 def beside(name, reference):
     def text(families):
         family = families[f"{name} less {reference}"]
-        return (f"Of {len(family.comparisons)} comparisons with the {reference} loss, {family.significant()} are significant "
+        return (f"{family.significant()} of {len(family.comparisons)} comparisons with the {reference} loss are significant "
                 f"({family.significant(adjusted=False)} unadjusted)")
     return text
 
@@ -212,9 +212,9 @@ def of_all_sentences(families):
 
 def beside_peers(families):
     auto, balanced = families["fix auto"], families["fix balanced"]
-    return (f"Of the {len(auto.comparisons)} differences of `auto`, {auto.significant(below=True)} are significantly below −1 "
-            f"({auto.significant(adjusted=False, below=True)} unadjusted); of the {len(balanced.comparisons)} of `balanced`, "
-            f"{balanced.significant(below=True)} ({balanced.significant(adjusted=False, below=True)} unadjusted)")
+    return (f"{auto.significant(below=True)} of the {len(auto.comparisons)} differences of `auto` are significantly below −1 "
+            f"({auto.significant(adjusted=False, below=True)} unadjusted), and {balanced.significant(below=True)} of the "
+            f"{len(balanced.comparisons)} of `balanced` ({balanced.significant(adjusted=False, below=True)} unadjusted)")
 
 
 def of_cifar10(families):
