@@ -2,9 +2,9 @@
 
     loss = debias.DebiasedNegativesLoss(temperature=0.5, tau_plus=0.1)
     loss(z0, z1).backward()          # two views, each [B, D]
-    loss.evidence.clamped            # how many anchors' estimates were held at their floor
+    loss.evidence.clamped            # number of anchors whose estimate was held at its floor
 
-`debias.Run(path)` opens what the program left in a folder; `debias.train`, `evaluate`, `embed`, `report`, `audit` and `fix` start the program.
+`debias.Run(path)` opens a run folder of the program; `debias.train`, `evaluate`, `embed`, `report`, `audit` and `fix` start the program.
 
 Every objective of the C++ registry is one class, named in CamelCase + Loss; `debias.objectives()` lists them. docs/python.md is the manual.
 """

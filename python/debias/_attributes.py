@@ -1,4 +1,4 @@
-"""Options as attributes of a loss, and what help() says of a call: made for each class from its entry of the table of objectives."""
+"""Options as attributes of a loss, and the help() of its call. Both are made for each class from its entry in the table of objectives."""
 
 import inspect
 import types
@@ -34,13 +34,13 @@ def _taken(entry, name):
 
 
 def refuse(loss, name, value):
-    """TypeError where a call gives what the class would not read."""
+    """Raises TypeError if a call passes an argument that the class would ignore."""
     if value is not None and not _taken(loss._entry, name):
         raise TypeError(f"{type(loss).__name__}: {name}: it takes none; leave it out, or choose a loss that does: help({type(loss).__name__})")
 
 
 def refuse_positives_among_keys(loss, views, keys, ids, key_ids):
-    """ValueError where keys are the batch's own rows by their shape and nothing names their samples: each positive would be a negative."""
+    """Raises ValueError if keys have the shape of the batch's own rows and nothing names their samples: each positive would be a negative."""
     if keys is None or key_ids is not None or not isinstance(keys, torch.Tensor) or not views:
         return
     batch = views[0].shape[0] if isinstance(views[0], torch.Tensor) and views[0].dim() > 1 else len(views[0])
@@ -74,12 +74,12 @@ def _option(name, text):
 
 
 def options_of(entry):
-    """{option: property}: reading gives the current value, writing is set()."""
+    """{option: property}: reading gives the current value, writing calls set()."""
     return {option["name"]: _option(option["name"], option["help"]) for option in entry["options"]}
 
 
 def common(name, checked):
-    """A property of the loss itself, which `checked(loss, value)` lets pass."""
+    """A property of the loss itself; `checked(loss, value)` returns the value to store, or raises."""
     slot = "_" + name
 
     def write(loss, value):

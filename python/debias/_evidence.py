@@ -1,4 +1,4 @@
-"""What a value rests on, kept as tensors on their device until somebody asks."""
+"""Diagnostics of a value, kept as tensors on their device until they are read."""
 
 import math
 from typing import NamedTuple, Optional
@@ -22,7 +22,7 @@ class Evidence(NamedTuple):
 
 
 def read(numbers, engine):
-    """Of anchors, anchors in use, clamped, smallest estimate and sample size, where infinity stands for none."""
+    """Evidence from the numbers of anchors, anchors in use and clamped ones, the smallest estimate and the sample size; infinity means none."""
     anchors, used, clamped, least, size = numbers
     some = lambda number: None if math.isinf(number) else number
     return Evidence(int(anchors), int(used), int(clamped), some(least), some(size), engine)

@@ -1,4 +1,4 @@
-"""Frames of pandas, for those who have it."""
+"""Frames of pandas, if it is installed."""
 
 from typing import Any
 

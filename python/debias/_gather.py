@@ -1,9 +1,9 @@
 """The batch of all processes, for losses that compare its rows with each other.
 
-Every process computes the whole loss of all rows, and the backward pass keeps the gradient of its own. Two errors are common here. Dropping
-the gradient with respect to the rows of the others: theirs comes from their own copy of the loss, so that nothing is lost as long as every
-process computes the same. And a factor of W: DistributedDataParallel divides the sum of the W processes' parameter gradients by W, while
-each of them has the gradient of its own rows only, so that it is their sum that is wanted. The backward pass therefore multiplies by W.
+Every process computes the whole loss of all rows, and the backward pass keeps the gradient of its own rows. The other rows get their gradient
+from their own process's copy of the loss. Nothing is lost as long as every process computes the same loss. DistributedDataParallel divides the
+sum of the W processes' parameter gradients by W. Each process has the gradient of its own rows only, so the sum is needed, not the mean. The
+backward pass therefore multiplies by W.
 """
 
 import torch
@@ -21,13 +21,13 @@ def _all(tensor, group):
 
 
 def _shares(tensor, group):
-    """How many rows each process has."""
+    """The number of rows of each process."""
     count = torch.tensor([len(tensor)], device=tensor.device)
     return [int(one) for one in torch.cat(_all(count, group)).tolist()]
 
 
 def _gathered(rows, shares, group):
-    """The rows of all, in the order of the ranks; collectives want equal sizes, so that the shorter ones are filled up."""
+    """The rows of all processes, in the order of the ranks. Collectives need equal sizes, so shorter tensors are padded."""
     padded = rows.new_zeros((max(shares), *rows.shape[1:]))
     padded[: len(rows)] = rows
     return torch.cat([one[:count] for one, count in zip(_all(padded, group), shares)])
@@ -54,8 +54,8 @@ def _of_all(tensor, shares, group):
 def gather(tensor, group=None):
     """The rows of every process, one after the other by rank: [W B, ...] from [B, ...], where B may differ.
 
-    Gradients come back times W, as DistributedDataParallel's mean over processes wants them for a loss that every process computes alike.
-    In one process, the tensor itself. For what a queue is to take up. As keys of a loss the rows are given without a gradient (detach()):
+    Use it to fill a queue. Gradients are multiplied by W: DistributedDataParallel's mean over processes needs that for a loss that every
+    process computes in full. In one process, the tensor itself is returned. Pass the rows as keys of a loss without a gradient (detach()):
     in another process they are keys of other anchors.
     """
     if _world(group) == 1:
@@ -64,7 +64,7 @@ def gather(tensor, group=None):
 
 
 def refuse_gathered_keys(name, keys):
-    """Keys of gather() that need a gradient, beside the anchors of this process alone: what the others' anchors add would be missing."""
+    """Rejects keys of gather() that need a gradient if the anchors are of this process alone: the other anchors' gradient would be missing."""
     if isinstance(keys, torch.Tensor) and type(keys.grad_fn).__name__ == "_GatherRowsBackward":
         raise ValueError(f"{name}: keys: rows of debias.gather get the gradient of this process's anchors alone; give keys.detach(), or all rows "
                          "as views with gather_distributed=True")
@@ -87,7 +87,7 @@ _FIELDS = ("refused", "samples", "dimensions", "width", "views", "type", *map(_r
 
 
 def _fingerprint(keys):
-    """Of a queue: equal where the queues are; a look at three rows."""
+    """Length and checksum of a queue, from three of its rows; equal queues have equal ones."""
     if keys is None:
         return [0, 0]
     rows = keys.detach()[[0, len(keys) // 2, -1]].double() if len(keys) else keys.new_zeros((1, 1)).double()
@@ -95,7 +95,7 @@ def _fingerprint(keys):
 
 
 def _fingerprint_of_integers(values):
-    """Of what belongs to a queue: all of it, each place with a factor of its own."""
+    """Length and checksum of a queue's labels or ids, from all of them; each place has its own factor."""
     if values is None:
         return [0, 0]
     factors = torch.arange(1, len(values) + 1, device=values.device) * _GOLDEN
@@ -134,7 +134,7 @@ def _header(name, z, given):
 
 
 def _refuse_lengths(name, headers):
-    """Checks the values of all processes, so that all reject: values padded to the length of others would be of class 0."""
+    """Checks the lengths of all processes, on each of them, so all reject. Values padded to another length would be of class 0."""
     for what in _OF_THE_BATCH:
         samples, found = headers[:, _FIELDS.index("samples")], headers[:, _FIELDS.index(_rows_of(what))]
         wrong = ((found >= 0) & (found != samples)).nonzero()
@@ -164,9 +164,9 @@ def _device(views):
 
 
 def batch_of_all(name, views, inputs):
-    """What `inputs` returns, z and the inputs that belong to its samples, of all processes. Keys are a queue that is the same everywhere.
+    """z and the inputs of its samples, of all processes, where `inputs` returns those of this one. Keys are a queue that all processes share.
 
-    A fault in the inputs of one process is sent to all, which then reject theirs: they would wait in vain otherwise.
+    A fault in the inputs of one process is sent to all, which then reject theirs. Otherwise they would wait forever.
     """
     if _world() == 1:
         return inputs()

@@ -1,4 +1,4 @@
-"""Inputs of callers as the operators need them: rejected here with one line, where an operator would print its schema."""
+"""Converts callers' inputs to what the operators need, and rejects others in one line; an operator would print its schema."""
 
 import torch
 
@@ -45,7 +45,7 @@ def needed_integers(name, value, what, like):
 
 
 def temperature(name, value):
-    """One number, or a tensor of one, whose range is its owner's care."""
+    """One number, or a tensor of one number, whose range the caller has to ensure."""
     if isinstance(value, torch.Tensor):
         if value.numel() != 1 or not value.is_floating_point():
             raise ValueError(f"{name}: temperature: expected one number, found {_described(value)}")

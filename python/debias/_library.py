@@ -1,6 +1,6 @@
 """The shared library with the operators torch.ops.debias.*, one for each minor version of torch, and the table of objectives.
 
-Where none fits the torch that is installed, or the environment variable DEBIAS_ENGINE is `none`, `AVAILABLE` is false and the plain half
+If none fits the torch that is installed, or the environment variable DEBIAS_ENGINE is `none`, `AVAILABLE` is false and the plain backend
 computes everything (plain/).
 """
 
@@ -42,7 +42,7 @@ def _why_not(version, built):
 
 
 def _load():
-    """Why there is no library, or None where one was loaded."""
+    """The reason why no library was loaded, or None."""
     wanted = os.environ.get("DEBIAS_ENGINE", "auto")
     if wanted not in ("auto", "none"):
         raise ValueError(f"DEBIAS_ENGINE: expected auto or none, got '{wanted}'; unset it")
@@ -81,7 +81,7 @@ def warn_once():
 
 
 def about():
-    """Which half computes, and with which versions: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
+    """The backend and the versions in use: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
 
     >>> debias.about()["backend"] in ("compiled", "plain")
     True

@@ -54,8 +54,8 @@ def _is_learnt(value):
 
 
 class Objective(torch.nn.Module):
-    """Base of all losses: options checked by the library, one value, its diagnostics. It has no buffers, and no parameters but a learnt
-    temperature."""
+    """Base class of all losses: the library checks the options, and a call returns one value and keeps its diagnostics. It has no buffers, and
+    no parameters except a learnt temperature."""
 
     _entry = None  # of the table; set in the classes that are made from it
 
@@ -89,7 +89,7 @@ class Objective(torch.nn.Module):
             self._temperature = temperature
 
     def learnt_temperature(self):
-        """The tensor that was given as temperature, None where it is a number."""
+        """The tensor that was given as temperature, or None if it is a number."""
         return self._parameters.get("temperature", self._temperature)
 
     def _accept(self, given):
@@ -102,7 +102,7 @@ class Objective(torch.nn.Module):
         self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
 
     def set(self, **options):
-        """Sets options from now on: what a schedule calls between epochs."""
+        """Sets options from now on; a schedule calls it between epochs."""
         _refuse_unknown(type(self).__name__, options, list(self.options))
         if self.learnt_temperature() is not None and "temperature" in options:
             raise ValueError(f"{type(self).__name__}: temperature: it is learnt; change the tensor itself")
@@ -154,7 +154,7 @@ class Objective(torch.nn.Module):
         return value
 
     def _moves_a_floor(self):
-        """Whether the formula has the temperature beside the similarities: in floors e^{-1/t}."""
+        """Whether the formula has the temperature outside the similarities as well, in floors e^{-1/t}."""
         return "floor" in (self.options.get("clamp"), self.options.get("guard"))
 
     def _unit(self, rows):
@@ -202,7 +202,7 @@ def _precise(rows):
 
 
 def _for_torch(z):
-    """Whether PyTorch computes though the library is there: it reads numbers on the host, and is no function that torch.func transforms."""
+    """Whether PyTorch computes although the library is there: the library reads numbers on the host, and torch.func cannot transform it."""
     return z.device.type != "cpu" or (not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None)
 
 
@@ -242,9 +242,9 @@ class _LabelFree(Objective):
         """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them.
 
         keys [K, D], such as a queue: the first view is compared with them, and the further views are its positives, as in `loss(q, k,
-        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own are no negatives, and are
-        its positives where there is no further view. key_labels [K] go with labels. temperature: in place of the option, a tensor that may
-        ask for a gradient.
+        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own sample are no negatives,
+        and are its positives if there is no further view. key_labels [K] go with labels. temperature: a tensor in place of the option; it
+        may require a gradient.
         """
         return self._evaluate(views, labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids, temperature=temperature)
 
@@ -259,7 +259,7 @@ class _Supervised(Objective):
         """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F].
 
         keys [K, D] with key_labels [K], such as a queue: what the features are compared with, in place of each other. ids [B] and key_ids
-        [K] (negative: of no sample) name the samples. temperature: in place of the option, a tensor that may ask for a gradient.
+        [K] (negative: of no sample) name the samples. temperature: a tensor in place of the option; it may require a gradient.
         """
         if temperature is not None and "temperature" not in self.options:
             raise TypeError(f"{type(self).__name__}: temperature: it has none")
@@ -273,7 +273,7 @@ class _Supervised(Objective):
 
 class _OnLogits(Objective):
     def forward(self, logits, labels, bias_labels=None, prior=None):
-        """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch where it is left out."""
+        """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch by default."""
         _attributes.refuse(self, "prior", prior)
         return self._evaluate((logits,), labels, bias_labels, prior=prior)
 
@@ -332,5 +332,5 @@ def _class(entry, module):
 
 
 def make_classes(module):
-    """{class name: class} of every objective; `module` is where they will be found again, by pickle among others."""
+    """{class name: class} of every objective; pickle and others find the classes in `module`."""
     return {class_name(entry["name"]): _class(entry, module) for entry in _table()}

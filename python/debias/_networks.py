@@ -34,7 +34,7 @@ def _resnet(name: str, stem: str, width: int, stem_width: int, channels: int) ->
 
 
 def encoder(recipe: Dict[str, Any], weights: Dict[str, torch.Tensor], source: str) -> torch.nn.Module:
-    """The encoder of a recipe with these weights; ValueError where torchvision has no such network."""
+    """The encoder of a recipe with these weights; ValueError if torchvision has no such network."""
     options = recipe.get("encoder")
     name = options.get("name") if isinstance(options, dict) else options
     if name not in _BLOCKS or "conv1.weight" not in weights:

@@ -1,4 +1,4 @@
-"""What the library does with options, for where it is not: defaults, variants, ranges and choices from the table of objectives."""
+"""Options without the library: defaults, variants, ranges and choices from the table of objectives."""
 
 import difflib
 import math

@@ -1,4 +1,4 @@
-"""The program `debias`: where it is, and a call of it."""
+"""Finds the program `debias` and calls it."""
 
 import functools
 import importlib
@@ -47,7 +47,7 @@ def _wheel() -> Any:
 
 
 def _environment(program: str) -> Dict[str, str]:
-    """With which the program starts: that of the wheel has to find the torch of this environment."""
+    """Environment variables of the program; that of the wheel must find the torch of this environment."""
     wheel = _wheel()
     if wheel is None or wheel.PROGRAM != program:
         return dict(os.environ)
@@ -112,8 +112,8 @@ def _stop(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
 
 
 def output_of(words: Sequence[str], progress: Progress = False) -> str:
-    """What the program writes to standard output; its lines of progress go to `progress` while it runs. Its warnings are Python warnings
-    where `progress` is False.
+    """Runs the program and returns its standard output; its lines of progress go to `progress` while it runs. Its warnings become Python
+    warnings if `progress` is False.
 
     An interrupt (Ctrl-C, a notebook's stop button) is passed on once, so that training leaves a checkpoint to resume from.
     """

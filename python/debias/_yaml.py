@@ -1,4 +1,4 @@
-"""YAML 1.2 as the program reads it: `on` and `no` are words and 1e-3 is a number, which YAML 1.1 and hence yaml.safe_load have otherwise."""
+"""YAML 1.2 as the program reads it: `on` and `no` are words and 1e-3 is a number. YAML 1.1, and hence yaml.safe_load, differ."""
 
 import functools
 import pathlib
@@ -32,7 +32,7 @@ def _number(text: str) -> float:
 
 
 def parsed(text: str, source: str) -> Any:
-    """What `text` says; ValueError, in one line that names `source`, where it is no YAML."""
+    """The value of `text`; a ValueError of one line, which names `source`, if it is no YAML."""
     loader = _loader()
     import yaml
     try:
@@ -53,7 +53,7 @@ def _quoted(text: str) -> str:
 
 
 def flow(value: Any) -> str:
-    """A value in flow style, on one line: `{name: adam, betas: [0.9, 0.999]}`. None is the word none, as options of recipes have it."""
+    """A value in flow style, on one line: `{name: adam, betas: [0.9, 0.999]}`. None becomes the word none, as in recipes."""
     value = value.item() if hasattr(value, "item") and getattr(value, "ndim", 0) == 0 else value  # a number of numpy or torch
     if value is None:
         return "none"

@@ -18,7 +18,7 @@ def _owner(encode):
 
 
 def _bare(encode):
-    """Without DistributedDataParallel, which waits for one forward pass per backward pass."""
+    """The module inside DistributedDataParallel, which waits for one forward pass per backward pass."""
     return encode.module if isinstance(encode, torch.nn.parallel.DistributedDataParallel) else encode
 
 
@@ -44,7 +44,7 @@ class _State:
 
 @contextlib.contextmanager
 def _buffers_kept(module):
-    """Running statistics were updated by the first pass."""
+    """Restores buffers at the end: the first pass has already updated the running statistics."""
     before = [(buffer, buffer.clone()) for buffer in module.buffers()]
     try:
         yield
@@ -63,7 +63,7 @@ def _rows(encode, chunk):
 
 
 def _averaged(gradients, encode):
-    """What DistributedDataParallel makes of gradients at the end of its backward pass."""
+    """The gradients averaged over processes, as at the end of DistributedDataParallel's backward pass."""
     if not isinstance(encode, torch.nn.parallel.DistributedDataParallel) or not encode.require_backward_grad_sync:
         return gradients
     world = dist.get_world_size(encode.process_group)
@@ -108,11 +108,11 @@ class _Encoded(torch.autograd.Function):
 
 
 class CachedStep:
-    """A step whose loss compares a whole batch with the activations of one chunk in memory.
+    """A step whose loss compares a whole batch, while memory holds the activations of one chunk.
 
     Every input is encoded in chunks without a graph, and the loss compares all rows. Its backward pass encodes each chunk again, with the same
-    random numbers (dropout), and propagates the rows' gradients to the parameters. Gradients are those of the whole batch, also for what the
-    loss itself learns. Batch normalisation is the exception: it sees chunks.
+    random numbers (dropout), and propagates the rows' gradients to the parameters. Gradients are those of the whole batch, also for
+    parameters of the loss. Batch normalisation is the exception: it sees chunks.
 
     Args:
         encode: one module for all inputs, or one for each; or methods of a module, such as ``(model.encode_image, model.encode_text)``. A
@@ -139,7 +139,7 @@ class CachedStep:
         self.loss, self.chunk = loss, chunk
 
     def __call__(self, *inputs, **keywords):
-        """The loss of the rows of `inputs`, each a tensor [B, ...]. Keywords (labels, ids, keys, ...) go to the loss, of the whole batch."""
+        """The loss of the rows of `inputs`, each a tensor [B, ...]. Keywords of the whole batch (labels, ids, keys, ...) go to the loss."""
         encoders = self.encode if isinstance(self.encode, tuple) else (self.encode,) * len(inputs)
         if not inputs or len(encoders) != len(inputs):
             raise TypeError(f"CachedStep: expected {len(encoders) if isinstance(self.encode, tuple) else 'at least 1'} inputs, got {len(inputs)}")

@@ -1,4 +1,4 @@
-"""The program's commands from Python: train, evaluate, embed, report, audit, fix. They start the program and return what it found."""
+"""The program's commands from Python: train, evaluate, embed, report, audit, fix. They start the program and return its results."""
 
 import contextlib
 import json
@@ -45,7 +45,7 @@ def _json(words: Sequence[str], progress: Progress) -> Dict[str, Any]:
 
 @contextlib.contextmanager
 def _table_words(table: FeatureTable, bias: bool) -> Iterator[List[str]]:
-    """The words that name a table's files, for as long as they are needed. Messages name them without their folder."""
+    """Arguments that name the files of a table, which exist within this context. Messages name the files without their folder."""
     with tempfile.TemporaryDirectory(prefix="debias-") as folder:
         vectors, rows = table.save(pathlib.Path(folder) / "table")
         words = ["--embeddings", str(vectors), "--csv", str(rows)]
@@ -72,7 +72,7 @@ def _source_words(command: str, source: Any, bias: bool = True) -> Iterator[List
 
 @contextlib.contextmanager
 def _page(out: Optional[_Path]) -> Iterator[pathlib.Path]:
-    """Where the program writes its page: the path asked for, or one that is gone afterwards."""
+    """The path of the program's page: the requested one, or a temporary one."""
     if out is not None:
         yield pathlib.Path(out)
         return
@@ -92,8 +92,8 @@ def train(recipe: Union[Mapping[str, Any], _Path], *, resume: bool = False, over
         overrides: keys of the recipe, as ``seed=2``, ``train={"epochs": 5}`` or ``**{"train.epochs": 5}``. A dict changes the keys that it
             names, None is the word none.
 
-    An interrupt stops training with a checkpoint, which ``resume=True`` continues. ``ProgramError`` where training fails, with the
-    program's message and exit code.
+    An interrupt stops training with a checkpoint, which ``resume=True`` continues. If training fails, ``ProgramError`` has
+    the program's message and exit code.
     """
     words = [*(["--resume"] if resume else []), *(["--overwrite"] if overwrite else []), *_overrides(overrides)]
     if not isinstance(recipe, Mapping):
@@ -109,12 +109,12 @@ def train(recipe: Union[Mapping[str, Any], _Path], *, resume: bool = False, over
 
 def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, checkpoint: Optional[str] = None, progress: Progress = False,
              **options: Any) -> Evaluations:
-    """Evaluates a run, a folder of `fix` or a FeatureTable by protocols, as `debias eval` does: results by protocol.
+    """Evaluates a run, a folder of `fix` or a FeatureTable, as `debias eval` does, and returns the results by protocol.
 
     Args:
         source: a run or its path, a checkpoint, or a FeatureTable with training rows and valid or test rows.
         protocols: ``"knn"``, ``"knn,groups"`` or a list of names.
-        checkpoint: of a run: last, best or previous.
+        checkpoint: last, best or previous, if the source is a run.
         options: options of protocols, as ``knn={"k": 50}``.
     """
     names = protocols if isinstance(protocols, str) else ",".join(protocols)
@@ -126,9 +126,10 @@ def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, c
 
 def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None, root: Optional[_Path] = None, layer: str = "encoder",
           checkpoint: Optional[str] = None, progress: Progress = False, **options: Any) -> FeatureTable:
-    """Features of a run's network, as `debias embed` writes them: of the run's test set, or of the data set `data`.
+    """Computes features with a run's network, as `debias embed` does, of the run's test set or the data set `data`.
 
-    out: the .npy file, beside which lie its names; by default RUN/embeddings.npy. options: of the data set, as ``split="train"``.
+    out: the .npy file, by default RUN/embeddings.npy; the names are written next to it. options: those of the data set, as
+    ``split="train"``.
     """
     file = pathlib.Path(run) / "embeddings.npy" if out is None else pathlib.Path(out)
     if file.suffix != ".npy":
@@ -141,7 +142,7 @@ def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None
 
 
 def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False) -> Report:
-    """One page about one run or several, as `debias report` writes it; a notebook shows it.
+    """Makes one page about one run or several, as `debias report` does; a notebook shows it.
 
     out: path of the page; by default RUN/report.html for one run, and no page for several.
     """

@@ -1,4 +1,4 @@
-"""Vectors of a frozen encoder with what is known of each: the table that `debias audit`, `fix`, `eval` and `prior` read."""
+"""Vectors of a frozen encoder with their labels and other columns: the table that `debias audit`, `fix`, `eval` and `prior` read."""
 
 import csv
 import difflib
@@ -82,7 +82,7 @@ def _value(what: str, row: int, value: Any) -> Any:
 
 
 def _whole_numbers(values: List[Any]) -> List[Any]:
-    """1.0, 2.0 and missing ones, which is how pandas has integers with gaps, as integers."""
+    """Integers in place of 1.0, 2.0 and missing values, which pandas uses for integers with gaps."""
     if any(isinstance(value, float) for value in values) and \
             all(value is None or (not isinstance(value, (bool, str)) and float(value).is_integer()) for value in values):
         return [None if value is None else int(value) for value in values]
@@ -124,8 +124,8 @@ class FeatureTable:
         labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown.
         bias: ``[n]`` bias labels, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
             whole count as numeric.
-        split: ``[n]`` of "train", "valid" and "test"; None: all rows are of train.
-        paths: ``[n]`` names of the rows, each one once.
+        split: ``[n]`` of "train", "valid" and "test"; None puts all rows into train.
+        paths: ``[n]`` unique names of the rows.
         columns: other columns, a dict or a frame, which `debias.audit` searches.
 
     Example::
@@ -188,10 +188,10 @@ class FeatureTable:
     @classmethod
     def from_frame(cls, frame: Any, vectors: Any, *, label: Optional[str] = "label", bias: Union[str, Sequence[str], None] = None,
                    split: Optional[str] = None, path: Optional[str] = None) -> "FeatureTable":
-        """From a frame of pandas whose columns are named here; all other columns are kept as `columns`.
+        """Makes a table from a frame of pandas whose columns are named here; all other columns are kept as `columns`.
 
-        vectors: an array [n, D] in the order of the frame's rows, or the names of its columns that hold them. bias: the column `bias` where
-        the frame has it, split and path likewise.
+        vectors: an array [n, D] in the order of the frame's rows, or the names of its columns that hold them. bias, split and path: by
+        default the frame's columns of these names, if it has them.
         """
         def named(what: str, name: Optional[str], default: str) -> Optional[str]:
             name = default if name is None and default in frame.columns else name
@@ -214,8 +214,8 @@ class FeatureTable:
 
     @classmethod
     def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
-        """From files: what `save` or `debias embed` wrote. csv: by default F.names.csv or F.csv beside F.npy. bias: names of columns; by
-        default the column `bias`."""
+        """Reads the files that `save` or `debias embed` wrote. csv: by default F.names.csv or F.csv next to F.npy. bias: names of columns,
+        by default the column `bias`."""
         import numpy
         file = pathlib.Path(vectors)
         try:
@@ -230,12 +230,12 @@ class FeatureTable:
 
     @property
     def classes(self) -> List[str]:
-        """Names of the classes: in the order of their numbers where all are integers, else sorted."""
+        """Names of the classes, in the order of their numbers if all are integers, else sorted."""
         known = {value for value in self.labels or [] if value is not None}
         return [_field(value) for value in (sorted(known) if all(isinstance(value, int) for value in known) else sorted(known, key=_field))]
 
     def label_numbers(self) -> torch.Tensor:
-        """int64 [n]: each label's place in `classes`, -1 where it is unknown."""
+        """int64 [n]: each label's place in `classes`, or -1 if it is unknown."""
         places = {name: place for place, name in enumerate(self.classes)}
         return torch.tensor([-1 if value is None else places[_field(value)] for value in self.labels or [None] * len(self)])
 
@@ -253,7 +253,7 @@ class FeatureTable:
         return vectors, rows
 
     def _fields(self) -> Dict[str, List[Any]]:
-        """The CSV's columns. Rows have to have one: a name, where there is nothing else."""
+        """The CSV's columns. There is always a path: the row's number if the rows have no names."""
         out: Dict[str, List[Any]] = {"path": self.paths if self.paths is not None else [str(row) for row in range(len(self))]}
         if self.labels is not None:
             out["label"] = self.labels
@@ -262,7 +262,7 @@ class FeatureTable:
         return {**out, **self.columns}
 
     def frame(self) -> Any:
-        """Everything but the vectors as a frame of pandas."""
+        """Everything except the vectors, as a frame of pandas."""
         from ._frames import frame_of
         return frame_of(self._fields())
 
@@ -277,7 +277,7 @@ class FeatureTable:
 
 
 def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict[str, Any]:
-    """Keywords of FeatureTable from a CSV; of `debias embed`'s the names of classes and bias labels rather than their numbers."""
+    """Keywords of FeatureTable from a CSV. In those of `debias embed` it reads the names of classes and bias labels, not their numbers."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         lines = list(csv.reader(file))
     header, rows = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
@@ -307,7 +307,7 @@ def _names_or_numbers(names: List[str], numbers: List[str]) -> List[str]:
 
 
 def _typed(values: List[str]) -> List[Any]:
-    """Integers where all fields are, numbers where all are, else texts; "007" is a text."""
+    """Integers if all fields are integers, numbers if all are numbers, else texts; "007" is a text."""
     for kind, pattern in ((int, r"-?(0|[1-9]\d*)"), (float, r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")):
         if all(not value or re.fullmatch(pattern, value) for value in values) and not any(re.fullmatch(r"-?0\d+", value) for value in values):
             return [kind(value) if value else None for value in values]

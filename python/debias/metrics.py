@@ -32,7 +32,7 @@ def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor,
         temperature: float = 0.1) -> torch.Tensor:
     """Classes of the queries by a vote of their k nearest rows of the gallery, weighted by exp(cos / temperature): int64 [Q].
 
-    gallery [N, D] with gallery_labels [N] (-1: does not vote), queries [Q, D]; rows need no norm. k: 200, or all of a smaller gallery.
+    gallery [N, D] with gallery_labels [N] (-1: does not vote), queries [Q, D]; of any norm. k: by default 200, or all of a smaller gallery.
     """
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
     labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
@@ -71,13 +71,13 @@ def _numbers(found):
 
 def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *, aligned: Any = None, min_count: int = 1, empty: str = "skip",
                   replicates: int = 0, level: float = 0.95, seed: int = 1) -> Dict[str, Any]:
-    """Accuracy and fairness by group, a group being the samples of one label and one bias label: a dict of numbers, NaN where undefined.
+    """Accuracy and fairness by group, as a dict of numbers, NaN if undefined. A group is the samples of one label and one bias label.
 
-    acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and equalized_odds_difference (the
-    differences as fairlearn has them), with `aligned` also aligned_acc and conflicting_acc. aligned: "same" if bias label c is
-    aligned with class c, or the bias labels of each class (a list, or a dict by class). min_count: number of samples that a group needs; empty:
-    skip | zero, for a rate without samples.
-    With replicates > 0, "intervals" holds for each metric the bootstrap interval of that level.
+    The keys are acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and
+    equalized_odds_difference (the differences as in fairlearn). With `aligned` there are aligned_acc and conflicting_acc as well. aligned:
+    "same" if bias label c is aligned with class c, or the bias labels of each class (a list, or a dict by class). min_count: number of samples
+    that a group needs. empty: skip | zero, for a rate without samples. With replicates > 0, "intervals" holds for each metric the bootstrap
+    interval of that level.
     """
     like = torch.empty(0)
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like)

@@ -1,4 +1,4 @@
-"""What the commands of the program return: evaluations, audits, corrections and reports, as values and as pages of a notebook."""
+"""Results of the program's commands: evaluations, audits, corrections and reports, as values and as pages of a notebook."""
 
 import dataclasses
 import html
@@ -81,7 +81,7 @@ class Evaluations(Dict[str, Evaluation]):
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A report: `verdict`, `runs` and the rest of `details` as the program says them, `html` the page, `path` its place (or None)."""
+    """A report: `verdict`, `runs` and `details` as the program writes them, `html` with the page, and `path` of the page (or None)."""
 
     details: Dict[str, Any] = dataclasses.field(repr=False)
     html: str = dataclasses.field(repr=False)
@@ -102,8 +102,8 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A property that may give the class away, with the balanced accuracy by which it predicts it (`chance`: a constant's; `reference`: what
-    the classes themselves allow) and `verdict`: shortcut, predictive or none."""
+    """A property that may give the class away. `accuracy` is the balanced accuracy of predicting the class from it, `chance` that of a
+    constant, `reference` that of a legitimate sign. `verdict` is shortcut, predictive or none."""
 
     name: str
     kind: str
@@ -151,7 +151,7 @@ class Audit:
 
 
 class Correction(torch.nn.Module):
-    """r(x) = x - left right (x - mean), of rows x ``[..., D]``: what `debias fix` takes out of features."""
+    """The correction of features by `debias fix`: r(x) = x - left right (x - mean) for rows x ``[..., D]``."""
 
     def __init__(self, mean: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class FixedFeatures:
         self.layer.requires_grad_(False), self.head.requires_grad_(False)
 
     def correct(self, features: Any) -> torch.Tensor:
-        """Corrected features ``[n, D]`` of an array or a tensor of the same encoder's."""
+        """Corrects features ``[n, D]`` of the same encoder, an array or a tensor."""
         rows = torch.as_tensor(features)
         width = self.layer.mean.shape[0]
         if rows.dim() != 2 or rows.shape[1] != width:

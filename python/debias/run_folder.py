@@ -82,7 +82,7 @@ class Run:
 
     @property
     def classes(self) -> List[str]:
-        """Names in the order of their numbers; empty where the run has none."""
+        """Names of the classes in the order of their numbers; empty if the run has none."""
         return self._names("classes")
 
     @property
@@ -118,7 +118,7 @@ class Run:
 
     @property
     def evaluations(self) -> Evaluations:
-        """By protocol: the newest results, those of `debias eval` and those of training."""
+        """The newest results by protocol, of `debias eval` and of training."""
         return self._evaluations(self.path / "evaluation")
 
     def evaluations_at(self, epoch: int) -> Evaluations:
@@ -135,7 +135,7 @@ class Run:
 
     @property
     def checkpoints(self) -> Dict[str, pathlib.Path]:
-        """By name: last, previous and, where the recipe selects, best."""
+        """Files by name: last, previous and, if the recipe selects one, best."""
         return {file.stem: file for file in sorted((self.path / "checkpoints").glob("*.safetensors"))}
 
     def _checkpoint(self, name: str) -> pathlib.Path:
@@ -145,7 +145,7 @@ class Run:
         return there[name]
 
     def state_dict(self, checkpoint: str = "last", part: str = "encoder") -> Dict[str, torch.Tensor]:
-        """The weights of a part of the network by name, without the part's name before them. Of ResNets they are torchvision's names."""
+        """The weights of a part of the network by name, without the part's name before them. ResNets have torchvision's names."""
         file = self._checkpoint(checkpoint)
         found = _safetensors.read(file, part + ".")
         if not found:

@@ -49,7 +49,7 @@ class TwoTowerLoss(torch.nn.Module):
         drop_above: leave out pairs that are too alike to be negatives. With `guide` in the call, pairs whose guide cosine is above it;
             without, pairs with s_ij > s_ii + drop_above.
         logit_scale: factor of the cosines if the call gives none: a number, or an ``nn.Parameter``, which is learnt.
-        gather_distributed: the loss of the pairs of all processes of ``torch.distributed``.
+        gather_distributed: compute the loss over the pairs of all processes of ``torch.distributed``.
         engine: ``auto``, ``dense`` or ``blocked``.
         memory_budget: maximum number of bytes of a block's matrices.
 
@@ -93,9 +93,9 @@ class TwoTowerLoss(torch.nn.Module):
         Args:
             image, text: ``[B, D]``.
             logit_scale: in place of the module's: a number or a tensor of one, already exponentiated.
-            logit_bias: of ``siglip``, added to s.
+            logit_bias: added to s by ``siglip``.
             ids, labels: ``[B]`` integers; pairs of the same id or label are positives too, -1 matches nothing but its own pair.
-            targets: ``[B, B]`` weights q >= 0 of the pairs, 0 for a negative, in place of ids and labels; each direction is made to sum to 1.
+            targets: ``[B, B]`` weights q >= 0 of the pairs, 0 for a negative, in place of ids and labels; each direction is normalised.
             guide: ``(image [B, G], text [B, G])`` rows of another model, with ``drop_above``.
         """
         self._require_agreement(logit_bias, ids, labels, targets, guide)

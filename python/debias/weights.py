@@ -1,4 +1,4 @@
-"""Weights of published networks as safetensors, which the command `debias` reads.
+"""Converts weights of published networks to safetensors, which the command `debias` reads.
 
     python -m debias.weights convert mobilenet_v2.pth mobilenet_v2.safetensors
 
@@ -34,7 +34,7 @@ class WeightError(ValueError):
 
 @dataclass(frozen=True)
 class Converted:
-    """What was written: the recipe's `encoder` section, and how many tensors."""
+    """Result of a conversion: the recipe's `encoder` section, and the number of tensors."""
 
     section: dict
     tensors: int
@@ -154,7 +154,7 @@ def _write(path, state):
 
 
 def convert(source, target):
-    """Writes the weights in `source` (torch.save) to the new file `target` (.safetensors). WeightError in one line; nothing is written then."""
+    """Writes the weights in `source` (torch.save) to the new file `target` (.safetensors). A WeightError has one line; nothing is written then."""
     source, target = os.fspath(source), os.fspath(target)
     if not target.endswith(".safetensors"):
         raise WeightError(f"{target}: the output is a safetensors file; give it a name that ends in .safetensors")

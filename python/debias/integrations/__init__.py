@@ -1,4 +1,4 @@
-"""Losses of debias in the places of other libraries': `debias.integrations.open_clip`, `debias.integrations.sentence_transformers`.
+"""Losses of debias in place of other libraries' losses: `debias.integrations.open_clip`, `debias.integrations.sentence_transformers`.
 
 Each module needs the library that it is named after, and is imported by its name.
 """

@@ -1,4 +1,4 @@
-"""TwoTowerLoss in the place of open_clip's losses.
+"""TwoTowerLoss in place of open_clip's losses.
 
     from debias.integrations.open_clip import TwoTowerClipLoss
     loss = TwoTowerClipLoss("debiased_negatives", tau_plus=0.01)      # was: open_clip.ClipLoss()

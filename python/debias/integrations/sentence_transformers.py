@@ -1,4 +1,4 @@
-"""TwoTowerLoss in the place of sentence-transformers' MultipleNegativesRankingLoss.
+"""TwoTowerLoss in place of sentence-transformers' MultipleNegativesRankingLoss.
 
     from debias.integrations.sentence_transformers import TwoTowerRankingLoss
     loss = TwoTowerRankingLoss(model, "debiased_negatives", tau_plus=0.01)   # was: MultipleNegativesRankingLoss(model)
@@ -16,9 +16,9 @@ class TwoTowerRankingLoss(torch.nn.Module):
 
     Args:
         model: the SentenceTransformer.
-        objective and further options: as of `debias.TwoTowerLoss`.
-        scale: what cosines are multiplied with.
-        labels_are_ids: whether the data set's label column names what a pair is about: pairs of one label are then positives of each other.
+        objective and further options: as in `debias.TwoTowerLoss`.
+        scale: factor of the cosines.
+        labels_are_ids: whether pairs with the same value in the data set's label column are positives of each other.
     """
 
     def __init__(self, model, objective="infonce", *, scale=20.0, labels_are_ids=False, **options):

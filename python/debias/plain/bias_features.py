@@ -1,4 +1,4 @@
-"""Features of a model of the bias, whose cosines say how alike two samples' biases are."""
+"""Features of a bias model, whose cosines measure how similar two samples' biases are."""
 
 import torch
 

@@ -39,7 +39,7 @@ def can_read(tensor):
 
 
 class Conditions:
-    """What the values given have to fulfil: a ValueError where they can be read, else a value of NaN."""
+    """Conditions on the values of a call. A violation is a ValueError if the values can be read, else it makes the value NaN."""
 
     def __init__(self):
         self._broken = None
@@ -69,7 +69,7 @@ def shape_of(tensor):
 
 
 def check_shapes(name, entry, call, options):
-    """ValueError in one line unless the call has what the objective takes, in shapes that fit."""
+    """Raises a ValueError of one line unless the call has the objective's inputs, in shapes that fit."""
     z, logits = call.z, entry["kind"] == "logits"
     if z.dim() != (2 if logits else 3) or z.numel() == 0:
         what = "logits [samples, classes]" if logits else "embeddings [samples, views, dimensions]"
@@ -125,7 +125,7 @@ def _check_keys(name, entry, call):
 
 
 def require_distinct(name, ids, conditions):
-    """Anchors that are compared with each other are of different samples."""
+    """Rejects a batch in which two samples have one id."""
     if ids is None:
         return
     ordered = ids.sort().values

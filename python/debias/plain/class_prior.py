@@ -36,7 +36,7 @@ def of_labels(labels):
 
 
 def _divergence(a, b):
-    """Kullback-Leibler, of Bernoulli(a) from Bernoulli(b)."""
+    """Kullback-Leibler divergence of Bernoulli(a) from Bernoulli(b)."""
     part = lambda p, q: 0.0 if p == 0 else math.inf if q <= 0 else p * math.log(p / q)
     return part(a, b) + part(1 - a, 1 - b)
 
@@ -54,7 +54,7 @@ def _chernoff_bound(share, trials, budget, end):
 
 
 def _shares_above(thresholds, first):
-    """Of the cosines of different rows."""
+    """The share of cosines of different rows above each threshold."""
     n, above = len(first), torch.zeros(len(thresholds), dtype=torch.int64)
     for begin in range(0, n, _BLOCK):
         cosines = first[begin:begin + _BLOCK] @ first.T

@@ -1,4 +1,4 @@
-"""FairKL: pairs of rows kept as near to each other across bias labels as within one (Barbano et al. 2023, eqs. 10 and 11, B.2.4).
+"""FairKL keeps pairs of rows as near to each other across bias labels as within one (Barbano et al. 2023, eqs. 10 and 11, B.2.4).
 
     R = D(positive aligned, positive conflicting) + D(negative aligned, negative conflicting)
 
@@ -28,7 +28,7 @@ _WITH_FLOOR = ("kl", "jeffreys", "lognormal")
 
 
 class Moments(NamedTuple):
-    """Of a set, for all anchors together [1] or for each [n]."""
+    """Moments of a set, for all anchors together [1] or for each [n]."""
 
     weight: torch.Tensor
     mean: torch.Tensor
@@ -66,7 +66,7 @@ def _block_sums(weighted, self_pairs, log_distances):
 
 
 def _moments(sums, rows, by_anchor, divide_by_rows, least):
-    """sums [n, 4] of a set; rows: how many there are."""
+    """Moments from the sums [n, 4] of a set; rows: their number."""
     weight, first, second, squares = (sums if by_anchor else sums.sum(0, keepdim=True)).unbind(1)
     divisor = weight.clamp_min(least)
     if divide_by_rows:
@@ -89,7 +89,7 @@ def _deviation(variance):
 
 
 class _Comparer:
-    """D of one sign."""
+    """Computes D of one sign."""
 
     def __init__(self, options, weighted):
         self.mode, self.kld = options["mode"], options["kld"]

@@ -32,7 +32,7 @@ class Block:
         return self._sets[which, by_class]
 
     def set_unequal(self, chosen):
-        """In place of what groups say."""
+        """Sets the unequal keys, in place of those by group."""
         self._sets["unequal", False] = chosen
 
     def ranked(self, log_weights):

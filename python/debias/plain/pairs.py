@@ -36,7 +36,7 @@ class Pairs(NamedTuple):
 
 
 def _members(groups, of):
-    """Of each of `groups`, how many of `of` are in it."""
+    """How many of `of` are in each of `groups`."""
     ordered = of.sort().values
     return torch.searchsorted(ordered, groups, right=True) - torch.searchsorted(ordered, groups)
 
@@ -65,7 +65,7 @@ def square_pairs(rows, samples, labels, views, temperature, call):
 
 
 def _samples_of_keys(key_ids, count, samples):
-    """Every key of no sample is of one of its own."""
+    """Numbers of the keys' samples; a key without one gets its own."""
     own = torch.arange(count, device=samples.device) + samples.max() + 1
     return own if key_ids is None else torch.where(key_ids >= 0, key_ids, own + key_ids.max().clamp_min(0) + 1)
 

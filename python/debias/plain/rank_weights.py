@@ -20,7 +20,7 @@ _RELEASED_TERM = 1e-3
 
 
 def _root(a, b, share):
-    """Of a x² + b x = share, in [0, 1]; the discriminant may round below 0."""
+    """The root of a x² + b x = share in [0, 1]; the discriminant may round below 0."""
     return 2 * share / (b + (b * b + 4 * a * share).clamp_min(0).sqrt()).clamp_min(torch.finfo(share.dtype).tiny)
 
 
@@ -32,7 +32,7 @@ class RankWeights(NamedTuple):
     stabilize: bool
 
     def _position(self, below, above):
-        """Φ and 1 - Φ; the latter has a root of its own, so that a weight that vanishes at the largest rank does so exactly."""
+        """Φ and 1 - Φ. The latter is computed as a root itself, so a weight that vanishes at the largest rank is exactly 0."""
         if self.form == "paper":
             return below, above
         tau_minus = 1 - self.tau_plus

@@ -38,7 +38,7 @@ class _Rectangle(torch.autograd.Function):
         of_anchors, of_keys, of_tensors = [], torch.zeros_like(keys), {place: [] for place in moving}
 
         def part(of_columns):
-            """The gradient of what the block adds to the columns."""
+            """The gradient of the block's part of the columns' sums."""
             return column_gradient * (of_columns - columns).exp() if ctx.logs else column_gradient
 
         for begin in range(0, anchors.shape[0], ctx.step):

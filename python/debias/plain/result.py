@@ -1,4 +1,4 @@
-"""From losses of anchors to a value with its evidence, all of it tensors until somebody asks."""
+"""Makes a value with its diagnostics from losses of anchors, all of them tensors until they are read."""
 
 import math
 from typing import NamedTuple, Optional
@@ -17,7 +17,7 @@ class Losses(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What a value rests on: numbers, and tensors of one number that lie on the device."""
+    """Diagnostics of a value: numbers, and tensors of one number on the device."""
 
     anchors: int
     used: object
@@ -62,7 +62,7 @@ def _stacked(parts):
 
 
 def mean_over_view_pairs(results, pairs, views, samples):
-    """Of two-view results: the mean over pairs of views with an anchor in use, and of each anchor the mean over its pairs."""
+    """Joins two-view results: the mean over pairs of views with an anchor in use, and each anchor's mean over its pairs."""
     if len(results) == 1:
         return results[0]
     zero = torch.zeros_like(results[0].per_anchor[:samples])

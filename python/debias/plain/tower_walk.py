@@ -1,8 +1,8 @@
 """The rectangle of two towers walked with gradients in closed form: one product of rows and few matrices of a block at a time.
 
 over_towers(pair, ...) gives `pair` the scores s_ij = scale · cos(image i, text j) of a block of images and all texts. It returns numbers of the
-images [B, K] and of the texts [B, L]; the backward pass walks the blocks again. Rows are divided by their norms within the walk, so that
-memory above inputs and gradients is one tower and some blocks.
+images [B, K] and of the texts [B, L]; the backward pass walks the blocks again. Rows are divided by their norms within the walk.
+Memory above inputs and gradients is therefore one tower and some blocks.
 
 Used outside torch.compile and torch.func, where rectangle.py does the same by automatic differentiation. It cannot be differentiated twice.
 """

@@ -29,7 +29,7 @@ from .row_blocks import over_rows, rows_of_block, step_of, takes_blocks
 
 
 class Towers(NamedTuple):
-    """Rows of any norm and what says which pairs are positives, and which are left out."""
+    """Rows of any norm, and the inputs that define which pairs are positives and which are left out."""
 
     image: torch.Tensor  # [B, D]
     text: torch.Tensor  # [B, D]
@@ -114,7 +114,7 @@ def _log_sums_both_ways(x, rows, columns):
 
 
 class _ClosedWalks:
-    """What _Walks computes, by the walk in closed form (tower_walk.py)."""
+    """Computes the same as _Walks, by the walk in closed form (tower_walk.py)."""
 
     def __init__(self, towers, multipliers):
         self.towers, self.multipliers = towers, multipliers
@@ -174,7 +174,7 @@ class _Walks:
         self._uniform = None if towers.single or towers.targets is not None else self._positives()
 
     def _over(self, function, logs, more_rows=(), more=()):
-        """more_rows and more come behind the relations' tensors."""
+        """more_rows and more follow the relations' tensors."""
         relations, count, added = self.relations, len(self.relations.row_tensors), len(more_rows)
 
         def of_block(scaled, text, *given):

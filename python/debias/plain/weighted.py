@@ -12,7 +12,7 @@ from .two_views import compared
 
 
 def _normalised(v, log_sum, log_weights, beta, detach_weights):
-    """log of N Σ w e^s / Σ w with weights w that grow as e^{β s}; of detached weights the numerator's gradient is taken for its e^s alone."""
+    """log of N Σ w e^s / Σ w with weights w that grow as e^{β s}. With detached weights the numerator's gradient is that of its e^s alone."""
     value = log_sum - log_weights + v.negatives.clamp_min(1).log()
     if not detach_weights:
         return value
