@@ -1,15 +1,15 @@
 // Which property of images, files or columns gives the class away, and is it a shortcut or a legitimate sign?
 //
-// For every candidate: cross-validated balanced accuracy of a closed-form classifier (balanced_accuracy.h), an adjusted p over all candidates
-// (permutation_test.h), and a reference, which is what a legitimate sign reaches:
+// Every candidate gets the cross-validated balanced accuracy of a closed-form classifier (balanced_accuracy.h), a p-value adjusted over all
+// candidates (permutation_test.h), and as reference the accuracy that a legitimate sign reaches:
 //   cell     the lower middle (quantile 0.4) of the cells of the same grid
 //   patch    mean colours by place, on a 4 x 4 grid
-//   border   the middle of the image, which each side of the border has to exceed
+//   border   the middle of the image, which each side of the border must exceed
 //   global   mean colours by place; chance for sharpness, noise and blockiness
 //   file     chance; for bytes per pixel the better of the best global property and mean colours by place
 //   column   chance
-//   direction  the first principal components of the features together, so that one of them alone is at most predictive
-// A candidate is a *shortcut* where p <= 0.05 and it exceeds the reference (excess.h), *predictive* where p <= 0.05 alone (it may be
+//   direction  the first principal components of the features together; a single one is therefore at most predictive
+// A candidate is a *shortcut* if p <= 0.05 and it exceeds the reference (excess.h). It is *predictive* if only p <= 0.05 (it may be
 // legitimate), and *none* otherwise. A file name or column that names every class without exception is the label under another name, and
 // counts as predictive.
 #pragma once
@@ -55,8 +55,8 @@ struct AuditFinding {
   AuditVerdict verdict = AuditVerdict::kNone;
   std::string follows_from;          // the shortcut that shows this one as well; the verdict is then kPredictive
   bool names_classes = false;        // the label under another name; likewise
-  bool assignable = false;           // bias labels can be given: not of global properties, and of at least half of the images
-  double confident_share = 0;        // of the images, those whose value is certain (held_out_values.h); 0 of global properties
+  bool assignable = false;           // it can give bias labels: no global property, and certain for at least half of the images
+  double confident_share = 0;        // share of images whose value is certain (held_out_values.h); 0 for global properties
   std::vector<HeldOutValue> values;  // of each row; empty unless assignable
 };
 
@@ -64,19 +64,19 @@ struct AuditResult {
   int64_t images = 0;
   std::vector<std::string> classes;
   double chance = 0.5;
-  std::vector<AuditFinding> findings;   // shortcuts first, then by accuracy; of cells the best that do not touch, of other kinds all
+  std::vector<AuditFinding> findings;   // shortcuts first, then by accuracy; the best cells that do not touch, and all other kinds
   std::vector<CandidateKind> searched;  // kinds that had candidates
   std::vector<double> fine_cells;       // accuracy of each cell of the 16 x 16 grid, by row; empty without images
   std::vector<std::string> remarks;
 };
 
-// Why the verdict is not what the numbers alone would give, or empty.
+// The reason why the verdict differs from that of the numbers alone, or empty.
 std::string note_of(const AuditFinding& finding);
 
 // Shortcuts that no candidate can show, in words: of the kinds that were searched, and of those that were not.
 std::vector<std::string> not_detectable(const AuditResult& result);
 
-// At least two classes, each of which has rows in every fold's complement: audit_sample.h sees to it.
+// Requires at least two classes, each with rows in every fold's complement; audit_sample.h ensures this.
 AuditResult audit(const AuditRows& rows, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

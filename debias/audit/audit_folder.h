@@ -28,9 +28,9 @@ struct AuditFolder {
   std::vector<std::string> remarks;                               // one line each: what is not read, and why
 };
 
-// Labels are those of the CSV's column `label` where it has one, else the class folders. A CSV with a column `split` selects the rows of
-// `split` ("train" where that is empty). Data errors of find_layout, image_folder and rows_of_images, and where no image has a row; usage errors for a column that the CSV
-// does not have.
+// Labels come from the CSV's column `label` if it has one, else from the class folders. A CSV with a column `split` selects the rows of
+// `split` ("train" if that is empty). Throws the data errors of find_layout, image_folder and rows_of_images, a data error if no image has
+// a row, and a usage error for a column that the CSV does not have.
 AuditFolder read_audit_folder(const AuditFolderOptions& options);
 
 }  // namespace debias

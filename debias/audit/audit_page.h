@@ -1,4 +1,4 @@
-// An audit as one self-contained page: what was found, where it is, and the images that go with it and against it.
+// An audit as one self-contained page: what was found, where it is, and the bias-aligned and bias-conflicting images.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace debias {
 
-// `name` of the folder, `commands` that go on. Images are read again for the mean image and the contact sheets; those that have gone since
-// are left out.
+// `name` of the folder, `commands` to run next. Images are read again for the mean image and the contact sheets; those that have
+// disappeared are left out.
 std::string audit_page(const FolderAudit& audit, const std::string& name, const std::vector<std::string>& commands);
 
 }  // namespace debias

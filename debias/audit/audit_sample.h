@@ -1,4 +1,4 @@
-// Which rows an audit looks at.
+// The rows that an audit uses.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct AuditSample {
   std::vector<std::string> remarks;  // one line each: classes and rows that are left out
 };
 
-// `labels[i]` is a number in `classes`, or -1: unknown, left out. Above kMostRows, large classes are cut to equal numbers of rows. A data
-// error, `what` in front, where fewer than two classes have kLeastOfClass rows.
+// `labels[i]` is a number in `classes`, or -1: unknown, left out. Above kMostRows, large classes are cut to equal numbers of rows. Throws
+// a data error that begins with `what` if fewer than two classes have kLeastOfClass rows.
 AuditSample audit_sample(const std::string& what, const std::vector<std::string>& classes, const std::vector<int64_t>& labels,
                          uint64_t seed);
 

@@ -1,4 +1,4 @@
-// A candidate's values as bias labels: what `debias init --labels` and `debias fix` read.
+// A candidate's values as bias labels, which `debias init --labels` and `debias fix` read.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace debias {
 
-// A CSV path,label,bias,confidence of every image of the folder, those of other splits included. The bias label is named by the class that
-// it goes with; it is empty where the value is not certain, where the image was not audited and in other splits. A usage error where no
-// finding has this name (with the nearest) or values cannot be given for it.
+// A CSV path,label,bias,confidence of every image of the folder, including other splits. The bias label has the name of the class that it
+// predicts. It is empty if the value is not certain, if the image was not audited, and in other splits. Throws a usage error if no finding
+// has this name (with the nearest), or if the finding has no values.
 std::string bias_file(const FolderAudit& audit, const std::string& finding);
 
 }  // namespace debias

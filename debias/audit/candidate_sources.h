@@ -10,14 +10,14 @@ namespace debias {
 
 struct CandidateSource {
   Candidate candidate;
-  std::function<CandidateFeatures()> features;  // made when asked for: all of them together would not fit into memory
+  std::function<CandidateFeatures()> features;  // made on request: all of them together would not fit into memory
 };
 
 // Cells of grids 4, 8 and 16 (those of one grid in a row, by row), patches, border, global properties, facts and measures of files,
-// columns, principal components of features. Those that have one value alone are left out. `rows` must outlive the result.
+// columns, principal components of features. Candidates with a single value are left out. `rows` must outlive the result.
 std::vector<CandidateSource> candidate_sources(const AuditRows& rows, uint64_t seed);
 
-// What references are made of: the mean colours of a 4 x 4 grid, the middle of the image, each side of the border, and the features.
+// The features of the references: the mean colours of a 4 x 4 grid, the middle of the image, each side of the border, and the features.
 VectorFeatures layout_features(const std::vector<PictureFeatures>& pictures);
 VectorFeatures middle_features(const std::vector<PictureFeatures>& pictures);
 std::vector<VectorFeatures> side_features(const std::vector<PictureFeatures>& pictures);

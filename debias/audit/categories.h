@@ -1,4 +1,4 @@
-// Texts and numbers as categories, so that one classifier serves names, sizes and measurements.
+// Texts and numbers as categories: one classifier then serves names, sizes and measurements.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace debias {
 constexpr int64_t kLeastRows = 5;
 CategoryFeatures text_categories(const std::vector<std::string>& texts);
 
-// Of at most 32 distinct numbers each is a category, as for texts; more are cut into 16 runs of equal length in their order, fewer where a run
+// Up to 32 distinct numbers are categories, as for texts. More are cut into 16 runs of equal length in their order, or fewer if a run
 // would have less than 10 rows. NaN is a category of its own. Equal numbers share a category.
 CategoryFeatures number_categories(std::span<const double> numbers);
 

@@ -17,7 +17,7 @@ struct SquareMatrix {
   double at(int64_t i, int64_t j) const { return values[static_cast<size_t>(i * side + j)]; }
 };
 
-// In place, the lower triangle of a positive definite matrix becomes L of L L^T; what is above the diagonal is neither read nor written.
+// Replaces the lower triangle of a positive definite matrix by L of L L^T. Values above the diagonal are neither read nor written.
 inline void factorise(SquareMatrix& matrix) {
   for (int64_t j = 0; j < matrix.side; ++j) {
     for (int64_t i = j; i < matrix.side; ++i) {

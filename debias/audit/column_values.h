@@ -8,10 +8,10 @@
 
 namespace debias {
 
-// Numbers where every value that is not empty is one (categories.h), texts otherwise.
+// Numbers if every value that is not empty is one (categories.h), texts otherwise.
 CategoryFeatures column_categories(const std::vector<std::string>& values);
 
-// Why a column cannot be a candidate: one value alone, or hardly two rows of a value; empty where it can.
+// The reason why a column cannot be a candidate, or empty: it has a single value, or hardly two rows of a value.
 std::string unusable_column(const std::vector<std::string>& values);
 
 }  // namespace debias

@@ -1,11 +1,11 @@
-// Whether a candidate knows more of the class than a legitimate sign would: what separates a shortcut from blue sky behind aeroplanes.
+// Whether a candidate predicts the class better than a legitimate sign would. This separates a shortcut from blue sky behind aeroplanes.
 //
-// All of it is balanced accuracies. A candidate A is measured against a reference r by (A - r) / (1 - r), the share of the reference's errors
-// that it explains, and by A - r; each kind has thresholds. Of candidates that come in numbers (cells) and of those measured against chance,
-// what the best of all gains by chance is taken off A first. The thresholds were set on CIFAR-10: on clean pairs and fours of classes, and on
-// planted shortcuts (docs/results/audit.md).
+// All values are balanced accuracies. A candidate A is compared with a reference r by (A - r) / (1 - r), the share of the reference's
+// errors that it explains, and by A - r; each kind has thresholds. Kinds with many candidates (cells), and kinds compared with chance,
+// first subtract from A the gain of the best of all candidates by chance. The thresholds were set on CIFAR-10: on clean pairs and fours of
+// classes, and on planted shortcuts (docs/results/audit.md).
 //
-// A shortcut that another one shows as well, and more directly, is only predictive, with a note: a frame is seen in its cells, too.
+// A shortcut that another one shows more directly is only predictive, with a note: a frame also shows in its cells.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@
 
 namespace debias {
 
-// What references are made of.
+// The accuracies of the references.
 struct ExcessInput {
   double chance = 0.5;
   double layout = 0.5;        // of mean colours by place
@@ -24,7 +24,7 @@ struct ExcessInput {
   double noise = 0;           // the best of all candidates exceeds chance by this much in one of twenty audits without any association
 };
 
-// Sets reference and verdict of every finding. Those of one grid must be there together.
+// Sets reference and verdict of every finding. All findings of one grid must be present.
 void judge_excess(const ExcessInput& input, std::vector<AuditFinding>& findings);
 
 // The share of the reference's errors that the accuracy explains.

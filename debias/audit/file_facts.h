@@ -1,4 +1,4 @@
-// What a file says beside its pixels: size, encoder, camera, name.
+// Facts of a file other than its pixels: size, encoder, camera, name.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ struct ImageFileBytes {
   int height = 0, width = 0;
 };
 
-// Of a name: the letters before its first digit, those after its last, and the whole with every run of digits as #. A name without
-// digits has no suffix.
+// The parts of a name: the letters before its first digit, those after its last, and the whole name with # for every run of digits. A name
+// without digits has no suffix.
 FileFacts file_facts(const ImageFileBytes& file);
 
 }  // namespace debias

@@ -16,7 +16,7 @@ struct FolderAudit {
   AuditResult result;
 };
 
-// Data errors of read_audit_folder and audit_sample.
+// Throws the data errors of read_audit_folder and audit_sample.
 FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// For each row the class that its candidate alone goes with, from a classifier that has not seen the row: a bias label.
+// Bias labels: for each row, the class that the candidate alone predicts, by a classifier that was not fitted to the row.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace debias {
 struct HeldOutValue {
   int32_t value = 0;       // the class
   double confidence = 0;   // its posterior under equal priors
-  bool confident = false;  // vectors: at least 0.9; categories: 0.75, since a category is exact, and only its class is estimated
+  bool confident = false;  // vectors: at least 0.9; categories: 0.75, because only their class is estimated
 };
 
 // Vectors: linear discriminant analysis with the covariance within classes. Categories: n(c, value) / n(c), normalised.

@@ -1,7 +1,8 @@
-// Patches as words: what an image shows, wherever it shows it.
+// Patches as words: the content of an image, regardless of its place.
 //
-// A patch is a square of an eighth of the image's width, at 15 x 15 places that overlap by half; it is known by the mean and the standard
-// deviation of its colours. k-means makes kWords words of a sample of patches; an image is the square roots of its words' shares.
+// A patch is a square of an eighth of the image's width, at 15 x 15 places that overlap by half. Its features are the mean and the standard
+// deviation of its colours. k-means makes kWords words of a sample of patches. The features of an image are the square roots of its words'
+// shares.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Whether the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and Young.
 //
 // The labels are permuted P times, each permutation for all candidates at once. A candidate's adjusted p is
-// (1 + |{b : max_j A_j(b) >= A}|) / (1 + P), A its balanced accuracy and A_j(b) candidate j's under permutation b: the chance that any
-// candidate reaches A where none of them has to do with the class. It holds for any dependence between candidates.
+// (1 + |{b : max_j A_j(b) >= A}|) / (1 + P), with A its balanced accuracy and A_j(b) that of candidate j under permutation b. This is the
+// chance that any candidate reaches A if none is related to the class. It holds for any dependence between candidates.
 // Source: Westfall and Young, "Resampling-based multiple testing" (1993), single-step maxT.
 #pragma once
 

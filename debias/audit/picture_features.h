@@ -1,8 +1,8 @@
-// What an audit keeps of an image: colour by place, and properties of the image as a whole.
+// The features that an audit keeps of an image: colour by place, and properties of the whole image.
 //
 // Colour is the mean and the standard deviation of red, green and blue, in [0, 1], in each cell of a grid of 16 x 16. Cells of coarser
-// grids, the border, and patches are unions of those. Global properties are scalars; they are taken at full resolution, of the middle of
-// large images:
+// grids, the border, and patches are unions of those. Global properties are scalars, measured at full resolution in the middle of large
+// images:
 //   brightness        mean of luma
 //   contrast          standard deviation of luma
 //   chroma            mean distance of a pixel from grey

@@ -23,7 +23,7 @@ struct PictureFile {
 struct PictureTable {
   std::vector<PictureFeatures> pictures;
   std::vector<FileFacts> files;
-  std::vector<int64_t> index;  // into the files that were asked for; those that cannot be read are left out
+  std::vector<int64_t> index;  // into the requested files; those that cannot be read are left out
   std::vector<BadFile> bad;    // these
 };
 

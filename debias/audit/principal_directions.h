@@ -8,8 +8,8 @@ namespace debias {
 
 constexpr int64_t kDirections = 16;
 
-// `values` [rows, D]. Projections of the centred rows on the first min(kDirections, D) principal components, [rows, directions], by subspace
-// iteration. Labels are not looked at, so that permuting them leaves the directions as they are.
+// `values` [rows, D]. Returns the projections of the centred rows on the first min(kDirections, D) principal components, [rows,
+// directions], by subspace iteration. Labels are not read, so permuting them does not change the directions.
 std::vector<float> principal_projections(const std::vector<float>& values, int64_t rows, int64_t dimensions, uint64_t seed);
 
 }  // namespace debias

@@ -14,8 +14,8 @@ struct AuditTableOptions {
   std::string split;                 // train, valid or test; empty: train
 };
 
-// As audit_folder, of rows in place of images: files are named by the table, or by the number of the row where it has no names, and cannot be
-// opened. Errors of open_feature_table, and usage errors for a column or split that is not there.
+// The same as audit_folder, for rows in place of images. Files have the table's names, or the numbers of the rows if it has none, and
+// cannot be opened. Throws the errors of open_feature_table, and usage errors for a missing column or split.
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress = Progress::silent());
 
 }  // namespace debias

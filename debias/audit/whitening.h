@@ -1,5 +1,5 @@
-// Features on equal terms: zero mean and, but for a ridge, unit covariance over all rows. Labels are not looked at, so that one whitening
-// serves every fold and every permutation of them.
+// Whitened features: zero mean and, except for a ridge, unit covariance over all rows. Labels are not read, so one whitening serves every
+// fold and every permutation.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The groups of a feature table: its classes by the values of its bias columns.
 //
-// Several bias columns are taken together: their values in a row are one joint value, "red, left". A numeric column counts by thirds of
-// its known values, "age <= 31", "age <= 54", "age > 54". A row with an unknown value in any of them is of no group.
+// Several bias columns are combined: their values in a row are one joint value, "red, left". A numeric column is split into thirds of its
+// known values, "age <= 31", "age <= 54", "age > 54". A row with an unknown value in any column belongs to no group.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct BiasGroups {
 // Of all rows; counts and majorities are over the rows `counted`.
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted);
 
-// Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 where either has one value alone.
+// Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value.
 double cramers_v(const BiasGroups& groups);
 
 }  // namespace debias

@@ -22,15 +22,15 @@ struct CategoricalValues {
 
 std::string_view without_blanks(std::string_view field);
 
-// In numeric order where every field is an integer of at most 18 digits, -1 being unknown; else in byte-wise order. FileError where the
-// fields are -1 and 1 alone: such a column means no and yes, and every no would be unknown.
+// In numeric order if every field is an integer of at most 18 digits (-1 is unknown), else in byte-wise order. Throws a FileError if the
+// fields are only -1 and 1: such a column means no and yes, and every no would be unknown.
 CategoricalValues categorical_values(const ColumnFields& column);
 
 // Values that have a number and a name, in the order of the numbers; -1 and an empty number are unknown, an empty name is the number.
-// FileError where a number is no integer, or one number has two names.
+// Throws a FileError if a number is no integer, or one number has two names.
 CategoricalValues numbered_values(const ColumnFields& numbers, const ColumnFields& names);
 
-// NaN where a field is empty. FileError where one is no finite number.
+// NaN for an empty field. Throws a FileError if a field is no finite number.
 std::vector<double> numeric_values(const ColumnFields& column);
 
 }  // namespace debias

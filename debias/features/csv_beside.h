@@ -1,4 +1,4 @@
-// The CSV of a table of features that is not named: it lies beside the vectors.
+// Finds the CSV of a feature table next to its vectors, if none is named.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@ namespace debias {
 
 inline constexpr const char* kNamesEnding = ".names.csv";
 
-// F.names.csv or F.csv of F.npy, the first that exists; empty without either.
+// F.names.csv or F.csv for F.npy, the first that exists; empty if neither does.
 std::string csv_beside(const std::string& vectors);
 
 }  // namespace debias

@@ -1,8 +1,8 @@
-// A table of features: vectors of a frozen encoder, and a CSV that says what each row is.
+// A feature table: vectors of a frozen encoder, and a CSV that describes each row.
 //
-// Row i of the vectors belongs to row i of the CSV, or, where names of the vectors lie beside them (F.names.csv or F.csv of F.npy) and
-// the CSV has a column of the same kind (`path` or `filenames`; `id`), to the row of its name. Rows of the CSV without a vector are then
-// left out. What `debias embed` writes is a table as it is, and its CSV is found without being named.
+// Row i of the vectors belongs to row i of the CSV. Rows are joined by name if the vectors have a file of names next to them (F.names.csv
+// or F.csv for F.npy) and the CSV has a column of the same kind (`path` or `filenames`; `id`). Rows of the CSV without a vector are then
+// left out. The output of `debias embed` is such a table; its CSV need not be named.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ struct FeatureTable {
   std::vector<int64_t> of_split(TableSplit split) const;  // places of its rows, ascending
 };
 
-// Every value is known to be finite. Beside the errors of FeatureVectors and read_table_rows, data errors: numbers of vectors and of rows
-// that differ, names of vectors without a row in the CSV. Usage error without a CSV, named or beside the vectors.
+// Checks that every value is finite. Throws the errors of FeatureVectors and read_table_rows. Throws a data error if the numbers of vectors
+// and of rows differ, or if names of vectors have no row in the CSV. Throws a usage error if no CSV is named or found next to the vectors.
 FeatureTable open_feature_table(const FeatureTableFiles& files, const TableRowOptions& options = {});
 
 }  // namespace debias

@@ -24,7 +24,7 @@ struct NonFiniteValue {
 // Thread-safe for concurrent calls of every const method.
 class FeatureVectors {
  public:
-  // `key`: the name of the tensor in a safetensors file; may be empty where the file has one tensor. Data errors: a file that is missing,
+  // `key`: the name of the tensor in a safetensors file; may be empty if the file has one tensor. Data errors: a file that is missing,
   // damaged, in Fortran order, of another element type or of another shape than [n, D] with n, D >= 1; several tensors and no key. Usage
   // errors: an unknown key, a key for an .npy file, and files of other formats (.parquet, .csv, .pt), with the conversion to use.
   static FeatureVectors open(const std::string& path, const std::string& key = "");
@@ -53,7 +53,7 @@ class FeatureVectors {
   uint64_t start_;  // of the data, in bytes
 };
 
-// A data error that names file, row and column where a value is not finite.
+// Throws a data error that names file, row and column of a value that is not finite.
 void require_finite(const FeatureVectors& vectors);
 
 }  // namespace debias

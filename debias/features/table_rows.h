@@ -1,11 +1,11 @@
 // The rows of a feature table: what a CSV says of each sample.
 //
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
-// valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric where
-// the caller says so. Blanks around fields do not count and an empty field is unknown. What `debias embed` writes, F.csv and F.names.csv,
-// is read as it is, with classes in the order of their numbers.
+// valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric if
+// the caller requests it. Blanks around fields are ignored, and an empty field is unknown. The files of `debias embed`, F.csv and
+// F.names.csv, are read with classes in the order of their numbers.
 //
-// Categorical values are numbered in byte-wise order of their names; where all are integers, in numeric order, and -1 is unknown.
+// Categorical values are numbered in byte-wise order of their names. If all are integers, they are in numeric order, and -1 is unknown.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// The bias columns of a feature table as numbers for erasure: one-hot columns of each categorical one, stacked, and numeric ones as they
-// are, standardised.
+// The bias columns of a feature table as numbers for erasure: one-hot columns for each categorical one, and numeric ones standardised, all
+// stacked.
 #pragma once
 
 #include <ATen/core/Tensor.h>

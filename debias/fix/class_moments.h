@@ -1,7 +1,7 @@
 // Weighted moments of features and bias labels by class, over some of the rows.
 //
-// Rows x [n, D] (standardised), bias columns z [n, K], labels y, weights w. Moments of disjoint rows add: those of the training part of a
-// fold are the sum of the other folds'.
+// Rows x [n, D] (standardised), bias columns z [n, K], labels y, weights w. Moments of disjoint rows add: the training part of a
+// fold has the sum of the other folds' moments.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -30,7 +30,7 @@ struct ScoredChoice {
   std::vector<int64_t> predictions;  // of each fold row, by the head that was not fitted to it
 };
 
-// The erasure of an erasing choice from all rows, weighted by group, so that it holds in the balanced mixture.
+// The erasure of an erasing choice, fitted to all rows, weighted by group: it then holds in the balanced mixture.
 AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage);
 
 // The head of a choice on all rows, behind `erasure` (of standardised rows). C is relative to the number of rows.

@@ -6,9 +6,9 @@
 //   r(x) = x - left right (x - mean),   left = C V L^(-1/2),   right = L^(-1/2) V' C' S^(-1),   C' S^(-1) C = V L V'
 //
 // which is x - W+ U U' W (x - mean) of LEACE (Belrose et al. 2023, arXiv 2306.03819, theorem 4.3) with W = S^(-1/2) and U the left singular
-// vectors of W C: one Cholesky factor in place of the square root. right left = 1, so that r is a projection, and the weighted cross
-// covariance of r(x) and z within the classes is 0. It holds in the weighted mixture: within one class, or in another mixture, a probe may
-// still find the bias.
+// vectors of W C: one Cholesky factor in place of the square root. right left = 1, so r is a projection, and the weighted cross covariance
+// of r(x) and z within the classes is 0. This holds in the weighted mixture: within one class, or in another mixture, a probe may still
+// find the bias.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -30,8 +30,8 @@ struct AffineErasure {
   static AffineErasure none(int64_t dimensions);  // of rank 0: changes nothing
 };
 
-// Ledoit and Wolf's shrinkage towards the mean variance, S <- (1 - rho) S + rho tr(S) / D, with the number of rows that weighted rows are
-// worth: all of them, or (sum w)^2 / sum w^2.
+// Ledoit and Wolf's shrinkage towards the mean variance, S <- (1 - rho) S + rho tr(S) / D. The number of rows is that of all rows, or their
+// effective number (sum w)^2 / sum w^2.
 enum class Shrinkage { kRows, kEffective };
 template <>
 struct EnumNames<Shrinkage> {
@@ -42,7 +42,7 @@ struct EnumNames<Shrinkage> {
 // rho of a covariance S whose rows have the mean fourth power `fourth` of their norms, estimated from `count` rows.
 double ledoit_wolf(const at::Tensor& covariance, double fourth, double count);
 
-// `fourth`: the weighted mean of |x - mean of its class|^4. Rank 0 where the bias does not vary within the classes.
+// `fourth`: the weighted mean of |x - mean of its class|^4. The rank is 0 if the bias does not vary within the classes.
 AffineErasure class_conditional_erasure(const ClassMoments& moments, double fourth, Shrinkage shrinkage);
 
 // The same map for rows that are standardised, and back.

@@ -1,8 +1,8 @@
 // A head on a projection that FairKL keeps free of the bias.
 //
-// x P, P [D, 64], is trained by epsilon-SupInfoNCE plus FairKL (Barbano et al. 2023, "Unbiased supervised contrastive learning") on
-// normalised rows, all of at most kFairklRows group-balanced rows in every step, by Adam; a balanced head on x P then gives one linear head
-// on x.
+// The projection x P, P [D, 64], is trained by epsilon-SupInfoNCE plus FairKL (Barbano et al. 2023, "Unbiased supervised contrastive
+// learning") on normalised rows. Adam takes every step on all of at most kFairklRows group-balanced rows. A balanced head on x P then gives
+// one linear head on x.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// A frozen backbone corrected: an affine layer on its features and a linear head, fitted in seconds to a feature table.
+// Corrects a frozen backbone by an affine layer on its features and a linear head, fitted in seconds to a feature table.
 //
-// Training rows alone are fitted to. The strength of each head's penalty, and what `auto` does, come from five folds of them, stratified by
-// group of class and bias label (at most kMostFoldRows rows, all of the rare groups): the penalty with the best accuracy of the worst
-// group. `auto` takes a correction only if, on bias-conflicting rows of the folds, it is right more often than the plain head by a paired,
-// one-sided test at 95 %, and if its mean accuracy over groups is at least `keep` of the plain head's; a further one replaces it only if it
-// beats it by the same test, in the order balanced, erase_balanced, erase. Otherwise nothing is changed.
+// Only training rows are used to fit. Five folds of them, stratified by group of class and bias label (at most kMostFoldRows rows, all of
+// the rare groups), choose the strength of each head's penalty, by the accuracy of the worst group, and the correction of `auto`. `auto`
+// tries balanced, erase_balanced and erase in this order. It takes a correction if two conditions hold: on bias-conflicting rows of the
+// folds it is right more often than the plain head by a paired, one-sided test at 95 %, and its mean accuracy over groups is at least
+// `keep` of the plain head's. A later one replaces it only if it beats it by the same test. Otherwise nothing is changed.
 #pragma once
 
 #include <optional>
@@ -29,14 +29,14 @@ class FixOptions {
   static const OptionTable<FixOptions>& table();
 };
 
-// For features as the table has them. The heads read the layer's output; they give the same logits for the features themselves.
+// For features as stored in the table. The heads read the layer's output, and give the same logits for the features themselves.
 struct FixedModel {
   std::vector<std::string> classes;
   AffineErasure layer;
   LinearHead head;
 };
 
-// What the folds gave, by rows of the table: where it has neither valid nor test rows, all that is known of rows that were not fitted to.
+// Results of the folds, by rows of the table. Without valid and test rows they are the only results on rows that were not fitted to.
 struct FoldPredictions {
   std::vector<int64_t> places, before, after;
 };
@@ -53,8 +53,8 @@ struct FixResult {
   std::vector<std::string> notes;  // what a user should know, a line each
 };
 
-// Errors. Usage: no bias column. Data: fewer than two classes; a class with fewer than kLeastClassRows training rows; a bias
-// column with one value in the training rows.
+// Throws a usage error without a bias column. Throws a data error for fewer than two classes, a class with fewer than kLeastClassRows
+// training rows, or a bias column with one value in the training rows.
 FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress);
 
 }  // namespace debias

@@ -1,13 +1,13 @@
 // The ways to correct a head on frozen features.
 //
-//   erm             nothing is corrected: a plain head, which all others are compared with
-//   balanced        groups of class and bias label weigh alike (weighted_heads.h); also called dfr, which it is but that no row is discarded
-//                   (Kirichenko et al. 2023, arXiv 2204.02937)
+//   erm             a plain head without correction, the reference of all others
+//   balanced        groups of class and bias label have equal weight (weighted_heads.h); also called dfr, although no row is
+//                   discarded (Kirichenko et al. 2023, arXiv 2204.02937)
 //   erase           class-conditional erasure of the bias (erasure.h), then a plain head
 //   erase_balanced  the same, then a balanced head
 //   fairkl          a projection by epsilon-SupInfoNCE and FairKL, then a balanced head (fairkl_head.h)
-//   leace           concept-erasure's projection, then a plain head, for comparison (leace.h): harmful where label and bias go together
-//   auto            of erm, balanced, erase and erase_balanced what cross-validation asks for (fix.h)
+//   leace           concept-erasure's projection, then a plain head, for comparison (leace.h): harmful if label and bias are correlated
+//   auto            the one of erm, balanced, erase and erase_balanced that cross-validation selects (fix.h)
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@
 
 namespace debias {
 
-constexpr int64_t kProbeRows = 10000;  // training rows, at most, that the probe for the bias is fitted to
+constexpr int64_t kProbeRows = 10000;  // maximum number of training rows for the probe of the bias
 
 struct FixedEvaluation {
   EvaluationResult groups, geometry;
@@ -22,8 +22,8 @@ struct FixedEvaluations {
   std::vector<std::string> notes;
 };
 
-// On the valid and test rows that have bias labels; where there are none, on the rows of the folds, as `valid`, with the predictions of
-// heads that were not fitted to them (of features, the layer is that of all rows).
+// Evaluates the valid and test rows that have bias labels. If there are none, it evaluates the rows of the folds as `valid`, with the
+// predictions of heads that were not fitted to them (features have the layer of all rows).
 FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress);
 
 }  // namespace debias

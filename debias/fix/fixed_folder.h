@@ -1,4 +1,4 @@
-// The folder of a fixed model, which `debias report`, `table`, `eval` and `export` know as they know a run's.
+// The folder of a fixed model, which `debias report`, `table`, `eval` and `export` accept in place of a run folder.
 //
 //   layer.safetensors        mean [D], left [D, r], right [r, D]: r(x) = x - left right (x - mean); float32
 //   head.safetensors         weight [C, D], bias [C]: logits of r(x), and of x alike; rows in the order of classes.json
@@ -20,7 +20,7 @@
 
 namespace debias {
 
-// What was asked for, as config.yaml holds it. Paths of the table are absolute, or the names of files in the folder.
+// The requested settings, as config.yaml stores them. Paths of the table are absolute, or the names of files in the folder.
 struct FixRecipe {
   FeatureTableFiles files;
   TableRowOptions columns;
@@ -40,11 +40,11 @@ struct FixedOutcome {
 // "rank", "seconds", "chosen": {"C", "shrinkage"}, "notes"}; splits are valid and test. Numbers that are undefined are null.
 nlohmann::ordered_json to_json(const FixedOutcome& outcome);
 
-// Into a folder that exists and is empty (atomic_folder.h). Resource errors name the path.
+// Writes into a folder that exists and is empty (atomic_folder.h). Resource errors name the path.
 void write_fixed(const std::string& folder, const FixedOutcome& outcome);
 
 bool is_fixed_folder(const std::string& path);  // its config.yaml has a section `fix`
-// Data errors: files that are missing or damaged, or whose shapes do not go together.
+// Throws a data error if files are missing or damaged, or if their shapes do not match.
 FixedModel read_fixed(const std::string& folder);
 FixRecipe read_fix_recipe(const std::string& folder);
 

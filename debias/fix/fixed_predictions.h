@@ -17,8 +17,8 @@ std::vector<int64_t> predictions_of(const FixedModel& model, const FeatureVector
 // give to it. Rows without names have an empty path.
 void write_predictions(const std::string& path, const FeatureTable& table, const FixResult& result);
 
-// The layer's output for every row as a float32 array [n, D] in `out`, in blocks of rows; atomically. A data error where the vectors have
-// another number of dimensions.
+// Writes the layer's output for every row as a float32 array [n, D] to `out`, in blocks of rows and atomically. Throws a data error if the
+// vectors have another number of dimensions.
 void write_fixed_features(const FixedModel& model, const FeatureVectors& vectors, const std::string& out);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What `debias fix` prints of a correction.
+// The text that `debias fix` prints about a correction.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// Accuracies in percent with intervals, before and after, a line for each split but train; then what was done, and the folder.
+// Accuracies in percent with intervals, before and after, one line for each split except train; then the correction and the folder.
 std::string fixed_text(const FixedOutcome& outcome, const std::string& folder);
 
 }  // namespace debias

@@ -17,8 +17,9 @@ struct FoldRows {
   int64_t size() const { return static_cast<int64_t>(places.size()); }
 };
 
-// strata[i]: of row i, any numbers. At most about `most` rows are taken: all of small strata, an equal number of the larger ones, so that
-// what is rare is kept. A stratum of fewer rows than folds is missing from some. Drawn by the seed (Philox), the same everywhere.
+// strata[i] is the stratum of row i, any number. At most about `most` rows are drawn: all of small strata and an equal number of the larger
+// ones, which keeps rare rows. A stratum of fewer rows than folds is missing from some. The seed decides (Philox), with the same result
+// everywhere.
 FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t most = kMostFoldRows);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// How a head does on the groups of class and bias label, from predictions of rows that it was not fitted to.
+// Scores of a head on the groups of class and bias label, from predictions of rows that it was not fitted to.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ constexpr int64_t kLeastGroup = 10;  // rows; smaller groups are scored together
 
 struct GroupScores {
   double worst = 0;        // accuracy of the worst group; groups below kLeastGroup count as one
-  double mean = 0;         // over all groups; one of those that count as one has the accuracy of them all
+  double mean = 0;         // over all groups; each small group has the accuracy of all small ones together
   double conflicting = 0;  // accuracy over all rows whose bias label is not their class's most frequent one; NaN without any
 };
 
@@ -23,15 +23,15 @@ class GroupScorer {
   GroupScores scores(const std::vector<int64_t>& labels, const std::vector<int64_t>& predictions) const;
   int64_t conflicting_rows() const { return static_cast<int64_t>(conflicting_.size()); }
 
-  // The p-value of a one-sided paired test that `better` is right more often than `worse` on conflicting rows: of the rows where one alone
-  // is right, the number where it is `better`, against fair coins (McNemar's test, mid-p: Fagerland et al. 2013,
-  // https://doi.org/10.1186/1471-2288-13-91). 1 without such rows.
+  // The p-value of a one-sided paired test that `better` is right more often than `worse` on conflicting rows. Among the rows where only
+  // one is right, it tests the number where that is `better` against fair coins (McNemar's test, mid-p: Fagerland et al. 2013,
+  // https://doi.org/10.1186/1471-2288-13-91). It is 1 without such rows.
   double paired_p(const std::vector<int64_t>& labels, const std::vector<int64_t>& better, const std::vector<int64_t>& worse) const;
 
  private:
   std::vector<int64_t> scored_;       // of each row: a place among the scored groups, or kUnknown
   std::vector<int64_t> conflicting_;  // rows
-  std::vector<double> pooled_;        // of each scored group: how many groups of class and bias label it is
+  std::vector<double> pooled_;        // number of groups of class and bias label in each scored group
 };
 
 // P(X > successes) + P(X = successes) / 2 of X ~ Binomial(trials, 1/2); 1 without trials.

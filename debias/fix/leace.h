@@ -1,9 +1,9 @@
-// LEACE as the package concept-erasure fits it by default (Belrose et al. 2023, arXiv 2306.03819; LeaceFitter of version 0.2.4): for
-// comparison, since it also removes what the bias shares with the label.
+// LEACE as the package concept-erasure fits it by default (Belrose et al. 2023, arXiv 2306.03819; LeaceFitter of version 0.2.4). It serves
+// as a comparison, because it also removes what the bias shares with the label.
 //
-// Unweighted, from rows that are not standardised and without classes: S over n rows, shrunk by the optimal linear shrinkage of Bodnar et
-// al. (arXiv 1308.2608), cross covariance over n - 1, singular values up to 0.01 left alone, and where the projection would raise the trace
-// of the covariance, the mixture with the orthogonal projection that keeps it.
+// It is unweighted, ignores classes and reads rows that are not standardised. S is over n rows, shrunk by the optimal linear shrinkage of
+// Bodnar et al. (arXiv 1308.2608). The cross covariance is over n - 1. Singular values up to 0.01 are not erased. If the projection would
+// raise the trace of the covariance, it is mixed with the orthogonal projection so as to keep the trace.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -22,7 +22,7 @@ struct StandardScale {
 
 class StandardRows {
  public:
-  // The rows `places` of the file, in that order. A resource error where they do not fit into memory.
+  // The rows `places` of the file, in that order. Throws a resource error if they do not fit into memory.
   StandardRows(const FeatureVectors& vectors, const std::vector<int64_t>& places);
   // Rows [n, D] of floating point numbers.
   explicit StandardRows(const at::Tensor& rows);

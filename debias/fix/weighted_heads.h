@@ -2,12 +2,12 @@
 //
 //   minimise over W [C, D], b [C]   sum_i w_i (-log softmax(W r(x_i) + b)[y_i]) / sum_i w_i + l2 / 2 |W|^2
 //
-// x are standardised rows and r an erasure (erasure.h) or the identity; b is not penalised. With weights whose mean over n rows is 1 and l2 =
-// 1 / (C n), this is scikit-learn's make_pipeline(StandardScaler(), LogisticRegression(C=C)) with sample_weight, for more than two classes;
-// with two, C / 2. Weights of 1 / (size of the row's group of class and bias label) make it the group-balanced head of DFR (Kirichenko et
-// al. 2023, arXiv 2204.02937) without discarding rows.
+// x are standardised rows and r an erasure (erasure.h) or the identity; b is not penalised. With weights whose mean over n rows is 1 and l2
+// = 1 / (C n), this is scikit-learn's make_pipeline(StandardScaler(), LogisticRegression(C=C)) with sample_weight, for more than two
+// classes; with two, C / 2. Weights of 1 / (size of the row's group of class and bias label) make it the group-balanced head of DFR
+// (Kirichenko et al. 2023, arXiv 2204.02937) without discarding rows.
 //
-// Every problem has an L-BFGS of its own (descent.h), preconditioned by a Cholesky factor of its Hessian's bound; all share one pass over the
+// Every problem has its own L-BFGS (descent.h), preconditioned by a Cholesky factor of its Hessian's bound. All share one pass over the
 // rows for a step. Logits are float32, sums over rows double, in an order that does not depend on the number of threads.
 #pragma once
 

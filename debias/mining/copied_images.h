@@ -1,13 +1,13 @@
-// Which pairs of rows show one image: the same pixels but for compression, a crop, a flip or another size.
+// Finds pairs of rows that show one image: the same pixels except for compression, a crop, a flip or another size.
 //
-// Both images are shrunk to 40 x 40. One is compared as a whole with the other and with 90 crops of it of 87 to 97 % of each side, and so
-// with the roles exchanged, each time also mirrored. A comparison is the correlation of what a Gaussian of sigma 2 takes away from
-// 16 x 16 x 3 values, so that a shared background without detail counts for nothing; whole images that correlate below 0.45 are not
-// compared further. A copy correlates at 0.88 or more and differs by at most 16 of 255 in the mean of each channel: a recoloured image is
-// none. Images without detail (deviation below 1) are copies of each other where no value differs by more than 2.
+// Both images are shrunk to 40 x 40. One whole image is compared with the other and with 90 crops of it of 87 to 97 % of each side. The
+// roles are then exchanged, and each comparison is repeated mirrored. A comparison is the correlation of the detail that a Gaussian of
+// sigma 2 removes from 16 x 16 x 3 values, so a shared background without detail has no effect. Whole images that correlate below 0.45 are
+// not compared further. A copy correlates at 0.88 or more and differs by at most 16 of 255 in the mean of each channel; a recoloured image
+// is no copy. Images without detail (deviation below 1) are copies if no value differs by more than 2.
 //
-// Not found: rotations, crops of less than 85 % of a side, added borders or text over much of the image. Two frames of one scene with less
-// than about a pixel of 40 between them count as one image.
+// It does not find rotations, crops of less than 85 % of a side, and added borders or text over much of the image. Two frames of one scene
+// that differ by less than about a pixel of 40 count as one image.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class CopyThumbnail {
   Image image_;
 };
 
-// The image of row a (`of_second` false) or b (true); throws a data error where it cannot be read.
+// The image of row a (`of_second` false) or b (true); throws a data error if it cannot be read.
 using ReadPairImage = std::function<Image(int64_t row, bool of_second)>;
 
 struct ConfirmedCopies {
@@ -42,7 +42,7 @@ struct ConfirmedCopies {
   std::string first_unreadable;  // why
 };
 
-// `candidates` sorted by nothing in particular. Each image is read once, on all cores; memory: 5 KB an image.
+// `candidates` may have any order. Each image is read once, on all cores; memory: 5 KB an image.
 ConfirmedCopies confirm_copies(const std::vector<MinedPair>& candidates, const ReadPairImage& read, Progress& progress);
 
 }  // namespace debias

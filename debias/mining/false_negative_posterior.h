@@ -23,7 +23,7 @@ namespace debias {
 
 class FalseNegativePosterior {
  public:
-  // `rows`: that the random pairs are pairs of. A usage error unless 0 < tau < 1; a data error with fewer than 50 pairs of views.
+  // `rows`: number of rows of the random pairs. Throws a usage error unless 0 < tau < 1, and a data error for fewer than 50 pairs of views.
   static FalseNegativePosterior from_views(const CosineCounts& random, int64_t rows, const CosineCounts& views, double tau);
   static FalseNegativePosterior from_mixture(const CosineCounts& random, int64_t rows, double tau);
 
@@ -34,8 +34,8 @@ class FalseNegativePosterior {
   std::vector<double> by_bin_;  // [kBins], ascending
 };
 
-// The nearest values that never fall, in the weighted sum of squares (pool adjacent violators). Weights of 0 count for nothing; where all
-// are 0 the values are 0. `values` and `weights` are as many.
+// The nearest non-decreasing values in the weighted sum of squares (pool adjacent violators). Weights of 0 have no effect; if all are 0,
+// the values are 0. `values` and `weights` have the same length.
 std::vector<double> isotonic(const std::vector<double>& values, const std::vector<double>& weights);
 
 }  // namespace debias

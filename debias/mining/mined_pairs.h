@@ -1,12 +1,12 @@
-// Pairs of images that a contrastive loss pushes apart and should not, found without labels.
+// Finds, without labels, pairs of images that a contrastive loss pushes apart and should not.
 //
-// Of rows z_a of norm 1 with cosines s_ab, temperature t and N = 2B - 2 negatives of an anchor in a batch of B:
+// For rows z_a of norm 1 with cosines s_ab, temperature t and N = 2B - 2 negatives of an anchor in a batch of B:
 //
 //   gradient        g_ab = (w_ab + w_ba) / 2,   w_ab = e^{s_ab/t} / (e^{s+/t} + N m_a),   m_a the mean of e^{s_aj/t} over random j
 //                   w_ab is the softmax weight of b among the anchor's negatives in an average batch, which is the gradient of InfoNCE with
 //                   respect to s_ab in units of 1/t; s+ is the mean cosine of two views, 1 where there are none
 //   false_negative  P(s_ab), the chance that both are of one class (false_negative_posterior.h)
-//   rank            by P(s_ab) g_ab, the gradient that is expected to be wrong
+//   rank            by P(s_ab) g_ab, the expected wrong gradient
 //
 // Candidates are every row's 32 nearest (nearest_rows.h); a pair outside of both rows' neighbourhoods is not considered. Memory: the rows,
 // 33 neighbours a row, and blocks.
@@ -62,8 +62,8 @@ struct ViewCosines {
 // [images, 2, D] of any norm.
 ViewCosines view_cosines(const at::Tensor& views);
 
-// Every pair of candidates, ranked. `unit` float32 [n, D] of norm 1 or 0 (unit_rows.h), contiguous. A data error with fewer than 2 rows;
-// equal ranks are ordered by cosine, then by rows. The same for any number of threads.
+// Every pair of candidates, ranked. `unit` float32 [n, D] of norm 1 or 0 (unit_rows.h), contiguous. Equal ranks are ordered by cosine, then
+// by rows. The result is the same for any number of threads. Throws a data error for fewer than 2 rows.
 class PairRanking {
  public:
   PairRanking(const at::Tensor& unit, const ViewCosines& views, const MiningOptions& options, Progress& progress);
@@ -84,17 +84,17 @@ class PairRanking {
   std::vector<MinedPair> pairs_;
 };
 
-// What may be copies: of each row at most its 4 nearest, at a cosine of at least `threshold`. Of one split; the nearest first.
+// Candidates for copies within one split: at most the 4 nearest of each row, at a cosine of at least `threshold`; the nearest first.
 std::vector<MinedPair> duplicate_candidates(const PairRanking& ranking, double threshold);
 
-// The threshold: of a run the cosine that 99 of 100 pairs of views reach; of a table that which 1 of 1,000 random pairs reaches.
+// The threshold. For a run it is the cosine that 99 of 100 pairs of views reach, for a table the one that 1 of 1,000 random pairs reaches.
 double duplicate_threshold(const PairRanking& ranking, const ViewCosines& views);
 
-// Where no image can be opened, pairs at this cosine or above count as copies; nothing confirms them.
+// If no image can be opened, pairs at this cosine or above count as copies without confirmation.
 constexpr float kUnconfirmedCopy = 0.995f;
 
-// `count` pairs of two rows each, drawn uniformly from all pairs without replacement (with fewer pairs than that, all): the sample from
-// which marks estimate the class prior. In the order drawn.
+// `count` pairs of two rows each, or all if there are fewer, drawn uniformly from all pairs without replacement, in the order drawn. Marks
+// on this sample estimate the class prior.
 std::vector<MinedPair> sampled_pairs(const at::Tensor& unit, const PairRanking& ranking, int64_t count, uint64_t seed);
 
 // Candidates across two splits, both as `unit` above, by the same rule: a in `first`, b in `second`. `ranking` is of `first`.

@@ -32,7 +32,7 @@ struct PairRow {
   std::optional<bool> same_label;
 };
 
-// Leaks have their b in `second`; all other rows are in `first`.
+// The b of a leak is in `second`; all other rows are in `first`.
 std::vector<PairRow> pair_rows(const std::vector<MinedPair>& pairs, const NamedRows& first, const NamedRows& second);
 
 std::string pairs_csv(const std::vector<PairRow>& rows);

@@ -1,8 +1,8 @@
 // Found pairs as one self-contained page on which a person marks them: no server, nothing loaded from elsewhere.
 //
-// A pair at a time, its images beside each other. Keys: s same, d different, space skip, u undo; buttons do the same. Progress is shown and
-// answers are kept in the page. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind keeps
-// leaks out of links, and all but random pairs out of the estimate of a class prior.
+// The page shows one pair at a time, its images side by side. Keys: s same, d different, space skip, u undo; buttons do the same. The page
+// shows progress and stores answers. "Download answers" gives the CSV `a,b,answer,kind` with answers same, different and skip. The kind
+// keeps leaks out of links, and all but random pairs out of the estimate of a class prior.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace debias {
 
-// The images of a pair; nullopt where one cannot be shown: its name stands in its place.
+// The images of a pair; nullopt for one that cannot be shown: the page then shows its name.
 using ShowPairImage = std::function<std::optional<Image>(int64_t row, bool of_second)>;
 
 // `title` heads the page. Names are escaped. `download` is the name of the file of answers.

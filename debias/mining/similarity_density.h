@@ -1,4 +1,4 @@
-// How similar two images are that were drawn at random, as a density of cosines.
+// The density of the cosine of two images drawn at random.
 //
 // Cosines are counted in 2,000 equal bins of [-1, 1]. A density is the counts smoothed by a Gaussian of Silverman's bandwidth,
 // h = 0.9 sigma m^(-1/5), at least one bin; sigma is the counts' standard deviation and m a number of independent draws, which is less

@@ -1,5 +1,5 @@
-// What images that lie in two splits do to an accuracy: kNN of the second split among the first, over all of its rows and over those
-// without a copy in the first.
+// The effect of images in two splits on an accuracy: kNN of the second split among the first, over all of its rows and over those without a
+// copy in the first.
 #pragma once
 
 #include <ATen/core/Tensor.h>
