@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # scripts/check_cuda.sh TORCH: whether the CUDA half loads where no GPU is: libtorch_cuda.so of the whole torch in folder TORCH with every
-# library that it names, and libdebias_nccl.so, which is built with that torch, its headers of CUDA and NCCL, in build/cuda. Downloads nothing.
+# library that it names, and libdebias_nccl.so, which is built with that torch, its headers of CUDA and NCCL, in build/cuda; and what the built program says with that torch where a driver has no device.
+# Downloads nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 torch=$(realpath "${1:?usage: scripts/check_cuda.sh TORCH}")
@@ -22,3 +23,4 @@ version = ctypes.CDLL(nccl).debias_nccl_version()
 assert version > 20000, version
 print(f"check-cuda: libtorch_cuda.so loads, and libdebias_nccl.so with NCCL {version // 10000}.{version // 100 % 100}.{version % 100}")
 PYTHON
+[ ! -x build/release/bin/debias ] || DEBIAS_WHOLE_TORCH=$torch python3 -B tests/scripts/stub_driver_test.py

@@ -24,6 +24,7 @@ steps=(
   "certify|1800|debias certify device: every claim holds"
   "certify_moco|1800|debias certify device with a queue and a momentum copy: every claim holds"
   "certify_ranks|900|debias certify ranks: every claim holds (on the CPU)"
+  "certify_gpu_ranks|900|debias certify ranks with a GPU for each of two processes: every claim holds"
   "tests|1200|the tests of devices, ranks and self-tests pass"
   "accuracy|900|kNN accuracy after a training on the GPU is within 5 points of the CPU's"
   "bf16|900|kNN accuracy after a training in bf16 is within 5 points of float32's"
@@ -116,6 +117,12 @@ step_certify_moco() {
 }
 
 step_certify_ranks() { "$debias" certify ranks "${small[@]}" train.batch_size=64 --ranks 2 --steps 6; }
+
+step_certify_gpu_ranks() {
+  needs_gpu
+  [ "$(gpu_count)" -ge 2 ] || skip "needs two GPUs, found $(gpu_count)"
+  "$debias" certify ranks "${small[@]}" train.batch_size=64 --ranks 2 --steps 6 --device "$device"
+}
 
 # some_tests PROGRAM FILTER: its tests of that filter, of which there have to be some.
 some_tests() {
@@ -318,7 +325,7 @@ print_steps() {
   local line name limit passes
   for line in "${steps[@]}"; do
     IFS='|' read -r name limit passes <<<"$line"
-    ! is_chosen "$name" || printf '%-15s at most %5s s  passes when %s\n' "$name" "$limit" "$passes"
+    ! is_chosen "$name" || printf '%-17s at most %5s s  passes when %s\n' "$name" "$limit" "$passes"
   done
   say "nothing was run; results would be in $out/results.txt"
 }

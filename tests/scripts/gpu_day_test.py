@@ -11,8 +11,8 @@ import time
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu_day.sh"
-STEPS = ["facts", "build", "libraries", "device", "certify", "certify_moco", "certify_ranks", "tests", "accuracy", "bf16", "resume",
-         "evaluation", "processes", "lost_rank", "wheel", "timings"]
+STEPS = ["facts", "build", "libraries", "device", "certify", "certify_moco", "certify_ranks", "certify_gpu_ranks", "tests", "accuracy",
+         "bf16", "resume", "evaluation", "processes", "lost_rank", "wheel", "timings"]
 
 
 def copied_script(folder, program):
