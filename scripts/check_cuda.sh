@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # scripts/check_cuda.sh TORCH: whether the CUDA half loads where no GPU is: libtorch_cuda.so of the whole torch in folder TORCH with every
-# library that it names, and libdebias_nccl.so, which is built with that torch, its headers of CUDA and NCCL, in build/cuda; and what the built program says with that torch where a driver has no device.
-# Downloads nothing.
+# library that it names, and libdebias_nccl.so, which is built with that torch, its headers of CUDA and NCCL, in build/cuda; and what the
+# built program says with that torch where a driver has no device. Downloads nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 torch=$(realpath "${1:?usage: scripts/check_cuda.sh TORCH}")

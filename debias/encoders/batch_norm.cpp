@@ -133,23 +133,66 @@ class NormReluSum : public Function<NormReluSum> {
   }
 };
 
-void update_running(const NormLayer& layer, const ChannelMoments& moments) {
+void move_running(const NormLayer& layer, const at::Tensor& mean, const at::Tensor& unbiased_variance) {
   const at::NoGradGuard no_grad;
   const double momentum = *layer.options.momentum();
-  const auto move = [momentum](const at::Tensor& running, const at::Tensor& to) { running.mul_(1 - momentum).add_(to, momentum); };
+  const auto move = [momentum](const at::Tensor& running, const at::Tensor& to) {
+    running.mul_(1 - momentum).add_(to.to(running.scalar_type()), momentum);
+  };
   layer.num_batches_tracked.add_(1);
-  move(layer.running_mean, moments.mean.to(layer.running_mean.scalar_type()));
-  move(layer.running_var, (moments.m2 / static_cast<double>(moments.count - 1)).to(layer.running_var.scalar_type()));
+  move(layer.running_mean, mean);
+  move(layer.running_var, unbiased_variance);
 }
 
-// The same of any type, layout and device, from ATen's operators.
+void update_running(const NormLayer& layer, const ChannelMoments& moments) {
+  move_running(layer, moments.mean, moments.m2 / static_cast<double>(moments.count - 1));
+}
+
+ChannelMoments counted(const JoinedMoments& joined) {  // the host reads the number of rows
+  return {static_cast<int64_t>(joined.rows.item<double>()), joined.mean, joined.m2};
+}
+
+const NormPeers* peers_of(AutogradContext* context) {
+  return reinterpret_cast<const NormPeers*>(static_cast<intptr_t>(context->saved_data["peers"].toInt()));
+}
+
+// By the kernels that torch has for synchronised normalisation on devices.
+class NormOnDevice : public Function<NormOnDevice> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& given, const at::Tensor& weight, const at::Tensor& bias,
+                            const NormLayer& layer, const NormPeers* peers) {
+    const double eps = layer.options.eps();
+    const at::Tensor x = given.contiguous(given.suggest_memory_format());
+    const auto [own_mean, own_scale] = at::batch_norm_stats(x, eps);
+    const int64_t rows = x.numel() / x.size(1);
+    const JoinedMoments all = peers->join({rows, own_mean, (own_scale.to(at::kDouble).pow(-2) - eps) * rows});
+    move_running(layer, all.mean, all.m2 / (all.rows - 1));
+    const at::Tensor mean = all.mean.to(own_mean.scalar_type()), scale = (all.m2 / all.rows + eps).rsqrt_().to(own_mean.scalar_type());
+    context->save_for_backward({x, weight.detach(), mean, scale, all.rows});
+    context->saved_data["peers"] = reinterpret_cast<intptr_t>(peers);
+    return at::batch_norm_elemt(x, weight, bias, mean, scale, eps);
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& grads) {
+    if (at::GradMode::is_enabled()) throw usage_error("batch normalisation of several processes has no second derivative");
+    const auto saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &weight = saved[1], &mean = saved[2], &scale = saved[3];
+    const at::Tensor dy = grads[0].contiguous(x.suggest_memory_format());
+    const auto [sum, dot, of_weight, of_bias] = at::batch_norm_backward_reduce(dy, x, mean, scale, weight, true, true, true);
+    const at::Tensor all = peers_of(context)->sum(at::stack({sum, dot}).to(at::kDouble)).to(sum.scalar_type());
+    const at::Tensor dx = at::batch_norm_backward_elemt(dy, x, mean, scale, weight, all[0], all[1], saved[4].to(at::kInt).view({1}));
+    return {dx, of_weight, of_bias, {}, {}};
+  }
+};
+
+// The same of any type and layout on the host, from ATen's operators.
 class NormOfAll : public Function<NormOfAll> {
  public:
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
                             const NormLayer& layer, const NormPeers* peers) {
     const at::Tensor wide = widened(x), mean = wide.mean(others(x)), deviations = wide - by_channel(mean, x);
-    const ChannelMoments own = {x.numel() / x.size(1), mean, deviations.square().sum(others(x))}, all = peers->join(own);
-    update_running(layer, {all.count, all.mean.to(x.device()), all.m2.to(x.device())});
+    const ChannelMoments own = {x.numel() / x.size(1), mean, deviations.square().sum(others(x))}, all = counted(peers->join(own));
+    update_running(layer, all);
     const auto told = [&](const at::Tensor& moments) { return moments.to(wide.options()); };
     const at::Tensor joined = told(all.mean), deviation = told((all.m2 / static_cast<double>(all.count)).add_(layer.options.eps()).sqrt_());
     context->save_for_backward({x, joined, deviation, weight.detach()});
@@ -164,8 +207,8 @@ class NormOfAll : public Function<NormOfAll> {
     const auto saved = context->get_saved_variables();
     const at::Tensor &x = saved[0], &deviation = saved[2], dy = widened(grads[0]), centred = widened(x) - by_channel(saved[1], x);
     const at::Tensor sum = dy.sum(others(x)), dot = (dy * centred).sum(others(x));
-    const auto* peers = reinterpret_cast<const NormPeers*>(static_cast<intptr_t>(context->saved_data["peers"].toInt()));
-    const at::Tensor all = peers->sum(at::stack({sum, dot}).to(at::kDouble)).to(dy.options()) / context->saved_data["rows"].toInt();
+    const at::Tensor all =
+        peers_of(context)->sum(at::stack({sum, dot}).to(at::kDouble)).to(dy.options()) / context->saved_data["rows"].toInt();
     const at::Tensor scale = saved[3].to(dy.scalar_type()) / deviation;
     const at::Tensor dx = (dy - by_channel(all[0], x) - centred * by_channel(all[1] / deviation.square(), x)) * by_channel(scale, x);
     return {dx.to(x.scalar_type()), (dot / deviation).to(saved[3].scalar_type()), sum.to(saved[3].scalar_type()), {}, {}};
@@ -217,7 +260,7 @@ Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const 
   {
     const at::NoGradGuard no_grad;
     if (layer.training) {
-      const ChannelMoments own = channel_moments(x), moments = peers == nullptr ? own : peers->join(own);
+      const ChannelMoments own = channel_moments(x), moments = peers == nullptr ? own : counted(peers->join(own));
       update_running(layer, moments);
       mean = moments.mean.to(at::kFloat);
       deviation = (moments.m2 / static_cast<double>(moments.count)).add_(eps).sqrt_().to(at::kFloat);
@@ -243,6 +286,7 @@ SharedNorm::~SharedNorm() { current_peers = before_; }
 bool is_shared(const NormLayer& layer) { return layer.training && current_peers != nullptr; }
 
 at::Tensor shared_norm(const NormLayer& layer, const at::Tensor& x) {
+  if (!x.is_cpu()) return NormOnDevice::apply(x, layer.weight, layer.bias, layer, current_peers);
   return NormOfAll::apply(x, layer.weight, layer.bias, layer, current_peers);
 }
 

@@ -27,16 +27,22 @@ struct AfterNorm {
 // Of a batch, per channel: what normalisation in training divides by and subtracts. Those of parts of a batch can be joined.
 struct ChannelMoments {
   int64_t count = 0;
-  at::Tensor mean, m2;  // float32 [C], joined ones float64; m2: the sum of squared deviations from the mean
+  at::Tensor mean, m2;  // [C]; m2: the sum of squared deviations from the mean
 };
 ChannelMoments channel_moments(const at::Tensor& x);  // what has_fused_norm() accepts
+
+// float64, on the device of the parts, so that the host need not wait for it.
+struct JoinedMoments {
+  at::Tensor rows;      // [], how many there are
+  at::Tensor mean, m2;  // [C]
+};
 
 // The other processes that have rows of the batch. Both calls are collective, and give the same bytes everywhere.
 class NormPeers {
  public:
   virtual ~NormPeers() = default;
-  virtual ChannelMoments join(const ChannelMoments& own) const = 0;  // of all rows, from those of each process'
-  virtual at::Tensor sum(const at::Tensor& own) const = 0;           // float64
+  virtual JoinedMoments join(const ChannelMoments& own) const = 0;  // of all rows, from those of each process'
+  virtual at::Tensor sum(const at::Tensor& own) const = 0;          // float64
 };
 
 // While it lives, layers in training mode on this thread normalise by the statistics of all peers' rows, as one process would that had
@@ -69,7 +75,8 @@ struct Branches {
 };
 Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
 
-// Whether the layer is to be normalised with others' rows; and so normalised, whatever the type and the device.
+// Whether the layer is to be normalised with others' rows; and so normalised, whatever the type and the device. A device passes through the
+// map once for its statistics, once for the output, and twice backward, by torch's kernels for synchronised normalisation.
 bool is_shared(const NormLayer& layer);
 at::Tensor shared_norm(const NormLayer& layer, const at::Tensor& x);
 

@@ -382,6 +382,8 @@ DoubleLog double_log() {
   return logged().log;
 }
 
+void begin_double_kernel(const std::string& name) { begin_kernel(name); }
+
 void reset_double_log() {
   const std::lock_guard lock(logged().mutex);
   logged().log = {};

@@ -33,7 +33,8 @@ struct DoubleLog {
 void use_device_double();
 DoubleLog double_log();
 void reset_double_log();
-int64_t double_bytes();  // allocated now, of both devices
+void begin_double_kernel(const std::string& name);  // by kernels that stand in files of their own
+int64_t double_bytes();                             // allocated now, of both devices
 
 // Convolutions give half of their weights' gradients, as a device with a fault might.
 void halve_gradients(bool on);

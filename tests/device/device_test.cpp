@@ -330,6 +330,7 @@ TEST_F(OnTheDouble, TwoRanksTrainAsOnTheCpu) {
     return last_loss(folder / device);
   };
   EXPECT_NEAR(losses(kDoubleName), losses("cpu"), 1e-3);
+  EXPECT_GT(double_log().kernels["batch_norm_stats"], 0);  // of all rows, by torch's kernels for that
 }
 
 // Statistics of each rank's own rows are joined without a read, however many layers there are.

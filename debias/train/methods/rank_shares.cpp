@@ -11,14 +11,13 @@ class NormRanks final : public NormPeers {
  public:
   explicit NormRanks(const Ranks& ranks) : ranks_(ranks) {}
 
-  ChannelMoments join(const ChannelMoments& own) const override {
+  JoinedMoments join(const ChannelMoments& own) const override {
     const int64_t C = own.mean.numel();
     const at::Tensor mean64 = own.mean.to(at::kDouble), count = at::full({1}, static_cast<double>(own.count), mean64.options());
     const at::Tensor all = ranks_.gather(at::cat({mean64, own.m2.to(at::kDouble), count}), Ranks::Channel::kStatistics);
     const at::Tensor counts = all.slice(1, 2 * C), means = all.slice(1, 0, C), m2s = all.slice(1, C, 2 * C);
-    const double rows = in_order(counts).item<double>();
-    const at::Tensor mean = in_order(means * counts).div_(rows);
-    return {static_cast<int64_t>(rows), mean, in_order(m2s + counts * (means - mean).square())};
+    const at::Tensor rows = in_order(counts).squeeze(0), mean = in_order(means * counts).div_(rows);
+    return {rows, mean, in_order(m2s + counts * (means - mean).square())};
   }
 
   at::Tensor sum(const at::Tensor& own) const override { return in_order(ranks_.gather(own, Ranks::Channel::kStatistics)); }
