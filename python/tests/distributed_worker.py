@@ -141,8 +141,8 @@ def check_refusals(shares, rank):
     refused("number of key_ids of rank 1", z[:, 0], z[:, 1], **queue, key_ids=ids[rank:])
     # What one refuses by itself is refused by all.
     refused("expected integers" if rank == 1 else "rank 1 rejected its inputs", z, labels=[0.5 if rank == 1 else 1] * shares[rank])
-    refused("views of one shape" if rank == 1 else "rank 1 refused", z[:, 0], z[1:, 1] if rank == 1 else z[:, 1])
-    refused("keys: expected 2 dimensions" if rank == 1 else "rank 1 refused", z[:, 0], z[:, 1],
+    refused("views of one shape" if rank == 1 else "rank 1 rejected", z[:, 0], z[1:, 1] if rank == 1 else z[:, 1])
+    refused("keys: expected 2 dimensions" if rank == 1 else "rank 1 rejected", z[:, 0], z[:, 1],
             keys=torch.ones(4) if rank == 1 else torch.ones(4, 4))
     loss(z.requires_grad_()).backward()  # all processes still step alike
     assert z.grad.isfinite().all()
