@@ -8,7 +8,7 @@ are compared with the planted ones: recall, precision (also pairs that were alik
 the cosine and of the hashes are the ones that imagededup has by default, and the best for F1 in hindsight. Seconds are the whole command's for
 debias, reading included.
 
-Needs numpy and pillow, and imagededup 0.3.3 for its hashes:
+Needs numpy and pillow, and imagededup 0.3.3, which brings torch, for its hashes:
 
     pip install imagededup==0.3.3
 """
