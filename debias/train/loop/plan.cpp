@@ -59,7 +59,9 @@ class TrialSteps {
     return *parts_.source->next();
   }
   void cached() { parts_.method->run(cached_, ++step_); }
-  void fresh() { parts_.method->run(next(), ++step_, [this] { parts_.source->prepare(); }); }
+  void fresh() {
+    parts_.method->run(next(), ++step_, [this] { parts_.source->prepare(); });
+  }
 
   // Seconds of one on a cached batch, behind the first, which allocates and chooses kernels.
   double warm_up() {
