@@ -97,9 +97,8 @@ int run_init(const InitArguments& arguments) {
   if (!arguments.json) print_lines(survey_text(survey, arguments.folder));
   if (!survey.judged_bad.empty()) {
     if (arguments.json) print_json(survey_json(survey));
-    throw data_error(
-        "init: {} damaged files are among the images for evaluation, the first is {}: repair or remove them; no recipe was written",
-        survey.judged_bad.size(), survey.judged_bad[0].path);
+    throw data_error("init: {} of the images for evaluation are damaged, first {}: repair or remove them; no recipe was written",
+                     survey.judged_bad.size(), survey.judged_bad[0].path);
   }
   named.goal = chosen_goal(asked, survey);
   terminal_log()->info("measuring training steps");

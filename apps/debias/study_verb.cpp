@@ -124,7 +124,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
     arguments->run.threads = available_cpus();
     sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
     sub->add_option("--seed", arguments->run.seed, "seed of all random numbers (1)")->option_text("S");
-    sub->add_option("--threads", arguments->run.threads, "number of threads; the figures do not depend on it")
+    sub->add_option("--threads", arguments->run.threads, "number of threads; changes no figure")
         ->option_text("T")
         ->check(CLI::Range(1, 4096));
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
@@ -158,8 +158,7 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
   number(bcl, "--anchors", base->base.anchors, "number of anchors (1000)", "M");
   number(bcl, "--beta", base->base.beta, "hardness of the forms paper and corrected (0)", "B");
 
-  part("theorems", "computes both sides of every theorem, and whether it holds",
-       [](StudyArguments arguments) { return run_theorems(arguments); });
+  part("theorems", "computes both sides of every theorem", [](StudyArguments arguments) { return run_theorems(arguments); });
 
   auto [estimators, given] =
       part("estimators", "compares every estimator on your embeddings", [](StudyArguments arguments) { return run_embeddings(arguments); });
@@ -173,8 +172,8 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
       ->check(CLI::Range(1, 100000));
   number(estimators, "--temperature", given->embedding.temperature, "temperature (0.5)", "t");
   number(estimators, "--tau-plus", given->embedding.tau_plus, "class prior, [0, 1); default: by the labels", "TAU");
-  number(estimators, "--alpha", given->embedding.alpha,
-         "probability that a positive ranks above a true negative, [0.5, 1]; default: by the labels", "A");
+  number(estimators, "--alpha", given->embedding.alpha, "chance that a positive outranks a negative, [0.5, 1]; default: by the labels",
+         "A");
   number(estimators, "--beta", given->embedding.beta, "hardness of the hard estimator (1)", "B");
   number(estimators, "--negatives", given->embedding.negatives, "number of negatives (256)", "N");
   number(estimators, "--positives", given->embedding.positives, "number of positives (1)", "K");

@@ -6,10 +6,7 @@ namespace debias {
 namespace {
 
 Error without_control(const char* what) {
-  return usage_error(
-      "{}, and this program was built without MuJoCo or EGL; build it where both are installed (in a checkout: "
-      "scripts/bootstrap.sh --rl, then make build)",
-      what);
+  return usage_error("{}, and this program was built without MuJoCo or EGL; build it where both are installed", what);
 }
 
 }  // namespace
@@ -19,7 +16,7 @@ int train_agent_as(const Config&, RunControl, AgentTrainMode) { throw without_co
 Config resolved_agent(const Config&) { throw without_control("its runs are of agents"); }
 
 CheckedPoint planned_agent(const Config&, const SweepCheckOptions&, std::set<std::string>&) {
-  throw without_control("its runs are of agents");
+  throw without_control("its runs are agents'");
 }
 
 }  // namespace debias

@@ -13,15 +13,9 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   auto words = std::make_shared<std::vector<std::string>>();
   verb->add_option("words", *words, "train RECIPE, or play RUN");
   verb->allow_extras();
-  verb->footer(
-      "This program was built without MuJoCo or EGL. Build it where both are installed (packages libmujoco-dev and libegl-dev; in a "
-      "checkout: scripts/bootstrap.sh --rl, then make build).");
+  verb->footer("Built without MuJoCo or EGL. Build where both are (libmujoco-dev, libegl-dev; in a checkout: scripts/bootstrap.sh --rl).");
   verb->callback([words, &action] {
-    action = []() -> int {
-      throw usage_error(
-          "rl: this program was built without MuJoCo or EGL; build it where both are installed (in a checkout: "
-          "scripts/bootstrap.sh --rl, then make build)");
-    };
+    action = []() -> int { throw usage_error("rl: this program was built without MuJoCo or EGL; build it where both are installed"); };
   });
 }
 
