@@ -121,7 +121,7 @@ bool draws_by_group(const Options& options) {
 }
 
 template <class Options, class Make>
-SamplerEntry sampler_entry(const std::string& name, const std::string& summary, Draws draws, const Make& make) {
+SamplerEntry sampler_entry(const std::string& name, const std::string& summary, Draws draws, Make make) {
   const auto read = [=](const Config& section) {
     const Options options = Options::table().read(section_map(section), "sampler '" + name + "'", {"name"});
     ChosenSampler chosen{Config::map({{"name", Config::string(name)}}), draws, draws_by_group(options), nullptr};
