@@ -165,7 +165,7 @@ class NormOnDevice : public Function<NormOnDevice> {
     const at::Tensor x = given.contiguous(given.suggest_memory_format());
     const auto [own_mean, own_scale] = at::batch_norm_stats(x, eps);
     const int64_t rows = x.numel() / x.size(1);
-    const JoinedMoments all = peers->join({rows, own_mean, (own_scale.to(at::kDouble).pow(-2) - eps) * rows});
+    const JoinedMoments all = peers->join({rows, own_mean, ((own_scale.to(at::kDouble).pow(-2) - eps) * rows).clamp_min_(0)});
     move_running(layer, all.mean, all.m2 / (all.rows - 1));
     const at::Tensor mean = all.mean.to(own_mean.scalar_type()), scale = (all.m2 / all.rows + eps).rsqrt_().to(own_mean.scalar_type());
     context->save_for_backward({x, weight.detach(), mean, scale, all.rows});

@@ -3,7 +3,7 @@
 //
 //   act(conv(x; s w) + (bias - s running_mean) + residual), s = weight / sqrt(running_var + eps)
 //
-// which differs from one layer after the other by rounding alone.
+// which differs from one layer after the other by rounding alone: what is not finite stays so.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,12 +21,14 @@ namespace debias {
 std::optional<at::Tensor> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
                                              const at::Tensor& x, const AfterNorm& after = {});
 
-// With the activation min(max(., 0), 6).
+// With the activation min(max(., 0), 6). Nothing, too, where a sum could overflow, or something is not finite.
 std::optional<at::Tensor> folded_convolution6(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
                                               const at::Tensor& x);
 
 // The same as the first, or the layers one after another.
 at::Tensor normalised_convolution(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
                                   const AfterNorm& after = {});
+Branches normalised_convolution_branches(torch::nn::Conv2d& convolution, torch::nn::BatchNorm2d& norm, const at::Tensor& x,
+                                         const AfterNorm& after);
 
 }  // namespace debias

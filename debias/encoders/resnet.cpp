@@ -53,9 +53,7 @@ class ResidualBlock : public torch::nn::Module {
   Branches forward(const Branches& x) {
     torch::Tensor y = x.first;
     for (size_t i = 0; i + 1 < convs_.size(); ++i) y = normalised_convolution(convs_[i], norms_[i], y, {.activation = activation_});
-    const AfterNorm after = {.residual = shortcut(x.second), .activation = activation_};
-    if (const auto folded = folded_convolution(*convs_.back(), *norms_.back(), y, after)) return {*folded, *folded};
-    return normalised_branches(*norms_.back(), convs_.back()(y), after);
+    return normalised_convolution_branches(convs_.back(), norms_.back(), y, {.residual = shortcut(x.second), .activation = activation_});
   }
 
  private:
@@ -129,12 +127,7 @@ ResNet::ResNet(int depth, const ResNetOptions& options, int64_t in_channels, uin
 }
 
 torch::Tensor ResNet::map(const torch::Tensor& images, int stage) {
-  Branches x;
-  if (const auto folded = folded_convolution(*conv1_, *bn1_, images, {.activation = Activation::kRelu})) {
-    x = {*folded, *folded};
-  } else {
-    x = normalised_branches(*bn1_, conv1_(images), {.activation = Activation::kRelu});
-  }
+  Branches x = normalised_convolution_branches(conv1_, bn1_, images, {.activation = Activation::kRelu});
   if (stage > 0 && options_.stem() == Stem::kImageNet) x.first = x.second = at::max_pool2d(x.first, {3, 3}, {2, 2}, {1, 1});
   for (int i = 0; i < stage; ++i) {
     for (const auto& block : stages_[i]) x = block->forward(x);

@@ -76,13 +76,13 @@ struct Palette {
   std::array<uint8_t, kCodes> of_code{};
 };
 
-Palette palette_of(const std::vector<Image>& pictures) {
+Palette palette_of(const std::vector<Image>& images) {
   Colours colours;
-  for (const auto& picture : pictures) {
-    for (size_t i = 0; i < picture.pixels.size(); i += 3) {
-      const auto code = static_cast<size_t>(code_of(&picture.pixels[i]));
+  for (const auto& image : images) {
+    for (size_t i = 0; i < image.pixels.size(); i += 3) {
+      const auto code = static_cast<size_t>(code_of(&image.pixels[i]));
       ++colours.count[code];
-      for (size_t c = 0; c < 3; ++c) colours.sum[code][c] += picture.pixels[i + c];
+      for (size_t c = 0; c < 3; ++c) colours.sum[code][c] += image.pixels[i + c];
     }
   }
   Palette palette;
@@ -161,22 +161,21 @@ std::vector<uint8_t> compressed(const std::vector<uint8_t>& indices) {
   return out;
 }
 
-void check_pictures(const std::vector<Image>& pictures) {
-  if (pictures.empty()) throw usage_error("GIF: no images are given; give one or more");
-  for (const auto& picture : pictures) {
-    if (picture.channels == 3 && picture.width == pictures[0].width && picture.height == pictures[0].height && !picture.pixels.empty())
-      continue;
-    throw usage_error("GIF: expected RGB images of one size, {} x {}, found one of {} x {} with {} channels", pictures[0].width,
-                      pictures[0].height, picture.width, picture.height, picture.channels);
+void check_images(const std::vector<Image>& images) {
+  if (images.empty()) throw usage_error("GIF: no images are given; give one or more");
+  for (const auto& image : images) {
+    if (image.channels == 3 && image.width == images[0].width && image.height == images[0].height && !image.pixels.empty()) continue;
+    throw usage_error("GIF: expected RGB images of one size, {} x {}, found one of {} x {} with {} channels", images[0].width,
+                      images[0].height, image.width, image.height, image.channels);
   }
 }
 
 }  // namespace
 
-std::vector<uint8_t> encode_gif(const std::vector<Image>& pictures, int64_t hundredths) {
-  check_pictures(pictures);
-  const Palette palette = palette_of(pictures);
-  const int width = pictures[0].width, height = pictures[0].height;
+std::vector<uint8_t> encode_gif(const std::vector<Image>& images, int64_t hundredths) {
+  check_images(images);
+  const Palette palette = palette_of(images);
+  const int width = images[0].width, height = images[0].height;
   ByteSink out;
   out.text("GIF89a");
   out.pair(width);
@@ -191,9 +190,9 @@ std::vector<uint8_t> encode_gif(const std::vector<Image>& pictures, int64_t hund
   out.text("NETSCAPE2.0");
   for (const int value : {3, 1, 0, 0, 0}) out.byte(value);  // for ever
   std::vector<uint8_t> shown;
-  for (const auto& picture : pictures) {
+  for (const auto& image : images) {
     std::vector<uint8_t> indices(static_cast<size_t>(width) * height);
-    for (size_t i = 0; i < indices.size(); ++i) indices[i] = palette.of_code[static_cast<size_t>(code_of(&picture.pixels[3 * i]))];
+    for (size_t i = 0; i < indices.size(); ++i) indices[i] = palette.of_code[static_cast<size_t>(code_of(&image.pixels[3 * i]))];
     std::vector<uint8_t> written = indices;
     for (size_t i = 0; i < shown.size(); ++i) {
       if (shown[i] == indices[i]) written[i] = kTransparent;

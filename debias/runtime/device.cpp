@@ -70,6 +70,9 @@ DeviceChoice choose_device(const std::string& name, int64_t local_rank) {
     choice.driver_unused = cuda_driver_is_loaded();
     return choice;
   }
+  // Float32 is float32 for whoever computes here, until a recipe asks for something else.
+  static const bool is_set = (set_arithmetic({}), true);
+  static_cast<void>(is_set);
   choice.device = own_device(c10::kCUDA, local_rank, c10::impl::VirtualGuardImpl(c10::kCUDA).deviceCount());
   if (const auto found = describe_cuda_device(choice.device.index())) {
     choice.name = found->name;

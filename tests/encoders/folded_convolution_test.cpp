@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 #include <torch/nn/modules/batchnorm.h>
 
+#include <cmath>
+
 #include "debias/core/config.h"
 #include "debias/encoders/encoder.h"
 
@@ -81,6 +83,22 @@ TEST_P(Folded, KeepsTheFeaturesInBfloat16) {
   EXPECT_GT(at::cosine_similarity(found, expected, 1).min().item<double>(), 0.995);
 }
 
+// A damaged weight must show in the features, or no check of theirs finds it.
+TEST_P(Folded, KeepsWhatIsNotFinite) {
+  for (const bool bfloat16 : {false, true}) {
+    for (const auto& part : encoder_->modules(/*include_self=*/false)) {
+      if (auto* convolution = part->as<torch::nn::Conv2dImpl>()) {
+        const at::NoGradGuard no_grad;
+        const at::Tensor kept = convolution->weight.clone();
+        convolution->weight.view(-1)[0] = std::nan("");
+        EXPECT_FALSE(at::isfinite(evaluated(bfloat16)).all().item<bool>());
+        convolution->weight.copy_(kept);
+        break;  // the first of the network, behind which all activations stand
+      }
+    }
+  }
+}
+
 TEST_P(Folded, LeavesTrainingAlone) {
   encoder_->train();
   evaluated(false);
@@ -106,6 +124,11 @@ TEST(FoldedConvolution, AppliesWhereNothingElseDependsOnTheLayers) {
   const at::Tensor residual = waves({2, 6, 7, 6}, 0.3).narrow(2, 1, 6);  // not contiguous
   const auto found = folded_convolution(*convolution, *norm, x, {.residual = residual, .activation = Activation::kRelu});
   EXPECT_LT((*found - norm(convolution(x)).add(residual).relu()).abs().max().item<double>(), 1e-5);
+  const at::Tensor huge = at::full_like(x, 1e38), damaged = x.index_fill(0, at::tensor({0}, at::kLong), std::nan(""));
+  EXPECT_TRUE(folded_convolution6(*convolution, *norm, x));
+  EXPECT_FALSE(folded_convolution6(*convolution, *norm, huge));  // whose sums overflow: the bounds would hide it
+  EXPECT_FALSE(folded_convolution6(*convolution, *norm, damaged));
+  EXPECT_TRUE(folded_convolution(*convolution, *norm, damaged, {.activation = Activation::kRelu})->isnan().any().item<bool>());
   norm->train();
   EXPECT_FALSE(folded_convolution(*convolution, *norm, x));
 }
