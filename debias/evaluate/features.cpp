@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <optional>
+#include <deque>
 #include <utility>
 
 #include "debias/core/checked_math.h"
@@ -72,6 +72,16 @@ at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision
   return launched(encoder, images, precision).to(at::kCPU, at::kFloat).contiguous();
 }
 
+EncoderCopies copies_beside(c10::Device device, const std::function<std::shared_ptr<Encoder>()>& open) {
+  EncoderCopies copies;
+  for (const c10::Device other : devices_beside(device)) {
+    copies.push_back(open());
+    copies.back()->to(other);
+    copies.back()->eval();
+  }
+  return copies;
+}
+
 void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices, const Dataset& dataset, const std::string& who) {
   const at::Tensor finite = at::isfinite(rows).all(1).contiguous();
   const bool* row = finite.const_data_ptr<bool>();
@@ -83,7 +93,7 @@ void require_finite(const at::Tensor& rows, const std::vector<int64_t>& indices,
 }
 
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
-                          const ExtractOptions& options, Progress& progress) {
+                          const ExtractOptions& options, Progress& progress, const EncoderCopies& copies) {
   const std::string what = fmt::format("features of {} {}", dataset->info().name, dataset->info().split);
   const int64_t N = dataset->size(), D = encoder.feature_dim();
   if (N == 0) throw data_error("{}: the data set is empty", what);
@@ -102,16 +112,22 @@ Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> datas
   FeatureRows rows(dataset, D, what);
   progress.begin(what, loader.batches_per_epoch());
   loader.start(0);
-  // The rows of a batch are fetched once the pass of the next one is launched, so that a device never waits for the host's reading.
-  std::optional<std::pair<Batch, at::Tensor>> under_way;
+  // The rows of a batch are fetched once the pass of the next one of its device is launched, so that none waits for the host's reading.
+  const size_t devices = 1 + copies.size();
+  std::deque<std::pair<Batch, at::Tensor>> under_way;
+  const auto fetch = [&] {
+    rows.add(under_way.front().first, under_way.front().second);
+    under_way.pop_front();
+  };
   while (const Batch* batch = loader.next()) {
-    const at::Tensor next = launched(encoder, batch->images().select(0, 0), options.precision());
-    if (under_way) rows.add(under_way->first, under_way->second);
-    under_way.emplace(*batch, next);
-    under_way->first.inputs.clear();  // the ring's own
+    const size_t turn = static_cast<size_t>(batch->number) % devices;
+    Encoder& next = turn == 0 ? encoder : *copies[turn - 1];
+    under_way.emplace_back(*batch, launched(next, batch->images().select(0, 0), options.precision()));
+    under_way.back().first.inputs.clear();  // the ring's own
+    if (under_way.size() > devices) fetch();
     progress.advance(batch->number + 1, "");
   }
-  if (under_way) rows.add(under_way->first, under_way->second);
+  while (!under_way.empty()) fetch();
   progress.end();
   return rows.take();
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,11 +36,16 @@ class ExtractOptions {
   DEBIAS_OPTION(ExtractOptions, OnError, on_error, OnError::kStop)  // kSubstitute: an image that cannot be read is left out
 };
 
+// Encoders of the same weights, in evaluation mode, on devices beside the first one's: batches go round.
+using EncoderCopies = std::vector<std::shared_ptr<Encoder>>;
+// `open` is called for each of the devices beside `device` (devices_beside), and opens the encoder once more.
+EncoderCopies copies_beside(c10::Device device, const std::function<std::shared_ptr<Encoder>()>& open);
+
 // Eval mode for the call; the modes of the encoder and its submodules are restored. No gradient. Order of the data set, the same bytes for
 // any number of workers. Data error on an empty data set and on an image that cannot be read (where such images are left out, on one for
 // which none of 16 others can be read either); numeric error naming the first sample whose feature is not finite.
 Features extract_features(Encoder& encoder, std::shared_ptr<const Dataset> dataset, const ViewPipeline& eval_views,
-                          const ExtractOptions& options, Progress& progress);
+                          const ExtractOptions& options, Progress& progress, const EncoderCopies& copies = {});
 
 // float32 [B, D] on the CPU for images [B, C, H, W], on the encoder's device, in whatever mode the encoder is; no gradient.
 at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision precision = Precision::kFp32);

@@ -37,7 +37,8 @@ const Features& EvaluationCache::of(const std::string& name, const std::shared_p
   if (input_.encoder == nullptr) return input_.stored.at(name);
   const OnError on_error = name == "train" ? input_.on_error : OnError::kStop;
   const ExtractOptions options = ExtractOptions().workers(input_.workers).precision(input_.precision).on_error(on_error);
-  Features features = extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_);
+  Features features =
+      extract_features(*input_.encoder, dataset, eval_views(input_.train_views, input_.train->info()), options, progress_, input_.copies);
   return features_.emplace(name, std::move(features)).first->second;
 }
 

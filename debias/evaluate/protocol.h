@@ -47,6 +47,7 @@ struct SentenceInput {
 
 struct EvaluationInput {
   std::shared_ptr<Encoder> encoder;                   // null where the splits' features are stored
+  EncoderCopies copies;                               // of the encoder, on further devices
   std::map<std::string, Features> stored;             // by split, of a feature table (table_input.h); else empty
   std::shared_ptr<const Dataset> train, valid, test;  // valid or test may be null
   bool leaves_one_out = false;                        // the evaluated set is the training set: kNN leaves each row out of its neighbours

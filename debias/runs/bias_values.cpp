@@ -102,12 +102,14 @@ std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequ
   require_unchanged(run, watch, {}, request.data_change, log);
   for (const auto& [split, section] : other_sets(data)) sets.push_back({watch.open(split, section), {}, {}});
   const auto network = embedded_layer(run, request.layer);
-  network->to(resolve_device(request.device));
+  const c10::Device device = resolve_device(request.device);
+  network->to(device);
+  const EncoderCopies copies = copies_beside(device, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1)).on_error(recipe.on_error);
   const ViewPipeline views = embedding_views(recipe, sets.front().dataset->info());
   for (EmbeddedSet& set : sets) {
     set.dataset = in_numbers_of(run, set.dataset, log);
-    set.features = extract_features(*network, set.dataset, views, options, progress);
+    set.features = extract_features(*network, set.dataset, views, options, progress, copies);
     set.rows = unit_rows(set.features.values, set.features.labels, kWho);
   }
   return sets;

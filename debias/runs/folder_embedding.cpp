@@ -185,6 +185,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
 
   const auto [height, width] = views.output_size(307, 211);
   encoder->to(device);
+  const EncoderCopies copies = copies_beside(device, [&] { return opened_encoder(frozen, splits.front().images->info().channels); });
   const ExtractOptions options = ExtractOptions()
                                      .precision(asked.precision)
                                      .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))
@@ -195,7 +196,8 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
   std::vector<at::Tensor> parts;
   Json result = {{"count", 0}, {"dimensions", encoder->feature_dim()}, {"encoder", frozen.name()}, {"splits", Json::object()}};
   for (const FolderSplit& split : splits) {
-    const Features features = labelled(extract_features(*encoder, split.images, views, options, progress), some_labels, log, split.name);
+    const Features features =
+        labelled(extract_features(*encoder, split.images, views, options, progress, copies), some_labels, log, split.name);
     parts.push_back(features.values);
     csv += row_lines(split, features, with_bias, asked.reader != "image_folder" && splits.size() > 1, asked.cells);
     result["splits"][split.name] = result["splits"].value(split.name, int64_t{0}) + features.values.size(0);

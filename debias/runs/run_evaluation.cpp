@@ -137,12 +137,13 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   const Recipe recipe = read_recipe(run.recipe);
   DataWatch watch(recipe.verify, progress, log);
   if (request.labels) watch.add_biases(AddedBiases(*request.labels));
-  const EvaluationInput input = open_for_evaluation(run, data, watch, log);
+  EvaluationInput input = open_for_evaluation(run, data, watch, log);
   std::vector<std::string> accepted;
   if (request.data.name.empty()) accepted = require_unchanged(run, watch, request.overrides, request.data_change, log);
   if (request.labels) require_added(labels, input, watch);
   for (const auto& note : watch.notes()) log.warn("eval: " + note);
   run.encoder->to(device);
+  input.copies = copies_beside(device, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
   RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
   for (const FoundProtocol& protocol : protocols) {

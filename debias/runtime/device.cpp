@@ -83,6 +83,15 @@ DeviceChoice choose_device(const std::string& name, int64_t local_rank) {
 
 c10::Device resolve_device(const std::string& name, int64_t local_rank) { return choose_device(name, local_rank).device; }
 
+std::vector<c10::Device> devices_beside(c10::Device device) {
+  std::vector<c10::Device> others;
+  if (device.is_cpu()) return others;
+  for (c10::DeviceIndex i = 0; i < c10::impl::VirtualGuardImpl(device.type()).deviceCount(); ++i) {
+    if (i != device.index()) others.emplace_back(device.type(), i);
+  }
+  return others;
+}
+
 std::string device_line(const DeviceChoice& choice) {
   std::string line = "device: " + choice.device.str();
   if (!choice.name.empty()) line += " " + choice.name;

@@ -28,6 +28,9 @@ c10::Device resolve_device(const std::string& name, int64_t local_rank = 0);
 
 std::vector<std::string> device_names();  // that choose_device() takes
 
+// The other devices of its type that this process sees; none of the CPU.
+std::vector<c10::Device> devices_beside(c10::Device device);
+
 // The first line of a log: "device: cuda:0 NVIDIA H100", "device: cpu", "device: cpu, since no NVIDIA driver is loaded".
 std::string device_line(const DeviceChoice& choice);
 
