@@ -28,7 +28,7 @@ EDGES = {
     "kernels": set(),
     "pairs": {"kernels"},
     "losses": {"runtime", "kernels", "pairs"},
-    "encoders": {"kernels"},
+    "encoders": {"runtime", "kernels"},
     "optim": set(),
     "train": {"runtime", "loader", "image", "text", "data", "augment", "encoders", "losses", "pairs", "optim", "ranks", "results"},
     "evaluate": {"runtime", "features", "loader", "image", "text", "data", "augment", "results", "encoders", "losses", "pairs", "optim", "kernels"},

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -110,11 +111,34 @@ void reset_gradients(const StepPlan& plan, const T* gates, const T* before, cons
   });
 }
 
+// gate_gradients and reset_gradients of a device, which has no pointers to give.
+void gate_gradients_by_kernels(GruCell cell, const at::Tensor& gates, const at::Tensor& before, const at::Tensor& hidden,
+                               const at::Tensor& dstate, const at::Tensor& dgates, const at::Tensor& dhidden) {
+  const std::vector<at::Tensor> own = gates.chunk(3, 1), into = dgates.chunk(3, 1);
+  const at::Tensor &r = own[0], &z = own[1], &n = own[2];
+  const at::Tensor of_z = dstate * (before - n) * z * (1 - z), of_n = dstate * (1 - z) * (1 - n * n);
+  into[1].copy_(of_z);
+  into[2].copy_(of_n);
+  dstate.mul_(z);
+  if (cell != GruCell::kTorch) return;
+  const at::Tensor of_r = of_n * hidden * r * (1 - r);
+  into[0].copy_(of_r);
+  dhidden.copy_(at::cat({of_r, of_z, of_n * r}, 1));
+}
+
+void reset_gradients_by_kernels(const at::Tensor& gates, const at::Tensor& before, const at::Tensor& dreset, const at::Tensor& dstate,
+                                const at::Tensor& dgates) {
+  const int64_t H = before.size(1);
+  const at::Tensor r = gates.slice(1, 0, H);
+  dgates.slice(1, 0, H).copy_(dreset * before * r * (1 - r));
+  dstate.addcmul_(dreset, r);
+}
+
 // Fills `dgates` [tokens, 3H] (a slice, as the gates are) and returns the gradients of U and c. `dstate` [N, H] is used up.
 std::pair<at::Tensor, at::Tensor> run_backward(const PackedSteps& steps, const at::Tensor& U, GruCell cell, bool reverse,
                                                const Trace& trace, const at::Tensor& dstate, const at::Tensor& dgates) {
   const int64_t H = U.size(1);
-  const bool torch_cell = cell == GruCell::kTorch;
+  const bool torch_cell = cell == GruCell::kTorch, on_host = U.is_cpu();
   const at::Tensor U_rz = U.slice(0, 0, 2 * H), U_n = U.slice(0, 2 * H);
   const at::Tensor dhidden = torch_cell ? at::empty({steps.tokens(), 3 * H}, U.options()) : at::empty({0, 3 * H}, U.options());
   const std::vector<size_t> order = order_of(steps, !reverse);
@@ -125,20 +149,28 @@ std::pair<at::Tensor, at::Tensor> run_backward(const PackedSteps& steps, const a
     const at::Tensor hidden = trace.hidden.slice(0, begin, end), own = dgates.slice(0, begin, end);
     const at::Tensor through = torch_cell ? dhidden.slice(0, begin, end) : own;
     at::Tensor d = dstate.slice(0, 0, steps.rows[t]);
-    AT_DISPATCH_FLOATING_TYPES(U.scalar_type(), "packed_gru", [&] {
-      gate_gradients<scalar_t>(plan, cell, gates.const_data_ptr<scalar_t>(), before.const_data_ptr<scalar_t>(),
-                               hidden.const_data_ptr<scalar_t>(), d.mutable_data_ptr<scalar_t>(), own.mutable_data_ptr<scalar_t>(),
-                               torch_cell ? through.mutable_data_ptr<scalar_t>() : nullptr);
-    });
+    if (on_host) {
+      AT_DISPATCH_FLOATING_TYPES(U.scalar_type(), "packed_gru", [&] {
+        gate_gradients<scalar_t>(plan, cell, gates.const_data_ptr<scalar_t>(), before.const_data_ptr<scalar_t>(),
+                                 hidden.const_data_ptr<scalar_t>(), d.mutable_data_ptr<scalar_t>(), own.mutable_data_ptr<scalar_t>(),
+                                 torch_cell ? through.mutable_data_ptr<scalar_t>() : nullptr);
+      });
+    } else {
+      gate_gradients_by_kernels(cell, gates, before, hidden, d, own, through);
+    }
     if (torch_cell) {
       d.addmm_(through, U);
       continue;
     }
     const at::Tensor dreset = at::mm(own.slice(1, 2 * H), U_n);
-    AT_DISPATCH_FLOATING_TYPES(U.scalar_type(), "packed_gru", [&] {
-      reset_gradients<scalar_t>(plan, gates.const_data_ptr<scalar_t>(), before.const_data_ptr<scalar_t>(),
-                                dreset.const_data_ptr<scalar_t>(), d.mutable_data_ptr<scalar_t>(), own.mutable_data_ptr<scalar_t>());
-    });
+    if (on_host) {
+      AT_DISPATCH_FLOATING_TYPES(U.scalar_type(), "packed_gru", [&] {
+        reset_gradients<scalar_t>(plan, gates.const_data_ptr<scalar_t>(), before.const_data_ptr<scalar_t>(),
+                                  dreset.const_data_ptr<scalar_t>(), d.mutable_data_ptr<scalar_t>(), own.mutable_data_ptr<scalar_t>());
+      });
+    } else {
+      reset_gradients_by_kernels(gates, before, dreset, d, own);
+    }
     d.addmm_(own.slice(1, 0, 2 * H), U_rz);
   }
   if (torch_cell) return {at::mm(dhidden.t(), trace.previous), dhidden.sum(0)};
@@ -219,7 +251,7 @@ class PackedGru : public torch::autograd::Function<PackedGru> {
 
 }  // namespace
 
-std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids) {
+std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids, c10::Device device) {
   const at::Tensor given = ids.to(at::kCPU, at::kLong).contiguous();
   const int64_t N = given.size(0), T = given.size(1);
   const int64_t* data = given.const_data_ptr<int64_t>();
@@ -242,8 +274,8 @@ std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids) {
     steps->rows.push_back(static_cast<int64_t>(rows));
     for (size_t i = 0; i < rows; ++i) words.push_back(data[order[i] * T + t]);
   }
-  steps->order = at::tensor(order, at::kLong);
-  steps->words = at::tensor(words, at::kLong);
+  steps->order = upload(at::tensor(order, at::kLong), device);
+  steps->words = upload(at::tensor(words, at::kLong), device);
   return steps;
 }
 

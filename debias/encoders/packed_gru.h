@@ -32,14 +32,14 @@ struct EnumNames<GruCell> {
 struct PackedSteps {
   std::vector<int64_t> rows;   // sentences with a word t
   std::vector<int64_t> first;  // where the words t begin among all words
-  at::Tensor order;            // int64 [N]: sentence i of the packed order
-  at::Tensor words;            // int64 [tokens]: word ids in the order of the steps
+  at::Tensor order;            // int64 [N] on the device: sentence i of the packed order
+  at::Tensor words;            // int64 [tokens] on the device: word ids in the order of the steps
   int64_t tokens() const { return words.numel(); }
   int64_t sentences() const { return order.numel(); }
 };
 
-// Of ids [N, T], each row words and then -1. A data error where a row has none.
-std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids);
+// Of ids [N, T], each row words and then -1, for inputs on a device; ids of a device are waited for. A data error where a row has none.
+std::shared_ptr<const PackedSteps> packed_steps(const at::Tensor& ids, c10::Device device = c10::kCPU);
 
 // Of one direction. Gates lie in the order r, z, n, as in torch.
 struct GruWeights {
@@ -50,7 +50,8 @@ struct GruWeights {
 };
 
 // Final states [N, H] or [N, 2H] (forward, then from the last word to the first), rows in the order of the sentences as they were given.
-// `inputs`: [tokens, E], in the order of the steps; float32 or float64, on the CPU.
+// `inputs`: [tokens, E], in the order of the steps; float32 or float64, where the steps' tensors are. A device launches some twenty kernels
+// a step.
 at::Tensor packed_gru(const at::Tensor& inputs, const std::shared_ptr<const PackedSteps>& steps, const std::vector<GruWeights>& directions,
                       GruCell cell);
 

@@ -9,6 +9,7 @@
 #include "debias/core/file_error.h"
 #include "debias/core/npy.h"
 #include "debias/encoders/initialise.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -76,8 +77,9 @@ class Gru final : public Encoder {
   }
 
   torch::Tensor forward(const torch::Tensor& ids) override {
-    require_ids(ids, embedding_.size(0));
-    const auto steps = packed_steps(ids);
+    const at::Tensor own = ids.cpu();
+    require_ids(own, embedding_.size(0));
+    const auto steps = packed_steps(own, embedding_.device());
     return packed_gru(at::embedding(embedding_, steps->words), steps, directions_, options_.cell());
   }
   int64_t feature_dim() const override { return options_.features(); }
@@ -120,11 +122,13 @@ class BagOfWords final : public Encoder {
   }
 
   torch::Tensor forward(const torch::Tensor& ids) override {
-    require_ids(ids, embedding_.size(0));
-    const at::Tensor is_word = ids.ge(0), lengths = is_word.sum(1);
+    const at::Tensor own = ids.cpu();
+    require_ids(own, embedding_.size(0));
+    const at::Tensor is_word = own.ge(0), lengths = is_word.sum(1);
     if (lengths.numel() > 0 && lengths.min().item<int64_t>() == 0) throw data_error("a sentence of a batch has no word");
-    const at::Tensor first = lengths.cumsum(0) - lengths;
-    return std::get<0>(at::embedding_bag(embedding_, ids.masked_select(is_word), first, false, /*mode sum*/ 0, false));
+    const at::Tensor words = upload(own.masked_select(is_word), embedding_.device());
+    const at::Tensor first = upload(lengths.cumsum(0) - lengths, embedding_.device());
+    return std::get<0>(at::embedding_bag(embedding_, words, first, false, /*mode sum*/ 0, false));
   }
   int64_t feature_dim() const override { return options_.features(); }
   Config config() const override {
@@ -143,7 +147,10 @@ class SentencePair final : public Encoder {
   SentencePair(std::shared_ptr<Encoder> f, std::shared_ptr<Encoder> g)
       : f_(register_module("f", std::move(f))), g_(register_module("g", std::move(g))) {}
 
-  torch::Tensor forward(const torch::Tensor& ids) override { return at::cat({f_->forward(ids), g_->forward(ids)}, 1); }
+  torch::Tensor forward(const torch::Tensor& ids) override {
+    const at::Tensor own = ids.cpu();  // once for both
+    return at::cat({f_->forward(own), g_->forward(own)}, 1);
+  }
   int64_t feature_dim() const override { return f_->feature_dim() + g_->feature_dim(); }
   Config config() const override { return f_->config(); }
 
@@ -190,7 +197,7 @@ std::shared_ptr<Encoder> sentence_pair(std::shared_ptr<Encoder> f, std::shared_p
 
 at::Tensor sentence_vectors(Encoder& pair, const at::Tensor& ids) {
   const at::Tensor halves = pair.forward(ids).unflatten(1, {2, -1});
-  return (halves / halves.norm(2, -1, true).clamp_min(1e-12)).flatten(1);
+  return (halves / halves.norm(2, -1, true).clamp_min(1e-12)).flatten(1).cpu();
 }
 
 }  // namespace debias

@@ -1,4 +1,5 @@
-// Encoders of sentences: word ids int64 [N, T], each row words and then -1, to features [N, feature_dim()].
+// Encoders of sentences: word ids int64 [N, T], each row words and then -1, to features [N, feature_dim()]. The host reads the ids, since the
+// lengths of sentences decide what is launched: those of a device are waited for.
 //
 //   gru            embedding table, then the final states of a GRU (packed_gru.h), both directions one after the other
 //   bag_of_words   the sum of the words' embeddings
@@ -46,7 +47,7 @@ std::shared_ptr<Encoder> make_bag_of_words(const BagOfWordsOptions& options, int
 // f and g, two encoders that share nothing, as one: features of f, then those of g. Names are "f." and "g.".
 std::shared_ptr<Encoder> sentence_pair(std::shared_ptr<Encoder> f, std::shared_ptr<Encoder> g);
 
-// What a sentence becomes to evaluation: features of f and of g, each of unit norm.
+// What a sentence becomes to evaluation: features of f and of g, each of unit norm, on the CPU.
 at::Tensor sentence_vectors(Encoder& pair, const at::Tensor& ids);
 
 }  // namespace debias

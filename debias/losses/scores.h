@@ -25,7 +25,7 @@ class BankNce;
 struct BankDraws {
   at::Tensor anchors;      // [B, D]
   at::Tensor bank;         // [n, D], without gradient
-  at::Tensor ids;          // int32 [B, 1 + K]: rows of the bank; of each anchor the positive, then K negatives
+  at::Tensor ids;          // int32 [B, 1 + K] on the CPU: rows of the bank; of each anchor the positive, then K negatives
   BankNce* nce = nullptr;  // the loss, in place of the cross-entropy over the anchor's scores; its state follows the first batch
 };
 

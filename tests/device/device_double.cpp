@@ -64,6 +64,7 @@ void begin_kernel(const std::string& name, bool host_waits = false) {
   Logged& all = logged();
   const std::lock_guard lock(all.mutex);
   ++all.log.kernels[name];
+  ++all.log.devices[current_device];
   all.log.host_waits += host_waits;
   all.log.threads.insert(std::this_thread::get_id());
 }
@@ -313,8 +314,23 @@ void require_one_device(const c10::OperatorHandle& op, const c10::Stack& stack) 
   if (here && there) throw std::runtime_error("device double: " + op.schema().name() + " is given tensors of the host and of the device");
 }
 
+// Of the first tensor of the device among the arguments.
+c10::Device device_of(const c10::OperatorHandle& op, const c10::Stack& stack) {
+  for (size_t i = stack.size() - op.schema().arguments().size(); i < stack.size(); ++i) {
+    if (stack[i].isTensor() && stack[i].toTensor().defined() && stack[i].toTensor().device().type() == kType) {
+      return stack[i].toTensor().device();
+    }
+    if (!stack[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[i].toTensorVector()) {
+      if (tensor.defined() && tensor.device().type() == kType) return tensor.device();
+    }
+  }
+  return of({});
+}
+
 void fall_back(const c10::OperatorHandle& op, c10::Stack* stack) {
   require_one_device(op, *stack);
+  const c10::DeviceGuard on(device_of(op, *stack));
   begin_kernel(op.schema().name(), is_waited_for(op.schema().name()));
   ++kernels_under_way;
   const auto end = [](int*) { --kernels_under_way; };

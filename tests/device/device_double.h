@@ -25,6 +25,7 @@ struct DoubleLog {
   int64_t host_waits = 0;                  // reads by the host, results whose size it must know, copies from memory that is not pinned
   int64_t deferred_copies = 0;             // that did not block
   std::set<std::thread::id> threads;       // that called kernels
+  std::map<int, int64_t> devices;          // calls by the device's number
 
   int64_t calls() const;
 };

@@ -12,12 +12,16 @@
 #include <optional>
 #include <utility>
 
+#include "debias/encoders/encoder.h"
+#include "debias/evaluate/eval_views.h"
+#include "debias/evaluate/features.h"
 #include "debias/losses/objective.h"
 #include "debias/optim/optimizer.h"
 #include "debias/runs/device_certificates.h"
 #include "debias/runs/run_evaluation.h"
 #include "debias/runtime/device.h"
 #include "tests/device/device_double.h"
+#include "tests/support/small_corpus.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/train/method_parts.h"
 #include "tests/train/rank_training.h"
@@ -177,7 +181,8 @@ TEST_F(OnTheDouble, OptimizersLaunchNoMoreForMoreParameters) {
 struct Training {
   const char* name;
   std::vector<std::string> changes;
-  double waits = 2;  // for the device in a step, at most
+  double waits = 2;     // for the device in a step, at most
+  double launches = 0;  // of kernels in a step, at most
 };
 
 void PrintTo(const Training& training, std::ostream* out) { *out << training.name; }
@@ -226,12 +231,14 @@ TEST_P(Trainings, EqualTheCpusAndRarelyWait) {
   EXPECT_LT(distance("cpu", "double"), 0.03 * distance("cpu", "start"));
   EXPECT_GT(double_log().kernels["convolution_backward"], 0);
 
-  const auto waits_of_six = static_cast<double>(double_log().host_waits);
+  const DoubleLog of_six = double_log();
   Config twelve = recipe(kDoubleName, "twelve");
   twelve.assign("train.batch_size=8");
   reset_double_log();
   train(input_for(twelve));
-  EXPECT_LE((static_cast<double>(double_log().host_waits) - waits_of_six) / 6, GetParam().waits);
+  const DoubleLog of_twelve = double_log();
+  EXPECT_LE(static_cast<double>(of_twelve.host_waits - of_six.host_waits) / 6, GetParam().waits);
+  EXPECT_LE(static_cast<double>(of_twelve.calls() - of_six.calls()) / 6, GetParam().launches);
 }
 
 class Resumed : public Trainings {};
@@ -262,27 +269,38 @@ std::vector<std::string> on_classes(const std::vector<std::string>& changes) {
 
 const char* const kSgd = "optimizer={name: sgd, learning_rate: 0.01, momentum: 0.9}";
 
+std::vector<std::string> on_halves(const std::vector<std::string>& changes) {
+  std::vector<std::string> all = {kSgd, "views={preset: cmc_lab, count: 1, random_resized_crop: {size: 16}}",
+                                  "method={name: cmc, negatives: 20}"};
+  all.insert(all.end(), changes.begin(), changes.end());
+  return all;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Methods, Trainings,
-    testing::Values(Training{"simclr", {kSgd}}, Training{"micro_batches", {kSgd, "train.micro_batch=4"}},
-                    Training{"adam_clipped", {"optimizer.clip_norm=1"}},
-                    Training{"lars_clipped_by_tensor", {"optimizer={name: lars, learning_rate: 0.1, clip_norm_per_tensor: 1}"}},
-                    Training{"moco", {kSgd, "method={name: moco, queue: 32}", "objective=infonce"}, 3},
-                    Training{"moco_shuffled", {kSgd, "method={name: moco, queue: 32, shuffle_bn: 2}", "objective=infonce"}, 3},
-                    Training{"moco_v3", {kSgd, "method={name: moco, version: v3, predictor: 8}", "objective=infonce"}, 7},
-                    Training{"fairkl", on_classes({"objective=[{name: cross_entropy}, {name: fairkl, weight: 0.1}]"}), 9},
-                    Training{"end", on_classes({"objective=[{name: cross_entropy}, {name: end, weight: 0.1}]"}), 20},
-                    Training{"group_dro", on_classes({"method=group_dro"})}, Training{"lff", on_classes({"method=lff"})},
-                    Training{"dfa", on_classes({"method=dfa"})},
-                    Training{"rebias", on_classes({"method={name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}"})},
-                    Training{"hex", on_classes({"method=hex"})}, Training{"lnl", on_classes({"method=lnl"})},
-                    Training{"rubi", on_classes({"method={name: rubi, bias: labels}"})},
-                    Training{"learned_mixin", on_classes({"method={name: learned_mixin, bias: labels}"})},
-                    Training{"jtt", on_classes({"method={name: jtt, identification_epochs: 1}", "train.epochs=2"})}),
+    testing::Values(Training{"simclr", {kSgd}, 2, 600}, Training{"micro_batches", {kSgd, "train.micro_batch=4"}, 2, 140},
+                    Training{"adam_clipped", {"optimizer.clip_norm=1"}, 2, 615},
+                    Training{"lars_clipped_by_tensor", {"optimizer={name: lars, learning_rate: 0.1, clip_norm_per_tensor: 1}"}, 2, 725},
+                    Training{"moco", {kSgd, "method={name: moco, queue: 32}", "objective=infonce"}, 3, 475},
+                    Training{"moco_shuffled", {kSgd, "method={name: moco, queue: 32, shuffle_bn: 2}", "objective=infonce"}, 3, 580},
+                    Training{"moco_v3", {kSgd, "method={name: moco, version: v3, predictor: 8}", "objective=infonce"}, 7, 1045},
+                    Training{"cmc", on_halves({"objective=infonce"}), 3, 555},
+                    Training{"cmc_debiased", on_halves({"objective={name: debiased_negatives, tau_plus: 0.1, clamp: fallback}"}), 3, 640},
+                    Training{"cmc_nce", on_halves({"objective=infonce", "method.loss=nce"}), 3, 555},
+                    Training{"cmc_keys", on_halves({"objective={name: hard_negatives, tau_plus: 0.1}"}), 17, 1085},
+                    Training{"fairkl", on_classes({"objective=[{name: cross_entropy}, {name: fairkl, weight: 0.1}]"}), 9, 640},
+                    Training{"end", on_classes({"objective=[{name: cross_entropy}, {name: end, weight: 0.1}]"}), 20, 400},
+                    Training{"group_dro", on_classes({"method=group_dro"}), 2, 280}, Training{"lff", on_classes({"method=lff"}), 2, 520},
+                    Training{"dfa", on_classes({"method=dfa"}), 2, 600},
+                    Training{"rebias", on_classes({"method={name: rebias, bias_encoder: {name: simple_convnet, kernel: 1}}"}), 2, 615},
+                    Training{"hex", on_classes({"method=hex"}), 2, 370}, Training{"lnl", on_classes({"method=lnl"}), 2, 505},
+                    Training{"rubi", on_classes({"method={name: rubi, bias: labels}"}), 2, 285},
+                    Training{"learned_mixin", on_classes({"method={name: learned_mixin, bias: labels}"}), 2, 295},
+                    Training{"jtt", on_classes({"method={name: jtt, identification_epochs: 1}", "train.epochs=2"}), 2, 530}),
     [](const auto& each) { return std::string(each.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(Methods, Resumed,
-                         testing::Values(Training{"adam", {}},
+                         testing::Values(Training{"adam", {}}, Training{"cmc", on_halves({"objective=infonce", "method.loss=nce"})},
                                          Training{"moco", {kSgd, "method={name: moco, queue: 32}", "objective=infonce"}},
                                          Training{"lff", on_classes({"method=lff"})}),
                          [](const auto& each) { return std::string(each.param.name); });
@@ -318,6 +336,28 @@ TEST_F(OnTheDouble, ProtocolsGiveTheCpusMetrics) {
     EXPECT_EQ(here[i].first, there[i].first);
     EXPECT_NEAR(here[i].second, there[i].second, 0.05 * (1 + std::abs(here[i].second))) << here[i].first;
   }
+}
+
+// Batches go round the devices, in the order of the images.
+TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
+  const TrainInput input = input_for(small_config("x"));
+  const auto open = [&] { return make_encoder(input.recipe.encoder, 3, 7); };
+  const ViewPipeline views = eval_views(input.recipe.views_section, input.dataset->info());
+  const auto values = [&](c10::Device device) {
+    const auto encoder = open();
+    encoder->to(device);
+    return extract_features(*encoder, images_of(input.dataset), views, ExtractOptions().batch_size(10), Progress::silent(),
+                            copies_beside(device, open))
+        .values;
+  };
+  const at::Tensor here = values(at::kCPU);
+  reset_double_log();
+  const at::Tensor there = values(double_device());
+  EXPECT_TRUE(at::allclose(here, there, 1e-4, 1e-5));
+  const DoubleLog log = double_log();
+  ASSERT_EQ(log.devices.size(), 2u);
+  EXPECT_GT(log.devices.at(1), log.devices.at(0) / 2);
+  EXPECT_LT(log.devices.at(1), log.devices.at(0) * 2);
 }
 
 TEST_F(OnTheDouble, TwoRanksTrainAsOnTheCpu) {
@@ -381,14 +421,58 @@ TEST_F(OnTheDouble, ComputesAsTheRecipeSays) {
   EXPECT_STREQ(std::getenv("CUBLAS_WORKSPACE_CONFIG"), ":4096:8");
 }
 
-TEST_F(OnTheDouble, MethodsOfTheCpuSaySo) {
-  Config root = small_config("x");
-  root.assign("views={preset: cmc_lab, count: 1, random_resized_crop: {size: 16}}");
-  root.assign("objective=infonce");
-  root.assign("method={name: cmc, negatives: 20}");
-  root.assign(std::string("train.device=") + kDoubleName);
-  EXPECT_THAT(error_of(ErrorKind::kUsage, [&] { train(input_for(root)); }), testing::HasSubstr("method 'cmc' runs on the CPU"));
+// Sentences of two encoders, against the CPU: the steps of training, and what is found of them afterwards.
+class Sentences : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    use_device_double();
+    reset_double_log();
+    write_small_corpus(folder_.path());
+  }
+
+  std::string trained_on(const std::string& device, int64_t epochs) const {
+    Config root = parse_yaml(
+        "{name: small, seed: 3, method: quick_thoughts, optimizer: {name: sgd, learning_rate: 0.1, momentum: 0, clip_norm_per_tensor: 5}, "
+        "train: {batch_size: 10, threads: 1, log_every: 1}}",
+        "small.yaml");
+    root.assign("data={train: " + small_corpus_section(folder_.path()) + "}");
+    root.assign(std::string("encoder=") + GetParam());
+    root.assign("objective={name: debiased_negatives, temperature: 1, tau_plus: 0.01, clamp: positive}");
+    root.assign("train.device=" + device);
+    root.assign("train.epochs=" + std::to_string(epochs));
+    const std::string output = folder_ / (device + std::to_string(epochs));
+    root.assign("output=" + output);
+    train(input_for(root));
+    return output;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(Sentences, AreTrainedAsOnTheCpu) {
+  const auto lines = [&](const std::string& device) { return metric_lines(trained_on(device, 1)); };
+  const auto here = lines("cpu"), there = lines(kDoubleName);
+  ASSERT_EQ(here.size(), there.size());
+  for (size_t i = 0; i < here.size(); ++i) {
+    for (const char* name : {"loss", "train_loss", "grad_norm", "next_acc", "previous_acc"}) {
+      ASSERT_EQ(here[i].contains(name), there[i].contains(name)) << name;
+      EXPECT_NEAR(there[i].value(name, 0.0), here[i].value(name, 0.0), 1e-3) << name;
+    }
+  }
 }
+
+TEST_P(Sentences, RarelyWait) {
+  const auto waits = [&](int64_t epochs) {
+    reset_double_log();
+    trained_on(kDoubleName, epochs);
+    return double_log().host_waits;
+  };
+  EXPECT_LE(static_cast<double>(waits(2) - waits(1)) / 12, 5);  // 12 steps and a checkpoint
+}
+
+INSTANTIATE_TEST_SUITE_P(Encoders, Sentences,
+                         testing::Values("{name: bag_of_words, features: 6}", "{name: gru, embedding: 4, features: 6}",
+                                         "{name: gru, embedding: 4, features: 6, cell: torch}"));
 
 }  // namespace device_test
 }  // namespace debias

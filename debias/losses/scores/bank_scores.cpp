@@ -6,6 +6,7 @@
 
 #include "debias/core/error.h"
 #include "debias/kernels/bank_scores.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
@@ -48,7 +49,9 @@ void check_bank(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor&
     throw data_error("bank_scores: expected a bank [n, D], ids [B, picks] and anchors [B, D], found [{}], [{}] and [{}]",
                      fmt::join(bank.sizes(), ", "), fmt::join(ids.sizes(), ", "), fmt::join(f.sizes(), ", "));
   }
-  if (ids.scalar_type() != at::kInt) throw data_error("bank_scores: expected ids in int32, found {}", c10::toString(ids.scalar_type()));
+  if (ids.scalar_type() != at::kInt || !ids.is_cpu()) {
+    throw data_error("bank_scores: expected ids in int32 on the CPU, found {} on {}", c10::toString(ids.scalar_type()), ids.device().str());
+  }
   const auto [low, high] = at::aminmax(ids);
   if (low.item<int32_t>() < 0 || high.item<int32_t>() >= bank.size(0)) {
     throw data_error("bank_scores: ids run from {} to {}, and the bank has rows 0 to {}", low.item<int32_t>(), high.item<int32_t>(),
@@ -64,8 +67,10 @@ bool in_place(const at::Tensor& bank, const at::Tensor& f) {
 
 at::Tensor bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature) {
   check_bank(bank, ids, f);
-  if (!in_place(bank, f)) return gathered_bank_scores(bank, ids, f, temperature);
-  return InPlaceScores::apply(f, bank.detach(), ids.contiguous(), temperature);
+  if (in_place(bank, f)) return InPlaceScores::apply(f, bank.detach(), ids.contiguous(), temperature);
+  const at::Tensor there = upload(ids.contiguous(), bank.device());
+  if (bank.is_cpu() || bank.size(0) > ids.size(1) * bank.size(1)) return gathered_bank_scores(bank, there, f, temperature);
+  return at::mm(f, bank.detach().t().to(f.scalar_type())).gather(1, there.to(at::kLong)) / temperature;
 }
 
 at::Tensor gathered_bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature) {

@@ -10,11 +10,12 @@
 
 namespace debias {
 
-// bank [n, D], ids int32 [B, picks], f [B, D]. float32 on the CPU is computed in place (kernels/bank_scores.h), in memory of a few bytes
-// for each score; anything else as gathered_bank_scores.
+// bank [n, D], ids int32 [B, picks] on the CPU, f [B, D] where the bank is. float32 on the CPU is computed in place
+// (kernels/bank_scores.h), in memory of a few bytes for each score. A device multiplies by the whole bank and picks from the products where
+// those are fewer numbers than the picked rows have. Anything else is computed as gathered_bank_scores.
 at::Tensor bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature);
 
-// The definition: the picked rows are copied, D numbers for each score.
+// The definition: the picked rows are copied, D numbers for each score. ids: where the bank is.
 at::Tensor gathered_bank_scores(const at::Tensor& bank, const at::Tensor& ids, const at::Tensor& f, double temperature);
 
 }  // namespace debias

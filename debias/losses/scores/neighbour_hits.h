@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "debias/losses/late_number.h"
+
 namespace debias {
 
 // Of scores [B, B], sentences in their order.
@@ -13,7 +15,7 @@ namespace debias {
 // published program counts: each of the B - 1 pairs of neighbours once from either side.
 struct NeighbourHits {
   int64_t pairs = 0;
-  int64_t next = 0, previous = 0;
+  LateNumber next, previous;
 };
 NeighbourHits neighbour_hits(const at::Tensor& scores);
 

@@ -3,15 +3,15 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "debias/core/error.h"
 #include "debias/pairs/dense_sums.h"
+#include "debias/runtime/device.h"
 
 namespace debias {
 namespace {
 
-// Pairs of a row and a positive of it, in the order of rows.
+// Pairs of a row and a positive of it, in the order of rows. They follow from B and the context, so that the host knows them.
 struct NeighbourPairs {
   at::Tensor row, column;  // int64 [pairs]
   at::Tensor distance;     // int64 [B, B] of rows and columns
@@ -33,25 +33,31 @@ NeighbourPairs neighbour_pairs(int64_t B, int64_t context) {
 
 // Rows of scores, and what of each is no negative; pairs that have the same negatives share a row.
 struct NegativeRows {
-  at::Tensor scores, out;  // [rows, B], bool [rows, B]
-  at::Tensor row;          // int64 [pairs]
-  at::Tensor count;        // int64 [pairs]: N
+  at::Tensor scores, out;  // [rows, B], bool [rows, B], where the scores are
+  at::Tensor row;          // int64 [pairs] on the host
+  at::Tensor count;        // int64 [pairs] on the host: N
 };
 
 NegativeRows negative_rows(const at::Tensor& scores, const NeighbourPairs& pairs, NeighbourNegatives negatives, int64_t context) {
   const int64_t B = scores.size(0);
+  const auto there = [&](const at::Tensor& host) { return upload(host, scores.device()); };
   if (negatives == NeighbourNegatives::kNegatives) {
-    return {scores, pairs.distance.le(context), pairs.row, (B - 1 - pairs.count).index_select(0, pairs.row)};
+    return {scores, there(pairs.distance.le(context)), pairs.row, (B - 1 - pairs.count).index_select(0, pairs.row)};
   }
-  const at::Tensor full = scores.masked_fill(pairs.distance.eq(0), 0).index_select(0, pairs.row);
+  const at::Tensor full = scores.masked_fill(there(pairs.distance.eq(0)), 0).index_select(0, there(pairs.row));
   const at::Tensor out = at::zeros(full.sizes(), at::kBool).scatter_(1, pairs.column.unsqueeze(1), true);
-  return {full, out, at::arange(full.size(0), at::kLong), at::full_like(pairs.row, B - 1)};
+  return {full, there(out), at::arange(full.size(0), at::kLong), at::full_like(pairs.row, B - 1)};
 }
 
 class SumsOfPairs final : public NegativeSums {
  public:
-  SumsOfPairs(const NegativeRows& all, const at::Tensor& pairs) : all_(all), rows_(all.row.index_select(0, pairs)) {
-    std::tie(used_, place_) = at::_unique(rows_, /*sorted=*/true, /*return_inverse=*/true);
+  SumsOfPairs(const NegativeRows& all, const at::Tensor& pairs) : all_(all) {
+    const at::Tensor rows = all.row.index_select(0, pairs);
+    const auto [used, place] = at::_unique(rows, /*sorted=*/true, /*return_inverse=*/true);
+    const c10::Device device = all.scores.device();
+    rows_ = upload(rows, device);
+    used_ = upload(used, device);
+    place_ = upload(place, device);
   }
 
   std::vector<at::Tensor> log_sums(const std::vector<NegativeSum>& requests) const override {
@@ -95,9 +101,11 @@ ObjectiveResult mean_over_neighbours(const NeighbourScores& given, NeighbourNega
   const at::Tensor scores = given.products / temperature;
   const int64_t B = scores.size(0);
   const NeighbourPairs pairs = neighbour_pairs(B, given.context);
-  const at::Tensor positive = scores.index({pairs.row, pairs.column});
-  const at::Tensor sum_positive = scores.masked_fill(pairs.is_positive.logical_not(), kLogOfNothing).logsumexp(1);
-  const at::Tensor mean_positive = (sum_positive - pairs.count.to(scores.scalar_type()).log()).index_select(0, pairs.row);
+  const auto there = [&](const at::Tensor& host) { return upload(host, scores.device()); };
+  const at::Tensor row = there(pairs.row), count = there(pairs.count);
+  const at::Tensor positive = scores.index_select(0, row).gather(1, there(pairs.column).unsqueeze(1)).squeeze(1);
+  const at::Tensor sum_positive = scores.masked_fill(there(pairs.is_positive.logical_not()), kLogOfNothing).logsumexp(1);
+  const at::Tensor mean_positive = (sum_positive - count.to(scores.scalar_type()).log()).index_select(0, row);
   const NegativeRows negatives = negative_rows(scores, pairs, given.negatives.value_or(usual), given.context);
 
   ObjectiveResult result;
@@ -105,20 +113,21 @@ ObjectiveResult mean_over_neighbours(const NeighbourScores& given, NeighbourNega
   LateNumber sample_sizes;
   double weighted = 0;  // pairs whose negatives have weights
   for (const int64_t N : distinct(negatives.count.contiguous())) {
-    const at::Tensor own = negatives.count.eq(N).nonzero().flatten();
     if (N == 0) continue;
-    const AnchorLosses found = loss({SumsOfPairs(negatives, own), positive.index_select(0, own), mean_positive.index_select(0, own), N});
+    const at::Tensor pairs_of_n = negatives.count.eq(N).nonzero().flatten(), own = there(pairs_of_n);
+    const AnchorLosses found =
+        loss({SumsOfPairs(negatives, pairs_of_n), positive.index_select(0, own), mean_positive.index_select(0, own), N});
     losses = losses.index_copy(0, own, found.loss);
     result.clamped += found.clamped;
     keep_smallest(result.min_estimate, found.min_estimate);
     if (!found.effective_sample_size) continue;
-    const auto share = static_cast<double>(own.size(0));
+    const auto share = static_cast<double>(pairs_of_n.size(0));
     sample_sizes += found.effective_sample_size->times(share);
     weighted += share;
   }
   if (weighted > 0) result.effective_sample_size = sample_sizes.over(weighted);
-  const at::Tensor sums = at::zeros({B}, losses.options()).index_add(0, pairs.row, losses);
-  const at::Tensor rows = sums / pairs.count.to(losses.scalar_type()) * scale;
+  const at::Tensor sums = at::zeros({B}, losses.options()).index_add(0, row, losses);
+  const at::Tensor rows = sums / count.to(losses.scalar_type()) * scale;
   result.value = rows.mean();
   result.per_anchor = rows.detach();
   result.anchors = result.anchors_used = pairs.row.numel();

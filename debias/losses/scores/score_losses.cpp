@@ -94,7 +94,7 @@ ScoreLosses debiased_softmax_losses(const at::Tensor& scores, double tau_plus, d
   // Held at the floor before the log: in the branch not taken the log of a negative number would make every gradient NaN.
   const at::Tensor debiased = loss_against((negatives * estimate.clamp_min(floor)).log(), positive);
   const at::Tensor loss = at::where(falls_back, loss_against(log_negatives, positive), debiased);
-  return {loss, falls_back.sum().item<int64_t>(), estimate.min().item<double>()};
+  return {loss, LateNumber(falls_back.sum()), LateNumber(estimate.min())};
 }
 
 ScoreLosses nce_losses(const at::Tensor& scores, int64_t samples, double normaliser) {

@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <optional>
 
+#include "debias/losses/late_number.h"
+
 namespace debias {
 
 struct ScoreLosses {
-  at::Tensor loss;                     // [B], in double
-  int64_t fallen_back = 0;             // anchors that took the biased loss, where the loss is a debiased one
-  std::optional<double> min_estimate;  // smallest estimate of the mean e^s over negatives, before the clamp
+  at::Tensor loss;                         // [B], in double
+  LateNumber fallen_back = 0;              // anchors that took the biased loss, where the loss is a debiased one
+  std::optional<LateNumber> min_estimate;  // smallest estimate of the mean e^s over negatives, before the clamp
 };
 
 // Cross-entropy with target 0: log(1 + sum over k of e^{s_k - s_0}).

@@ -58,16 +58,6 @@ void require_view_size(const Recipe& recipe, const SampleTable& samples, const E
   }
 }
 
-DeviceChoice device_of(const Recipe& recipe, const MethodEntry& method, const Ranks& ranks) {
-  const std::string& wanted = recipe.train.device();
-  if (method.on_devices) return choose_device(wanted, ranks.place().local_rank);
-  if (wanted != "auto" && wanted != "cpu")
-    throw usage_error("{}method '{}' runs on the CPU; write train.device: cpu", recipe.method.where, method.name);
-  DeviceChoice choice;
-  if (wanted == "auto") choice.cpu_reason = fmt::format("method '{}' runs on the CPU", method.name);
-  return choice;
-}
-
 Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
   Config views = pipeline_of(recipe, samples).config();
   views.overlay(ViewsOptions::table().write(recipe.views));
@@ -80,7 +70,7 @@ Config resolved_views(const Recipe& recipe, const SampleTable& samples) {
 RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const SampleTable>& dataset, const Ranks& ranks) {
   RunParts parts;
   const MethodEntry& method = method_of(recipe);
-  parts.device = device_of(recipe, method, ranks);
+  parts.device = choose_device(recipe.train.device(), ranks.place().local_rank);
   const c10::Device device = parts.device.device;
   if (!device.is_cpu()) set_arithmetic({recipe.train.tf32(), recipe.train.deterministic()});
   ranks.require_own_devices(parts.device.uuid);
@@ -113,7 +103,8 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
                               .loss_rows = recipe.train.loss_rows(),
                               .linked = recipe.must_link ? linked_groups(*recipe.must_link, *dataset) : std::vector<int64_t>()});
   parts.source = method.batches(recipe, dataset, ranks);
-  if (copies_ahead(device) && parts.source->state().empty()) {
+  const bool host_reads = dataset->sentences() != nullptr;  // how many words each has decides what is launched
+  if (copies_ahead(device) && parts.source->state().empty() && !host_reads) {
     parts.source = std::make_unique<AheadBatches>(std::move(parts.source), transfer_to(device));
   }
   return parts;

@@ -12,6 +12,7 @@
 #include "debias/loader/batch.h"
 #include "debias/losses/joined_results.h"
 #include "debias/losses/scores.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
 #include "debias/train/methods/keyed_terms.h"
 #include "debias/train/methods/memory_bank.h"
@@ -30,7 +31,7 @@ class Cmc final : public Method {
       : Method(std::move(parts)), options_(options), seed_(recipe.seed), labels_(at::empty({dataset.size()}, at::kLong)) {
     const int64_t dim = model().head->output_dim() / 2;
     for (uint16_t half = 0; half < 2; ++half) {
-      banks_.emplace_back(dataset.size(), dim, recipe.seed, half);
+      banks_.emplace_back(dataset.size(), dim, recipe.seed, half, this->parts().forward.device);
       nce_.emplace_back(dataset.size());
     }
     for (int64_t i = 0; i < dataset.size(); ++i) labels_.data_ptr<int64_t>()[i] = dataset.label(i);
@@ -80,6 +81,8 @@ class Cmc final : public Method {
     return draw_bank_ids(own, options_.negatives(), banks_[0].samples(), seed_, static_cast<uint64_t>(step));
   }
 
+  at::Tensor there(const at::Tensor& host) const { return upload(host, parts().forward.device); }
+
   bool draws_for_each(const Term& term) const {
     return options_.loss() == BankLossKind::kNce || term.objective().refusal(ScoreForm::kDraws).empty();
   }
@@ -104,11 +107,11 @@ class Cmc final : public Method {
       ObjectiveInput input = all;
       input.z = features_.slice(1, half, half + 1);
       input.vouched = false;  // rows of a young bank are of any length
-      input.samples = own_;
-      input.positives = bank.index_select(0, own_).unsqueeze(1);
-      input.keys = bank.index_select(0, shared_);
-      input.key_samples = shared_;
-      input.key_labels = labels_.index_select(0, shared_);
+      input.samples = there(own_);
+      input.positives = bank.index_select(0, input.samples).unsqueeze(1);
+      input.key_samples = there(shared_);
+      input.keys = bank.index_select(0, input.key_samples);
+      input.key_labels = there(labels_.index_select(0, shared_));
       found.push_back(term.objective()(input));
     }
     return joined(found, 1);
@@ -118,15 +121,17 @@ class Cmc final : public Method {
   void count_false_negatives(const Batch& batch, Evaluated& evaluated) const {
     const at::Tensor label = at::tensor(batch.labels, at::kLong).unsqueeze(1), drawn = labels_.index_select(0, shared_);
     const at::Tensor known = label.ge(0).logical_and(drawn.ge(0)).logical_and(own_.unsqueeze(1).ne(shared_));
-    evaluated.metrics.push_back({kFalseNegativeShare, LateNumber(known.logical_and(label.eq(drawn)).sum()), LateNumber(known.sum())});
+    const auto count = [](const at::Tensor& marks) { return LateNumber(marks.sum().item<int64_t>()); };  // on the host
+    evaluated.metrics.push_back({kFalseNegativeShare, count(known.logical_and(label.eq(drawn))), count(known)});
   }
 
   CmcOptions options_;
   uint64_t seed_;
-  at::Tensor labels_;  // of all samples
+  at::Tensor labels_;  // of all samples, on the host
   std::vector<MemoryBank> banks_;
-  std::vector<BankNce> nce_;            // in use where loss: nce
-  at::Tensor features_, own_, shared_;  // of the step under way; shared: the draws of its first anchor, which may stand for all
+  std::vector<BankNce> nce_;  // in use where loss: nce
+  at::Tensor features_;       // of the step under way
+  at::Tensor own_, shared_;   // on the host, of the step under way; shared: the draws of its first anchor, which may stand for all
 };
 
 void require_terms(const Recipe& recipe, const SampleTable& dataset, const CmcOptions& options) {
@@ -200,7 +205,6 @@ MethodEntry cmc_entry() {
   entry.check = check_cmc;
   entry.networks = halves_of;
   entry.gives_keys = true;
-  entry.on_devices = false;  // its banks lie on the host
   entry.metrics = {false_negative_metric()};
   entry.negatives = [](const Recipe&) { return Negatives::kAllSamples; };
   entry.make = [](const Recipe& recipe, const SampleTable& dataset, MethodParts parts) -> std::unique_ptr<Method> {

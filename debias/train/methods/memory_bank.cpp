@@ -6,10 +6,13 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <vector>
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/encoders/state.h"
+#include "debias/runtime/device.h"
 #include "debias/runtime/unit_rows.h"
 
 namespace debias {
@@ -48,7 +51,7 @@ void require_samples(const at::Tensor& ids, int64_t samples) {
 
 }  // namespace
 
-MemoryBank::MemoryBank(int64_t samples, int64_t dim, uint64_t seed, uint16_t number) {
+MemoryBank::MemoryBank(int64_t samples, int64_t dim, uint64_t seed, uint16_t number, c10::Device device) {
   if (samples < 1 || dim < 1 || samples > std::numeric_limits<int32_t>::max()) {
     throw data_error("memory bank: expected 1 to 2147483647 samples of at least 1 dimension, found {} of {}", samples, dim);
   }
@@ -61,16 +64,24 @@ MemoryBank::MemoryBank(int64_t samples, int64_t dim, uint64_t seed, uint16_t num
       for (int64_t d = 0; d < dim; ++d) values[row * dim + d] = static_cast<float>(random.uniform(-bound, bound));
     }
   });
+  rows_ = upload(rows_, device);
 }
 
 void MemoryBank::update(const at::Tensor& ids, const at::Tensor& features, double momentum) {
   require_samples(ids, samples());
   const at::NoGradGuard no_grad;
-  const at::Tensor given = features.detach().to(rows_.options());
-  const at::Tensor mixed = rows_.index_select(0, ids).mul_(momentum).add_(given, 1 - momentum);
-  const at::Tensor fresh = unit_rows(mixed);
+  // Of a sample's features the last: index_copy_ has no order among equal rows.
+  std::map<int64_t, int64_t> last;
   const auto row = ids.accessor<int64_t, 1>();
-  for (int64_t i = 0; i < ids.size(0); ++i) rows_.select(0, row[i]).copy_(fresh[i]);  // in this order: a scatter has none
+  for (int64_t i = 0; i < ids.size(0); ++i) last[row[i]] = i;
+  std::vector<int64_t> rows, sources;
+  for (const auto& [id, source] : last) {
+    rows.push_back(id);
+    sources.push_back(source);
+  }
+  const at::Tensor into = upload(at::tensor(rows, at::kLong), rows_.device());
+  const at::Tensor given = features.detach().to(rows_.options()).index_select(0, upload(at::tensor(sources, at::kLong), rows_.device()));
+  rows_.index_copy_(0, into, unit_rows(rows_.index_select(0, into).mul_(momentum).add_(given, 1 - momentum)));
 }
 
 void MemoryBank::load(const SafetensorsFile& file, const std::string& name) {

@@ -17,13 +17,13 @@ namespace debias {
 class MemoryBank {
  public:
   // `number` tells apart the banks of a run that share its seed.
-  MemoryBank(int64_t samples, int64_t dim, uint64_t seed, uint16_t number = 0);
+  MemoryBank(int64_t samples, int64_t dim, uint64_t seed, uint16_t number = 0, c10::Device device = c10::kCPU);
 
-  const at::Tensor& rows() const { return rows_; }  // [samples, dim] float32
+  const at::Tensor& rows() const { return rows_; }  // [samples, dim] float32, on the device
   int64_t samples() const { return rows_.size(0); }
 
   // Row ids[i] becomes momentum * row + (1 - momentum) * features[i], divided by its length. Of a sample that is in the batch twice the
-  // last feature counts. ids int64 [B], features [B, dim]; a data error for an id that is no sample.
+  // last feature counts. ids int64 [B] on the CPU, features [B, dim]; a data error for an id that is no sample.
   void update(const at::Tensor& ids, const at::Tensor& features, double momentum = 0.5);
 
   // The rows, as they are in the tensor `name` of a checkpoint. A data error for the bank of other data or of another dimension.

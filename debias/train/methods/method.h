@@ -172,7 +172,6 @@ struct MethodEntry {
   bool scores_products = false;     // of rows of any norm: terms have the defaults of set_product_defaults()
   bool drops_linked_pairs = false;  // of `data.must_link`
   bool gives_keys = false;          // so that one view of an image is enough for objectives that take them
-  bool on_devices = true;           // false: it runs on the CPU, which `train.device: auto` then takes
   std::function<Negatives(const Recipe& recipe)> negatives = [](const Recipe&) { return Negatives::kBatch; };
   std::function<std::unique_ptr<Method>(const Recipe& recipe, const SampleTable& dataset, MethodParts parts)> make;
   bool takes_bias_encoder = false;  // ChosenMethod::bias_encoder

@@ -130,7 +130,6 @@ MethodEntry quick_thoughts_entry() {
   entry.check = check_quick_thoughts;
   entry.networks = pair_of;
   entry.scores_products = true;
-  entry.on_devices = false;
   // At most about a half each, since a sentence has two neighbours.
   entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
                    {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};

@@ -92,7 +92,7 @@ TEST(BankScores, WhatDoesNotFitIsRefused) {
   EXPECT_EQ(refusal(given), "bank_scores: ids run from 0 to 50, and the bank has rows 0 to 49");
   given.ids[1][1] = -1;
   EXPECT_EQ(refusal(given).substr(0, 26), "bank_scores: ids run from ");
-  EXPECT_EQ(refusal({given.bank, given.ids.to(at::kLong), given.f}), "bank_scores: expected ids in int32, found Long");
+  EXPECT_EQ(refusal({given.bank, given.ids.to(at::kLong), given.f}), "bank_scores: expected ids in int32 on the CPU, found Long on cpu");
   EXPECT_EQ(refusal({given.bank, given.ids, given.f.narrow(1, 0, 3)}),
             "bank_scores: expected a bank [n, D], ids [B, picks] and anchors [B, D], found [50, 4], [2, 3] and [2, 3]");
 }

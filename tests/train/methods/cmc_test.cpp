@@ -115,14 +115,6 @@ TEST(Cmc, ABankOfOtherDataIsRefused) {
   EXPECT_NE(message.find("bank.first"), std::string::npos) << message;
 }
 
-TEST(Cmc, RunsOnTheCpuWhateverDevicesThereAre) {
-  Config root = cmc_config("x");
-  root.assign("train.device=auto");
-  EXPECT_EQ(device_line(MethodWithBatch(root).parts.device), "device: cpu, since method 'cmc' runs on the CPU");
-  root.assign("train.device=cuda");
-  EXPECT_EQ(usage_error_of([&] { MethodWithBatch made(root); }), "command line: method 'cmc' runs on the CPU; write train.device: cpu");
-}
-
 TEST(Cmc, WhatItCannotUseIsRefusedInOneLine) {
   Config root = cmc_config("x");
   root.assign("views.count=2");
