@@ -29,7 +29,7 @@ struct PairsArguments {
   TableArguments table;
   PairRequest request;
   int64_t threads = 0;
-  std::string leaks, out, html;
+  std::string leaks, out, html, rank = "similarity";
   bool json = false;
 };
 
@@ -98,14 +98,16 @@ int run_pairs(const PairsArguments& arguments) {
                                 : pairs_of_run(arguments.run, splits, *progress, *log);
   refuse_overwriting("pairs", {arguments.out, arguments.html}, source.inputs);
   for (const auto& path : {arguments.out, arguments.html}) refuse_inside_data(path, source.roots);
-  const MiningOptions options = mining_options(arguments.request, source);
+  PairRequest request = arguments.request;
+  request.rank = options_detail::Field<PairRank>::parse(Config::scalar(arguments.rank), {}, "pairs: --rank");
+  const MiningOptions options = mining_options(request, source);
   if (!source.has_images()) {
     log->warn(fmt::format(
         "not all splits have images that can be opened: copies are pairs at a similarity of {} or more, which no pixels confirm{}",
         kUnconfirmedCopy,
         arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR if the images are elsewhere" : ""));
   }
-  const FoundPairs found = find_pairs(arguments.request, options, source, *progress, *log);
+  const FoundPairs found = find_pairs(request, options, source, *progress, *log);
   if (!arguments.out.empty()) write_file_atomically(arguments.out, pairs_csv(found.rows));
   if (!arguments.html.empty())
     write_file_atomically(arguments.html, marking_page(found, source, arguments.run.path + arguments.table.vectors));
@@ -123,8 +125,9 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
                          ->option_text("Z")
                          ->transform(with_home);
   add_table_columns(*verb, *embeddings, arguments->table);
-  auto* top = verb->add_option("--top", arguments->request.top, "false negatives to report, the largest expected gradient first (500)")
+  auto* top = verb->add_option("--top", arguments->request.top, "number of false negatives to report (500)")
                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
+  verb->add_option("--rank", arguments->rank, "what false negatives are ranked by: similarity (default) or gradient")->option_text("NAME");
   verb->add_option("--leaks", arguments->leaks, "also search for images of one split in another")->option_text("train:test");
   verb->add_option("--sample", arguments->request.sample, "number of random pairs to draw instead; their marks estimate tau_plus")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
@@ -135,7 +138,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
       ->option_text("FILE.html")
       ->transform(with_home);
   verb->add_option("--temperature", arguments->request.temperature,
-                   "temperature of the loss whose gradient is ranked; default: the run's, 0.07 for --embeddings");
+                   "temperature of the loss whose gradient is given; default: the run's, 0.07 for --embeddings");
   verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior of the posterior; default: the run's, else 0.1");
   verb->add_option("--root", arguments->run.root, "folder of the images: the run's data, or the column path, are below it")
       ->option_text("DIR")

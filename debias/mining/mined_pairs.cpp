@@ -34,7 +34,7 @@ bool by_rows(const MinedPair& x, const MinedPair& y) { return std::pair(x.a, x.b
 
 bool nearer_first(const MinedPair& x, const MinedPair& y) { return x.cosine != y.cosine ? x.cosine > y.cosine : by_rows(x, y); }
 
-bool ranks_before(const MinedPair& x, const MinedPair& y) {
+bool wrongs_more(const MinedPair& x, const MinedPair& y) {
   if (x.expected_gradient() != y.expected_gradient()) return x.expected_gradient() > y.expected_gradient();
   return nearer_first(x, y);
 }
@@ -99,7 +99,7 @@ PairRanking::PairRanking(const at::Tensor& unit, const ViewCosines& views, const
   pairs_ = nearest_pairs(unit);
   progress.end();
   for (MinedPair& pair : pairs_) pair = scored(pair.a, pair.b, pair.cosine, PairKind::kFalseNegative);
-  std::ranges::sort(pairs_, ranks_before);
+  std::ranges::sort(pairs_, options_.rank() == PairRank::kGradient ? wrongs_more : nearer_first);
 }
 
 double PairRanking::false_negative(float cosine) const { return posterior_[static_cast<size_t>(CosineCounts::bin_of(cosine))]; }

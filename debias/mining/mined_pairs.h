@@ -6,7 +6,8 @@
 //                   w_ab is the softmax weight of b among the anchor's negatives in an average batch, which is the gradient of InfoNCE with
 //                   respect to s_ab in units of 1/t; s+ is the mean cosine of two views, 1 where there are none
 //   false_negative  P(s_ab), the chance that both are of one class (false_negative_posterior.h)
-//   rank            by P(s_ab) g_ab, the expected wrong gradient
+//   rank            by s_ab, or by P(s_ab) g_ab, the expected wrong gradient. Pairs of one class are as frequent or more so by s_ab
+//                   (docs/results/pairs.md)
 //
 // Candidates are every row's 32 nearest (nearest_rows.h); a pair outside of both rows' neighbourhoods is not considered. Memory: the rows,
 // 33 neighbours a row, and blocks.
@@ -44,8 +45,16 @@ struct MinedPair {
   double expected_gradient() const { return false_negative * gradient; }
 };
 
+enum class PairRank { kSimilarity, kGradient };
+template <>
+struct EnumNames<PairRank> {
+  static constexpr std::array<std::pair<std::string_view, PairRank>, 2> values = {
+      {{"similarity", PairRank::kSimilarity}, {"gradient", PairRank::kGradient}}};
+};
+
 class MiningOptions {
  public:
+  DEBIAS_OPTION(MiningOptions, PairRank, rank, PairRank::kSimilarity)
   DEBIAS_OPTION(MiningOptions, double, temperature, 0.5)
   DEBIAS_OPTION(MiningOptions, double, tau_plus, 0.1)
   DEBIAS_OPTION(MiningOptions, int64_t, batch_size, 256)

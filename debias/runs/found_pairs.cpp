@@ -42,6 +42,7 @@ MiningOptions mining_options(const PairRequest& request, const PairSource& sourc
   options.temperature(request.temperature.value_or(source.temperature))
       .tau_plus(request.tau_plus.value_or(source.tau_plus))
       .batch_size(source.batch_size)
+      .rank(request.rank)
       .seed(request.seed);
   options.check();
   return options;
@@ -83,6 +84,7 @@ nlohmann::ordered_json to_json(const FoundPairs& found) {
   nlohmann::ordered_json json = {{"rows", found.searched},
                                  {"temperature", found.options.temperature()},
                                  {"tau_plus", found.options.tau_plus()},
+                                 {"rank", enum_name(found.options.rank())},
                                  {"posterior", found.by_views ? "views" : "mixture"},
                                  {"copies_confirmed_on_pixels", found.on_pixels},
                                  {"copy_threshold", found.threshold},

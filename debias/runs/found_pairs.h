@@ -18,7 +18,8 @@
 namespace debias {
 
 struct PairRequest {
-  int64_t top = 500;  // false negatives
+  int64_t top = 500;  // false negatives, the first by `rank`
+  PairRank rank = PairRank::kSimilarity;
   uint64_t seed = 1;
   std::optional<int64_t> sample{};                  // so many random pairs instead
   std::optional<double> temperature{}, tau_plus{};  // absent: those of the source

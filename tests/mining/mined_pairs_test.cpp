@@ -32,14 +32,14 @@ at::Tensor clusters(int64_t n, int64_t classes, int64_t width, double spread) {
   return unit_rows(rows).contiguous();
 }
 
-PairRanking ranked(const at::Tensor& unit, double temperature = 0.1) {
-  return {unit, {}, MiningOptions().temperature(temperature), Progress::silent()};
+PairRanking ranked(const at::Tensor& unit, double temperature = 0.1, PairRank rank = PairRank::kSimilarity) {
+  return {unit, {}, MiningOptions().temperature(temperature).rank(rank), Progress::silent()};
 }
 
 TEST(PairRanking, IsThatOfAllPairsInDouble) {
   const int64_t n = 30;  // fewer than the neighbours: every pair is a candidate
   const at::Tensor unit = clusters(n, 5, 8, 0.7);
-  const PairRanking ranking = ranked(unit);
+  const PairRanking ranking = ranked(unit, 0.1, PairRank::kGradient);
   ASSERT_EQ(std::ssize(ranking.pairs()), n * (n - 1) / 2);
   const double t = 0.1, negatives = 2 * 256 - 2;
   const at::Tensor s = at::mm(unit.to(at::kDouble), unit.to(at::kDouble).t());
@@ -60,12 +60,24 @@ TEST(PairRanking, IsThatOfAllPairsInDouble) {
 
 TEST(PairRanking, FindsThePairsOfOneClusterFirst) {
   const at::Tensor unit = clusters(400, 10, 32, 0.5);
-  const PairRanking ranking = ranked(unit);
-  for (size_t i = 0; i < 1000; ++i) {
-    const MinedPair& pair = ranking.pairs()[i];
-    EXPECT_EQ(pair.a % 10, pair.b % 10);
-    EXPECT_GT(pair.false_negative, 0.5);
+  for (const auto& [name, rank] : EnumNames<PairRank>::values) {
+    const PairRanking ranking = ranked(unit, 0.1, rank);
+    for (size_t i = 0; i < 1000; ++i) {
+      const MinedPair& pair = ranking.pairs()[i];
+      EXPECT_EQ(pair.a % 10, pair.b % 10) << name;
+      EXPECT_GT(pair.false_negative, 0.5) << name;
+    }
   }
+}
+
+// A lonely anchor spends more of its gradient on its nearest row than a crowded one does on a nearer row.
+TEST(PairRanking, IsBySimilarityUnlessAskedForTheGradient) {
+  const at::Tensor unit = clusters(300, 3, 8, 1.5);
+  const auto falls = [](const PairRanking& ranking) {
+    return std::ranges::is_sorted(ranking.pairs(), [](const MinedPair& x, const MinedPair& y) { return x.cosine > y.cosine; });
+  };
+  EXPECT_TRUE(falls(ranked(unit, 1)));
+  EXPECT_FALSE(falls(ranked(unit, 1, PairRank::kGradient)));
 }
 
 TEST(PairRanking, DoesNotDependOnTheThreads) {
