@@ -13,7 +13,8 @@ from page_words import TERMS
 from program_listing import ROOT, commands, listed
 
 UNCONVERTED = ROOT / "scripts/unconverted_help.txt"
-KINDS = ("objectives", "encoders", "heads", "datasets", "steps", "optimizers", "schedules", "protocols", "methods", "samplers", "sections")
+KINDS = ("objectives", "encoders", "heads", "datasets", "steps", "optimizers", "schedules", "protocols", "methods", "samplers", "sections",
+         "agent_sections", "tasks")
 INCOMPLETE = re.compile(r"(so many|such as|at most|at least|of|with|without|for|by|in|at|on|from|to)\b", re.IGNORECASE)
 
 
@@ -44,7 +45,7 @@ def main():
     faults = {name: fault for name, text in texts() if (fault := fault_of(text))}
     known = UNCONVERTED.read_text(encoding="utf-8").splitlines() if UNCONVERTED.is_file() else []
     # A build without MuJoCo has no agents' commands.
-    absent = () if any(command["name"] == "rl train" for command in commands()) else ("rl ",)
+    absent = () if any(command["name"] == "rl train" for command in commands()) else ("rl ", "agent_sections/", "tasks/")
     if "--update" in sys.argv[1:]:
         known = [name for name in known if name in faults or name.startswith(absent)]
         UNCONVERTED.write_text("".join(f"{name}\n" for name in known), encoding="utf-8")

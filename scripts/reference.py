@@ -3,7 +3,7 @@
 
 The pages hold every command and option, the sections of a recipe, and the entries of each registry with defaults and values. --check
 changes nothing and names the pages that differ (exit 1). It also asks docs/exit-codes.md for every code that `debias --help` lists. A
-program that was built without agents lists no `rl` commands; those stay as they are.
+program that was built without agents lists no `rl` commands; those and the page of agents stay as they are.
 """
 
 import re
@@ -12,6 +12,7 @@ import sys
 from option_tables import allowed, shown
 from program_listing import ROOT, commands, listed, meaning, spelt, typed, usage
 from python_reference import python_page
+from python_stubs import class_name
 
 FOLDER = ROOT / "docs/reference"
 NOTE = "<!-- Written by scripts/reference.py. -->\n\n"
@@ -92,7 +93,8 @@ def registry_page(title, introduction, kinds):
         text += f"## {heading}\n\n" if len(kinds) > 1 else ""
         for entry in listed(kind):
             page = ROOT / "docs/objectives" / f"{entry['name']}.md"
-            link = f" [Formula and advice](../objectives/{page.name})." if kind == "objectives" and page.exists() else ""
+            link = f" In Python: `debias.{class_name(entry['name'])}`." if kind == "objectives" else ""
+            link += f" [Formula and advice](../objectives/{page.name})." if link and page.exists() else ""
             text += entry_section(entry, level, link)
     return text
 
@@ -110,12 +112,24 @@ def recipe_page():
 
 
 def protocols_page():
-    text = f"# Protocols and metrics\n\n{NOTE}The protocols of `debias eval`, and every metric that training and evaluation write. "
+    text = f"# Protocols and metrics\n\n{NOTE}The protocols of `debias eval`, and the metrics that `debias train` and evaluation write. "
+    text += "[Agents](agents.md#metrics) have metrics of their own. "
     text += "[Evaluation](../evaluation.md) explains when to use which.\n\n## Protocols\n\n"
     text += "".join(entry_section(entry, 3) for entry in listed("protocols"))
-    rows = [[code(metric["name"]), cell(metric["title"]), metric["unit"], metric["better"],
-             ", ".join(code(name) for name in metric["protocols"]) or "training"] for metric in listed("metrics")]
-    return text + "## Metrics\n\n" + table(["metric", "title", "unit", "better", "written by"], rows)
+    return text + "## Metrics\n\n" + table(["metric", "title", "unit", "better", "written by"], metric_rows("metrics"))
+
+
+def metric_rows(kind):
+    return [[code(metric["name"]), cell(metric["title"]), metric["unit"], metric["better"],
+             ", ".join(code(name) for name in metric["protocols"]) or "training"] for metric in listed(kind)]
+
+
+def agents_page():
+    text = f"# Agents\n\n{NOTE}The recipe keys, tasks and metrics of `debias rl train`. [Pixels and rewards](../rewards.md) explains how to "
+    text += "train an agent, and [objectives](objectives.md) has the options of `objective`.\n\n## Recipe keys\n\n"
+    text += "".join(entry_section(section, 3) for section in listed("agent_sections"))
+    text += "## Tasks\n\n" + table(["task", "goal"], [[code(task["name"]), sentence(task["summary"])] for task in listed("tasks")])
+    return text + "## Metrics\n\n" + table(["metric", "title", "unit", "better"], [row[:4] for row in metric_rows("agent_metrics")])
 
 
 def recipes_page():
@@ -136,6 +150,8 @@ def pages(every):
     made = {name: registry_page(*what) for name, what in registries.items()}
     made.update({"cli.md": cli_page(every), "recipe.md": recipe_page(), "protocols.md": protocols_page(), "recipes.md": recipes_page(),
                  "python.md": python_page(NOTE)})
+    if any(command["name"] == "rl train" for command in every):
+        made["agents.md"] = agents_page()
     return {name: text.rstrip("\n") + "\n" for name, text in made.items()}
 
 
@@ -178,7 +194,7 @@ def main():
             differing.append(f"docs/reference/{name}")
             if "--check" not in sys.argv[1:]:
                 page.write_text(new, encoding="utf-8")
-    stray = [page for page in sorted(FOLDER.glob("*.md")) if page.name not in made]
+    stray = [page for page in sorted(FOLDER.glob("*.md")) if page.name not in made and page.name != "agents.md"]
     if stray:
         sys.exit(f"reference: {stray[0].relative_to(ROOT)} is not written by this script; move it out of docs/reference")
     if "--check" in sys.argv[1:] and differing:

@@ -4,10 +4,13 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "debias/core/config.h"
+#include "debias/results/metric.h"
 #include "debias/runs/sweep_check.h"
 #include "debias/train/loop/training_loop.h"
+#include "debias/train/recipe/recipe_sections.h"
 
 namespace debias {
 
@@ -22,5 +25,12 @@ int train_agent_as(const Config& recipe, RunControl control, AgentTrainMode mode
 // As AgentChecks has them.
 Config resolved_agent(const Config& recipe);
 CheckedPoint planned_agent(const Config& recipe, const SweepCheckOptions& options, std::set<std::string>& made);
+
+// What `debias list` shows of agents; empty in a program without them.
+struct ListedAgents {
+  std::vector<RecipeSection> sections, tasks;
+  std::vector<Metric> metrics;
+};
+ListedAgents listed_agents();
 
 }  // namespace debias

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "apps/debias/agent_runs.h"
 #include "apps/debias/command_list.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
@@ -44,12 +45,19 @@ std::vector<Listed> listed_objectives() {
   return result;
 }
 
-const std::vector<std::string> kKinds = {"objectives", "encoders", "heads",    "datasets", "views",   "steps",    "optimizers", "schedules",
-                                         "protocols",  "methods",  "samplers", "sections", "metrics", "commands", "recipes"};
+const std::vector<std::string> kKinds = {"objectives", "encoders",  "heads",     "datasets",       "views",    "steps",
+                                         "optimizers", "schedules", "protocols", "methods",        "samplers", "sections",
+                                         "metrics",    "commands",  "recipes",   "agent_sections", "tasks",    "agent_metrics"};
 
-std::vector<Listed> listed_sections() {
+std::vector<Listed> listed_sections(const std::vector<RecipeSection>& sections) {
   std::vector<Listed> result;
-  for (const auto& section : recipe_sections()) result.push_back({section.name, {}, section.summary, section.options});
+  for (const auto& section : sections) result.push_back({section.name, {}, section.summary, section.options});
+  return result;
+}
+
+std::vector<ListedMetric> agent_metrics_listed() {
+  std::vector<ListedMetric> result;
+  for (const auto& metric : listed_agents().metrics) result.push_back({metric, {}});
   return result;
 }
 
@@ -65,7 +73,9 @@ std::vector<Listed> of_kind(const std::string& kind) {
   if (kind == "protocols") return listed(protocol_registry());
   if (kind == "methods") return listed(method_registry());
   if (kind == "samplers") return listed(sampler_registry());
-  if (kind == "sections") return listed_sections();
+  if (kind == "sections") return listed_sections(recipe_sections());
+  if (kind == "agent_sections") return listed_sections(listed_agents().sections);
+  if (kind == "tasks") return listed_sections(listed_agents().tasks);
   throw usage_error("list: unknown kind '{}'{}", kind, suggestion(kind, kKinds));
 }
 
@@ -123,6 +133,7 @@ int run_list(const CLI::App& root, const std::string& kind, const std::string& o
   if (kind == "recipes") return run_list_recipes(only, json);
   if (kind == "commands") return print_entries(kind, listed_commands(root), only, json, command_json, command_text);
   if (kind == "metrics") return print_entries(kind, listed_metrics(), only, json, metric_json, metric_text);
+  if (kind == "agent_metrics") return print_entries(kind, agent_metrics_listed(), only, json, metric_json, metric_text);
   std::vector<Listed> entries = of_kind(kind);
   if (!only.empty()) {
     std::vector<std::string> names;

@@ -25,7 +25,7 @@ const OptionTable<EnvironmentSection>& EnvironmentSection::table() {
                "control steps of one action; auto: the task's (CURL's)")
           .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a frame in pixels")
           .add("stack", &Self::stack_, Range::closed(1, 16), "frames that the agent sees at a time, the newest last")
-          .add("look", &Self::look_, "with shadows and reflections, or plain, which is drawn in half the time");
+          .add("look", &Self::look_, "rendering: full has shadows and reflections; plain has none and takes half the time");
   return table;
 }
 

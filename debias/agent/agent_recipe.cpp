@@ -11,8 +11,6 @@
 namespace debias {
 namespace {
 
-const std::vector<std::string> kAgentSections = {"name",   "seed",  "environment", "agent",  "objective",
-                                                 "replay", "train", "evaluate",    "output", "expected"};
 constexpr const char* kNoObjective = "none";
 
 Config section(const Config& root, const char* key) {
@@ -118,11 +116,28 @@ std::unique_ptr<Objective> AgentRecipe::make_objective() const {
   return entry.make(objective, {"name", "positives"});
 }
 
+const std::vector<RecipeSection>& agent_sections() {
+  static const std::vector<RecipeSection> sections = {
+      {"name", "name of the run, for logs, tables and reports", {}},
+      {"seed", "seed of initialisation, episodes and crops; an integer of at least 0 (default 1)", {}},
+      {"environment", "control task and the images that the agent sees; required", EnvironmentSection::table().specs()},
+      {"agent", "networks and updates of the agent", AgentOptions::table().specs()},
+      {"objective", "contrastive objective of the encoder: `name`, its options and `positives`, or `none` (default infonce)", {}},
+      {"replay", "replay buffer", ReplayOptions::table().specs()},
+      {"train", "length, threads and checkpoints of training", AgentTrainOptions::table().specs()},
+      {"evaluate", "evaluation episodes during training", AgentEvaluateOptions::table().specs()},
+      {"output", "run folder", {}},
+      {"expected", "published numbers, for tables", {}}};
+  return sections;
+}
+
 AgentRecipe read_agent_recipe(const Config& root) {
   if (!root.is_map()) throw usage_error("{}recipe: expected a map of sections, such as environment and agent", root.prefix());
+  std::vector<std::string> known;
+  for (const auto& section : agent_sections()) known.push_back(section.name);
   for (const auto& [key, value] : root.entries()) {
-    if (std::find(kAgentSections.begin(), kAgentSections.end(), key) != kAgentSections.end()) continue;
-    throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, kAgentSections));
+    if (std::ranges::find(known, key) == known.end())
+      throw usage_error("{}recipe: unknown section '{}'{}", value.prefix(), key, suggestion(key, known));
   }
   AgentRecipe recipe;
   using options_detail::Field;

@@ -18,6 +18,7 @@
 #include "debias/agent/agent_options.h"
 #include "debias/core/config.h"
 #include "debias/losses/objective.h"
+#include "debias/train/recipe/recipe_sections.h"
 
 namespace debias {
 
@@ -41,6 +42,9 @@ struct AgentRecipe {
   int64_t action_repeat() const;
   std::unique_ptr<Objective> make_objective() const;  // null where there is none
 };
+
+// The sections, for what lists and documents them; read_agent_recipe() accepts these and no others.
+const std::vector<RecipeSection>& agent_sections();
 
 // Names of the objectives that an agent may have: they compare anchors with keys, without labels.
 std::vector<std::string> agent_objectives();

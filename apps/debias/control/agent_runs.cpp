@@ -7,8 +7,10 @@
 #include "apps/debias/control/drawing_threads.h"
 #include "apps/debias/results.h"
 #include "apps/debias/training_outcome.h"
+#include "debias/agent/agent_metrics.h"
 #include "debias/agent/agent_plan.h"
 #include "debias/agent/agent_training.h"
+#include "debias/control/task.h"
 #include "debias/core/output_path.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/recipe_lookup.h"
@@ -51,6 +53,12 @@ CheckedPoint planned_agent(const Config& recipe, const SweepCheckOptions& option
     try_environments(agent);
   }
   return {{}, plan.epochs, plan.steps_per_epoch, plan.seconds_per_epoch};
+}
+
+ListedAgents listed_agents() {
+  ListedAgents agents{agent_sections(), {}, agent_metrics()};
+  for (const Task& task : task_registry()) agents.tasks.push_back({task.name, task.summary, {}});
+  return agents;
 }
 
 }  // namespace debias

@@ -19,4 +19,6 @@ CheckedPoint planned_agent(const Config&, const SweepCheckOptions&, std::set<std
   throw without_control("its runs are agents'");
 }
 
+ListedAgents listed_agents() { return {}; }
+
 }  // namespace debias
