@@ -64,9 +64,9 @@ void check_audit_arguments(const AuditArguments& arguments) {
   if (arguments.folder.folder.empty() == arguments.embeddings.empty())
     throw usage_error("audit: pass exactly one of FOLDER or --embeddings");
   if (!arguments.csv.empty() && arguments.embeddings.empty())
-    throw usage_error("audit: --csv goes with --embeddings; a folder has --labels");
+    throw usage_error("audit: --csv needs --embeddings; for a folder, use --labels");
   if (!arguments.folder.labels.empty() && !arguments.embeddings.empty()) {
-    throw usage_error("audit: --labels goes with a folder; features have --csv");
+    throw usage_error("audit: --labels needs a folder; for features, use --csv");
   }
   if (arguments.accept.empty() != arguments.bias_out.empty()) {
     throw usage_error("audit: --accept NAME and --bias-out FILE.csv go together; {} is missing",

@@ -32,7 +32,7 @@ int run_show(const CheckpointArguments& arguments) {
   }
   if (arguments.recipe) {
     const auto found = file.metadata().find("debias.recipe");
-    if (found == file.metadata().end()) throw data_error("checkpoint '{}': it holds no recipe; no training run wrote it", file.path());
+    if (found == file.metadata().end()) throw data_error("checkpoint '{}': it has no recipe, so no training run wrote it", file.path());
     const std::string recipe = found->second + (found->second.ends_with('\n') ? "" : "\n");
     isatty(STDOUT_FILENO) != 0 ? print_lines(recipe) : fmt::print("{}", recipe);  // a file gets it byte for byte
     return 0;

@@ -62,8 +62,7 @@ void refuse_beside_text(const CLI::App& verb) {
   const std::set<std::string> taken = {"run", "--text", "--out", "--expand", "--encoding", "--checkpoint", "--json", "--quiet", "--help"};
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
-    throw usage_error("embed: --text does not take {}; it goes with --out, --expand, --encoding, --checkpoint and --json alone",
-                      option->get_name());
+    throw usage_error("embed: --text does not take {}; it takes --out, --expand, --encoding, --checkpoint and --json", option->get_name());
   }
 }
 
@@ -74,7 +73,7 @@ void refuse_beside_encoder(const CLI::App& verb) {
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
     throw usage_error(
-        "embed: --encoder does not take {}; it takes a folder, key=value words, --data, --out, --device, --precision, --raw and --json",
+        "embed: --encoder does not take {}; it takes a folder, key=value overrides, --data, --out, --device, --precision, --raw and --json",
         option->get_name());
   }
 }
@@ -119,7 +118,8 @@ int run_text_embed(const EmbedArguments& arguments) {
 int run_bias_values(const EmbedArguments& arguments) {
   if (!arguments.out.empty() || arguments.bias_features || !arguments.data.name.empty() || !arguments.data.words.empty()) {
     throw usage_error(
-        "embed: --bias-values writes its own file for the run's own images; leave out --out, --bias-features, --data and key=value words");
+        "embed: --bias-values writes its own file for the run's own images; leave out --out, --bias-features, --data and key=value "
+        "overrides");
   }
   const BiasValueTable table = write_bias_values({.run = arguments.run,
                                                   .out = arguments.bias_values,
@@ -152,13 +152,13 @@ int run_bias_values(const EmbedArguments& arguments) {
 }
 
 int run_embed(const EmbedArguments& arguments) {
-  if (arguments.precision != "fp32" && arguments.encoder.empty()) throw usage_error("embed: --precision is of --encoder; add it");
+  if (arguments.precision != "fp32" && arguments.encoder.empty()) throw usage_error("embed: --precision needs --encoder; add it");
   if (!arguments.bias_values.empty()) return run_bias_values(arguments);
-  if (arguments.values) throw usage_error("embed: --values counts the bias labels of --bias-values OUT.csv; add it");
+  if (arguments.values) throw usage_error("embed: --values needs --bias-values OUT.csv; add it");
   if (arguments.out.empty()) throw usage_error("embed: no output is given; add --out F.npy, or --bias-values OUT.csv");
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);
-  if (!arguments.expand.empty()) throw usage_error("embed: --expand is for the words of --text FILE; add it");
+  if (!arguments.expand.empty()) throw usage_error("embed: --expand needs --text FILE; add it");
   if (arguments.bias_features) return embed_for_bias_features(arguments);
   const EmbeddingRequest request = arguments.request();
   const auto [N, D, files, names] = embed_run(request, *terminal_progress(), *terminal_log());
@@ -205,8 +205,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
       ->option_text("NAME");
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
   verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32 or bf16")->group(kSeldomUsed);
-  verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that are not what they were in training")
-      ->group(kSeldomUsed);
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that have changed since training")->group(kSeldomUsed);
   verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)")->group(kSeldomUsed);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");

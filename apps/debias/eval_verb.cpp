@@ -63,7 +63,7 @@ Config table_options(const EvalArguments& arguments, std::vector<RequestedProtoc
 
 int eval_table(const EvalArguments& arguments, std::vector<RequestedProtocol>& requested, const std::optional<Condition>& condition) {
   if (!arguments.data.name.empty() || !arguments.data.root.empty() || !arguments.labels.empty() || arguments.predictions) {
-    throw usage_error("eval: --data, --root, --labels and --predictions go with a run; a feature table has its own rows and columns");
+    throw usage_error("eval: --data, --root, --labels and --predictions need a run; a feature table has its own rows and columns");
   }
   const Config options = table_options(arguments, requested);
   std::vector<std::string> names;
@@ -189,7 +189,7 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
   verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1, such as 'test.knn_acc1<0.7'");
-  verb->add_flag("--accept-data-change", arguments->accept_data_change, "evaluate on data that are not what they were in training")
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "evaluate on data that have changed since training")
       ->group(kSeldomUsed);
   verb->add_flag("--predictions", arguments->predictions,
                  "write evaluation/PROTOCOL.csv: the class predicted for each image (--raw: names unescaped)")

@@ -36,7 +36,7 @@ std::vector<RequestedProtocol> requested_protocols(const std::string& list) {
     if (word == "sentences") throw usage_error("eval: 'sentences' is a command of its own; write debias eval sentences RUN --root DIR");
     const auto* entry = &find_entry(protocol_registry(), word, "protocol", "eval: ");
     if (std::ranges::find(entries, entry) != entries.end()) {
-      throw usage_error("eval: protocol '{}' is asked for twice; give it once", entry->name);
+      throw usage_error("eval: protocol '{}' is requested twice; give it once", entry->name);
     }
     entries.push_back(entry);
     requested.push_back({word, Config::map()});
@@ -67,7 +67,7 @@ EvalWords sort_eval_words(const std::vector<std::string>& words, bool names_data
     } else if (names_data) {
       sorted.data.push_back(word);
     } else {
-      throw usage_error("eval: '{}' belongs to none of the protocols asked for; write e.g. {}.{}=...", word, typed[0].request.name,
+      throw usage_error("eval: '{}' belongs to no requested protocol; write e.g. {}.{}=...", word, typed[0].request.name,
                         typed[0].entry->options.front().name);
     }
   }

@@ -129,10 +129,10 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--labels", arguments->files.labels, "labels: integers [B], -1 = unknown", "NPY");
   text("--bias", arguments->files.bias, "bias labels: integers [B]", "NPY");
   text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
-  text("--ids", arguments->files.ids, "samples' ids [B]; rows of one id are no negatives", "NPY");
+  text("--ids", arguments->files.ids, "samples' ids [B]; rows of one id are not negatives", "NPY");
   text("--keys", arguments->files.keys, "rows [K,D] to compare with, in place of each other", "NPY");
   text("--key-labels", arguments->files.key_labels, "labels of the keys: integers [K], -1 = unknown", "NPY");
-  text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = of none", "NPY");
+  text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = no sample", "NPY");
   text("--prior", arguments->files.prior, "prior P(y|b), [C,G]", "NPY");
   verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
   text("--variant", arguments->variant, "set of defaults", "stable|paper|authors");

@@ -148,7 +148,7 @@ int with_results_out(int code) {
   if (lost == 0) return code;
   if (lost == EPIPE) return code == 0 ? kUnread : code;  // the reader has seen enough: nothing to complain of
   return complain(
-      fmt::format("writing to standard output failed: {}; the results are not whole there, so give them a place that takes them",
+      fmt::format("writing to standard output failed: {}; the results are incomplete; redirect them to a file or disk that has room",
                   std::strerror(lost)),
       code == 0 ? kUnwritten : code);
 }

@@ -66,10 +66,10 @@ int run_prior(const PriorArguments& arguments) {
     return print_marked_prior(arguments);
   }
   if (arguments.run.run.empty() == arguments.files.embeddings.empty()) {
-    throw usage_error("prior: give a run folder or --embeddings z.npy, one of the two");
+    throw usage_error("prior: pass exactly one of RUN or --embeddings");
   }
   if (arguments.files.embeddings.empty() && !arguments.files.labels.empty()) {
-    throw usage_error("prior: --labels goes with --embeddings; a run has the labels of its data set");
+    throw usage_error("prior: --labels needs --embeddings; a run has the labels of its data set");
   }
   const auto log = terminal_log();
   const std::vector<PriorEstimate> found = !arguments.table.csv.empty() ? priors_of_table(arguments)
@@ -90,7 +90,7 @@ std::string footer() {
       "tau_plus is the probability that a random negative shares the anchor's class. From labels: the share of pairs that agree, with a\n"
       "95 % interval. Without labels: the smallest ratio of random pairs to pairs of views above a cosine, with a 95 % bound.\n";
   for (const auto& [name, method] : EnumNames<PriorMethod>::values) {
-    for (const auto& assumption : assumptions(method)) text += fmt::format("By {} it is assumed: {}.\n", name, assumption);
+    for (const auto& assumption : assumptions(method)) text += fmt::format("Assumption of {}: {}.\n", name, assumption);
   }
   return text + "Example: debias prior runs/first --json";
 }

@@ -41,7 +41,7 @@ EpochChoice parse_epoch(const std::string& name) {
   if (int64_t number = 0; parse_integer(name, &number) && number > 0) return {TableEpoch::kNumber, number};
   if (name == "best") {
     throw usage_error(
-        "table: the best epoch by test images is no fair choice; train with evaluate.select: valid.METRIC and write --epoch selected");
+        "table: choosing the epoch by test images is not fair; train with evaluate.select: valid.METRIC and write --epoch selected");
   }
   const std::vector<std::string> known = {"last", "selected"};
   throw usage_error("table: --epoch '{}': give last, selected or the number of an epoch, from 1{}", name,

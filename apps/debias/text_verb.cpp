@@ -77,7 +77,7 @@ void add_text_verb(CLI::App& root, VerbAction& action) {
   part->add_option("--size", arguments->size, "maximum number of words, including <unk>")->check(CLI::Range(2, 1 << 30));
   part->add_option("--min-count", arguments->min_count, "leave out words that occur less often")->check(CLI::Range(1, 1 << 30));
   auto* hold_out =
-      part->add_option("--hold-out", arguments->hold_out, "number of books to leave out: those that hold_out and seed of a recipe hold out")
+      part->add_option("--hold-out", arguments->hold_out, "number of books to leave out, the same as by hold_out and seed of a recipe")
           ->check(CLI::Range(0, 1 << 30));
   part->add_option("--seed", arguments->seed, "seed of the recipe's data.train, which chooses the books of --hold-out (0)")
       ->needs(hold_out)

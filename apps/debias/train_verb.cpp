@@ -169,7 +169,7 @@ int train_with_seeds(const TrainArguments& arguments, const Config& config) {
     throw usage_error("train: '{}' is a single run; add output={}-seeds, below which each seed has a folder", plan.output, plan.output);
   }
   if (!arguments.resume && !arguments.dry_run && has_sweep_record(plan.output)) {
-    throw usage_error("train: '{}' holds runs of several seeds; --resume continues them, another output=DIR starts again", plan.output);
+    throw usage_error("train: '{}' contains runs of several seeds; --resume continues them, another output=DIR starts again", plan.output);
   }
   return train_seeds(plan, {.dry_run = arguments.dry_run, .json = arguments.json});
 }
@@ -208,7 +208,7 @@ int run_train(const TrainArguments& arguments) {
   }
   const auto start = rank_start(arguments.meeting);
   if (start && !is_rank && arguments.ranks > 1) {
-    throw usage_error("train: --ranks {} and an environment that says this is rank {} of {}; leave --ranks out", arguments.ranks,
+    throw usage_error("train: --ranks {} contradicts the environment, by which this is rank {} of {}; leave --ranks out", arguments.ranks,
                       start->place.rank, start->place.size);
   }
   if (arguments.dry_run) {

@@ -58,7 +58,7 @@ AgentState agent_state_of(const OpenCheckpoint& checkpoint) {
   const std::string& path = checkpoint.file.path();
   const auto found = checkpoint.file.metadata().find(kAgentStateKey);
   if (found == checkpoint.file.metadata().end()) {
-    throw data_error("opening checkpoint '{}': it is none of an agent; use debias train and debias eval", path);
+    throw data_error("opening checkpoint '{}': it is not an agent checkpoint; use debias train and debias eval", path);
   }
   try {
     return AgentState::from_json(nlohmann::ordered_json::parse(found->second));

@@ -34,7 +34,7 @@ std::vector<float> saved_actions(const SafetensorsFile& file, int64_t actions_pe
   if (entry == nullptr) throw data_error("'{}': tensor '{}' is missing", file.path(), kActionsName);
   const at::Tensor tensor = read_tensor(file, *entry);
   if (tensor.scalar_type() != at::kFloat || tensor.dim() != 1 || tensor.numel() % actions_per_step != 0) {
-    throw data_error("'{}': tensor '{}' holds no actions of {} numbers each", file.path(), kActionsName, actions_per_step);
+    throw data_error("'{}': tensor '{}' does not contain actions of {} numbers each", file.path(), kActionsName, actions_per_step);
   }
   return {tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel()};
 }
@@ -113,8 +113,8 @@ class ReturnsOfEpisodes final : public EpochObserver {
         });
     run_.progress.end();
     if (judged.diverged > 0) {
-      run_.log.warn(fmt::format("{} of {} evaluation episodes ended in no finite state; their returns are what they had until then",
-                                judged.diverged, episodes));
+      run_.log.warn(
+          fmt::format("{} of {} evaluation episodes ended in a non-finite state; their returns count up to it", judged.diverged, episodes));
     }
     return {{kReturnMean, mean_of(judged.returns)},
             {"test.return_std", deviation_of(judged.returns)},
@@ -314,7 +314,7 @@ class AgentTraining final : public Training {
   // Its last step came to nothing finite: the steps before it stay in the replay, it does not.
   void forget_episode() {
     ++own_.diverged;
-    run_->log.warn(fmt::format("episode {}: the simulation came to no finite state; the episode ends there ({} of them so far)",
+    run_->log.warn(fmt::format("episode {}: the simulation reached a non-finite state; the episode ends there ({} of them so far)",
                                own_.episode + 1, own_.diverged));
     ++own_.episode;
     begin_episode();

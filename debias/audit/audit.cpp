@@ -129,7 +129,7 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   std::vector<std::string> kinds;
   if (searched(CandidateKind::kCell)) {
     kinds = {"faint tints and casts", "shapes and poses", "combinations of properties that say nothing one by one",
-             "marks smaller than a hundredth of the image at changing places", "what goes with some images of a class only"};
+             "marks smaller than a hundredth of the image at changing places", "properties of only some images of a class"};
   }
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");

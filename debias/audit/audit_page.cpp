@@ -121,7 +121,7 @@ void add_sheets(const FolderAudit& audit, const AuditFinding& finding, Page& pag
   Html list;
   for (size_t c = 0; c < audit.result.classes.size() && c < kClasses; ++c) {
     for (const bool with : {true, false}) {
-      const std::string title = fmt::format("{}: {}", audit.result.classes[c], with ? "goes with it" : "goes against it");
+      const std::string title = fmt::format("{}: {}", audit.result.classes[c], with ? "aligned" : "conflicting");
       list += element("li", "",
                       element("div", "thumb", plain(title)) + contact_sheet(audit, rows_of(audit, finding, static_cast<int32_t>(c), with)));
     }
@@ -157,7 +157,7 @@ std::string audit_page(const FolderAudit& audit, const std::string& name, const 
         plain("Each cell of a 16 x 16 grid by itself, over the mean image: the redder, the more of the class its colours give away."));
     page.add(element("figure", "", image_html(heat_map(audit), "accuracy of each cell over the mean image")));
   }
-  page.heading(2, "Images that go with it and against it");
+  page.heading(2, "Aligned and conflicting images");
   size_t sheets = 0;
   for (const AuditFinding& finding : audit.result.findings) {
     if (finding.verdict == AuditVerdict::kShortcut && sheets++ < kSheets) add_sheets(audit, finding, page);

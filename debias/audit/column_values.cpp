@@ -32,7 +32,7 @@ CategoryFeatures column_categories(const std::vector<std::string>& values) {
 
 std::string unusable_column(const std::vector<std::string>& values) {
   const std::set<std::string_view> distinct(values.begin(), values.end());
-  if (distinct.size() < 2) return fmt::format("holds one value alone ('{}')", distinct.empty() ? "" : *distinct.begin());
+  if (distinct.size() < 2) return fmt::format("has a single value ('{}')", distinct.empty() ? "" : *distinct.begin());
   if (2 * distinct.size() > values.size() && !all_numbers(values)) return "has another value in nearly every row, as an identifier has";
   return "";
 }

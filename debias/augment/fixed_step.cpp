@@ -72,7 +72,7 @@ class ResizedCropOptions : public BoxOptions {
     static const auto table =
         OptionTable<ResizedCropOptions>()
             .include(BoxOptions::table())
-            .add("size", &ResizedCropOptions::size_, Range::closed(1, kLargestExtent), "of the result, square or [height, width]");
+            .add("size", &ResizedCropOptions::size_, Range::closed(1, kLargestExtent), "size of the result, square or [height, width]");
     return table;
   }
 };
@@ -102,8 +102,8 @@ class FactorOptions {
  public:
   DEBIAS_OPTION(FactorOptions, double, factor, 1)
   static const OptionTable<FactorOptions>& table() {
-    static const auto table =
-        OptionTable<FactorOptions>().add("factor", &FactorOptions::factor_, Range::closed(0, 1e6), "1 changes nothing");
+    static const auto table = OptionTable<FactorOptions>().add("factor", &FactorOptions::factor_, Range::closed(0, 1e6),
+                                                               "factor of the blend; 1 changes nothing");
     return table;
   }
 };
@@ -112,7 +112,7 @@ class HueOptions {
  public:
   DEBIAS_OPTION(HueOptions, double, factor, 0)
   static const OptionTable<HueOptions>& table() {
-    static const auto table = OptionTable<HueOptions>().add("factor", &HueOptions::factor_, Range::closed(-0.5, 0.5), "in turns");
+    static const auto table = OptionTable<HueOptions>().add("factor", &HueOptions::factor_, Range::closed(-0.5, 0.5), "hue shift in turns");
     return table;
   }
 };
@@ -124,7 +124,7 @@ class BlurOptions {
   static const OptionTable<BlurOptions>& table() {
     static const auto table = OptionTable<BlurOptions>()
                                   .add("kernel", &BlurOptions::kernel_, Range::closed(1, 999), "taps per direction, odd")
-                                  .add("sigma", &BlurOptions::sigma_, Range::closed(1e-3, 1e3), "in pixels");
+                                  .add("sigma", &BlurOptions::sigma_, Range::closed(1e-3, 1e3), "standard deviation in pixels");
     return table;
   }
 };

@@ -37,7 +37,7 @@ void flush_folder_of(const std::string& path) {
 void refuse_what_is_no_file(const std::string& path) {
   struct stat about {};
   if (stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode)) {
-    throw resource_error("writing '{}': it exists and is no regular file; give another path", path);
+    throw resource_error("writing '{}': it exists and is not a regular file; give another path", path);
   }
 }
 

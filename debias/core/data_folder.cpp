@@ -20,13 +20,13 @@ const std::string* folder_around(const std::string& path, const std::vector<std:
 void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what) {
   const std::string* root = folder_around(path, data_roots);
   if (root == nullptr) return;
-  throw usage_error("{} '{}' lies inside the data folder '{}'; nothing is written there: choose another {}", what, path, *root, what);
+  throw usage_error("{} '{}' is inside the data folder '{}'; nothing is written there: choose another {}", what, path, *root, what);
 }
 
 void refuse_run_inside_data(const std::string& folder, const std::vector<std::string>& data_roots) {
   const std::string* root = folder_around(folder, data_roots);
   if (root == nullptr) return;
-  throw usage_error("run '{}' lies inside the data folder '{}'; nothing is written there: move the run out of it", folder, *root);
+  throw usage_error("run '{}' is inside the data folder '{}'; nothing is written there: move the run out of it", folder, *root);
 }
 
 }  // namespace debias

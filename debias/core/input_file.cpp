@@ -16,7 +16,7 @@ InputFile::InputFile(std::string path) : path_(std::move(path)), file_(open(path
   if (file_.value() < 0) throw data_error("opening '{}': {}; check the path", path_, std::strerror(errno));
   struct stat about {};
   if (fstat(file_.value(), &about) != 0 || !S_ISREG(about.st_mode)) {
-    throw data_error("opening '{}': it is no regular file; check the path", path_);
+    throw data_error("opening '{}': it is not a regular file; check the path", path_);
   }
   size_ = static_cast<uint64_t>(about.st_size);
 }

@@ -28,7 +28,7 @@ HeaderText read_header_text(const InputFile& file) {
     file.read(0, start, bytes);
   };
   read_start(10);
-  if (std::memcmp(start, kMagic.data(), kMagic.size()) != 0) throw data_error("reading '{}': it is no .npy file", file.path());
+  if (std::memcmp(start, kMagic.data(), kMagic.size()) != 0) throw data_error("reading '{}': it is not an .npy file", file.path());
   const int version = start[6];
   if (version < 1 || version > 3 || start[7] != 0) {
     throw data_error("reading '{}': expected .npy version 1.0, 2.0 or 3.0, found {}.{}", file.path(), version, start[7]);
@@ -98,7 +98,7 @@ NpyLayout read_npy_layout(const InputFile& file) {
   if (!bytes) throw data_error("reading '{}': the size of its shape overflows", path);
   const uint64_t present = file.size() - text.data_start;
   if (static_cast<uint64_t>(*bytes) != present) {
-    throw data_error("reading '{}': its shape asks for {} bytes of data, it holds {}: it {}", path, *bytes, present,
+    throw data_error("reading '{}': its shape needs {} bytes of data, it has {}: it {}", path, *bytes, present,
                      present < static_cast<uint64_t>(*bytes) ? "is cut" : "has a tail");
   }
   return {header.dtype, std::move(header.shape), text.data_start};

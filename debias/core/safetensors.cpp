@@ -34,7 +34,7 @@ std::string length_prefix(const std::string& header) {
 Error no_safetensors(const InputFile& file, const std::string& found) {
   const ForeignFile foreign = foreign_file(file);
   if (foreign.what.empty()) return data_error("opening '{}': {}", file.path(), found);
-  return data_error("opening '{}': it is {}, no safetensors file; {}", file.path(), foreign.what, foreign.advice);
+  return data_error("opening '{}': it is {}, not a safetensors file; {}", file.path(), foreign.what, foreign.advice);
 }
 
 std::string read_header(const InputFile& file) {
@@ -153,7 +153,7 @@ bool verify_safetensors(const SafetensorsFile& file) {
     hash.update(piece.data(), piece.size());
   }
   if (const std::string actual = hash.hex(); actual != expected) {
-    throw data_error("verifying '{}': its checksum does not hold (written {}, found {}): bytes were changed; take another copy",
+    throw data_error("verifying '{}': its checksum does not match (written {}, found {}): bytes were changed; take another copy",
                      file.path(), expected, actual);
   }
   return true;

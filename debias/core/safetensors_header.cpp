@@ -138,17 +138,17 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   [[noreturn]] void unexpected() const {
     switch (place_) {
       case Place::kFile:
-        refuse("its header is no JSON object");
+        refuse("its header is not a JSON object");
       case Place::kHeader:
-        refuse("{} is no JSON object in its header", printable(name_));
+        refuse("{} is not a JSON object in its header", printable(name_));
       case Place::kMetadata:
-        refuse("metadata {} is no text", printable(key_));
+        refuse("metadata {} is not text", printable(key_));
       case Place::kTensor:
       case Place::kShape:
       case Place::kOffsets:
         refuse("tensor {}: {}", printable(name_),
-               field_ == kDType   ? "its dtype is no text"
-               : field_ == kShape ? "its shape is no list of whole numbers"
+               field_ == kDType   ? "its dtype is not text"
+               : field_ == kShape ? "its shape is not a list of whole numbers"
                                   : "its data_offsets are not two whole numbers");
     }
     refuse("its header is malformed");

@@ -158,7 +158,7 @@ void compare_images(const DataFingerprint& then, const DataFingerprint& now, Lin
   if (then.count != now.count) {
     lines.add(fmt::format("{} images then, {} now", then.count, now.count));
   } else if (!same_hashes(then, now)) {
-    lines.add(fmt::format("other images, labels or sizes among the {}; the list of then is not at hand to name them", then.count));
+    lines.add(fmt::format("other images, labels or sizes among the {}; the earlier list is missing, so they cannot be named", then.count));
   }
 }
 
@@ -177,8 +177,8 @@ std::vector<std::string> differences(const DataFingerprint& then, const DataFing
   compare_images(then, now, lines);
   if (then.labels != now.labels && lines.count() == before) {
     const std::string file = now.options.contains("lowercase") ? "vocabulary" : "CSV of labels";
-    lines.add(then.labels.empty()    ? fmt::format("a {} is used now, none was then", file)
-              : now.labels.empty()   ? fmt::format("a {} was used then, none is now", file)
+    lines.add(then.labels.empty()    ? fmt::format("a {} is used now, but was not before", file)
+              : now.labels.empty()   ? fmt::format("a {} was used before, but is not now", file)
               : file == "vocabulary" ? "the vocabulary has other words"
                                      : "the CSV of labels has other bytes, though these images have the same labels");
   }

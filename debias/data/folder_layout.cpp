@@ -73,7 +73,7 @@ FolderLayout find_layout(const std::string& root) {
   const bool has_judged = !layout.valid.empty() || !layout.test.empty();
   if (others.empty() && !has_splits && !has_judged && loose == 0) refuse_empty(root, layout.not_read);
   if (!has_splits && has_judged && others.empty()) {
-    throw FileError(root, fmt::format("holds {}, and no folder `train` to train on", shown_names(list_folders(root), 5)));
+    throw FileError(root, fmt::format("has {}, but no folder `train` to train on", shown_names(list_folders(root), 5)));
   }
   if (!has_splits) {
     for (std::string* name : {&layout.valid, &layout.test}) {

@@ -91,7 +91,7 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .check([](const ResNetOptions& options, const std::string& what) {
             // oneDNN's AVX2 kernel for the weight gradient of a 1x1 convolution writes past its buffer at other channel counts.
             const auto require = [&what](const char* name, int64_t channels) {
-              if (channels % 8 != 0) throw usage_error("{}: {}: {} is no multiple of 8; give 8, 16, 24, ...", what, name, channels);
+              if (channels % 8 != 0) throw usage_error("{}: {}: {} is not a multiple of 8; give 8, 16, 24, ...", what, name, channels);
             };
             require("width", options.width());
             require("stem_width", options.stem_width().value_or(8));

@@ -31,7 +31,7 @@ at::ScalarType scalar_type(const TensorEntry& entry) {
   for (const auto& [known, type] : kTypes) {
     if (known == entry.dtype) return type;
   }
-  throw data_error("tensor '{}' holds {}, which weights are not stored in; convert it to a signed or a floating-point type", entry.name,
+  throw data_error("tensor '{}' has type {}, in which weights are not stored; convert it to a signed or a floating-point type", entry.name,
                    name_of(entry.dtype));
 }
 
@@ -78,7 +78,7 @@ torch::Tensor value_for(const Source& source, const TensorEntry* entry, const to
   if (entry == nullptr) return at::zeros_like(tensor);
   torch::Tensor value = read_tensor(source.file, *entry).to(tensor.scalar_type());
   if (source.exact || !value.is_floating_point() || at::isfinite(value).all().item<bool>()) return value;
-  throw data_error("{}: key '{}' holds values that are not finite; take another copy of the file", source.file.path(), entry->name);
+  throw data_error("{}: key '{}' has values that are not finite; take another copy of the file", source.file.path(), entry->name);
 }
 
 // The file's keys that begin with the prefix, but for the ignored ones, are exactly the module's.

@@ -34,7 +34,7 @@ torch::jit::Module opened_script(const TorchScriptOptions& options) {
   try {
     return torch::jit::load(options.file(), c10::Device(c10::kCPU));
   } catch (const std::exception& error) {
-    throw data_error("{}: no TorchScript file that can be read: {}; save it again with torch.jit.trace(model, images).save(FILE)",
+    throw data_error("{}: not a readable TorchScript file: {}; save it again with torch.jit.trace(model, images).save(FILE)",
                      options.file(), first_line(error));
   }
 }

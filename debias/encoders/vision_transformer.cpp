@@ -180,7 +180,7 @@ const OptionTable<VitSmallOptions>& VitSmallOptions::table() {
                                 .include(BackboneOptions::table())
                                 .check([](const VitSmallOptions& options, const std::string& what) {
                                   if (options.size() % kVitPatch == 0) return;
-                                  throw usage_error("{}: size: {} is no multiple of {}; give {}", what, options.size(), kVitPatch,
+                                  throw usage_error("{}: size: {} is not a multiple of {}; give {}", what, options.size(), kVitPatch,
                                                     std::max<int64_t>(1, options.size() / kVitPatch) * kVitPatch);
                                 });
   return table;

@@ -139,7 +139,7 @@ void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names
                     biases.names[static_cast<size_t>(*values.begin())]));
   } else if (shares.aligned - shares.by_chance <= noise) {
     notes.push_back(
-        fmt::format("{:.3f} of the training images are aligned, and {:.3f} would be by chance: no bias label goes with a class "
+        fmt::format("{:.3f} of the training images are aligned, and {:.3f} would be by chance: no bias label is associated with a class "
                     "beyond the noise of {} images",
                     shares.aligned, shares.by_chance, shares.images));
   }

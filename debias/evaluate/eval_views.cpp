@@ -98,8 +98,7 @@ ViewPipeline training_views(const Config& views, const DatasetInfo& trained_on) 
 
 ViewPipeline crop_flip_views(const Config& views, const DatasetInfo& trained_on) {
   const Size size = size_after(eval_views(views, trained_on), trained_on);
-  if (size.first == 0)
-    throw usage_error("views crop_flip: the images have no one size; give the recipe views.eval with a resize and a crop");
+  if (size.first == 0) throw usage_error("views crop_flip: the images differ in size; give the recipe views.eval with a resize and a crop");
   Config crop = Config::map();
   crop.set("size", Config::sequence({Config::integer(size.first), Config::integer(size.second)}));
   crop.set("scale", Config::sequence({Config::number(0.2), Config::number(1.0)}));

@@ -37,7 +37,7 @@ EvaluationInput table_input(const FeatureTable& table, uint64_t seed) {
   add(TableSplit::kTrain, input.train);
   add(TableSplit::kValid, input.valid);
   add(TableSplit::kTest, input.test);
-  if (input.train == nullptr) throw data_error("{}: no row is of split train; protocols need training rows", table.rows.path);
+  if (input.train == nullptr) throw data_error("{}: no row has split train; protocols need training rows", table.rows.path);
   if (input.valid != nullptr || input.test != nullptr) return input;
   input.test = input.train;
   input.stored["test"] = input.stored.at("train");

@@ -74,7 +74,7 @@ void require_one_name_a_number(const ColumnFields& numbers, const ColumnFields& 
     if (numbers.values[i].empty()) continue;
     const auto number = integer_of(numbers.values[i]);
     if (!number) {
-      refuse_line(numbers.path, numbers.lines[i], fmt::format("column '{}': '{}' is no integer", numbers.title, numbers.values[i]));
+      refuse_line(numbers.path, numbers.lines[i], fmt::format("column '{}': '{}' is not an integer", numbers.title, numbers.values[i]));
     }
     const auto found = first.emplace(*number, names.values[i]).first;
     if (found->second == names.values[i]) continue;
@@ -117,7 +117,7 @@ std::vector<double> numeric_values(const ColumnFields& column) {
     const bool read = column.values[i].empty() || (parse_number(column.values[i], &value) && std::isfinite(value));
     if (!read) {
       refuse_line(column.path, column.lines[i],
-                  fmt::format("numeric column '{}': '{}' is no finite number", column.title, column.values[i]));
+                  fmt::format("numeric column '{}': '{}' is not a finite number", column.title, column.values[i]));
     }
     numbers.push_back(value);
   }

@@ -73,7 +73,7 @@ TableRows joined(TableRows rows, const FeatureVectors& vectors, std::vector<std:
 TableRows read_rows(const FeatureTableFiles& files, const TableRowOptions& options) {
   const std::string beside = csv_beside(files.vectors());
   if (files.csv().empty() && beside.empty()) {
-    throw usage_error("{}: no CSV lies beside it; give one with --csv (columns path, label, bias, split)", files.vectors());
+    throw usage_error("{}: there is no CSV beside it; give one with --csv (columns path, label, bias, split)", files.vectors());
   }
   TableRows rows = read_table_rows(files.csv().empty() ? beside : files.csv(), options);
   const bool plain = rows.name_column == "filenames" && rows.columns.empty() && beside.ends_with(kNamesEnding);

@@ -49,7 +49,7 @@ std::string extension_of(const std::string& path) { return std::filesystem::path
 }
 
 MatrixPlace npy_place(const InputFile& file, const std::string& key) {
-  if (!key.empty()) throw usage_error("{}: an .npy file holds one array; --key {} is for .safetensors", file.path(), key);
+  if (!key.empty()) throw usage_error("{}: an .npy file has one array; --key {} is for .safetensors", file.path(), key);
   NpyLayout layout = read_npy_layout(file);
   return {layout.dtype, std::move(layout.shape), layout.data_start};
 }
@@ -59,9 +59,9 @@ MatrixPlace safetensors_place(const std::string& path, const std::string& key) {
   verify_safetensors(file);
   std::vector<std::string> names;
   for (const TensorEntry& entry : file.tensors()) names.push_back(entry.name);
-  if (names.empty()) throw data_error("{}: it holds no tensor", path);
+  if (names.empty()) throw data_error("{}: it has no tensor", path);
   if (key.empty() && names.size() > 1) {
-    throw data_error("{}: it holds {} tensors; name one with --key{}", path, names.size(), suggestion("", names));
+    throw data_error("{}: it has {} tensors; name one with --key{}", path, names.size(), suggestion("", names));
   }
   const TensorEntry* entry = key.empty() ? &file.tensors().front() : file.find(key);
   if (entry == nullptr) throw usage_error("{}: no tensor '{}'{}", path, key, suggestion(key, names));

@@ -267,7 +267,7 @@ class Correction {
     const double association = cramers_v(result_.groups);
     if (association <= kAssociated) return;
     result_.notes.push_back(fmt::format(
-        "leace: label and bias go together (Cramer's V {:.2f}), so what it erases is mostly the label; use --method auto", association));
+        "leace: label and bias are associated (Cramer's V {:.2f}), so what it erases is mostly the label; use --method auto", association));
   }
 
   void remember_folds(const ScoredChoice& before) { result_.folds = {fold_places_, before.predictions, chosen_->predictions}; }
@@ -288,9 +288,9 @@ class Correction {
 const OptionTable<FixOptions>& FixOptions::table() {
   static const auto table =
       OptionTable<FixOptions>()
-          .add("method", &FixOptions::method_, "the correction; auto: what cross-validation asks for, or none")
-          .add("keep", &FixOptions::keep_, Range::closed(0, 1), "of the plain head's mean accuracy over groups, that auto must keep")
-          .add("seed", &FixOptions::seed_, Range::closed(0, 9e15), "of the folds");
+          .add("method", &FixOptions::method_, "the correction; auto: chosen by cross-validation, or none")
+          .add("keep", &FixOptions::keep_, Range::closed(0, 1), "share of the plain head's mean accuracy over groups that auto must keep")
+          .add("seed", &FixOptions::seed_, Range::closed(0, 9e15), "seed of the folds");
   return table;
 }
 

@@ -125,7 +125,7 @@ void write_evaluations(const std::string& folder, const FixedEvaluations& evalua
 Config fix_section(const std::string& folder) {
   const Config config = read_yaml_file(folder + "/config.yaml");
   const Config* section = config.find("fix");
-  if (section == nullptr) throw data_error("{}: it is no folder of debias fix (config.yaml has no section fix)", folder);
+  if (section == nullptr) throw data_error("{}: it is not a folder of debias fix (config.yaml has no section fix)", folder);
   return *section;
 }
 
@@ -146,7 +146,7 @@ void require_shapes(const std::string& folder, const FixedModel& model) {
   const int64_t D = model.layer.mean.size(0), r = model.layer.left.size(1), C = model.head.weight.size(0);
   const bool fits = model.layer.left.size(0) == D && model.layer.right.size(0) == r && model.layer.right.size(1) == D &&
                     model.head.weight.size(1) == D && model.head.bias.size(0) == C && std::ssize(model.classes) == C;
-  if (!fits) throw data_error("{}: the shapes of its layer, head and classes do not go together; write the folder again", folder);
+  if (!fits) throw data_error("{}: the shapes of its layer, head and classes do not match; write the folder again", folder);
 }
 
 }  // namespace

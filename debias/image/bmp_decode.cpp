@@ -55,7 +55,7 @@ constexpr size_t kFileHeader = 14, kShortHeader = 12, kLongHeader = 40;
 void read_palette(const Bytes& bytes, size_t at, size_t entry, uint32_t count, Header& header) {
   const uint32_t most = 1u << header.bits;
   if (count == 0) count = most;
-  if (count > most) throw bytes.fault(fmt::format("corrupt BMP image: {} colours where {} bits tell {} apart", count, header.bits, most));
+  if (count > most) throw bytes.fault(fmt::format("corrupt BMP image: {} colours where {} bits distinguish {}", count, header.bits, most));
   if (header.pixels_at == 0) header.pixels_at = at + entry * count;
   if (header.pixels_at < at + entry * count) throw bytes.fault("corrupt BMP image: the pixels begin within the palette");
   for (uint32_t i = 0; i < count; ++i) {

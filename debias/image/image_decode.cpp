@@ -25,8 +25,8 @@ std::string first_bytes(std::span<const uint8_t> bytes) {
 FileError no_format(std::span<const uint8_t> bytes, const std::string& path) {
   if (bytes.empty()) return {path, "is empty"};
   const std::string_view unread = unread_image_format(bytes);
-  if (!unread.empty()) return {path, fmt::format("is an image in the format {}, which is not read; {} are", unread, kReadFormats)};
-  return {path, fmt::format("is no image of a format that is read ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
+  if (!unread.empty()) return {path, fmt::format("is an image in the unsupported format {}; supported are {}", unread, kReadFormats)};
+  return {path, fmt::format("is not an image of a supported format ({}): it begins with {}", kReadFormats, first_bytes(bytes))};
 }
 
 PartialImage decode_stored(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose) {

@@ -26,7 +26,7 @@ struct Source {  // the box, in rows of interleaved pixels
 
 Source source_in(const ImagePart& part, const Box& box) {
   const Box& there = part.region.box;
-  if (!holds(there, box)) throw std::logic_error("resized_crop: the part that is there does not hold the box");
+  if (!holds(there, box)) throw std::logic_error("resized_crop: the box is not inside the part that is there");
   const size_t stride = static_cast<size_t>(there.width) * part.channels;
   return {part.pixels + (box.top - there.top) * stride + static_cast<size_t>(box.left - there.left) * part.channels, stride, part.channels};
 }
@@ -68,7 +68,7 @@ void resize_plane(ViewFrame& frame, const uint8_t* rows, const Box& box, int hei
 
 void resized_crop(ViewFrame& frame, const Box& box, int height, int width) {
   if (box.height < 1 || box.width < 1 || !holds({0, 0, frame.height(), frame.width()}, box)) {
-    throw usage_error("crop: the box of {} x {} pixels at row {}, column {} does not lie in the image of {} x {}; give a smaller box",
+    throw usage_error("crop: the box of {} x {} pixels at row {}, column {} is not inside the image of {} x {}; give a smaller box",
                       box.height, box.width, box.top, box.left, frame.height(), frame.width());
   }
   if (height < 1 || width < 1) throw usage_error("resize: expected an output of at least 1 x 1 pixels, got {} x {}", height, width);

@@ -44,7 +44,7 @@ Image decode_webp(std::span<const uint8_t> bytes, const std::string& path) {
   const int64_t height = WebPDemuxGetI(file.get(), WEBP_FF_CANVAS_HEIGHT), width = WebPDemuxGetI(file.get(), WEBP_FF_CANVAS_WIDTH);
   require_allowed_size(height, width, path);
   Frame frame;
-  if (WebPDemuxGetFrame(file.get(), 1, &frame) == 0) throw FileError(path, "corrupt WebP image: holds no frame");
+  if (WebPDemuxGetFrame(file.get(), 1, &frame) == 0) throw FileError(path, "corrupt WebP image: it has no frame");
 
   // The first frame of an animation may cover part of it; the rest is transparent black.
   Image image{static_cast<int>(height), static_cast<int>(width), 3, std::vector<uint8_t>(static_cast<size_t>(height * width * 3))};

@@ -33,7 +33,7 @@ PriorOfRows given_prior(const at::Tensor& prior, const at::Tensor& bias, const L
   check_keys(bias, prior.size(1), "bias label", "columns of the prior", kBiasBalancedName);  // also of who vouches: the prior is another's
   PriorOfRows found = {prior.detach().to(bias.device(), at::kDouble), bias.clamp_min(0), bias.ge(0).logical_and(rows.known)};
   if (!found.table.ge(0).logical_and(found.table.le(1 + kSumTolerance)).all().item<bool>()) {
-    throw data_error("{}: prior: P(y | b) must lie in [0, 1]; the table [labels, bias labels] has other entries", kBiasBalancedName);
+    throw data_error("{}: prior: P(y | b) must be in [0, 1]; the table [labels, bias labels] has other entries", kBiasBalancedName);
   }
   const at::Tensor sums = found.table.sum(0).index_select(0, found.column);
   const at::Tensor wrong = (sums - 1).abs().gt(kSumTolerance).logical_and(found.used).nonzero();

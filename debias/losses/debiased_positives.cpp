@@ -51,7 +51,7 @@ const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
           .add("guard", &Self::guard_, "handling of a numerator below its minimum tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "use of more than two views: as further positives, or averaged over all pairs of views")
           .add("drop_false_negatives", &Self::drop_false_negatives_,
-               "negatives' mean over other classes only (needs labels); P keeps them, which makes the loss supervised, but in form final")
+               "negatives' mean over other classes only (needs labels); P keeps them, so the loss is supervised except with form final")
           .with_variants()
           .variant("paper", "guard", "none")
           .variant("authors", "form", "sum")

@@ -54,7 +54,7 @@ void check_keyed(ObjectiveInput& input, const char* objective) {
   if (input.key_samples.defined()) input.key_samples = input.key_samples.to(z.device());
   if (input.key_labels.defined()) input.key_labels = input.key_labels.to(z.device());
   if (input.self && (*input.self < 0 || *input.self > m - n)) {
-    throw data_error("{}: keys: {} anchors from key {} on do not lie within the {} keys", objective, n, *input.self, m);
+    throw data_error("{}: keys: {} anchors from key {} on exceed the {} keys", objective, n, *input.self, m);
   }
   input.keys = keys.to(z.scalar_type());
   if (!input.positives.defined()) return;

@@ -38,7 +38,7 @@ at::Tensor norms_of_label(const ObjectiveInput& input, const LabelledLogits& row
   const at::Tensor& norms = input.norms;
   if (!norms.defined()) return at::full({rows.logits.size(0)}, scale, rows.logits.options().requires_grad(false));
   if (norms.sizes() != rows.logits.sizes() || !norms.is_floating_point()) {
-    throw data_error("{}: norms: expected what each logit is at most, floating-point of shape {}, found {} of shape {}",
+    throw data_error("{}: norms: expected the maximum of each logit, floating-point of shape {}, found {} of shape {}",
                      kLargeMarginSoftmaxName, c10::str(rows.logits.sizes()), c10::toString(norms.scalar_type()), c10::str(norms.sizes()));
   }
   return norms.to(rows.logits.scalar_type()).gather(1, rows.label.unsqueeze(1)).squeeze(1).clamp_min(kLeastNorm);
@@ -50,8 +50,7 @@ void refuse_larger(const at::Tensor& logit, const at::Tensor& norm, const at::Te
   const int64_t sample = wrong[0][0].item<int64_t>();
   throw data_error("{}: the logit {:.6g} of sample {} is larger than its bound {:.6g}, {} ({} of {} are); {}", kLargeMarginSoftmaxName,
                    logit[sample].item<double>(), sample, norm[sample].item<double>(), given ? "the product of the norms" : "option scale",
-                   wrong.size(0), logit.size(0),
-                   given ? "give |W| |x| of these logits" : "raise scale to what unit rows were multiplied with");
+                   wrong.size(0), logit.size(0), given ? "give |W| |x| of these logits" : "raise scale to the factor of the unit rows");
 }
 
 ObjectiveResult with_margin(const ObjectiveInput& input, const LargeMarginSoftmaxOptions& options) {

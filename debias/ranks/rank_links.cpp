@@ -71,7 +71,7 @@ std::shared_ptr<::gloo::transport::Device> device_of(const Rendezvous& rendezvou
     try {
       return Gloo::createDeviceForInterface(rendezvous.interface);
     } catch (const std::exception&) {
-      throw usage_error("--interface: '{}' is no network interface of this machine that has an address; see `ip address`",
+      throw usage_error("--interface: '{}' is not a network interface of this machine with an address; see `ip address`",
                         rendezvous.interface);
     }
   }
@@ -351,7 +351,7 @@ RankLost RankLinks::lost(const std::string& what, const std::string& reason) {
   }
 }
 
-const char* RankLinks::advice() const { return have_met ? kGoOn : "nothing was begun: start all of them again"; }
+const char* RankLinks::advice() const { return have_met ? kGoOn : "training had not started: start all of them again"; }
 
 RankLost RankLinks::diagnosis(const std::string& what, const std::string& reason) {
   const std::vector<int64_t> before = beats_of_all();

@@ -29,7 +29,7 @@ std::optional<NamedSweep> named_sweep(const std::string& path) {
   Config root = read_yaml_file(path);
   const Config* output = root.find("output");
   if (!is_sweep(root) || output == nullptr || !output->is_scalar()) {
-    throw usage_error("table: '{}' is a file and no sweep; give a sweep, its output or run folders", path);
+    throw usage_error("table: '{}' is a file, not a sweep; give a sweep, its output or run folders", path);
   }
   const std::string folder = with_home(output->text());
   if (root.find("metric") == nullptr && has_sweep_record(folder)) root.set("metric", Config::string(read_sweep_record(folder).metric));

@@ -38,7 +38,7 @@ double PairedCounts::second() const { return share(both + only_second, images())
 
 void require_marks(const std::string& marks, const std::string& path) {
   if (const size_t at = marks.find_first_not_of(kLetters); at != std::string::npos)
-    throw data_error("reading '{}': letter {} of `marks` is none of {}; debias eval writes the file again", path, at + 1, kLetters);
+    throw data_error("reading '{}': letter {} of `marks` must be one of {}; debias eval writes the file again", path, at + 1, kLetters);
 }
 
 bool are_of_one_set(const std::string& a, const std::string& b) { return std::ranges::equal(a, b, {}, side_of, side_of); }

@@ -153,13 +153,13 @@ class DeviceCertificates {
   void claim_steps() {
     const double moved = std::max(euclidean_distance(folder_ / "still", folder_ / "here"), 1e-30);
     const double there = euclidean_distance(folder_ / "there", folder_ / "here") / moved;
-    claim(fmt::format("after a step of gradient descent all tensors lie within {:.1g} % of the step from the CPU's, at most {:.0f} %",
+    claim(fmt::format("after a step of gradient descent all tensors are within {:.1g} % of the step from the CPU's, at most {:.0f} %",
                       100 * there, 100 * kDescentApart),
           there <= kDescentApart);
     const double off = euclidean_distance(folder_ / "in-bf16", folder_ / "here") / moved;
     const double length = euclidean_distance(folder_ / "in-bf16", folder_ / "still") / moved;
     claim(fmt::format(
-              "after a step in bfloat16 all tensors lie within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %; it is "
+              "after a step in bfloat16 all tensors are within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %; it is "
               "{:.2f} times as long, at most a factor of {}",
               100 * off, 100 * kBfloatApart, length, kBfloatLength),
           off <= kBfloatApart && length <= kBfloatLength && length * kBfloatLength >= 1);
@@ -172,7 +172,7 @@ class DeviceCertificates {
     trial(test_.device, test_.steps, "rest", {"train.precision=fp32"}, "half");
     const double moved = euclidean_distance(folder_ / "half", folder_ / "there");
     const double off = euclidean_distance(folder_ / "rest", folder_ / "there");
-    claim(fmt::format("stopped after {} steps and resumed, all tensors lie within {:.0f} % of what the other steps change from those of a "
+    claim(fmt::format("stopped after {} steps and resumed, all tensors are within {:.0f} % of what the other steps change from those of a "
                       "training without a stop, at most {:.0f} %",
                       half, 100 * off / std::max(moved, 1e-30), 100 * kResumedApart),
           off <= kResumedApart * moved);

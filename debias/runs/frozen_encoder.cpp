@@ -141,7 +141,7 @@ int64_t pretrained_side(const Config& section) {
   const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
   if (!entry.pretrained || has_small_stem(entry, section)) {
     throw usage_error(
-        "encoder '{}': the size of the images that its weights were trained on is not known; give a recipe, whose views say it",
+        "encoder '{}': the size of the images that its weights were trained on is not known; give a recipe, whose views define it",
         entry.name);
   }
   const Config* size = section.find("size");

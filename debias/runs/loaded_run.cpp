@@ -49,7 +49,7 @@ int64_t channels_of(const Config& encoder, const SafetensorsFile& file) {
   if (written != nullptr && parse_integer(written->text(), &asked)) return asked;
   const int64_t second = channels_under(file, "encoder.second.");
   const int64_t channels = second > 0 ? channels_under(file, "encoder.first.") + second : channels_under(file, "encoder.");
-  if (channels == 0) throw data_error("opening checkpoint '{}': it holds no convolution of an encoder", file.path());
+  if (channels == 0) throw data_error("opening checkpoint '{}': it has no convolution of an encoder", file.path());
   return channels;
 }
 

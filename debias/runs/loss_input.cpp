@@ -81,7 +81,7 @@ at::Tensor read_prior(const std::string& path) {
   if (path.empty()) return {};
   const at::Tensor prior = read_floats(path, "the prior");
   if (prior.dim() != 2) throw data_error("{}: the prior P(y|b) must have shape [C, G], found ({})", path, fmt::join(prior.sizes(), ", "));
-  if (!prior.ge(0).logical_and(prior.le(1)).all().item<bool>()) throw data_error("{}: the prior P(y|b) must lie in [0, 1]", path);
+  if (!prior.ge(0).logical_and(prior.le(1)).all().item<bool>()) throw data_error("{}: the prior P(y|b) must be in [0, 1]", path);
   return prior;
 }
 

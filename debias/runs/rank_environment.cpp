@@ -28,7 +28,7 @@ std::string value_of(const char* variable) {
 int64_t number_of(const char* variable, const std::string& text, int64_t least, int64_t most) {
   int64_t number = 0;
   if (parse_integer(text, &number) && number >= least && number <= most) return number;
-  throw usage_error("{} is '{}', which is no number from {} to {}", variable, text, least, most);
+  throw usage_error("{} is '{}', which is not a number from {} to {}", variable, text, least, most);
 }
 
 std::optional<Place> place_in(const StarterVariables& names) {

@@ -32,7 +32,7 @@ std::vector<std::string> files_of(ExportFormat format, const Encoder& encoder) {
   const bool has_onnx = dynamic_cast<const ResNet*>(&encoder) != nullptr;
   if (format == ExportFormat::kOnnx && !has_onnx) {
     throw usage_error(
-        "export: --format onnx: the encoder ('{}') is no single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
+        "export: --format onnx: the encoder ('{}') is not a single ResNet, and resnet18, resnet34 and resnet50 alone have an ONNX "
         "form here; give --format safetensors",
         encoder.registry_name());
   }
@@ -49,10 +49,10 @@ void require_earlier_export(const std::string& folder, const std::vector<std::st
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
     const bool known = name == kSafetensors || name == kOnnx || name == kPreprocess;
-    if (!known || !ours) throw usage_error("export: '{}' holds '{}', which no export wrote; give another --out", folder, name);
+    if (!known || !ours) throw usage_error("export: '{}' contains '{}', which no export wrote; give another --out", folder, name);
     if (std::find(written.begin(), written.end(), name) == written.end()) {
       throw usage_error(
-          "export: '{}' holds {} of an earlier export, which this one would not write anew; leave out --format, or give another --out",
+          "export: '{}' contains {} of an earlier export, which this one would not overwrite; leave out --format, or give another --out",
           folder, name);
     }
   }

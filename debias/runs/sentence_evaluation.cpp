@@ -87,7 +87,7 @@ struct TrainedWords {
 // Encoders know words by their numbers in training, and retrieval takes whole batches.
 void require_judgeable(const std::string& where, const Sentences& judged, const TrainedWords& trained, int64_t batch) {
   if (judged.vocabulary().words() != trained.vocabulary.words()) {
-    throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out, and it is that of training", where,
+    throw usage_error("{}: vocabulary '{}' has other words than that of data.train, '{}'; leave it out to use that of training", where,
                       judged.options().vocabulary(), trained.file);
   }
   if (longest_book(judged) < batch) {
@@ -101,7 +101,7 @@ SentenceInput::Judged books_of(const std::string& split, const Config& section, 
                                DataWatch& watch) {
   const DatasetEntry* entry = find_dataset(section_name(section, "data set"));
   if (entry == nullptr || entry->samples != SampleKind::kSentences) {
-    throw usage_error("{}data.{}: its samples are no sentences, those of data.train are; write name: sentences", section.prefix(), split);
+    throw usage_error("{}data.{}: its samples are not sentences, those of data.train are; write name: sentences", section.prefix(), split);
   }
   Config own = section;
   if (own.find("vocabulary") == nullptr) own.set("vocabulary", Config::string(trained.file));

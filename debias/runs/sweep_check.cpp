@@ -40,7 +40,7 @@ void require_same_training(const SweepRun& run, Config resolved) {
   resolved.set("seed", Config::scalar(run.seed));
   for (const auto& change : config_changes(read_yaml_file(path), resolved)) {
     if (!changes_training(change.key)) continue;
-    throw usage_error("run '{}' exists and trains otherwise: {} was {}, now {}; choose another output, or remove that run", run.name(),
+    throw usage_error("run '{}' exists with other settings: {} was {}, now {}; choose another output, or remove that run", run.name(),
                       change.key, change.then, change.now);
   }
 }
@@ -78,7 +78,7 @@ void require_judged_name(const std::string& metric, SampleKind samples) {
   const size_t dot = name.find('.');
   if (!split.empty() || dot == std::string::npos || !is_judged(name.substr(dot + 1))) return;
   const std::string near = nearest_name(name.substr(0, dot), {"test", "valid"});
-  throw usage_error("metric '{}' is of no evaluated data set; write {}.{}", metric, near.empty() ? "test" : near, name.substr(dot + 1));
+  throw usage_error("metric '{}' names no evaluated data set; write {}.{}", metric, near.empty() ? "test" : near, name.substr(dot + 1));
 }
 
 // Of a table, and of what is published of it.

@@ -55,7 +55,7 @@ void check(const Rows& rows, const EmbeddingStudyOptions& options) {
   const bool paired = std::any_of(rows.classes.begin(), rows.classes.end(), [](const auto& entry) { return entry.second.size() > 1; });
   if (!paired) throw data_error("study: no two of the {} rows share a class; positives need at least two rows of one", rows.count);
   const auto in_range = [](const char* name, double value, double low, double high, const char* range) {
-    if (!(value >= low && value <= high)) throw usage_error("study: {} must lie in {}, found {}; give a value inside", name, range, value);
+    if (!(value >= low && value <= high)) throw usage_error("study: {} must be in {}, found {}; give a value inside", name, range, value);
   };
   in_range("temperature", options.temperature, 0.05, 100, "[0.05, 100]");
   if (options.tau_plus) in_range("tau_plus", *options.tau_plus, 0, std::nextafter(1, 0), "[0, 1)");
@@ -68,7 +68,7 @@ void check(const Rows& rows, const EmbeddingStudyOptions& options) {
   at_least_one("positives", options.positives);
   at_least_one("anchors", options.anchors);
   if (options.negatives > rows.count - 1) {
-    throw usage_error("study: {} negatives were asked for, the {} labelled rows hold {} beside the anchor; give fewer", options.negatives,
+    throw usage_error("study: {} negatives were asked for, the {} labelled rows have {} beside the anchor; give fewer", options.negatives,
                       rows.count, rows.count - 1);
   }
 }

@@ -20,7 +20,7 @@ Quadratic distribution_of(SampleClass of, double alpha) {
 }
 
 void check(const char* name, double value, double low, double high, const char* range) {
-  if (!(value >= low && value <= high)) throw usage_error("study: {} must lie in {}, found {}; give a value inside", name, range, value);
+  if (!(value >= low && value <= high)) throw usage_error("study: {} must be in {}, found {}; give a value inside", name, range, value);
 }
 
 RngKey stream(const AnchorKey& key, uint16_t step) {

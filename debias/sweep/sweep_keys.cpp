@@ -58,7 +58,7 @@ Config& node_at(Config& recipe, const std::vector<std::string>& parts) {
 
 void assign_key(Config& recipe, const std::string& key, const Config& value) {
   if (key.empty() || key.find('=') != std::string::npos) {
-    throw usage_error("{}'{}' is no key of a recipe; write one such as optimizer.learning_rate", value.prefix(), key);
+    throw usage_error("{}'{}' is not a key of a recipe; write one such as optimizer.learning_rate", value.prefix(), key);
   }
   const std::vector<std::string> parts = parts_of_key(key);
   Config* objective = recipe.find("objective");

@@ -70,7 +70,7 @@ SweepAxis read_axis(const std::string& key, const Config& values) {
   }
   std::vector<Config> seen;
   for (const auto& value : values.items()) {
-    const std::string text = sweep_word(value, fmt::format("grid: {} (what is no single value can be a variant)", key));
+    const std::string text = sweep_word(value, fmt::format("grid: {} (lists and maps can be variants)", key));
     if (!is_plain(text)) throw usage_error("{}grid: {}: '{}' cannot name a folder; make it a variant", value.prefix(), key, text);
     for (const auto& other : seen) {
       if (other.text() == text) throw usage_error("{}grid: {}: {} is given twice; keep one", value.prefix(), key, text);

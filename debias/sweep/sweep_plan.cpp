@@ -94,7 +94,7 @@ void require_short_names(const SweepPlan& plan, const SweepPoint& point) {
   for (const auto& folder : fs::path(point.folder())) {
     const std::string name = folder.string();
     if (name.size() <= kLongestName) continue;
-    throw usage_error("sweep '{}': a run's folder '{}...' has a name of {} bytes, and {} are the most; set some keys in variants instead",
+    throw usage_error("sweep '{}': a run's folder '{}...' has a name of {} bytes, more than {}; set some keys in variants instead",
                       plan.file, name.substr(0, kShown), name.size(), kLongestName);
   }
 }
@@ -189,7 +189,7 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
   double count = static_cast<double>(parts.variants.size() * plan.seeds.size());
   for (const auto& axis : parts.grid) count *= static_cast<double>(axis.values.size());
   if (count > kMostRuns)
-    throw usage_error("sweep '{}': {:.0f} runs, and {} are the most; make several sweeps of it", path, count, kMostRuns);
+    throw usage_error("sweep '{}': {:.0f} runs, more than the {} allowed; split it into several sweeps", path, count, kMostRuns);
   const auto rows = combinations(parts.grid);
   const Config base = sweep_base(root, path, find_base);
   for (const auto& variant : parts.variants) {

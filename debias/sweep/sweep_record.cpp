@@ -142,7 +142,7 @@ void require_own_output(const SweepPlan& plan) {
     const bool any =
         std::ranges::any_of(plan.runs, [&](const SweepRun& run) { return fs::exists(plan.output + "/" + run.name() + "/config.yaml"); });
     if (any) return;  // sweep.json was removed
-    throw usage_error("{}: output '{}' exists and holds none of these runs; choose another output", plan.verb, plan.output);
+    throw usage_error("{}: output '{}' exists and has none of these runs; choose another output", plan.verb, plan.output);
   }
   const SweepRecord record = read_sweep_record(plan.output);
   if (std::ranges::any_of(plan.runs, [&](const SweepRun& run) { return record.find(run.name()) != nullptr; })) return;

@@ -65,7 +65,7 @@ LabelledText read_questions(const std::string& path, Names& classes, bool train)
     }
     const std::string name(line.substr(0, colon));
     auto known = std::find(classes.begin(), classes.end(), name);
-    if (known == classes.end() && !train) lines.refuse(fmt::format("label {} is none of the training questions'", printable(name)));
+    if (known == classes.end() && !train) lines.refuse(fmt::format("label {} is not a label of the training questions", printable(name)));
     if (known == classes.end()) known = classes.insert(classes.end(), name);
     read.labels.push_back(known - classes.begin());
     read.texts.push_back(trimmed(line.substr(space)));

@@ -18,7 +18,7 @@ Vocabulary Vocabulary::read(const std::string& path) {
     if (words.empty() && line != kUnknownWord)
       lines.refuse("the first word of a vocabulary is <unk>; make one with debias text vocabulary");
     const auto [before, is_new] = seen.emplace(line, lines.number());
-    if (!is_new) lines.refuse(fmt::format("word {} stands on line {} already", printable(line), before->second));
+    if (!is_new) lines.refuse(fmt::format("word {} is on line {} already", printable(line), before->second));
     words.emplace_back(line);
     if (words.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) lines.refuse("too many words");
   }

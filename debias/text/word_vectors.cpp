@@ -13,7 +13,7 @@ namespace {
 
 float number_of(const TextLines& lines, std::string_view text) {
   double value = 0;
-  if (!parse_number(text, &value)) lines.refuse(fmt::format("{} is no number", printable(text)));
+  if (!parse_number(text, &value)) lines.refuse(fmt::format("{} is not a number", printable(text)));
   if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max()))
     lines.refuse(fmt::format("{} is not finite in single precision", printable(text)));
   return static_cast<float>(value);

@@ -14,10 +14,10 @@ _MEANINGS = {
     "bias_labels": "[B] integers, -1 = unknown",
     "weights": "[B, F] features of a frozen model that sees the bias",
     "prior": "[C, G] P(label | bias); counted from the batch where it is left out",
-    "ids": "[B] integers that name the samples: rows of one id are no negatives of each other",
+    "ids": "[B] integers that name the samples: rows of one id are not negatives of each other",
     "keys": "[K, D] rows, such as a queue, to compare the first view (the features) with in place of each other; further views are positives",
     "key_labels": "[K] integers, -1 = unknown",
-    "key_ids": "[K] integers, negative = of no sample: keys of an anchor's own sample are no negatives, and its positives where there is no further view",
+    "key_ids": "[K] integers, negative = of no sample: keys of an anchor's own sample are not negatives, and its positives where there is no further view",
     "temperature": "a number or tensor in place of the option; a tensor may ask for a gradient",
 }
 

@@ -242,7 +242,7 @@ class _LabelFree(Objective):
         """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them.
 
         keys [K, D], such as a queue: the first view is compared with them, and the further views are its positives, as in `loss(q, k,
-        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own sample are no negatives,
+        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own sample are not negatives,
         and are its positives if there is no further view. key_labels [K] go with labels. temperature: a tensor in place of the option; it
         may require a gradient.
         """

@@ -39,7 +39,7 @@ def _require_run(path: pathlib.Path) -> None:
         raise FileNotFoundError(f"{path}: no such run folder" + (f"; did you mean '{path.parent / near[0]}'?" if near else ""))
     within = sorted(str(file.parent) for depth in ("*", "*/*", "*/*/*") for file in path.glob(f"{depth}/config.yaml"))
     raise ValueError(f"{path}: expected a run folder, found no config.yaml in it" +
-                     (f"; it holds {len(within)} runs, such as '{within[0]}'" if within else "; debias train writes run folders"))
+                     (f"; it contains {len(within)} runs, such as '{within[0]}'" if within else "; debias train writes run folders"))
 
 
 class Run:

@@ -96,11 +96,11 @@ def _loaded(source):
     except pickle.UnpicklingError as error:
         if "TorchScript" in str(error):
             raise WeightError(f"{source}: it is a TorchScript file; give it to the encoder torchscript as it is") from None
-        raise WeightError(f"{source}: it holds objects other than tensors, which are not opened; save model.state_dict()") from None
+        raise WeightError(f"{source}: it contains objects other than tensors, which are not opened; save model.state_dict()") from None
     except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
         if "TorchScript" in str(error):
             raise WeightError(f"{source}: it is a TorchScript file; give it to the encoder torchscript as it is") from None
-        raise WeightError(f"{source}: no file of torch.save that can be read ({str(error).splitlines()[0]})") from None
+        raise WeightError(f"{source}: not a readable file of torch.save ({str(error).splitlines()[0]})") from None
 
 
 def _state(source, loaded):
@@ -111,7 +111,7 @@ def _state(source, loaded):
             break
         loaded = inner
     if not isinstance(loaded, dict) or not loaded or not any(isinstance(value, torch.Tensor) for value in loaded.values()):
-        raise WeightError(f"{source}: it holds no tensors by name; save model.state_dict()")
+        raise WeightError(f"{source}: it has no tensors by name; save model.state_dict()")
     state = {str(key): value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
     while section_of({key: tuple(value.shape) for key, value in state.items()}) is None:
         prefix = next((prefix for prefix in _PREFIXES if any(key.startswith(prefix) for key in state)), None)
@@ -124,9 +124,9 @@ def _state(source, loaded):
 def _require_plain(source, state):
     for key, value in state.items():
         if value.is_sparse or value.is_quantized or value.dtype not in _TYPES:
-            raise WeightError(f"{source}: key '{key}' is of type {value.dtype}, which weights are not stored in; save the model in float32")
+            raise WeightError(f"{source}: key '{key}' is of type {value.dtype}, in which weights are not stored; save the model in float32")
         if value.is_floating_point() and not torch.isfinite(value).all():
-            raise WeightError(f"{source}: key '{key}' holds values that are not finite; take another copy of the file")
+            raise WeightError(f"{source}: key '{key}' has values that are not finite; take another copy of the file")
 
 
 def _write(path, state):
@@ -163,7 +163,7 @@ def convert(source, target):
     state = _state(source, _loaded(source))
     section = section_of({key: tuple(value.shape) for key, value in state.items()})
     if section is None:
-        raise WeightError(f"{source}: its keys ('{next(iter(state), '')}', ...) are those of none of {_NETWORKS}; trace the model as TorchScript "
+        raise WeightError(f"{source}: its keys ('{next(iter(state), '')}', ...) match none of {_NETWORKS}; trace the model as TorchScript "
                           "(torch.jit.trace) for the encoder torchscript")
     _require_plain(source, state)
     _write(target, state)

@@ -153,7 +153,7 @@ def test_damaged_weights_are_refused(tmp_path, damage, words):
 def test_a_path_that_is_no_run_is_refused_with_what_is_near(folder):
     with pytest.raises(FileNotFoundError, match="no such run folder; did you mean '.*first'"):
         debias.Run(folder.parent / "frist")
-    with pytest.raises(ValueError, match="found no config.yaml in it; it holds 1 runs, such as '.*first'"):
+    with pytest.raises(ValueError, match="found no config.yaml in it; it contains 1 runs, such as '.*first'"):
         debias.Run(folder.parent)
     (folder / "config.yaml").write_text("a: [1\n")
     with pytest.raises(ValueError, match="config.yaml: line 2: expected YAML"):

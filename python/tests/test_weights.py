@@ -83,7 +83,7 @@ def test_a_pickle_is_not_run(tmp_path, capsys):
     (tmp_path / "x.pth").write_bytes(pickle.dumps({"features.0.0.weight": Program()}, protocol=2))
     assert "x.pth" in refusal(tmp_path, capsys)
     torch.save({"a": Program()}, tmp_path / "x.pth")
-    assert "it holds objects other than tensors, which are not opened; save model.state_dict()" in refusal(tmp_path, capsys)
+    assert "it contains objects other than tensors, which are not opened; save model.state_dict()" in refusal(tmp_path, capsys)
     assert not (tmp_path / "f.safetensors").exists()
 
 
@@ -94,15 +94,15 @@ def test_what_is_no_file_of_weights_is_refused(tmp_path, capsys):
     assert "x.pth" in refusal(tmp_path, capsys)
     torch.save(state_of("torchvision_resnet18"), source)
     source.write_bytes(source.read_bytes()[:-4000])
-    assert "no file of torch.save that can be read" in refusal(tmp_path, capsys)
+    assert "not a readable file of torch.save" in refusal(tmp_path, capsys)
     torch.save({"layers.0.weight": torch.ones(2)}, source)
-    assert "its keys ('layers.0.weight', ...) are those of none of" in refusal(tmp_path, capsys)
+    assert "its keys ('layers.0.weight', ...) match none of" in refusal(tmp_path, capsys)
     torch.save([1, 2], source)
-    assert "it holds no tensors by name" in refusal(tmp_path, capsys)
+    assert "it has no tensors by name" in refusal(tmp_path, capsys)
     state = state_of("torchvision_resnet18")
     state["bn1.weight"] = torch.full((64,), float("nan"))
     torch.save(state, source)
-    assert "key 'bn1.weight' holds values that are not finite" in refusal(tmp_path, capsys)
+    assert "key 'bn1.weight' has values that are not finite" in refusal(tmp_path, capsys)
 
 
 def test_no_file_is_overwritten(tmp_path, capsys):

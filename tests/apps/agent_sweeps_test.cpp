@@ -187,7 +187,7 @@ TEST_F(AgentSweeps, ThatCannotRunAreRefusedInOneLineBeforeAnythingRuns) {
 
 TEST_F(AgentSweeps, WhoseRunsAreThereMustTrainAsTheyDid) {
   ASSERT_EQ(run_debias(sweep("", {"train.epochs=1"})).exit, 0);
-  expect_refused("seeds: [1, 2]\n", "run 'seed-1' exists and trains otherwise: agent.hidden was 16, now 8",
+  expect_refused("seeds: [1, 2]\n", "run 'seed-1' exists with other settings: agent.hidden was 16, now 8",
                  {"train.epochs=1", "agent.hidden=8"});
 }
 

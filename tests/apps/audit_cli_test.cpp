@@ -69,7 +69,7 @@ TEST_F(AuditCommand, FindsAPlantedSquareAndWritesValuesThatInitReads) {
   EXPECT_LT(first["reference"].get<double>(), 0.7);
   EXPECT_EQ(first["place"].size(), 4u);
   EXPECT_EQ(first["assignable"], true);
-  EXPECT_THAT(file_text("audit.html"), HasSubstr("goes against it"));
+  EXPECT_THAT(file_text("audit.html"), HasSubstr("conflicting"));
   const ProcessResult accepted =
       call({"audit", "planted", "--accept", first["name"].get<std::string>(), "--bias-out", "bias.csv", "--fail-if", "shortcut>0"});
   EXPECT_EQ(accepted.exit, 1);
@@ -94,13 +94,13 @@ TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "photos", "--accept", "cell"}, 2, "--bias-out is missing");
   expect_refused({"audit", "photos", "--accept", "sharpnes", "--bias-out", "b.csv"}, 2, "did you mean 'sharpness'?");
   expect_refused({"audit", "photos", "--accept", "sharpness", "--bias-out", "b.csv"}, 2, "no bias labels can be given");
-  expect_refused({"audit", "photos", "--out", "photos/a.html"}, 2, "lies inside the data folder");
+  expect_refused({"audit", "photos", "--out", "photos/a.html"}, 2, "is inside the data folder");
   expect_refused({"audit", "photos", "--out", "a.txt"}, 2, "use .html");
   expect_refused({"audit", "photos", "--fail-if", "shortcuts>0"}, 2, "did you mean 'shortcut'?");
   expect_refused({"audit", "photos", "--columns", "site"}, 2, "give it with --labels");
   expect_refused({"data", "plant", "squar", "photos", "--out", "p"}, 2, "did you mean 'square'?");
   expect_refused({"data", "plant", "square", "photos", "--out", "p", "corelation=1"}, 2, "did you mean 'correlation'?");
-  expect_refused({"data", "plant", "square", "photos", "--out", "photos/p"}, 2, "lies inside the data folder");
+  expect_refused({"data", "plant", "square", "photos", "--out", "photos/p"}, 2, "is inside the data folder");
   EXPECT_FALSE(fs::exists("b.csv"));
   EXPECT_FALSE(fs::exists("p"));
   std::ofstream("c.csv") << "path,site\nheron/999.jpg,a\n";

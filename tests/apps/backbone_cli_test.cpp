@@ -172,7 +172,7 @@ TEST_F(Backbones, Bfloat16EmbedsNearlyTheSameAndIsNoTableOfFloat32) {
   EXPECT_GT(difference, 0);
   EXPECT_LT(difference, 1e-3 * size);
   expect_complaint(embed("m.npy", weights(), {"--precision", "bf61"}), 2, "did you mean 'bf16'?");
-  expect_complaint(run_debias({"embed", path("run"), "--out", path("m.npy"), "--precision", "bf16"}), 2, "--precision is of --encoder");
+  expect_complaint(run_debias({"embed", path("run"), "--out", path("m.npy"), "--precision", "bf16"}), 2, "--precision needs --encoder");
 }
 
 TEST_F(Backbones, MistakesOfEmbeddingAreNamed) {

@@ -159,9 +159,8 @@ TEST_F(DataVerb, ExportNamesTheOptionThatWouldWriteIntoTheData) {
     for (const std::string name : {"out", "labels", "bias"}) {
       words.insert(words.end(), {"--" + name, "--" + name == option ? inside : folder_ / (name + ".npy")});
     }
-    expect_error(
-        data(words), 2,
-        option + " '" + inside + "' lies inside the data folder '" + root + "'; nothing is written there: choose another " + option);
+    expect_error(data(words), 2,
+                 option + " '" + inside + "' is inside the data folder '" + root + "'; nothing is written there: choose another " + option);
   }
   EXPECT_THAT(left(), ElementsAre("photos"));
 }

@@ -112,12 +112,12 @@ TEST_F(Judging, FailIfGivesExitOneWithOneLineOnlyWhenItHolds) {
 TEST_F(Judging, EvalRefusesWhatItCannotDoBeforeItReadsAnything) {
   expect_refusal(debias_command({"eval", "kn", "nowhere"}), 2, "eval: unknown protocol 'kn'; did you mean 'knn'?");
   expect_refusal(debias_command({"eval", "linear,linear_dcl", "nowhere"}), 2,
-                 "eval: protocol 'linear_dcl' is asked for twice; give it once");
+                 "eval: protocol 'linear_dcl' is requested twice; give it once");
   expect_refusal(debias_command({"eval", "knn", "nowhere", "kk=3"}), 2, "command line: knn: unknown option 'kk'; did you mean 'k'?");
   expect_refusal(debias_command({"eval", "knn,linear", "nowhere", "k=3"}), 2,
-                 "eval: 'k=3' belongs to none of the protocols asked for; write e.g. knn.k=...");
+                 "eval: 'k=3' belongs to no requested protocol; write e.g. knn.k=...");
   expect_refusal(debias_command({"eval", "knn", "nowhere", "linear.epochs=3"}), 2,
-                 "eval: 'linear.epochs=3' belongs to none of the protocols asked for; write e.g. knn.k=...");
+                 "eval: 'linear.epochs=3' belongs to no requested protocol; write e.g. knn.k=...");
   expect_refusal(debias_command({"eval", "knn", "nowhere", "--fail-if", "knn"}), 2,
                  "--fail-if 'knn': expected METRIC, one of < <= > >= ==, and a number, e.g. 'test.knn_acc1<0.7'");
   expect_refusal(debias_command({"eval", "knn", "nowhere", "--data", "glyphs", "data.test.size=3"}), 2,

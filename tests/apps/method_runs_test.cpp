@@ -38,7 +38,7 @@ TEST_P(MethodRuns, AreJudgedEmbeddedAndExported) {
   if (!halves) return;
   result = run_debias({"export", run, "--format", "onnx"});
   EXPECT_EQ(result.exit, 2);
-  EXPECT_THAT(result.err, HasSubstr("no single ResNet"));
+  EXPECT_THAT(result.err, HasSubstr("not a single ResNet"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MethodRuns,

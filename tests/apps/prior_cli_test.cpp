@@ -81,11 +81,11 @@ TEST(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {
 TEST(PriorVerb, MistakesAreNamed) {
   const TemporaryFolder folder;
   const std::string z = write_views(folder);
-  expect_refusal(run_debias({"prior"}), 2, "prior: give a run folder or --embeddings z.npy, one of the two");
-  expect_refusal(run_debias({"prior", "run", "--embeddings", z}), 2, "prior: give a run folder or --embeddings z.npy, one of the two");
+  expect_refusal(run_debias({"prior"}), 2, "prior: pass exactly one of RUN or --embeddings");
+  expect_refusal(run_debias({"prior", "run", "--embeddings", z}), 2, "prior: pass exactly one of RUN or --embeddings");
   const std::string y = write_labels(folder, four_classes(200));
   expect_refusal(run_debias({"prior", "run", "--labels", y}), 2,
-                 "prior: --labels goes with --embeddings; a run has the labels of its data set");
+                 "prior: --labels needs --embeddings; a run has the labels of its data set");
   EXPECT_EQ(run_debias({"prior", "--embedings", z}).err, "debias: prior: unknown option '--embedings'; did you mean '--embeddings'?\n");
 }
 

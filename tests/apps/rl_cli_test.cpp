@@ -207,7 +207,7 @@ TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {
   std::ofstream(path("encoder") + "/config.yaml") << "data: {train: glyphs}\n";
   const auto played = run_debias({"rl", "play", path("encoder")});
   EXPECT_EQ(played.exit, 2);
-  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, which plays nothing; evaluate it with debias eval"));
+  EXPECT_THAT(played.err, HasSubstr("is a run of an encoder, not of an agent; evaluate it with debias eval"));
   const Words train = {"train", path("tiny.yaml"), "output=" + path("none")};
   expect_one_line(run_debias(with(train, {"--ranks", "2"})), 2, "is the recipe of an agent, which learns in a single process");
   expect_one_line(run_debias(with(train, {"--resume", "--accept-data-change"})), 2, "is the recipe of an agent, which has no data sets");

@@ -169,7 +169,7 @@ TEST_F(SentencesCli, KeepsNoRunWhereALinkOfTheCorpusLeads) {
     const ProcessResult result = run_debias({"train", path("small.yaml"), "train.epochs=1",
                                              fmt::format("data.{}.root={}", split, path("shelves")), "output=" + path("attic/run")});
     EXPECT_EQ(result.exit, 2) << split << result.err;
-    EXPECT_THAT(result.err, HasSubstr("lies inside the data folder '" + path("shelves/all") + "'")) << split;
+    EXPECT_THAT(result.err, HasSubstr("is inside the data folder '" + path("shelves/all") + "'")) << split;
     EXPECT_FALSE(std::filesystem::exists(path("attic/run"))) << split;
   }
 }
@@ -217,9 +217,9 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {expand("uneven.txt"), 3, "uneven.txt: line 2: 3 numbers behind a word, 2 on the lines before"},
       {expand("infinite.txt"), 3, "infinite.txt: line 2: \"inf\" is not finite"},
       {expand("nowhere.txt"), 3, "nowhere.txt"},
-      {{"embed", path("run"), "--expand", path("few.txt"), "--out", path("x.npy")}, 2, "--expand is for the words of --text FILE"},
+      {{"embed", path("run"), "--expand", path("few.txt"), "--out", path("x.npy")}, 2, "--expand needs --text FILE"},
       {{"eval", "sentences", path("run"), "--root", root, "--tasks", "cr", "--expand", path("few.txt")}, 3, "few.txt: 2 of its words"},
-      {beside_text({"--layer", "encoder"}), 2, "--text does not take --layer; it goes with --out,"},
+      {beside_text({"--layer", "encoder"}), 2, "--text does not take --layer; it takes --out,"},
       {beside_text({"--device", "cpu"}), 2, "--text does not take --device"},
       {beside_text({"--raw"}), 2, "--text does not take --raw"},
       {beside_text({"--accept-data-change"}), 2, "--text does not take --accept-data-change"},
@@ -250,13 +250,13 @@ TEST_F(SentencesCli, RefusesInOneLine) {
        2,
        "other.txt' has other words than that of data.train"},
       {{"train", path("small.yaml"), "output=" + path("x"), "evaluate.protocols=[knn]"}, 2, "is for images, and the run is on sentences"},
-      {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are no sentences"},
+      {{"train", path("small.yaml"), "output=" + path("x"), "data.test={name: glyphs}"}, 2, "its samples are not sentences"},
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
       {{"text", "vectors", path("foreign.txt"), "--vocabulary", path("vocab.txt"), "--out", path("x.npy")},
        3,
        "foreign.txt: it has not one word of the vocabulary"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
-      {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "lies inside the data folder"},
+      {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "is inside the data folder"},
       {{"text", "vocabulary", path("fine.txt"), path("library"), "--out", path("annex/words.txt")},
        2,
        "data folder '" + path("library/all")},

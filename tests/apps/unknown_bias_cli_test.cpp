@@ -121,7 +121,7 @@ TEST_F(UnknownBias, ANumberOfValuesMayBeAskedFor) {
   EXPECT_EQ(json["images"][0].get<int>() + json["images"][1].get<int>(), json["rows"].get<int>() - 30);
   expect_refused(embed({"--bias-values", path("no.csv"), "--values", "0"}), 2, "give a number from 1 to");
   expect_refused(embed({"--bias-values", path("no.npy")}), 2, "ends in .csv");
-  expect_refused(embed({"--bias-values", path("photos/no.csv")}), 2, "lies inside the data folder");
+  expect_refused(embed({"--bias-values", path("photos/no.csv")}), 2, "is inside the data folder");
   expect_refused(embed({"--bias-values", path("no.csv"), "--out", path("no.npy")}), 2, "leave out --out");
   expect_refused(embed({"--values", "3", "--out", path("no.npy")}), 2, "--bias-values OUT.csv");
   expect_refused(embed({}), 2, "no output is given");

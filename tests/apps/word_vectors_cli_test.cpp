@@ -37,7 +37,7 @@ TEST_F(WordVectorsCli, TakesFixedVectorsOfAFile) {
   write(path("glove.txt"), "w1 0.5 -1\nw2 x 0\n");
   const ProcessResult bad = run_debias({"text", "vectors", path("glove.txt"), "--vocabulary", path("vocab.txt"), "--out", path("y.npy")});
   EXPECT_EQ(bad.exit, 3);
-  EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is no number"));
+  EXPECT_THAT(bad.err, HasSubstr("glove.txt: line 2: \"x\" is not a number"));
 }
 
 constexpr const char* kGlove = "w1 0.5 -1\nw2 0.25 0\nw3 -0.5 0.25\nw4 1 0.75\nzebra 0.5 -1\n";

@@ -120,9 +120,9 @@ TEST(AtomicFile, AFolderWithoutPermissionIsAResourceError) {
 TEST(AtomicFile, ReplacesNeitherFoldersNorDevices) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "b");
-  EXPECT_THAT(failure(folder / "b"), AllOf(HasSubstr(folder / "b"), HasSubstr("no regular file")));
+  EXPECT_THAT(failure(folder / "b"), AllOf(HasSubstr(folder / "b"), HasSubstr("not a regular file")));
   std::filesystem::create_symlink("/dev/null", folder / "null");
-  EXPECT_THAT(failure(folder / "null"), HasSubstr("no regular file"));
+  EXPECT_THAT(failure(folder / "null"), HasSubstr("not a regular file"));
   EXPECT_EQ(folder.entries(), 2u);
 }
 

@@ -17,7 +17,7 @@ class DataFolders : public testing::Test {
   DataFolders() { fs::create_directories(folder_ / "data/a"); }
   void expect_refused(const std::string& path, const std::vector<std::string>& roots, const std::string& named) const {
     EXPECT_EQ(usage_error_of([&] { refuse_inside_data(path, roots, "page"); }),
-              "page '" + path + "' lies inside the data folder '" + named + "'; nothing is written there: choose another page");
+              "page '" + path + "' is inside the data folder '" + named + "'; nothing is written there: choose another page");
   }
   TemporaryFolder folder_;
 };
@@ -56,7 +56,7 @@ TEST_F(DataFolders, OfARunInThemSayThatItIsToBeMoved) {
   EXPECT_EQ(usage_error_of([&] {
               refuse_run_inside_data(folder_ / "link/run", {folder_ / "other", folder_ / "data"});
             }),
-            "run '" + folder_ / "link/run" + "' lies inside the data folder '" + folder_ / "data" +
+            "run '" + folder_ / "link/run" + "' is inside the data folder '" + folder_ / "data" +
                 "'; nothing is written there: move the run out of it");
 }
 

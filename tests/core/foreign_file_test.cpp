@@ -52,7 +52,7 @@ TEST_F(ForeignFiles, AreNotSeenInSafetensors) {
 TEST_F(ForeignFiles, AreNamedWithWhatToDoWhereSafetensorsAreRead) {
   const auto refusal = [&](const std::string& path) { return error_of(ErrorKind::kData, [&] { SafetensorsFile::open(path); }); };
   EXPECT_THAT(refusal(written("model.pth", "PK\x03\x04" + kFilled)), HasSubstr("python -m debias.weights convert"));
-  EXPECT_THAT(refusal(written("z.npy", "\x93NUMPY" + kFilled)), HasSubstr("it is a NumPy array, no safetensors file; embeddings"));
+  EXPECT_THAT(refusal(written("z.npy", "\x93NUMPY" + kFilled)), HasSubstr("it is a NumPy array, not a safetensors file; embeddings"));
   EXPECT_THAT(refusal(written("noise", std::string(100, '\xff'))), HasSubstr("is it a safetensors file?"));
 }
 

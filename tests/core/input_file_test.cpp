@@ -30,10 +30,10 @@ TEST(InputFile, NamesThePathAndWhatIsWrong) {
   const TemporaryFolder folder;
   const auto open = [&](const std::string& path) { return data_error_of([&] { InputFile{path}; }); };
   EXPECT_THAT(open(folder / "none"), AllOf(HasSubstr(folder / "none"), HasSubstr("No such file")));
-  EXPECT_THAT(open(folder.path()), AllOf(HasSubstr(folder.path()), HasSubstr("no regular file")));
-  EXPECT_THAT(open("/dev/zero"), HasSubstr("no regular file"));
+  EXPECT_THAT(open(folder.path()), AllOf(HasSubstr(folder.path()), HasSubstr("not a regular file")));
+  EXPECT_THAT(open("/dev/zero"), HasSubstr("not a regular file"));
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(open(folder / "pipe"), HasSubstr("no regular file"));  // and does not wait for a writer
+  EXPECT_THAT(open(folder / "pipe"), HasSubstr("not a regular file"));  // and does not wait for a writer
 }
 
 TEST(InputFile, AFileCutWhileOpenIsADataError) {

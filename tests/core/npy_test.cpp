@@ -170,7 +170,7 @@ TEST_F(Npy, RefusesSizesBeforeAllocatingThem) {
 
 TEST_F(Npy, RefusesWhatIsNoNpyFile) {
   EXPECT_THAT(fault(""), HasSubstr("0 bytes"));
-  EXPECT_THAT(fault("filenames,embedding_0,labels\n"), HasSubstr("no .npy file"));
+  EXPECT_THAT(fault("filenames,embedding_0,labels\n"), HasSubstr("not an .npy file"));
   std::filesystem::remove(path_);
   EXPECT_THAT(data_error_of([&] { read_npy(path_); }), AllOf(HasSubstr(path_), HasSubstr("No such file")));
 }

@@ -49,7 +49,7 @@ TEST(DataCheck, ListsBadFilesInOrderAndGoesOn) {
   EXPECT_THAT(check.per_class, ElementsAre(2));
   ASSERT_EQ(check.bad_files.size(), 2u);
   EXPECT_EQ(check.bad_files[0].path, folder / "a/2.jpg");
-  EXPECT_THAT(check.bad_files[0].reason, HasSubstr("is no image of a format that is read"));
+  EXPECT_THAT(check.bad_files[0].reason, HasSubstr("is not an image of a supported format"));
   EXPECT_EQ(check.bad_files[1].path, folder / "a/3.png");
   EXPECT_EQ(check.bad_files[1].reason, "is empty");
   EXPECT_NEAR(check.mean[0], 10 / 255.0, 1e-15);

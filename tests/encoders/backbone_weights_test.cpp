@@ -174,7 +174,7 @@ TEST_F(BackboneWeights, WhatIsMissingUnexpectedOrNotFiniteIsNamed) {
   weights[40].second.view({-1})[0] = std::nan("");
   write_weights_file(path(), weights);
   EXPECT_EQ(data_message("{name: mobilenet_v2}"),
-            "F: key '" + weights[40].first + "' holds values that are not finite; take another copy of the file");
+            "F: key '" + weights[40].first + "' has values that are not finite; take another copy of the file");
 }
 
 TEST_F(BackboneWeights, PicklesAndTruncatedFilesAreNotOpened) {
@@ -205,7 +205,7 @@ TEST_F(BackboneWeights, ATransformerTakesItsOwnSizeOnly) {
             }),
             "encoder 'vit_small': images of 32x64 pixels; it takes 64x64");
   EXPECT_EQ(usage_error_of([] { make_encoder(parse_yaml("{name: vit_small, size: 100}", "r.yaml"), 3, 1); }),
-            "r.yaml:1: encoder 'vit_small': size: 100 is no multiple of 16; give 96");
+            "r.yaml:1: encoder 'vit_small': size: 100 is not a multiple of 16; give 96");
 }
 
 }  // namespace backbone_weights_test

@@ -150,7 +150,8 @@ TEST(Alignment, SaysWhereNoMoreImagesAreAlignedThanByChance) {
   EXPECT_DOUBLE_EQ(alignment.share_by_chance, 0.5);
   ASSERT_EQ(alignment.notes.size(), 1u);
   EXPECT_EQ(alignment.notes[0],
-            "0.502 of the training images are aligned, and 0.500 would be by chance: no bias label goes with a class beyond the noise of "
+            "0.502 of the training images are aligned, and 0.500 would be by chance: no bias label is associated with a class beyond the "
+            "noise of "
             "402 images");
   EXPECT_TRUE(decided(*animals(images), "{cat: blue, dog: red}").notes.empty());
 }

@@ -174,7 +174,7 @@ TEST_F(VocabularyExpansion, RefusesFilesThatSayTooLittle) {
               HasSubstr("v.txt: 7 of its words are in the run's vocabulary, and a map from vectors of 7 numbers takes 8"));
   EXPECT_THAT(refused("a 1 2\nb 2 4\nc 3 6\nd -1 -2\nzebra 1 1\n"),
               HasSubstr("v.txt: vectors of the 4 words that are in the run's vocabulary vary in 1 of 2 directions"));
-  EXPECT_THAT(refused("a 1 2\nb 2 x\nc 3 6\n"), HasSubstr("v.txt: line 2: \"x\" is no number"));
+  EXPECT_THAT(refused("a 1 2\nb 2 x\nc 3 6\n"), HasSubstr("v.txt: line 2: \"x\" is not a number"));
   EXPECT_THAT(refused("a 0 0\nb 1e-30 0\nc 0 1e-30\nd 2e-30 1e-30\nzebra 3e38 1\n"), HasSubstr("v.txt: a mapped vector is not finite"));
 }
 

@@ -174,7 +174,7 @@ TEST(DecodeJpeg, PassesOverBytesBetweenMarkers) {  // as Pillow does; such files
 TEST(DecodeImage, TellsTheFormatFromTheContent) {
   EXPECT_THAT(refusal({}), HasSubstr("is empty"));
   EXPECT_THAT(refusal({'h', 'e', 'l', 'l', 'o'}),
-              HasSubstr("is no image of a format that is read (JPEG, PNG, WebP, TIFF, BMP and PNM): it begins with 68 65 6c 6c"));
+              HasSubstr("is not an image of a supported format (JPEG, PNG, WebP, TIFF, BMP and PNM): it begins with 68 65 6c 6c"));
   EXPECT_THAT(refusal({0xff}), HasSubstr("it begins with ff"));
 }
 

@@ -142,7 +142,7 @@ TEST_F(HostileFolder, EachBadFileIsNamedWithItsReasonAndTheOthersAreRead) {
   add_cut("colour.png");
   add_cut("progressive.jpg");
   add_bad("empty.jpg", {}, "is empty");
-  add_bad("text.jpg", {'h', 'e', 'l', 'l', 'o'}, "is no image of a format that is read");
+  add_bad("text.jpg", {'h', 'e', 'l', 'l', 'o'}, "is not an image of a supported format");
   add_bad("huge.png", png_claiming(65500), "65500x65500 pixels, more than");
   add_bad("huge.jpg", jpeg_claiming(65500), "65500x65500 pixels, more than");
   add_bad("checksum.png", with_word(bytes_of("colour.png"), 29, 1), "CRC");

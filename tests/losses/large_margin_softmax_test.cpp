@@ -137,7 +137,7 @@ TEST(LargeMarginSoftmax, BadInputIsRefusedInOneLine) {
   };
   EXPECT_NE(message({}, Options().scale(0.01)).find("raise scale"), std::string::npos);
   EXPECT_NE(message(linear.norms() / 100, {}).find("give |W| |x| of these logits"), std::string::npos);
-  EXPECT_NE(message(linear.norms().slice(1, 0, 2), {}).find("expected what each logit is at most"), std::string::npos);
+  EXPECT_NE(message(linear.norms().slice(1, 0, 2), {}).find("expected the maximum of each logit"), std::string::npos);
   EXPECT_NE(message(linear.norms(), Options().margin(0)).find("margin"), std::string::npos);
   EXPECT_NE(message(linear.norms(), Options().blend(-1)).find("blend"), std::string::npos);
 }

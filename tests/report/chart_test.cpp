@@ -84,7 +84,7 @@ TEST(Chart, SaysWhatItIsInTitleAndDescription) {
   EXPECT_EQ(drawn.elements[0].attribute("aria-labelledby"), "loss-t loss-d");
   EXPECT_EQ(drawn.elements[1].tag, "title");
   EXPECT_EQ(drawn.elements[2].tag, "desc");
-  EXPECT_THAT(svg(line_chart({3, 1, 2}), "loss").source, HasSubstr(">a: from 3 to 2, least 1, largest 3</desc>"));
+  EXPECT_THAT(svg(line_chart({3, 1, 2}), "loss").source, HasSubstr(">a: from 3 to 2, smallest 1, largest 3</desc>"));
   Chart written = line_chart({3, 1, 2});
   written.description = "it falls";
   EXPECT_THAT(svg(written, "loss").source, HasSubstr(">it falls</desc>"));

@@ -131,7 +131,7 @@ TEST_F(Reports, SayWhichFramesOfAFilmAreMissing) {
   const std::string page = html({"run"});
   EXPECT_EQ(well_formed(page).fault, "");
   EXPECT_EQ(attributes(well_formed(page), "src").size(), 8u);
-  EXPECT_THAT(page, HasSubstr("4 of 12 frames are missing or no PNG files, 03.png the first; <code>debias rl play"));
+  EXPECT_THAT(page, HasSubstr("4 of 12 frames are missing or not PNG files, 03.png the first; <code>debias rl play"));
   EXPECT_THAT(page, Not(HasSubstr("onload")));
 }
 
@@ -153,7 +153,7 @@ TEST_F(Reports, SayOfWhichPolicyAndEpisodeAFilmIs) {
   write_film(run_path("run"), film);
   const std::string page = html({"run"});
   EXPECT_THAT(page, HasSubstr("episode 1 of the seed 7, played"));
-  EXPECT_THAT(page, HasSubstr("It ended early, in no finite state, with a return of 12.25."));
+  EXPECT_THAT(page, HasSubstr("It ended early, in a non-finite state, with a return of 12.25."));
   EXPECT_THAT(page, HasSubstr("Training has come to 2000 control steps since; <code>debias rl play " + run_path("run") + "</code>"));
 }
 

@@ -272,7 +272,7 @@ TEST_F(KeyNumbers, ANumberOutsideItsIntervalIsMarked) {
   write_evaluation(run_path("run"), "groups", groups);
   const std::string page = html({"run"});
   EXPECT_THAT(page, HasSubstr("[30.00, 45.00]†"));
-  EXPECT_THAT(page, HasSubstr("† The number lies outside of its interval"));
+  EXPECT_THAT(page, HasSubstr("† The number is outside its interval"));
   groups["intervals"] = {{"test.worst_group_acc", {0.3, 0.5}}};
   write_evaluation(run_path("run"), "groups", groups);
   EXPECT_THAT(html({"run"}), Not(HasSubstr("†")));

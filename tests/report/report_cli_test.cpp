@@ -90,7 +90,7 @@ TEST_F(ReportCommand, WritesNothingInsideADataFolder) {
   recipe.replace(recipe.find("root: \"\""), 8, "root: \"" + path("images") + "\"");
   write_text(path("run/config.yaml"), recipe);
   fs::create_directories(path("images"));
-  expect_refused(run_debias({"report", path("run"), "--out", path("images/page.html")}), 2, "lies inside the data folder");
+  expect_refused(run_debias({"report", path("run"), "--out", path("images/page.html")}), 2, "is inside the data folder");
   EXPECT_TRUE(fs::is_empty(path("images")));
 }
 

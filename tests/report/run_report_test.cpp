@@ -210,7 +210,7 @@ TEST_F(Reports, AThumbnailThatIsMissingOrNoPngIsSaidSo) {
   write_text(run_path("run") + "/evaluation/thumbnails/test_1.png", "<svg onload=\"alert(1)\">");
   const std::string page = html({"run"});
   EXPECT_EQ(well_formed(page).fault, "");
-  EXPECT_THAT(page, HasSubstr("2 thumbnails are missing or no PNG files, test_1.png the first"));
+  EXPECT_THAT(page, HasSubstr("2 thumbnails are missing or not PNG files, test_1.png the first"));
   EXPECT_THAT(page, Not(HasSubstr("onload")));
   EXPECT_EQ(attributes(well_formed(page), "src").size(), 14u);
 }

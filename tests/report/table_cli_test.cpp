@@ -79,7 +79,7 @@ TEST_F(TableCommand, ConditionsDecideTheExitCode) {
 }
 
 TEST_F(TableCommand, BadInputIsOneLineAndExit2) {
-  expect_table_refusal({"--epoch", "best"}, 2, "no fair choice");
+  expect_table_refusal({"--epoch", "best"}, 2, "not fair");
   expect_table_refusal({"--epoch", "lst"}, 2, "did you mean 'last'?");
   expect_table_refusal({"--epoch", "0"}, 2, "last, selected or the number of an epoch, from 1");
   expect_table_refusal({"--epoch", "2x"}, 2, "the number of an epoch");
@@ -90,7 +90,7 @@ TEST_F(TableCommand, BadInputIsOneLineAndExit2) {
   expect_table_refusal({run("plain", 1)}, 2, "is given twice");
   expect_table_refusal({folder_ / "nowhere"}, 3, "no such run folder");
   write_text(folder_ / "list.yaml", "a: 1\n");
-  expect_table_refusal({folder_ / "list.yaml"}, 2, "is a file and no sweep");
+  expect_table_refusal({folder_ / "list.yaml"}, 2, "is a file, not a sweep");
   std::string other = file_text(run("plain", 3) + "/config.yaml");
   other.replace(other.find("correlation: 0.1, split"), 16, "correlation: 0.3");
   write_text(run("plain", 3) + "/config.yaml", other);

@@ -235,7 +235,7 @@ TEST_F(TableLikeness, RunsThatWentOnOnChangedDataAreCounted) {
   write_run(folder_ / "one");
   write_text(folder_ / "one/data/sets.json", R"({"accepted": ["data.train: a.png is new"]})");
   EXPECT_THAT(seed_table(read_compared_runs({folder_ / "one"}, reading_program()), of_metrics({"test.knn_acc1"})).notes,
-              ElementsAre("1 of 1 runs went on on data that had changed (--accept-data-change)"));
+              ElementsAre("1 of 1 runs resumed on data that had changed (--accept-data-change)"));
 }
 
 }  // namespace table_likeness_test

@@ -378,8 +378,8 @@ TEST_F(Verdicts, FarBetterOnTrainingThanOnTestImagesIsASignOfAShortcut) {
   EXPECT_EQ(sign.head, "no bias information, but a sign of a shortcut");
   EXPECT_THAT(sign.words, HasSubstr("right on 94.0 % of the training images and on 28.0 % of the test images: a sign of a shortcut"));
   EXPECT_THAT(sign.words, HasSubstr("Overfitting looks the same"));
-  EXPECT_THAT(verdict(R"(,"valid.acc1":0.91)").words, HasSubstr("that were held out it is right on 91.0 %, so that it is no overfitting"));
-  EXPECT_THAT(verdict(R"(,"valid.acc1":0.33)").words, HasSubstr("which is overfitting and no sign of a shortcut"));
+  EXPECT_THAT(verdict(R"(,"valid.acc1":0.91)").words, HasSubstr("that were held out it is right on 91.0 %, so it is not overfitting"));
+  EXPECT_THAT(verdict(R"(,"valid.acc1":0.33)").words, HasSubstr("which is overfitting, not a sign of a shortcut"));
   EXPECT_EQ(verdict(R"(,"valid.acc1":0.33)").head, "no bias information");
 }
 

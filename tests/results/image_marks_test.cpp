@@ -41,7 +41,7 @@ TEST(ImageMarks, RefuseOtherLetters) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kData);
-    EXPECT_STREQ(error.what(), "reading 'groups.json': letter 3 of `marks` is none of AaCcRr.; debias eval writes the file again");
+    EXPECT_STREQ(error.what(), "reading 'groups.json': letter 3 of `marks` must be one of AaCcRr.; debias eval writes the file again");
   }
 }
 

@@ -143,7 +143,7 @@ TEST_F(UnknownBias, HasAsManyPseudoValuesAsAreRequested) {
   EXPECT_EQ(table.images[0] + table.images[1], table.rows - 30);
   EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("no.csv"), .values = 0}); }), HasSubstr("give a number from 1 to"));
   EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("no.npy")}); }), HasSubstr("ends in .csv"));
-  EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("photos/no.csv")}); }), HasSubstr("lies inside the data folder"));
+  EXPECT_THAT(usage_error_of([] { values({.run = "", .out = path("photos/no.csv")}); }), HasSubstr("is inside the data folder"));
   EXPECT_FALSE(fs::exists(path("no.csv")));
 }
 

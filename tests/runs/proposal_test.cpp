@@ -85,7 +85,7 @@ TEST_F(Proposal, IsCalledAsItsFolder) {
 TEST_F(Proposal, OverwritesNothingAndWritesNothingAmongTheImages) {
   std::ofstream(folder_ / "photos-plain.yaml") << "mine";
   EXPECT_THAT(usage_error_of([&] { named(); }), HasSubstr("photos-plain.yaml' exists"));
-  EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), photos() + "/a.yaml", 10); }), HasSubstr("lies inside the data folder"));
+  EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), photos() + "/a.yaml", 10); }), HasSubstr("is inside the data folder"));
   for (const double minutes : {0.0, -1.0, std::numeric_limits<double>::infinity()}) {
     EXPECT_THAT(usage_error_of([&] { named_proposal(photos(), folder_ / "b.yaml", minutes); }), HasSubstr("expected a number above 0"));
   }

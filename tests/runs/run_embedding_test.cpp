@@ -104,7 +104,7 @@ TEST_F(SmallRuns, AreEmbeddedOutsideTheirData) {
   fs::create_directories(path("images"));
   EmbeddingRequest request{.run = resnet(), .out = path("images/e.npy")};
   request.data = {"image_folder", path("images"), {}};
-  EXPECT_THAT(usage_error_of([&] { embed_run(request, Progress::silent(), Log::silent()); }), HasSubstr("lies inside the data folder"));
+  EXPECT_THAT(usage_error_of([&] { embed_run(request, Progress::silent(), Log::silent()); }), HasSubstr("is inside the data folder"));
   EXPECT_TRUE(fs::is_empty(path("images")));
 }
 
@@ -208,7 +208,7 @@ TEST_F(SmallRuns, ReplaceAnEarlierExportAsAWholeAndNothingElse) {
   EXPECT_THAT(usage_error_of([&] { exported(resnet(), out, ExportFormat::kOnnx); }), HasSubstr("encoder.safetensors of an earlier export"));
   EXPECT_EQ(names_in(out), kAll);
   std::ofstream(out + "/mine.txt") << "kept";
-  EXPECT_THAT(usage_error_of([&] { exported(resnet(), out); }), HasSubstr("holds 'mine.txt', which no export wrote"));
+  EXPECT_THAT(usage_error_of([&] { exported(resnet(), out); }), HasSubstr("contains 'mine.txt', which no export wrote"));
   EXPECT_EQ(text_in(out + "/mine.txt"), "kept");
   fs::create_directories(path("theirs"));
   std::ofstream(path("theirs/encoder.onnx")) << "another program's";
@@ -219,7 +219,7 @@ TEST_F(SmallRuns, OfOtherEncodersAreExportedAsWeightsAlone) {
   exported(convnet(), path("weights"));
   EXPECT_EQ(names_in(path("weights")), (std::vector<std::string>{"encoder.safetensors", "preprocess.json"}));
   EXPECT_THAT(usage_error_of([] { exported(convnet(), "", ExportFormat::kOnnx); }),
-              HasSubstr("the encoder ('simple_convnet') is no single"));
+              HasSubstr("the encoder ('simple_convnet') is not a single"));
   EXPECT_FALSE(fs::exists(convnet() + "/exported/encoder.onnx"));
   EXPECT_THAT(usage_error_of([] { exported(lone()); }), HasSubstr("is in no run folder; give --out DIR"));
   exported(lone(), path("of_lone"));

@@ -208,7 +208,7 @@ TEST_F(EvaluatedRun, WritesPredictionsWhereTheyAreRequested) {
 TEST_F(EvaluatedRun, InsideADataFolderIsRejected) {
   EvaluationRequest asked = request({protocol("knn")});
   asked.data = {"image_folder", folder_->path(), {}};
-  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "run '" + run_folder() + "' lies inside the data folder '" + folder_->path() +
+  EXPECT_EQ(usage_error_of([&] { evaluated(asked); }), "run '" + run_folder() + "' is inside the data folder '" + folder_->path() +
                                                            "'; nothing is written there: move the run out of it");
 }
 

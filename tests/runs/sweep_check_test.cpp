@@ -73,7 +73,7 @@ TEST_F(SweepCheck, NamesUnknownKeysWithTheNearestOne) {
   expect_refused("base: nowhere.yaml\n", "no such file");
   EXPECT_FALSE(fs::exists(folder_ / "out"));
   fs::create_directories(folder_ / "out/mine");
-  expect_refused("base: small.yaml\n", "holds none of these runs");
+  expect_refused("base: small.yaml\n", "has none of these runs");
 }
 
 TEST_F(SweepCheck, RejectsAMetricThatNoRunCanHave) {
@@ -104,7 +104,7 @@ TEST_F(SweepCheck, RejectsOutputsInsideAFolderOfTheData) {
   }
   const std::string out = folder_ / "pictures/runs", data = "={name: image_folder, root: " + folder_ / "pictures" + "}";
   for (const char* split : {"train", "test", "valid"}) {
-    expect_refused("base: small.yaml\n", "output '" + out + "' lies inside the data folder",
+    expect_refused("base: small.yaml\n", "output '" + out + "' is inside the data folder",
                    {"data." + std::string(split) + data, "output=" + out});
   }
   EXPECT_FALSE(fs::exists(out));
@@ -148,7 +148,7 @@ TEST_F(SweepCheck, RejectsARunThatTrainedOtherwise) {
   train_into(folder_ / "out/seed-1", kSmallRecipe, {"seed=1", "train.epochs=1"});
   open_sweep_record(plan("base: small.yaml\nseeds: [1]\n"));
   expect_refused("base: small.yaml\nvariants: {\"seed-1\": {}}\n", "that of another sweep");
-  expect_refused("base: small.yaml\nseeds: [1, 2]\n", "run 'seed-1' exists and trains otherwise: optimizer.learning_rate was 0.01, now 0.5",
+  expect_refused("base: small.yaml\nseeds: [1, 2]\n", "run 'seed-1' exists with other settings: optimizer.learning_rate was 0.01, now 0.5",
                  {"optimizer.learning_rate=0.5"});
   EXPECT_EQ(checked("base: small.yaml\nseeds: [1, 2]\n").size(), 1u);
 }

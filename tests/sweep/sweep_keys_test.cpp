@@ -53,7 +53,7 @@ TEST(SweepKeys, ReachTheOnlyTermInEitherSpelling) {
 TEST(SweepKeys, ThatAreNoneAreRefusedByTheirName) {
   for (const char* key : {"", "train.epochs=2"}) {
     Config recipe = Config::map();
-    EXPECT_THAT(usage_error_of([&] { assign_key(recipe, key, Config::scalar("3")); }), HasSubstr("is no key of a recipe"));
+    EXPECT_THAT(usage_error_of([&] { assign_key(recipe, key, Config::scalar("3")); }), HasSubstr("is not a key of a recipe"));
   }
 }
 

@@ -104,7 +104,7 @@ TEST(SweepRecord, AnOutputThatIsNoneOfItsRunsIsRefused) {
   EXPECT_THAT(refusal(plan_of(folder / "file", {"a"}, {"1"})), HasSubstr("is a file"));
   fs::create_directories(folder / "other");
   std::ofstream(folder / "other/config.yaml") << "name: x\n";
-  EXPECT_THAT(refusal(plan_of(folder / "other", {"a"}, {"1"})), HasSubstr("holds none of these runs"));
+  EXPECT_THAT(refusal(plan_of(folder / "other", {"a"}, {"1"})), HasSubstr("has none of these runs"));
   open_sweep_record(plan_of(folder / "sweep", {"a"}, {"1"}));
   EXPECT_THAT(refusal(plan_of(folder / "sweep", {"b"}, {"1"})), HasSubstr("that of another sweep"));
   fs::create_directories(folder / "empty");

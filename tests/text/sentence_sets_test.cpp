@@ -61,7 +61,7 @@ TEST(SentenceSets, RefusesBadFilesByTheirLine) {
   write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind \xa0\n");
   EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.train: line 2: expected COARSE:fine"));
   write_file(folder / "TREC.train", "DESC:manner How ?\nHUM:ind Who ?\n");
-  EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is none of the training questions'"));
+  EXPECT_THAT(data_error_of(read("trec")), HasSubstr("TREC.test: line 1: label \"NUM\" is not a label of the training questions"));
   write_file(folder / "msr_paraphrase_test.txt", "1\t7\t8\tx\ty\n");
   write_file(folder / "msr_paraphrase_train.txt", "Quality\tx\n1\t7\t8\tx\ty\n2\t7\t8\tx\ty\n");
   EXPECT_THAT(data_error_of(read("msrp")), HasSubstr("msr_paraphrase_train.txt: line 3: quality \"2\" is not 0 or 1"));

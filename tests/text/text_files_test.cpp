@@ -140,7 +140,7 @@ TEST(Vocabulary, RefusesFilesThatAreNone) {
   EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "none.txt"); }),
               HasSubstr("none.txt: line 1: the first word of a vocabulary is <unk>"));
   EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "gap.txt"); }), HasSubstr("gap.txt: line 3: no word"));
-  EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "twice.txt"); }), HasSubstr("line 4: word \"the\" stands on line 2 already"));
+  EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "twice.txt"); }), HasSubstr("line 4: word \"the\" is on line 2 already"));
   EXPECT_THAT(data_error_of([&] { Vocabulary::read(folder / "bare.txt"); }), HasSubstr("no word beside <unk>"));
 }
 

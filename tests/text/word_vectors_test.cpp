@@ -61,11 +61,11 @@ TEST_F(WordVectors, OfWordsWithSpacesArePassedOver) {
 }
 
 TEST_F(WordVectors, AreRefusedByTheLine) {
-  EXPECT_THAT(refused("a 1 2\nb 1 x\n"), HasSubstr("v.txt: line 2: \"x\" is no number"));
-  EXPECT_THAT(refused("a 1 2\nb 1 nan\n"), HasSubstr("v.txt: line 2: \"nan\" is no number"));
+  EXPECT_THAT(refused("a 1 2\nb 1 x\n"), HasSubstr("v.txt: line 2: \"x\" is not a number"));
+  EXPECT_THAT(refused("a 1 2\nb 1 nan\n"), HasSubstr("v.txt: line 2: \"nan\" is not a number"));
   EXPECT_THAT(refused("a 1 2\nb 1 inf\n"), HasSubstr("v.txt: line 2: \"inf\" is not finite in single precision"));
   EXPECT_THAT(refused("a 1 2\nb -1e39 1\n"), HasSubstr("v.txt: line 2: \"-1e39\" is not finite in single precision"));
-  EXPECT_THAT(refused("a 1  2\n"), HasSubstr("v.txt: line 1: \"\" is no number"));
+  EXPECT_THAT(refused("a 1  2\n"), HasSubstr("v.txt: line 1: \"\" is not a number"));
   EXPECT_THAT(refused("word\n"), HasSubstr("v.txt: line 1: no numbers behind the word; every line of a file of word vectors"));
   EXPECT_THAT(refused("2 3\n"), HasSubstr("v.txt: not one vector in it"));
   EXPECT_THAT(refused(""), HasSubstr("v.txt: the file is empty"));

@@ -35,7 +35,7 @@ int train_agent_as(const Config& recipe, RunControl control, AgentTrainMode mode
   const AgentResult result = train_agent(input);
   print_outcome({result.folder, result.epochs, result.already_finished, result.seconds, result.metrics}, mode.json,
                 {{"diverged", result.diverged}});
-  if (!mode.json && result.diverged > 0) fmt::print("  {} episodes ended in no finite state\n", result.diverged);
+  if (!mode.json && result.diverged > 0) fmt::print("  {} episodes ended in a non-finite state\n", result.diverged);
   return 0;
 }
 

@@ -50,12 +50,12 @@ struct RlPlayArguments {
 AgentRecipe played_recipe(const std::string& run) {
   std::error_code ignored;
   if (!std::filesystem::exists(run + "/config.yaml", ignored)) {
-    throw data_error("rl play: '{}' is no run folder (it has no config.yaml); give one of debias rl train", run);
+    throw data_error("rl play: '{}' is not a run folder (no config.yaml); give one of debias rl train", run);
   }
   const Config root = read_yaml_file(run + "/config.yaml");
   if (is_agent_recipe(root)) return read_agent_recipe(root);
-  throw usage_error(
-      "rl play: '{}' is a run of an encoder, which plays nothing; evaluate it with debias eval, or give a run of debias rl train", run);
+  throw usage_error("rl play: '{}' is a run of an encoder, not of an agent; evaluate it with debias eval, or give a run of debias rl train",
+                    run);
 }
 
 int rl_train(const RlTrainArguments& arguments) {
@@ -63,7 +63,7 @@ int rl_train(const RlTrainArguments& arguments) {
   const Config recipe = read_recipe_config(arguments.recipe, arguments.words, arguments.resume);
   if (!is_agent_recipe(recipe)) {
     throw usage_error(
-        "{}rl train: the recipe has no `environment`, so it is none of an agent; use debias train, or give one of those called rl/ in "
+        "{}rl train: the recipe has no `environment`, so it is not an agent recipe; use debias train, or give one of those called rl/ in "
         "debias list recipes",
         recipe.prefix());
   }

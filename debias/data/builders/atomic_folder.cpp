@@ -98,7 +98,7 @@ AtomicFolder::AtomicFolder(const std::string& path, Present present) : present_(
   std::error_code failure;
   if (fs::exists(fs::symlink_status(target, failure))) {
     if (present == Present::kRefuse) throw exists_error(path);
-    if (!fs::is_directory(target, failure)) throw usage_error("'{}' is no folder; choose another, or remove it first", path);
+    if (!fs::is_directory(target, failure)) throw usage_error("'{}' is not a folder; choose another, or remove it first", path);
     target = fs::canonical(target);  // a link stays one
   }
   path_ = target.string();

@@ -98,7 +98,7 @@ void require_digits(const BiasedMnistOptions& options) {
 std::unique_ptr<Dataset> digits_of(const BiasedMnistOptions& options) {
   if (options.split() == FolderSplit::kValid) {
     throw usage_error(
-        "data set 'biased_mnist': split valid is that of a folder written by data make; of MNIST itself, write split: held_out");
+        "data set 'biased_mnist': split valid exists only in a folder written by data make; for MNIST itself, write split: held_out");
   }
   require_digits(options);
   MnistOptions digits;
@@ -116,7 +116,7 @@ const OptionTable<BiasedMnistOptions>& BiasedMnistOptions::table() {
           .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that data make wrote")
           .add("split", &BiasedMnistOptions::split_, "split to read; only a generated folder has valid")
           .add("correlation", &BiasedMnistOptions::correlation_, Range::closed(0, 1),
-               "share of images on their digit's own background colour; 0.1 is no bias; a generated folder keeps its own")
+               "share of images on their digit's own background colour; 0.1 means no bias; a generated folder keeps its own")
           .add("palette", &BiasedMnistOptions::palette_, "colour of the tenth bias: bahng grey, usc (50, 255, 128)")
           .include(HoldOutOptions::table());
   return table;

@@ -156,10 +156,10 @@ const OptionTable<CorruptedCifar10Recipe>& CorruptedCifar10Recipe::table() {
           .add("ratios", &CorruptedCifar10Recipe::ratios_,
                "shares of conflicting images in one folder, in place of correlation: some of 0.5pct, 1pct, 2pct and 5pct")
           .add("valid_fraction", &CorruptedCifar10Recipe::valid_fraction_, Range::half_open(0, 1), "share of train held out as valid")
-          .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "of every corruption")
+          .add("severity", &CorruptedCifar10Recipe::severity_, Range::closed(1, 5), "severity of every corruption")
           .add("corruptions", &CorruptedCifar10Recipe::corruptions_, "type0, type1 or a list of ten, in the order of the classes")
           .add("frost", &CorruptedCifar10Recipe::frost_, "folder with the textures frost1 to frost5; without one they are drawn")
-          .add("seed", &CorruptedCifar10Recipe::seed_, Range::closed(0, 9e15), "of valid and of every draw");
+          .add("seed", &CorruptedCifar10Recipe::seed_, Range::closed(0, 9e15), "seed of valid and of every draw");
   return table;
 }
 
@@ -219,7 +219,7 @@ std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& o
     require_root(options.root(), "data set 'corrupted_cifar10'", "align, conflict and test, or 0.5pct, 1pct, 2pct and 5pct");
     if (!is_made_folder(options.root()) && has_ratio_folder(options.root())) {
       throw usage_error(
-          "data set 'corrupted_cifar10': {} holds several shares of conflicting images; write ratio: 0.5pct, 1pct, 2pct or 5pct",
+          "data set 'corrupted_cifar10': {} has several shares of conflicting images; write ratio: 0.5pct, 1pct, 2pct or 5pct",
           options.root());
     }
     return read_made_folder(std::move(info), options.root(), options.split(), options);

@@ -39,7 +39,7 @@ MadeParts parts_of(const Options& options, std::unique_ptr<Dataset> (*open)(cons
 MadeCounts make_biased_mnist_folder(const Config& section, const std::string& out, Progress& progress) {
   const auto options = BiasedMnistOptions::table().read(section, "data make biased_mnist", {"name"});
   if (is_made_folder(options.root())) {
-    throw usage_error("data make biased_mnist: {} is a made folder already; give the folder with MNIST's IDX files", options.root());
+    throw usage_error("data make biased_mnist: {} is a generated data set already; give the folder with MNIST's IDX files", options.root());
   }
   return write_made_folder(out, parts_of(options, make_biased_mnist), kept_options(options), progress);
 }

@@ -210,7 +210,7 @@ const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
           .add("classes", &GlyphsOptions::classes_, Range::closed(2, 10), "number of shapes")
           .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
           .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
-               "share of images on their class's own background colour; 0.1 is no bias")
+               "share of images on their class's own background colour; 0.1 means no bias")
           .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
                "random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none")
           .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "number of training images, before hold_out")
@@ -226,7 +226,7 @@ std::unique_ptr<Dataset> make_glyphs(const GlyphsOptions& options) {
     return read_made_folder(info_of(options, split), options.root(), split, options);
   }
   if (split == FolderSplit::kValid) {
-    throw usage_error("data set 'glyphs': split valid is that of a folder written by data make; without a root, write split: held_out");
+    throw usage_error("data set 'glyphs': split valid exists only in a folder written by data make; without a root, write split: held_out");
   }
   if (split == FolderSplit::kTest) return std::make_unique<Glyphs>(options, split);
   return take_hold_out_part(std::make_unique<Glyphs>(options, FolderSplit::kTrain), options,

@@ -110,7 +110,7 @@ void read_about(const std::string& path, DatasetInfo& info) {
   if (about.is_discarded() || !about.is_object()) fail("is not a JSON object; make the folder again");
   try {
     const auto name = about.at("name").get<std::string>();
-    if (name != info.name) fail(fmt::format("the folder holds data set '{}', not '{}'", name, info.name));
+    if (name != info.name) fail(fmt::format("the folder has data set '{}', not '{}'", name, info.name));
     const Json& shape = about.at("shape");
     if (!shape.is_array() || shape.size() != 3 || !std::all_of(shape.begin(), shape.end(), is_extent)) {
       fail("shape: expected [height, width, channels]");
@@ -120,7 +120,7 @@ void read_about(const std::string& path, DatasetInfo& info) {
     info.class_names = about.at("classes").get<std::vector<std::string>>();
     info.bias_names = about.at("biases").get<std::vector<std::string>>();
   } catch (const Json::exception& error) {
-    fail(fmt::format("does not describe a made folder ({}); make it again", error.what()));
+    fail(fmt::format("does not describe a generated data set ({}); make it again", error.what()));
   }
 }
 

@@ -193,7 +193,7 @@ PlantedSplit list_all(const std::string& folder, const PlantOptions& options, Pl
   const auto seed = static_cast<uint64_t>(options.seed());
   PlantedSplit all = list_split(folder, layout.train);
   if (all.classes.size() < 2) {
-    throw FileError(folder, fmt::format("a shortcut tells classes apart, and the folder holds {}; put the images into a folder per class",
+    throw FileError(folder, fmt::format("a shortcut separates classes, and the folder has {}; put the images into a folder per class",
                                         all.classes.size() == 1 ? "one class" : "no classes"));
   }
   assign(all, options.correlation(), seed, 0);
@@ -217,7 +217,7 @@ const OptionTable<PlantOptions>& PlantOptions::table() {
   static const auto table =
       OptionTable<PlantOptions>()
           .add("correlation", &PlantOptions::correlation_, Range::closed(0, 1), "share of training images with their class's value")
-          .add("seed", &PlantOptions::seed_, Range::at_least(0), "of the values and of what is drawn");
+          .add("seed", &PlantOptions::seed_, Range::at_least(0), "seed of the values and of the marks");
   return table;
 }
 

@@ -133,13 +133,13 @@ std::unique_ptr<Dataset> read_image_folders(const std::string& root, const Forma
     const std::string folder = part + "/" + name;
     if (found == format.class_names.end()) {
       throw FileError((fs::path(root) / folder).string(),
-                      fmt::format("is no class of {}{}", format.name, suggestion(name, format.class_names)));
+                      fmt::format("is not a class of {}{}", format.name, suggestion(name, format.class_names)));
     }
     for (const std::string& file : list_images((fs::path(root) / folder).string(), root)) {
       files.push_back({folder + "/" + file, found - format.class_names.begin(), kUnknown});
     }
   }
-  if (files.empty()) throw FileError((fs::path(root) / part).string(), "holds no class folder with image files");
+  if (files.empty()) throw FileError((fs::path(root) / part).string(), "has no class folder with image files");
   std::stable_sort(files.begin(), files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
   return std::make_unique<ImageFiles>(info_of(format, train), root, std::move(files));
 }

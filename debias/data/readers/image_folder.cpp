@@ -40,7 +40,7 @@ std::string split_prefix(const std::string& root, const std::string& split) {
   if (fs::is_directory(fs::path(root) / split, failure)) return split + "/";
   if (split == "train") return "";
   const std::vector<std::string> folders = list_folders(root);
-  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root holds {}",
+  throw FileError((fs::path(root) / split).string(), fmt::format("data set 'image_folder': no such folder for split {}; the root has {}",
                                                                  split, folders.empty() ? "none" : shown_names(folders)));
 }
 
@@ -62,7 +62,7 @@ void refuse_splits(const std::string& root, const std::vector<std::string>& name
   const auto train =
       std::find_if(names.begin(), names.end(), [](const std::string& name) { return in_lower_case(name).starts_with("train"); });
   throw FileError(root,
-                  fmt::format("data set 'image_folder': holds no folder train, and its folders are named as splits, not as classes ({}); "
+                  fmt::format("data set 'image_folder': has no folder train, and its folders are named as splits, not as classes ({}); "
                               "set split={}, or rename that folder train",
                               shown_names(names), train == names.end() ? names.front() : *train));
 }
@@ -88,13 +88,12 @@ Listing list_selected(const std::string& root, const std::string& prefix, const 
   }
   std::stable_sort(listing.files.begin(), listing.files.end(), [](const ImageFile& a, const ImageFile& b) { return a.label < b.label; });
   if (listing.files.empty()) {
-    throw FileError(folder,
-                    fmt::format("holds no folder with images of any class (classes: {}){}", choice, listing.unread.after_refusal()));
+    throw FileError(folder, fmt::format("has no folder with images of any class (classes: {}){}", choice, listing.unread.after_refusal()));
   }
   const std::vector<std::string> lacking = lacking_classes(listing);
   if (!lacking.empty()) {
-    listing.remarks.push_back(without_control_characters(fmt::format(
-        "{}: holds no images of {} (classes: {}); the other classes keep their numbers", folder, shown_names(lacking), choice)));
+    listing.remarks.push_back(without_control_characters(
+        fmt::format("{}: has no images of {} (classes: {}); the other classes keep their numbers", folder, shown_names(lacking), choice)));
   }
   return listing;
 }
@@ -110,7 +109,7 @@ Listing list_files(const std::string& root, const std::string& prefix) {
   for (const std::string& image : list_images_directly_in(folder, &listing.unread))
     listing.files.push_back({prefix + image, kUnknown, kUnknown});
   if (listing.files.empty()) {
-    throw FileError(folder, "holds neither class folders with images that can be read nor such images" + listing.unread.after_refusal());
+    throw FileError(folder, "has neither class folders with readable images nor readable images" + listing.unread.after_refusal());
   }
   return listing;
 }
@@ -125,9 +124,8 @@ void remark_on_what_is_left_out(const std::string& folder, Listing& listing) {
                        empty == 1 ? "is" : "are", shown_names(listing.empty)));
   }
   if (beside > 0) {
-    remark(fmt::format("{} beside the class folders and {} not read ({})",
-                       beside == 1 ? "1 image lies" : fmt::format("{} images lie", beside), beside == 1 ? "is" : "are",
-                       shown_names(listing.beside)));
+    remark(fmt::format("{} outside the class folders {} not read ({})", beside == 1 ? "1 image" : fmt::format("{} images", beside),
+                       beside == 1 ? "is" : "are", shown_names(listing.beside)));
   }
   if (!listing.unread.empty()) listing.remarks.push_back(listing.unread.remark(folder));
 }

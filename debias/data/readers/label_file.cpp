@@ -91,7 +91,8 @@ struct Field {
 void require_label(const std::string& path, const std::string& title, const Field& field) {
   int64_t value = 0;
   if (!parse_integer(field.text, &value) || value < kUnknown || value >= kLabels) {
-    refuse_line(path, field.line, fmt::format("column {}: '{}' is no integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
+    refuse_line(path, field.line,
+                fmt::format("column {}: '{}' is not an integer from -1 to {}; {}", title, field.text, kLabels - 1, kRule));
   }
   if (value <= kLargestLabel) return;
   refuse_line(
@@ -114,7 +115,7 @@ ColumnKind kind_of(const std::string& path, const std::string& title, const std:
   const bool integers = numbers >= names;
   const Field& stray = integers ? *name : *number;
   refuse_line(path, stray.line,
-              fmt::format("column {}: '{}' stands among {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
+              fmt::format("column {}: '{}' is mixed with {}; {}", title, stray.text, integers ? "integers" : "names", kRule));
 }
 
 std::vector<int64_t> ranks(const std::vector<Field>& fields, LabelColumn& column) {

@@ -129,8 +129,8 @@ std::vector<const LabelRow*> match_rows(const LabelPlaces& places, const LabelFi
     for (const std::string& meaning : meanings.of(row->path)) {
       if (beside.count(meaning) == 0) continue;
       throw FileError(places.csv,
-                      fmt::format("line {}: the image {} lies beside the class folders and is not read; move it into one of them",
-                                  row->line, row->path));
+                      fmt::format("line {}: the image {} is outside the class folders and is not read; move it into one of them", row->line,
+                                  row->path));
     }
     if (!meanings.has_file(row->path))
       throw FileError(places.csv, fmt::format("line {}: no image {} in {}", row->line, row->path, places.root));

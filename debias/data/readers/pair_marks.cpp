@@ -28,7 +28,7 @@ PairAnswer answer_of(const std::string& path, const CsvRecord& record, const std
     if (field == name) return answer;
     known.emplace_back(name);
   }
-  refuse_line(path, record.line, fmt::format("answer '{}' is none of same, different and skip{}", field, suggestion(field, known)));
+  refuse_line(path, record.line, fmt::format("answer '{}' must be same, different or skip{}", field, suggestion(field, known)));
 }
 
 }  // namespace

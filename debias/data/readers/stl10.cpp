@@ -43,7 +43,7 @@ class RecordFile {
       const ssize_t got = pread(file_.value(), bytes.data() + filled, static_cast<size_t>(kRecord - filled), record * kRecord + filled);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) throw FileError(path_, fmt::format("cannot be read: {}", std::strerror(errno)));
-      if (got == 0) throw FileError(path_, fmt::format("ends within record {}, though it held {} when it was opened", record, count_));
+      if (got == 0) throw FileError(path_, fmt::format("ends within record {}, though it had {} when it was opened", record, count_));
       filled += got;
     }
     return bytes;

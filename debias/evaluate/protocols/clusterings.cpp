@@ -41,7 +41,7 @@ class ClusterFile {
     const auto [begin, end] = by_name_.equal_range(last_part(source));
     for (auto row = begin; row != end; ++row) {
       if (!ends_alike(row->second.path, source)) continue;
-      if (found != nullptr) throw FileError(file_, fmt::format("two rows of '{}'; give paths that tell images apart", source));
+      if (found != nullptr) throw FileError(file_, fmt::format("two rows of '{}'; give paths that distinguish images", source));
       found = &row->second.clusters;
     }
     return found;

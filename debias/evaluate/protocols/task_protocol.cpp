@@ -105,7 +105,7 @@ SentencesProtocolOptions read_sentences_options(const Config& section) {
       throw usage_error("{}sentences: unknown task '{}'{}", section.prefix(), *task, suggestion(*task, known));
     }
     if (std::find(options.tasks().begin(), task, *task) != task) {
-      throw usage_error("{}sentences: task '{}' is asked for twice; give it once", section.prefix(), *task);
+      throw usage_error("{}sentences: task '{}' is requested twice; give it once", section.prefix(), *task);
     }
   }
   return options;

@@ -71,7 +71,7 @@ std::string places(const Series& series, const Axis& axis) {
   }
   if (std::isnan(first)) return "no values";
   if (first == last && low == high) return number(first);
-  return fmt::format("from {} to {}, least {}, largest {}", number(first), number(last), number(low), number(high));
+  return fmt::format("from {} to {}, smallest {}, largest {}", number(first), number(last), number(low), number(high));
 }
 
 // What the chart shows, from its numbers: for screen readers, where nobody wrote something better.

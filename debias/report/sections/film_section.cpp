@@ -40,7 +40,7 @@ std::string episode_words(const RunRecord& run) {
   return fmt::format("{}: episode {} of {}, played by the mean action of the policy in {} after {} control steps of training. It {} {}.",
                      run.label, film.episode + 1, judged ? "those that training is evaluated with" : fmt::format("the seed {}", film.seed),
                      film.checkpoint, film.control_steps,
-                     film.diverged ? "ended early, in no finite state, with a return of" : "has a return of",
+                     film.diverged ? "ended early, in a non-finite state, with a return of" : "has a return of",
                      short_number(film.episode_return));
 }
 
@@ -68,7 +68,7 @@ void add_film_of_run(Page& page, const RunRecord& run, int64_t most_bytes) {
   }
   if (!missing.empty()) {
     page.paragraph(
-        plain(fmt::format("{} of {} frames are missing or no PNG files, {} the first; ", missing.size(), frames.size(), missing[0])) +
+        plain(fmt::format("{} of {} frames are missing or not PNG files, {} the first; ", missing.size(), frames.size(), missing[0])) +
             code(fmt::format("debias rl play {}", shell_word(run.path))) + plain(" writes them again."),
         "missing");
   }

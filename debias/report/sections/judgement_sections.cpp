@@ -69,7 +69,7 @@ void add_maps(Page& page, const ReportData& data) {
   const auto sets = judged_sets(data.shown, "tsne");
   if (!sets.empty()) {
     page.paragraph(
-        plain("t-SNE of the features: images that lie together have similar features; sizes of clusters and distances between them "
+        plain("t-SNE of the features: images that are close together have similar features; sizes of clusters and distances between them "
               "mean little."));
   }
   const size_t most = std::min(kMostMapPoints, static_cast<size_t>(kMapPoints) / std::max<size_t>(1, sets.size() * data.shown.size()));
@@ -113,7 +113,7 @@ void add_neighbours(Page& page, const ReportData& data) {
       }
       if (!gallery.missing.empty()) {
         page.paragraph(
-            plain(fmt::format("{} thumbnails are missing or no PNG files, {} the first; ", gallery.missing.size(), gallery.missing[0])) +
+            plain(fmt::format("{} thumbnails are missing or not PNG files, {} the first; ", gallery.missing.size(), gallery.missing[0])) +
                 code(fmt::format("debias eval knn {}", shell_word(run.path))) + plain(" writes them again."),
             "missing");
       }

@@ -34,7 +34,7 @@ const Source& source_of(Part part) {
         [](const RunRecord& run) { return has_part(run, "groups", &EvaluationRecord::groups); }},
        {"debias eval geometry", "", "no similarity histograms", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "geometry", &EvaluationRecord::similarity); }},
-       {"debias eval tsne", "", "no map", &RunRecord::of_images,
+       {"debias eval tsne", "", "no t-SNE plot", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "tsne", &EvaluationRecord::maps); }},
        {"debias eval knn", "", "no nearest neighbours", &RunRecord::of_images,
         [](const RunRecord& run) { return has_part(run, "knn", &EvaluationRecord::neighbours); }},

@@ -86,12 +86,12 @@ std::string gap_sign_words(const GeneralisationGap& gap) {
   if (!gap.held_out) {
     return words +
            ": a sign of a shortcut that training images share and test images lack. Overfitting looks the same; images held out of "
-           "training (data.valid) would tell the two apart.";
+           "training (data.valid) would distinguish the two.";
   }
   words += fmt::format("; on training images that were held out it is right on {}", percent_text(*gap.held_out));
   return words + (gap.is_overfitting()
-                      ? ", which is overfitting and no sign of a shortcut."
-                      : ", so that it is no overfitting: a sign of a shortcut that training images share and test images lack.");
+                      ? ", which is overfitting, not a sign of a shortcut."
+                      : ", so it is not overfitting: a sign of a shortcut that training images share and test images lack.");
 }
 
 }  // namespace debias

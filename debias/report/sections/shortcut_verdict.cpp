@@ -215,7 +215,7 @@ NextStep step_after(const RunColumn& column, Finding finding, bool has_interval)
   const RunRecord& run = column.shown();
   if (!has_interval) return judge_run(run, "groups", "an interval over the images");
   if (!column.has_seeds() || finding == Finding::kCannotTell) return train_more_seeds(column);
-  if (run.evaluation("geometry") == nullptr) return judge_run(run, "geometry", "how much of the bias the features hold");
+  if (run.evaluation("geometry") == nullptr) return judge_run(run, "geometry", "how much of the bias is in the features");
   return {};
 }
 

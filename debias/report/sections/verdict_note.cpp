@@ -8,7 +8,7 @@ std::string verdict_note(const ReportData& data, const std::vector<ComparisonVer
   std::string note;
   if (comparisons.size() > 1) {
     note =
-        "Each interval holds for its own comparison. \"Better\" is said by p-values adjusted for all comparisons (Holm), as the best was "
+        "Each interval is for its own comparison. \"Better\" is decided by p-values adjusted for all comparisons (Holm), as the best was "
         "chosen by the numbers that it is tested on.";
   }
   std::vector<std::vector<const RunRecord*>> columns;

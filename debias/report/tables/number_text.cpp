@@ -109,7 +109,7 @@ std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, con
   }
   if (any_number(rows, [](const NumberRow&, const KeyNumber& number) { return number.outside(); })) {
     notes.push_back(
-        fmt::format("{} The number lies outside of its interval: redrawn images shift the least of several small groups "
+        fmt::format("{} The number is outside its interval: redrawn images shift the least of several small groups "
                     "downwards. Take neither end for where the truth is.",
                     kOutside));
   }

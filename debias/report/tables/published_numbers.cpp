@@ -64,7 +64,7 @@ void note_other_expectations(const ComparedRuns& compared, std::vector<std::stri
     if (alike) continue;
     notes.push_back(
         fmt::format("runs of '{}' have different published numbers in their recipes, of which the first run's are shown; the "
-                    "sweep's file, given in place of its output, has those that hold now",
+                    "sweep's file, given in place of its output, has the current ones",
                     row.label));
     return;
   }

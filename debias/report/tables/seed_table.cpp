@@ -138,7 +138,7 @@ std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std:
                                 of_both > 0 ? fmt::format("; {} of the runs have the whole protocol's numbers, too", of_both) : ""));
   }
   if (const int64_t left_out = std::min(of_whole, of_cheap); left_out > 0) {
-    notes.push_back(fmt::format("{} of {} runs were evaluated {} alone and are left out: their numbers do not compare with the others'",
+    notes.push_back(fmt::format("{} of {} runs were evaluated {} alone and are left out: their numbers are not comparable with the others'",
                                 left_out, runs.size(), takes_cheap ? "by the whole protocol" : "with --cheap"));
   }
   return table_rows(compared, metrics, takes_cheap ? cheap : whole);

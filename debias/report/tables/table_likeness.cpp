@@ -366,7 +366,7 @@ std::vector<std::string> data_notes(const ComparedRuns& compared) {
   const auto runs = runs_of_rows(compared);
   const auto changed = std::ranges::count_if(runs, [](const RunRecord* run) { return run->data_sets.contains(kAcceptedChanges); });
   if (changed > 0)
-    notes.push_back(fmt::format("{} of {} runs went on on data that had changed (--accept-data-change)", changed, runs.size()));
+    notes.push_back(fmt::format("{} of {} runs resumed on data that had changed (--accept-data-change)", changed, runs.size()));
   std::vector<std::vector<const RunRecord*>> settings;
   for (const auto& row : compared.rows) {
     settings.emplace_back();

@@ -117,7 +117,7 @@ void EncoderTraining::note_substitutions(const Batch& batch) {
   run_->state.substituted += batch.substituted;
   for (const auto& [index, reason] : batch.unreadable) {
     if (!named_.insert(index).second) continue;
-    run_->log.warn(fmt::format("{}; another image stands in for it (data.on_error: substitute)", reason));
+    run_->log.warn(fmt::format("{}; another image replaces it (data.on_error: substitute)", reason));
   }
 }
 

@@ -148,7 +148,7 @@ class TrainingLoop {
     saved_step_ = state_.step;
     if (ranks_.leads()) set_damaged_aside(checkpoint->file.path());
     if (forgets_best && state_.best_value) {
-      log_.warn("what `best` is chosen by has changed: it is chosen among the epochs from now on");
+      log_.warn("the criterion of `best` has changed: it is chosen among the epochs from now on");
       state_.best_value.reset();
     }
     for (const auto& line : changes_of_machine(state_, ranks_.size())) log_.warn(line);

@@ -89,7 +89,7 @@ void require_images(const Recipe& recipe, const SampleTable& samples, const char
                       recipe.encoder.prefix(), method, encoder.name);
   }
   if (samples.images() != nullptr) return;
-  throw usage_error("{}method '{}' is trained on images, the samples of data set '{}' are none; choose another method or data set",
+  throw usage_error("{}method '{}' is trained on images, and the samples of data set '{}' are not; choose another method or data set",
                     recipe.method.where, method, samples.info().name);
 }
 

@@ -25,7 +25,7 @@ class ImageNames {
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
     if (error == std::errc() && end == name.data() + name.size() && number >= 0 && number < samples_.size()) return number;
     refuse_line(file_, line,
-                fmt::format("'{}' is no image of the training set ({} of '{}'); its first is '{}'", name, samples_.size(),
+                fmt::format("'{}' is not an image of the training set ({} of '{}'); its first is '{}'", name, samples_.size(),
                             samples_.info().name, samples_.source(0)));
   }
 
@@ -74,7 +74,7 @@ const OptionTable<MustLink>& MustLink::table() {
   static const auto table = OptionTable<MustLink>()
                                 .add("file", &MustLink::file_, "CSV with columns a and b of images that belong together")
                                 .add("sha256", &MustLink::sha256_, "digest of the file; a run with another one is rejected")
-                                .add("relation", &MustLink::relation_, "no negatives of each other, or views of one sample as well");
+                                .add("relation", &MustLink::relation_, "excluded from each other's negatives, or also views of one sample");
   return table;
 }
 

@@ -16,7 +16,7 @@ MarkedPrior prior_from_marks(const std::string& path) {
     if (pair.kind != "random") {
       refuse_line(
           path, pair.line,
-          fmt::format("a pair of kind '{}' is no random one; estimate the prior from answers to debias pairs --sample 200", pair.kind));
+          fmt::format("a pair of kind '{}' is not random; estimate the prior from answers to debias pairs --sample 200", pair.kind));
     }
     if (*pair.answer == PairAnswer::kSkip) {
       ++prior.skipped;

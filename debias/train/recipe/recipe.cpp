@@ -37,7 +37,7 @@ void require_held_out_seed(const Config& section, const Config& train) {
   const auto is_same = [&](const char* key) { return text_of(section, key) == text_of(train, key); };
   const std::string seed = text_of(section, "seed", "0"), of_train = text_of(train, "seed", "0");
   if (text_of(section, "split") != "held_out" || !is_same("name") || !is_same("root") || seed == of_train) return;
-  throw usage_error("{}data: split held_out with seed {} holds images that data.train, with seed {}, trains on; leave its seed out",
+  throw usage_error("{}data: split held_out with seed {} has images that data.train, with seed {}, trains on; leave its seed out",
                     section.prefix(), seed, of_train);
 }
 

@@ -26,7 +26,7 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
           .add("batch_size", &TrainOptions::batch_size_, Range::closed(1, 1 << 20), "batch size in images, before views")
           .add("drop_last", &TrainOptions::drop_last_, "leave out the last batch when it is short")
           .add("micro_batch", &TrainOptions::micro_batch_, Range::closed(1, 1 << 20),
-               "images a forward pass holds; the loss still sees the whole batch, BatchNorm only the part")
+               "number of images in a forward pass; the loss still sees the whole batch, BatchNorm only the part")
           .add("precision", &TrainOptions::precision_, "precision of the network's convolutions and matrix products; weights stay fp32")
           .add("loss_precision", &TrainOptions::loss_precision_, "precision of the inner products inside the losses; sums stay fp32")
           .add("device", &TrainOptions::device_, "auto, cpu or cuda")
@@ -34,7 +34,7 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
           .add("deterministic", &TrainOptions::deterministic_,
                "a GPU takes kernels that give the same bytes each time, and rejects an operator without one; the CPU's always do")
           .add("threads", &TrainOptions::threads_, Range::closed(1, 4096), "number of threads of the tensor library")
-          .add("workers", &TrainOptions::workers_, Range::closed(0, 1024), "threads that make views; 0: none of their own")
+          .add("workers", &TrainOptions::workers_, Range::closed(0, 1024), "number of threads that make views; 0: the training thread")
           .add("prefetch", &TrainOptions::prefetch_, Range::closed(1, 64), "batches ready ahead")
           .add("channels_last", &TrainOptions::channels_last_, "memory format of images in the network")
           .add("checkpoint_every", &TrainOptions::checkpoint_every_, Range::at_least(0),

@@ -91,7 +91,7 @@ void create_parts(const std::string& path) {
 }
 
 Error no_run_folder(const std::string& path) {
-  return usage_error("output '{}' exists and is no run folder (it has no config.yaml); choose another output", path);
+  return usage_error("output '{}' exists and is not a run folder (no config.yaml); choose another output", path);
 }
 
 // Ahead of the lock, so that not even that is left in somebody's folder. A run that is being made at this moment has its lock file before

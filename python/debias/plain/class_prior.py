@@ -17,7 +17,7 @@ _OF_VIEWS = ("the images are a random sample of those that negatives are drawn f
              "two views of an image are as alike as two images of its class, which the debiased objectives assume as well; as a rule views are "
              "more alike, and the bound is then too low: it counts pairs that the encoder takes for views of one image, and the true prior may "
              "lie above `high`",
-             "nothing is known from below: `low` is 0")
+             "there is no lower bound: `low` is 0")
 
 
 def of_labels(labels):

@@ -59,8 +59,8 @@ def large_margin_softmax(name, options, call, scale, conditions):
     logit = call.z.gather(1, labels[:, None])[:, 0]
     wrong = (logit.abs() > bound * (1 + _ROUNDING_OF_NORMS)) & (call.labels >= 0)
     conditions.require(~wrong.any(), lambda: f"{name}: the logit {float(logit[wrong][0]):.6g} of sample {int(wrong.nonzero()[0])} is larger "
-                       f"than its bound {bound:.6g}, option scale ({int(wrong.sum())} of {len(wrong)} are); raise scale to what unit rows "
-                       "were multiplied with")
+                       f"than its bound {bound:.6g}, option scale ({int(wrong.sum())} of {len(wrong)} are); raise scale to the factor of "
+                       "the unit rows")
     lowered = (blend * logit + bound * _psi((logit / bound).clamp(-1, 1), options["margin"])) / (1 + blend)
     loss = -_log_probability(call.z.scatter(1, labels[:, None], lowered[:, None]), labels)
     return mean_over_anchors(Losses(loss, call.labels >= 0), scale)
@@ -81,7 +81,7 @@ def _given(name, call, used, conditions):
         raise ValueError(f"{name}: prior: expected floating-point P(y | b) of shape [{classes}, bias labels], found shape {list(prior.shape)}")
     _refuse_outside(name, "bias label", bias, prior.shape[1], "columns of the prior", conditions)
     table = prior.detach().to(device=call.z.device, dtype=wide(call.z.device))
-    conditions.require(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all(), lambda: f"{name}: prior: P(y | b) must lie in [0, 1]; the table "
+    conditions.require(((table >= 0) & (table <= 1 + _SUM_TOLERANCE)).all(), lambda: f"{name}: prior: P(y | b) must be in [0, 1]; the table "
                        "[labels, bias labels] has other entries")
     column = bias.clamp(0, prior.shape[1] - 1)
     sums = table.sum(0)[column]

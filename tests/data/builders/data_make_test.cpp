@@ -105,7 +105,7 @@ TEST_F(DataMake, RefusesWhatCannotBeMade) {
   EXPECT_THAT(usage_error_of([&] { build("{" + section("glyphs") + ", root: x}", out); }), HasSubstr("leave out root"));
   EXPECT_THAT(usage_error_of([&] { build("{" + section("glyphs") + ", corelation: 1}", out); }), HasSubstr("correlation"));
   build("{" + section("glyphs") + "}", out);
-  EXPECT_THAT(usage_error_of([&] { build("{name: biased_mnist, root: " + out + "}", folder_ / "b"); }), HasSubstr("made folder"));
+  EXPECT_THAT(usage_error_of([&] { build("{name: biased_mnist, root: " + out + "}", folder_ / "b"); }), HasSubstr("generated data set"));
 }
 
 TEST_F(DataMake, AFailureLeavesNothing) {
@@ -161,7 +161,7 @@ TEST_F(DataMake, AFolderIsReplacedAsAWholeWhereThatIsAskedFor) {
   EXPECT_FALSE(fs::exists(out + "/old.txt"));
   EXPECT_THAT(left(), testing::UnorderedElementsAre("mnist", "made"));
   write(folder_ / "file", "a file");
-  EXPECT_THAT(usage_error_of([&] { AtomicFolder(folder_ / "file", AtomicFolder::Present::kReplace); }), HasSubstr("is no folder"));
+  EXPECT_THAT(usage_error_of([&] { AtomicFolder(folder_ / "file", AtomicFolder::Present::kReplace); }), HasSubstr("is not a folder"));
 }
 
 TEST_F(DataMake, WhatAKilledProcessLeftIsRemovedByTheNextOfTheSameTarget) {
@@ -197,7 +197,7 @@ TEST_F(DataMake, TellsADamagedFolder) {
   build("{" + section("glyphs") + "}", out);
   const std::string made = "{name: glyphs, root: " + out + "}";
   EXPECT_THAT(data_error_of([&] { make("{name: biased_mnist, root: " + out + "}"); }),
-              HasSubstr("holds data set 'glyphs', not 'biased_mnist'"));
+              HasSubstr("has data set 'glyphs', not 'biased_mnist'"));
   for (const std::string text : {"", "{", "[]", "{\"name\": 3}", "{\"name\": \"glyphs\"}", "{\"name\": \"glyphs\", \"shape\": [1]}",
                                  "{\"name\": \"glyphs\", \"shape\": [4294967312, 16, 3], \"classes\": [], \"biases\": []}",
                                  "{\"name\": \"glyphs\", \"shape\": [1e300, 16, 3], \"classes\": [], \"biases\": []}"}) {

@@ -111,11 +111,11 @@ TEST_F(PlantedFolderTest, FileKindsKeepThePixelsAndChangeWhatTheySay) {
 TEST_F(PlantedFolderTest, RefusesAFolderThatExistsOrHasOneClassAndLeavesNothingBehind) {
   fs::create_directories(out("there"));
   EXPECT_THAT(usage_error_of([&] { plant(PlantKind::kBlur, "there"); }), HasSubstr("exists already"));
-  EXPECT_THAT(usage_error_of([&] { plant(PlantKind::kBlur, "photos/in"); }), HasSubstr("lies inside the data folder"));
+  EXPECT_THAT(usage_error_of([&] { plant(PlantKind::kBlur, "photos/in"); }), HasSubstr("is inside the data folder"));
   const std::string one = out("one");
   fs::create_directories(one);
   fs::copy(source() / "train/a", one + "/a");
-  EXPECT_THAT(data_error_of([&] { plant_shortcut(PlantKind::kBlur, {}, one, out("new")); }), HasSubstr("the folder holds one class"));
+  EXPECT_THAT(data_error_of([&] { plant_shortcut(PlantKind::kBlur, {}, one, out("new")); }), HasSubstr("the folder has one class"));
   std::ofstream(source() / "train/a/0.jpg") << "damaged";
   EXPECT_THAT(data_error_of([&] { plant(PlantKind::kBlur, "new"); }), HasSubstr("0.jpg"));
   EXPECT_FALSE(fs::exists(out("new")));

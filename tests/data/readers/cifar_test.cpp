@@ -105,7 +105,7 @@ TEST_F(Cifar10, RefusesWrongFoldersAndSizes) {
   write(folder_ / "train/cats/0.png", encode_png(solid(32, 32, 1, 2, 3)));
   EXPECT_THAT(message(), AllOf(HasSubstr("train/cats"), HasSubstr("did you mean 'cat'")));
   std::filesystem::remove_all(folder_ / "train/cats");
-  EXPECT_THAT(message(), HasSubstr("holds no class folder"));
+  EXPECT_THAT(message(), HasSubstr("has no class folder"));
   write(folder_ / "train/cat/0.png", encode_png(solid(31, 32, 1, 2, 3)));
   const auto train = open();
   EXPECT_THAT(data_error_of([&] { train->get(0); }), AllOf(HasSubstr("train/cat/0.png"), HasSubstr("31x32 pixels, expected 32x32")));

@@ -51,7 +51,7 @@ TEST_F(ImageFolder, TakesTheFolderOfTheSplit) {
   add("test/dog/3.png");
   EXPECT_THAT(sources(*open()), ElementsAre("train/cat/1.png"));
   EXPECT_THAT(sources(*open(ImageFolderOptions().split("test"))), ElementsAre("test/cat/2.png", "test/dog/3.png"));
-  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid; the root holds test, train"));
+  EXPECT_THAT(message(ImageFolderOptions().split("valid")), HasSubstr("no such folder for split valid; the root has test, train"));
   EXPECT_THAT(usage_error_of([&] { open(ImageFolderOptions().split("../x")); }), HasSubstr("split"));
 }
 
@@ -66,9 +66,9 @@ TEST_F(ImageFolder, WithoutClassFoldersItIsUnlabelled) {
 }
 
 TEST_F(ImageFolder, RefusesWhatHoldsNoImages) {
-  EXPECT_THAT(message(), HasSubstr("holds neither class folders with images that can be read nor such images"));
+  EXPECT_THAT(message(), HasSubstr("has neither class folders with readable images nor readable images"));
   fs::create_directory(folder_ / "b");
-  EXPECT_THAT(message(), HasSubstr("holds neither class folders with images"));
+  EXPECT_THAT(message(), HasSubstr("has neither class folders with readable images"));
 }
 
 TEST_F(ImageFolder, FoldersWithoutImagesAreNoClasses) {
@@ -89,7 +89,7 @@ TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {
   add("train/3.png");
   EXPECT_THAT(sources(*open()), ElementsAre("train/a/1.png"));
   EXPECT_THAT(open()->info().remarks,
-              ElementsAre("folder " + (folder_ / "train") + ": 1 image lies beside the class folders and is not read (train/3.png)"));
+              ElementsAre("folder " + (folder_ / "train") + ": 1 image outside the class folders is not read (train/3.png)"));
   write(folder_ / "classes.txt", "a\n");
   EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, ElementsAre(HasSubstr("1 image lies beside")));
 }
@@ -103,7 +103,7 @@ TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
     return data_error_of([&] { make_image_folder(ImageFolderOptions().root(folder_ / root)); });
   };
   EXPECT_THAT(message_of_root("Train Test"),
-              AllOf(HasSubstr("holds no folder train"), HasSubstr("(Test, Train); set split=Train, or rename")));
+              AllOf(HasSubstr("has no folder train"), HasSubstr("(Test, Train); set split=Train, or rename")));
   EXPECT_THAT(message_of_root("training testing"), HasSubstr("set split=training,"));
   EXPECT_THAT(make_image_folder(ImageFolderOptions().root(folder_ / "train2 val"))->info().class_names, ElementsAre("train2", "val"));
   fs::remove_all(folder_ / "train2 val/train2");
@@ -129,7 +129,7 @@ TEST_F(ImageFolder, ReadsBadImagesOnlyWhenAsked) {
   ASSERT_EQ(data->size(), 3);
   EXPECT_NO_THROW(data->get(0));
   EXPECT_THAT(data_error_of([&] { data->get(1); }),
-              AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("is no image of a format that is read")));
+              AllOf(HasSubstr(folder_ / "a/2.jpg"), HasSubstr("is not an image of a supported format")));
   EXPECT_THAT(data_error_of([&] { data->get(2); }), HasSubstr(folder_ / "a/3.png"));
 }
 
@@ -191,7 +191,7 @@ TEST_F(ImageFolder, ASelectionGroupsFoldersIntoClasses) {
     write(folder_ / "classes.txt", text);
     EXPECT_THAT(message(ImageFolderOptions().classes(folder_ / "classes.txt")), HasSubstr(expected)) << text;
   };
-  fails("cat: persian\n", "holds no folder with images of any class");
+  fails("cat: persian\n", "has no folder with images of any class");
   fails("pug\ndog: pug\n", "folder pug is given twice");
   fails("dog: pug\ndog: beagle\n", "class dog is given twice");
   fails("# none\n", "names no class");
@@ -205,7 +205,7 @@ TEST_F(ImageFolder, ASelectionKeepsTheNumbersOfClassesThatAreNotThere) {
   const auto data = open(ImageFolderOptions().classes("imagenet9"));
   EXPECT_EQ(data->info().class_names.size(), 9u);
   EXPECT_THAT(labels(*data), ElementsAre(1, 8));
-  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("holds no images of dog, frog, turtle, bird, monkey, fish, crab (classes")));
+  EXPECT_THAT(data->info().remarks, ElementsAre(HasSubstr("has no images of dog, frog, turtle, bird, monkey, fish, crab (classes")));
   write(folder_ / "classes.txt", "cat: n02123045\nn02174001\n");
   EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, IsEmpty());
 }

@@ -58,8 +58,9 @@ TEST_F(LabelCsv, IntegersAreTheLabelsThemselves) {
 }
 
 TEST_F(LabelCsv, OneMalformedIntegerRenumbersNothing) {
-  EXPECT_THAT(message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.0"})),
-              AllOf(HasSubstr("l.csv: line 13: column label: '11.0' is no integer from -1 to 2147483647"), HasSubstr("integers or names")));
+  EXPECT_THAT(
+      message(column({"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11.0"})),
+      AllOf(HasSubstr("l.csv: line 13: column label: '11.0' is not an integer from -1 to 2147483647"), HasSubstr("integers or names")));
   for (const std::string wrong :
        {"-2", "1.5", "18446744073709551616", "2147483648", "1e3", "nan", "inf", "-inf", "0x10", "--1", "1 2", "7up", "two"}) {
     EXPECT_THAT(message(column({"0", "1", wrong})), AllOf(HasSubstr("line 4"), HasSubstr("'" + wrong + "'"))) << wrong;
@@ -78,10 +79,10 @@ TEST_F(LabelCsv, AttributesOfMinusOneAndOneAreRefused) {
 
 TEST_F(LabelCsv, NamesHoldNoNumber) {
   EXPECT_THAT(read(column({"7up", "v1.5", "\"1,5\"", "zero"})).label.names, testing::SizeIs(4));
-  EXPECT_THAT(message(column({"cat", "dog", "7", "fish"})), HasSubstr("line 4: column label: '7' stands among names"));
+  EXPECT_THAT(message(column({"cat", "dog", "7", "fish"})), HasSubstr("line 4: column label: '7' is mixed with names"));
   EXPECT_THAT(message(column({"cat", "dog", "-1"})), AllOf(HasSubstr("line 4"), HasSubstr("an empty field is unknown")));
-  EXPECT_THAT(message(column({"cat", "dog", "nan"})), HasSubstr("'nan' stands among names"));
-  EXPECT_THAT(message(column({"1", "dog", "2"})), HasSubstr("line 3: column label: 'dog' stands among integers"));
+  EXPECT_THAT(message(column({"cat", "dog", "nan"})), HasSubstr("'nan' is mixed with names"));
+  EXPECT_THAT(message(column({"1", "dog", "2"})), HasSubstr("line 3: column label: 'dog' is mixed with integers"));
 }
 
 TEST_F(LabelCsv, PassesOverOtherColumnsAndReadsThoseThatAreNamed) {

@@ -136,7 +136,7 @@ TEST_F(LabelJoin, ARowForAnImageBesideTheClassFoldersIsRefused) {
   const std::string top = fs::absolute(folder_.path()).string();
   for (const std::string& path : {std::string("train/2.png"), std::string("2.png"), top + "/train/2.png"}) {
     EXPECT_THAT(message("path,label\ntrain/x/1.png,0\n" + path + ",1\n"),
-                AllOf(HasSubstr("line 3: the image " + path + " lies beside the class folders"), HasSubstr("move it into one of them")));
+                AllOf(HasSubstr("line 3: the image " + path + " is outside the class folders"), HasSubstr("move it into one of them")));
   }
 }
 

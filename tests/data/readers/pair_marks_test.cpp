@@ -49,7 +49,7 @@ TEST_F(PairMarksTest, HasNoAnswersWhereThereIsNoSuchColumn) {
 TEST_F(PairMarksTest, RejectsBadFilesByLine) {
   EXPECT_THAT(complaint("a,c\nx,y\n"), HasSubstr("no column 'b'"));
   EXPECT_THAT(complaint("a,b,answer\nx,y,sane\n"),
-              HasSubstr("line 2: answer 'sane' is none of same, different and skip; did you mean 'same'?"));
+              HasSubstr("line 2: answer 'sane' must be same, different or skip; did you mean 'same'?"));
   EXPECT_THAT(complaint("a,b\nx,y\n,y\n"), HasSubstr("line 3: a pair needs two names"));
   EXPECT_THAT(complaint("a,b\nx,x\n"), HasSubstr("line 2: 'x' is paired with itself"));
   EXPECT_THAT(complaint("a,b\n"), HasSubstr("no pairs"));

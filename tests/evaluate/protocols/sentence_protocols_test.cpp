@@ -92,7 +92,7 @@ TEST(SentencesProtocol, RefusesWhatItCannotEvaluate) {
   const auto refusal = [&](const std::string& yaml) { return usage_error_of([&] { judged(toy.input(), "sentences", yaml); }); };
   EXPECT_THAT(refusal("{}"), HasSubstr("no root is given"));
   EXPECT_THAT(refusal("{root: x, tasks: [mpca]}"), HasSubstr("unknown task 'mpca'; did you mean 'mpqa'?"));
-  EXPECT_THAT(refusal("{root: x, tasks: [mr, mr]}"), HasSubstr("'mr' is asked for twice"));
+  EXPECT_THAT(refusal("{root: x, tasks: [mr, mr]}"), HasSubstr("'mr' is requested twice"));
   EXPECT_THAT(error_of(ErrorKind::kData, [&] { judged(toy.input(), "sentences", "{tasks: [mr], root: " + toy.sets() + "}"); }),
               HasSubstr("no sentence set in '"));
 }

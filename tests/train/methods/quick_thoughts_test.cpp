@@ -228,7 +228,7 @@ TEST(QuickThoughts, RefusesWhatSentencesDoNotHave) {
               HasSubstr("objective 'debiased_negatives': aggregation: sentences have no views to average"));
   EXPECT_THAT(refusal_of({"objective={name: hard_negatives, clamp: fallback}"}), HasSubstr("needs clamp: positive"));
   EXPECT_THAT(refusal_of({"method=simclr"}), HasSubstr("needs an encoder of images, 'bag_of_words' is one of sentences"));
-  EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are none"));
+  EXPECT_THAT(refusal_of({"method=simclr", "encoder={name: resnet18}"}), HasSubstr("the samples of data set 'sentences' are not"));
 }
 
 }  // namespace quick_thoughts_test

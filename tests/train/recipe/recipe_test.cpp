@@ -319,7 +319,7 @@ TEST(Recipe, HeldOutImagesOfAnotherSeedWouldBeTrainedOn) {
   root.assign("data.train.seed=run");
   root.assign("data.valid={name: glyphs, size: 16, train_count: 96, split: held_out, seed: 0}");
   EXPECT_EQ(usage_error_of([&] { read_recipe(root); }),
-            "command line: data: split held_out with seed 0 holds images that data.train, with seed run, trains on; leave its seed out");
+            "command line: data: split held_out with seed 0 has images that data.train, with seed run, trains on; leave its seed out");
   root.assign("data.valid.seed=run");
   EXPECT_NO_THROW(read_recipe(root));
 }

@@ -52,7 +52,7 @@ TEST(ChangedSelection, BestIsChosenAnewAndTheLogSaysSo) {
   const TemporaryFolder folder;
   std::string warnings;
   EXPECT_EQ(best_epoch(folder / "changed", "valid.rises", &warnings), 3);
-  EXPECT_NE(warnings.find("what `best` is chosen by has changed"), std::string::npos) << warnings;
+  EXPECT_NE(warnings.find("the criterion of `best` has changed"), std::string::npos) << warnings;
   EXPECT_EQ(best_epoch(folder / "kept", "valid.falls", &warnings), 1);
   EXPECT_EQ(warnings, "");
 }

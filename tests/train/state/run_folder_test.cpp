@@ -49,7 +49,7 @@ TEST(RunFolder, AnExistingOneIsRefusedUnlessAskedFor) {
 TEST(RunFolder, AFolderThatIsNoRunIsNeverOverwritten) {
   const TemporaryFolder folder;
   std::ofstream(folder.path() + "/thesis.txt") << "years of work";
-  EXPECT_NE(refusal(folder.path(), ExistingFolder::kOverwrite, kConfig).find("no run folder"), std::string::npos);
+  EXPECT_NE(refusal(folder.path(), ExistingFolder::kOverwrite, kConfig).find("not a run folder"), std::string::npos);
   EXPECT_TRUE(fs::exists(folder.path() + "/thesis.txt"));
   EXPECT_EQ(folder.entries(), 1u) << "not even a lock";
 }
@@ -60,7 +60,7 @@ TEST(RunFolder, InsideADataFolderAnotherIsChosenUnlessARunIsThere) {
   for (const char* name : {"/books", "/library"}) fs::create_directories(folder.path() + name);
   fs::create_directory_symlink(folder.path() + "/books", linked);
   const auto refused = [&](ExistingFolder existing) { return refusal(path, existing, kConfig, {folder.path() + "/library", linked}); };
-  const std::string where = "' lies inside the data folder '" + linked + "'; nothing is written there: ";
+  const std::string where = "' is inside the data folder '" + linked + "'; nothing is written there: ";
   EXPECT_EQ(refused(ExistingFolder::kRefuse), "output '" + path + where + "choose another output");
   EXPECT_EQ(refused(ExistingFolder::kResume), "output '" + path + where + "choose another output");
   EXPECT_FALSE(fs::exists(path));

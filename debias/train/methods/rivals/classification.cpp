@@ -179,7 +179,7 @@ void require_bias_encoder(const Recipe& recipe, const char* method) {
                       entry.name);
   }
   if (const int64_t frozen = backbone_options(section).freeze_epochs(); frozen > 0) {
-    throw usage_error("{}method '{}': bias_encoder: freeze_epochs: {} holds for the evaluated encoder alone; leave it out",
+    throw usage_error("{}method '{}': bias_encoder: freeze_epochs: {} applies only to the evaluated encoder; leave it out",
                       section.prefix(), method, frozen);
   }
   const auto normalisation = input_normalisation(section);

@@ -33,7 +33,7 @@ TEST(BiasLabels, AreNotNeededBesideABiasedNetwork) {
 }
 
 TEST(BiasedNetworks, AreNotFrozenAtFirst) {
-  expect_refused(glyph_classifier("x", "{name: lff, bias_encoder: {name: resnet18, freeze_epochs: 2}}"), "for the evaluated encoder alone");
+  expect_refused(glyph_classifier("x", "{name: lff, bias_encoder: {name: resnet18, freeze_epochs: 2}}"), "only to the evaluated encoder");
   Config root = glyph_classifier("x", "{name: jtt, identification_epochs: 1}");
   root.assign("train.epochs=3");
   root.assign("encoder.freeze_epochs=1");
