@@ -98,7 +98,7 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   auto* ranks = verb->add_subcommand("ranks", "compares trainings of several processes with one process: exit 1 if a claim fails");
   auto asked = std::make_shared<RankSelfTest>();
   ranks->add_option("recipe", asked->recipe, "a YAML file, or the name of a recipe (debias list recipes)")->required();
-  ranks->add_option("words", asked->overrides, "key.sub=value: overrides of the recipe");
+  ranks->add_option("overrides", asked->overrides, "key.sub=value: overrides of the recipe");
   ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',')->allow_extra_args(false);
   ranks->add_option("--steps", asked->steps, "steps of each trial");
   ranks->add_option("--device", asked->device, "cpu, or cuda: each process takes a GPU of its own");
@@ -107,7 +107,7 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   auto* trial = verb->add_subcommand("trial", "")->group("");  // what the processes of `ranks` run
   auto given = std::make_shared<TrialArguments>();
   trial->add_option("recipe", given->recipe)->required();
-  trial->add_option("words", given->words);
+  trial->add_option("overrides", given->words);
   trial->add_option("--steps", given->trial.steps);
   trial->add_option("--from", given->trial.from);
   trial->add_option("--out", given->trial.out)->required();
@@ -116,7 +116,7 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
       verb->add_subcommand("device", "compares a device with the CPU: objectives, a short training, memory and the time of a step");
   auto checked = std::make_shared<DeviceSelfTest>();
   device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on synthetic shapes");
-  device->add_option("words", checked->overrides, "key.sub=value: overrides of the recipe");
+  device->add_option("overrides", checked->overrides, "key.sub=value: overrides of the recipe");
   device->add_option("--device", checked->device, "cuda, or cpu to try the command");
   device->add_option("--steps", checked->steps, "number of steps of the short training");
   device->add_flag("--json", *json, "one JSON object on standard output");

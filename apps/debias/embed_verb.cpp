@@ -68,8 +68,8 @@ void refuse_beside_text(const CLI::App& verb) {
 
 // What is for a run's encoder is rejected.
 void refuse_beside_encoder(const CLI::App& verb) {
-  const std::set<std::string> taken = {"run",         "words", "--encoder", "--data",  "--out", "--device",
-                                       "--precision", "--raw", "--json",    "--quiet", "--help"};
+  const std::set<std::string> taken = {"run",         "overrides", "--encoder", "--data",  "--out", "--device",
+                                       "--precision", "--raw",     "--json",    "--quiet", "--help"};
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0 || taken.contains(option->get_name())) continue;
     throw usage_error(
@@ -180,7 +180,7 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("embed", "writes the features of images, or of the lines of a text");
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint; with --encoder, a folder of images")->required();
-  verb->add_option("words", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
+  verb->add_option("overrides", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
   verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
   verb->add_option("--root", arguments->data.root, "folder of the data set");
   verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table");

@@ -181,7 +181,8 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors,
                                       "vectors [n, D] in the place of a run, with --csv ROWS.csv (debias fix --help has its options)");
   for (CLI::Option* option : add_table_columns(*verb, *embeddings, arguments->table)) option->group(kSeldomUsed);
-  verb->add_option("words", arguments->words, "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
+  verb->add_option("overrides", arguments->words,
+                   "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "data set to evaluate on (train split as gallery, test split as queries)");
   verb->add_option("--root", arguments->data.root, "folder of --data; alone, the current folder of the run's own data")->group(kSeldomUsed);
   verb->add_option("--labels", arguments->labels, "bias labels by path: a CSV with the header path,bias (labels.bias=COLUMN for others)")

@@ -131,7 +131,7 @@ void add_init_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<InitArguments>();
   verb->add_option("folder", arguments->folder, "folder of images: class folders, in train and test or not, or no classes at all")
       ->required();
-  verb->add_option("words", arguments->words, "labels.bias=COLUMN, labels.label=, labels.path=: columns of the CSV with other names");
+  verb->add_option("overrides", arguments->words, "labels.bias=COLUMN, labels.label=, labels.path=: columns of the CSV with other names");
   verb->add_option("--labels", arguments->labels, "class and bias labels by path: a CSV with the header path,label,bias")
       ->option_text("FILE.csv");
   verb->add_option("--goal", arguments->goal, "bias: an encoder that does not use a known bias; sampling: one without labels")

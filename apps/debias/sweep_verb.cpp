@@ -182,7 +182,7 @@ void add_sweep_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("file", arguments->file,
                    "a YAML file with base, variants, grid, seeds and output, or the name of one (debias list recipes)")
       ->required();
-  verb->add_option("words", arguments->words, "key.sub=value: overrides of every run; output=, seeds= and metric= of the sweep");
+  verb->add_option("overrides", arguments->words, "key.sub=value: overrides of every run; output=, seeds= and metric= of the sweep");
   verb->add_option("--jobs", arguments->jobs, "runs at a time, which share the processors (1)")->option_text("N");
   verb->add_option("--shard", arguments->shard, "only runs i, i + n, ... of them all")->option_text("i/n");
   verb->add_flag("--print-commands", arguments->print_commands, "write each run's recipe and print its command, for other schedulers");

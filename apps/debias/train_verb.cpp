@@ -227,7 +227,7 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("recipe", arguments->recipe,
                    "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
-  verb->add_option("words", arguments->words, "key.sub=value: overrides of the recipe");
+  verb->add_option("overrides", arguments->words, "key.sub=value: overrides of the recipe");
   verb->add_option("--seeds", arguments->seeds,
                    "number of seeds to train one after another, from the recipe's seed on; their runs are OUTPUT/seed-N")
       ->option_text("N");

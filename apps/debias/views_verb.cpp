@@ -115,7 +115,7 @@ void add_views_verb(CLI::App& root, VerbAction& action) {
 
   auto* show = verb->add_subcommand("show", "writes a contact sheet: each image, then its views");
   show->add_option("views", arguments->preset, "a preset (debias list views), or a recipe");
-  show->add_option("words", arguments->words, "key=value: options of the data set");
+  show->add_option("overrides", arguments->words, "key=value: options of the data set");
   show->add_option("--out", arguments->out, "the PNG to write (views.png)");
   show->add_option("--image", arguments->images, "JPEG or PNG files to show instead of a data set's images");
   show->add_option("--data", arguments->data, "a data set (glyphs)");

@@ -83,7 +83,7 @@ TEST(ListCommands, AnArgumentSaysWhatItTakes) {
   EXPECT_TRUE(recipe.at("positional"));
   EXPECT_TRUE(recipe.at("required"));
   EXPECT_FALSE(recipe.at("repeated"));
-  EXPECT_TRUE(named(named(commands, "train").at("arguments"), "words").at("repeated"));
+  EXPECT_TRUE(named(named(commands, "train").at("arguments"), "overrides").at("repeated"));
   EXPECT_TRUE(named(commands, "data").at("has_parts"));
   EXPECT_FALSE(named(commands, "data make").at("has_parts"));
 }

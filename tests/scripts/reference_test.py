@@ -25,11 +25,11 @@ class Reference(unittest.TestCase):
 
     def test_usage_names_what_is_required(self):
         words = [{"name": "NAME", "positional": True, "required": True, "repeated": False},
-                 {"name": "words", "positional": True, "required": False, "repeated": True},
+                 {"name": "overrides", "positional": True, "required": False, "repeated": True},
                  {"name": "--out", "positional": False, "required": True, "repeated": False, "value": "DIR"},
                  {"name": "--json", "positional": False, "required": False, "repeated": False}]
         self.assertEqual(program_listing.usage({"name": "data make", "has_parts": False, "arguments": words}),
-                         "debias data make NAME [words...] --out DIR [options]")
+                         "debias data make NAME [overrides...] --out DIR [options]")
 
     def test_exit_codes_of_the_help_have_rows(self):
         self.assertEqual(reference.undocumented_codes([{"footer": "Exit codes: 0 success, 2 usage\n130 or 143 stopped\nExample: x"}]), [])

@@ -194,7 +194,7 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   auto asked = std::make_shared<RlTrainArguments>();
   train->add_option("recipe", asked->recipe, "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
-  train->add_option("words", asked->words, "key.sub=value: overrides of the recipe");
+  train->add_option("overrides", asked->words, "key.sub=value: overrides of the recipe");
   train->add_flag("--resume", asked->resume, "resumes the output folder's run where it stopped, bit for bit");
   train->add_flag("--overwrite", asked->overwrite, "start again in an existing run folder");
   train->add_flag("--dry-run", asked->dry_run, "print the resolved recipe, then stop");
