@@ -70,7 +70,7 @@ class Config {
 
 // The parts of a key as assign() takes them: "objective", "0" and "weight" of objective.0.weight and of objective[0].weight.
 std::vector<std::string> parts_of_key(std::string_view key);
-bool is_list_index(std::string_view part);  // which entry of a list it is, where a list stands there
+bool is_list_index(std::string_view part);  // true if it is the index of a list entry
 
 // Throws a usage error "FILE:LINE: ..." on malformed YAML, duplicate keys, more than 64 levels or 100,000 nodes.
 Config parse_yaml(std::string_view text, const std::string& file_name);

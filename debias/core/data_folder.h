@@ -6,7 +6,7 @@
 
 namespace debias {
 
-// A usage error where `path` lies inside one of the data folders, by whatever links; `what` says what would be written there.
+// Throws a usage error if `path` is inside one of the data folders, by whatever links; `what` says what would be written there.
 // An empty path or folder is absent.
 void refuse_inside_data(const std::string& path, const std::vector<std::string>& data_roots, const std::string& what = "output");
 

@@ -1,4 +1,4 @@
-// `data.*.seed: run`: what is random in a data set (colours, which images conflict, which are held out) is drawn anew with every seed of the
+// `data.*.seed: run`: randomness of a data set (colours, which images conflict, which are held out) is drawn anew with every seed of the
 // run, as in code that seeds before it builds its data. A number draws it once for all runs.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace debias {
 
 inline constexpr std::string_view kSeedOfRun = "run";
 
-// Whether a section of `data:` has `seed: run`.
+// True if a section of `data:` has `seed: run`.
 bool follows_run_seed(const Config& section);
 
 // `section` with the run's seed in the place of `seed: run`; any other as it is. `what` names the section in errors: "data.train".

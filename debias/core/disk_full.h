@@ -22,13 +22,13 @@ class DiskFull : public Error {
   uint64_t needed_;
 };
 
-// Of errno: the disk, or what the user may have of it, is used up.
+// True if errno says that the disk, or the user's quota of it, is used up.
 bool means_full_disk(int reason);
 
 // "writing 'PATH': the file would be larger than this process may write (ulimit -f: 1024 bytes); ...", of EFBIG. Waiting does not help.
 Error file_too_large(const std::string& path);
 
-// What may still be written where `path` is, or will be; nullopt where that cannot be found out.
+// Free bytes where `path` is, or will be; nullopt if unknown.
 std::optional<uint64_t> free_bytes(const std::string& path);
 
 }  // namespace debias

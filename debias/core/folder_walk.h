@@ -1,4 +1,4 @@
-// What lies in a folder and in those below it, links followed: the books of a corpus, the images of a data set.
+// Lists the files of a folder and of those below it, links followed: the books of a corpus, the images of a data set.
 //
 // Names that begin with a dot are ignored, those of folders and of files.
 #pragma once

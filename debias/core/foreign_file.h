@@ -1,4 +1,4 @@
-// Files that are given where a run, weights or a recipe is read, told by their first bytes.
+// Recognises files of other kinds, given where a run, weights or a recipe is read, by their first bytes.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace debias {
 
 struct ForeignFile {
-  std::string what;    // "a NumPy array"; empty: none of those known (.npy, what torch.save writes, ONNX, text)
+  std::string what;    // "a NumPy array"; empty: an unknown kind (known: .npy, what torch.save writes, ONNX, text)
   std::string advice;  // "convert it in Python: ..."
   bool is_text = false;
 };

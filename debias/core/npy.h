@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// What stands before the data of a file, checked against the file's length.
+// The header of a file, checked against the file's length.
 struct NpyLayout {
   DType dtype = DType::kFloat32;
   std::vector<int64_t> shape;

@@ -1,4 +1,4 @@
-// A section's options with all that is wrong in it told at once.
+// Reads a section's options and reports all its mistakes at once.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace debias {
 
 // As OptionTable::read(), but a usage error names every wrong key and value of the section (UsageErrors where there are several), not the
-// first alone. What options have to be together is checked only where each of them is in place.
+// first alone. Conditions on several options are checked only if each of them is valid.
 template <class Options>
 Options read_options(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) {
   Mistakes mistakes;

@@ -13,7 +13,7 @@
 //     return table;
 //   }
 //
-// A default stands in the struct and nowhere else. From the table come: reading a recipe's map (unknown keys rejected with the nearest
+// A default is in the struct and nowhere else. The table provides: reading a recipe's map (unknown keys rejected with the nearest
 // name, ranges checked, file and line named), `--set key=value`, `debias list`, `--help`, the docs' option tables, variants and the
 // resolved config. Field types: bool, int64_t, double, std::string, enums with an EnumNames specialisation, Auto<T>, std::optional<T>
 // ("none") and std::vector of numbers or strings.
@@ -65,7 +65,7 @@ std::string_view enum_name(E value) {
   return "?";
 }
 
-// The interval a number (or each number of a list) must lie in.
+// The interval of a number (or of each number of a list).
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();

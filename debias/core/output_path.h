@@ -1,4 +1,4 @@
-// Where results may go.
+// Checks where results may be written.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace debias {
 // outputs. Empty paths are absent.
 void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
-// A usage error where one of the inputs lies in the run folder that --overwrite empties.
+// Throws a usage error if one of the inputs is in the run folder that --overwrite empties.
 void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs);
 
 // The files that a section or a recipe reads: whatever it says, at any depth, that is the path of a file.

@@ -13,7 +13,7 @@ namespace debias {
 
 std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
-// What a stream is for, so that equal numbers never mean the same draws.
+// Purpose of a stream, so that equal numbers never mean the same draws.
 enum class RngDomain : uint32_t {
   kOrder = 1,
   kViews = 2,

@@ -1,4 +1,4 @@
-// Where long work reports to. The library never prints: the command passes sinks that do.
+// Sinks to which long work reports. The library never prints: the command passes sinks that do.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How long a run still takes, by its own speed so far.
+// Remaining time of a run, by its own speed so far.
 //
 // With s steps since the start in T seconds, evaluations and checkpoints included, the steps left take T / s seconds each.
 #pragma once

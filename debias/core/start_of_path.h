@@ -1,4 +1,4 @@
-// Where a relative path of a message starts.
+// Describes where a relative path of a message starts.
 #pragma once
 
 #include <string>

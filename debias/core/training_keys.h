@@ -9,7 +9,7 @@ namespace debias {
 // "train.workers", "data.test.root".
 bool changes_training(std::string_view key);
 
-// `key` is `section` or lies in it: "data.test" and "data.test.root".
+// True if `key` is `section` or is in it: "data.test" and "data.test.root".
 bool is_of_section(std::string_view key, std::string_view section);
 
 }  // namespace debias
