@@ -8,8 +8,8 @@
 
 namespace debias {
 
-// Nothing is written inside them (refuse_inside_data). Of `sentences` those to which links lead, too: a run's vocabulary.txt would be read
-// as a book. None of a section that names none, such as one of drawn images.
+// Nothing is written inside them (refuse_inside_data). For `sentences`, targets of links count, too: a run's vocabulary.txt would be read
+// as a book. Empty for a section without a root, such as synthetic images.
 std::vector<std::string> roots_of(const Config& section);
 
 // The same of several, which often name the same folders: a corpus, in which links are looked for, is walked through once.

@@ -1,4 +1,4 @@
-// How much of a JPEG image's detail is decoded for views that begin with a random_resized_crop.
+// Resolution at which JPEG images are decoded for views that begin with a random_resized_crop.
 #pragma once
 
 #include "debias/core/options.h"

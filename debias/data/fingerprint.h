@@ -1,14 +1,14 @@
-// What a data set was when a run read it, so that a later reader notices that it is another.
+// Records the state of a data set when a run reads it, so that a later reader notices a change.
 //
 // A fingerprint is small (it goes into a checkpoint); the listing behind it, one record an image, goes beside it into the run folder and is
 // what lets a difference be named by image. Compared are: names of classes and bias labels in order, the options that change the images,
 // the bytes of a CSV of labels, and of each image its source (path below the root, so that a folder may be moved), label and bias by name,
 // id, and its content:
-//   listing   a file's size and time of modification. Where the times of all files differ and no size does, the folder was copied, and that
-//             is no difference; where those of some differ, these files are taken for changed.
+//   listing   a file's size and time of modification. If the times of all files differ and no size does, the folder was copied, which
+//             is not a difference; if those of some differ, these files count as changed.
 //   contents  SHA-256 of the file's bytes (every file is read); times do not count. Two fingerprints of which one has no hashes are
 //             compared by size alone.
-// An image without a file of its own (MNIST, CIFAR, STL-10) is told by its pixels in either case. Of sets that are drawn (no root) only
+// An image without a file of its own (MNIST, CIFAR, STL-10) is identified by its pixels in either case. For synthetic sets (no root) only
 // options, labels and biases are kept.
 //
 // Take it of a data set as its reader gives it, before map_to_table.

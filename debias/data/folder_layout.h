@@ -1,4 +1,4 @@
-// How a folder of images is laid out, before anyone has said how it is to be read: which of its folders are splits, what else lies there.
+// Detects the layout of a folder of images before its options are known: which of its folders are splits, what else it contains.
 //
 // A folder that holds `train` (or `training`) has splits: also `valid` (`val`, `validation`, `dev`) and `test` (`testing`, `eval`,
 // `evaluation`), in any case of letters. Any other folder is one set of images, in class folders or not. Folders without images and
@@ -19,7 +19,7 @@ struct FolderLayout {
   std::vector<std::string> remarks;  // one line each: images and folders that no set has
 };
 
-// A data error that says what lies there: no folder, no image that can be read, two folders that are the same split, splits without one
+// Throws a data error that names the contents: no folder, no readable image, two folders that are the same split, splits without one
 // to train on.
 FolderLayout find_layout(const std::string& root);
 

@@ -1,7 +1,7 @@
-// What a folder of images holds, and which of them to train on and which to evaluate: every file is read once.
+// Surveys a folder of images, and chooses which to train on and which to evaluate: every file is read once.
 //
 // Evaluated is the folder `test`, else `valid`, where it has the labels (and bias labels) that the training images have. Otherwise images
-// are held out of the training set: a fifth, and up to 40 % where few of them go against the bias, so that about 30 of those are evaluated.
+// are held out of the training set: a fifth, and up to 40 % if few of them are bias-conflicting, so that about 30 of those are evaluated.
 // The held-out part has no damaged file, as long as a seed below 100 can be found for that.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace debias {
 struct FolderSurvey {
   FolderLayout layout;
   Config train, judged;                   // the `data.train` and `data.test` of a recipe
-  DataCheck train_check;                  // of every training image, those that are held out included
-  std::optional<DataCheck> judged_check;  // of a folder of its own, its names those of training; nothing where images are held out
+  DataCheck train_check;                  // covers every training image, also the held-out ones
+  std::optional<DataCheck> judged_check;  // covers a folder of its own, with the names of training; empty if images are held out
   int64_t hold_out = 0;
   std::vector<BadFile> judged_bad;   // damaged files among those that would be evaluated
   std::vector<std::string> remarks;  // one line each: what was ignored, and why images are held out

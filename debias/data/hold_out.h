@@ -1,6 +1,6 @@
 // Images held out from a train split: `hold_out: N` removes N of them, `split: held_out` is exactly those N.
 //
-// Stratified by label: of a class with n_c of the n images, N n_c / n are held out, the remainders going to the classes with the
+// Stratified by label: N n_c / n images of a class with n_c of the n images are held out, the remainders going to the classes with the
 // largest fractions (the lower label first). Which images of a class is a function of the seed. Both parts keep the source's order
 // and ids.
 #pragma once

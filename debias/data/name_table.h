@@ -24,7 +24,7 @@ struct NameTable {
 // The names of a training set.
 NameTable name_table(const SampleTable& train);
 
-// What becomes of images whose class or bias label the table does not have: a data error, or they are left out (classes) or get an unknown
+// Policy for images whose class or bias label is not in the table: a data error, or they are left out (classes) or get an unknown
 // bias, and are counted.
 enum class UnknownNames { kRefuse, kIgnore };
 template <>

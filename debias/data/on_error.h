@@ -1,4 +1,4 @@
-// What becomes of a sample that cannot be read: it ends the run, or another of the data set stands in for it.
+// Policy for a sample that cannot be read: it ends the run, or another of the data set replaces it.
 #pragma once
 
 #include "debias/core/options.h"

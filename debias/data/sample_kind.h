@@ -1,4 +1,4 @@
-// What a sample is.
+// Kind of a sample.
 #pragma once
 
 namespace debias {

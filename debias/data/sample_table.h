@@ -1,4 +1,4 @@
-// What is known of the samples of a set before one is looked at: how many, and of each its id, label and bias label.
+// Facts about the samples of a set before one is read: their number, and the id, label and bias label of each.
 //
 // Methods, objectives and samplers work with this; only who makes batches needs to know whether a sample is an image (dataset.h), a
 // sentence or a step of an episode.
@@ -16,7 +16,7 @@ class Sentences;
 
 constexpr int64_t kUnknown = -1;  // a label or bias that is not known; it matches nothing
 
-// What a reader made of the columns of a table of labels, by their titles.
+// How a reader interpreted the columns of a table of labels, by their titles.
 struct ColumnUse {
   std::string file;                      // empty: no table gave labels
   std::vector<std::string> read;         // the column of paths first
@@ -51,7 +51,7 @@ class SampleTable {
   virtual int64_t id(int64_t index) const { return index; }  // in the source: stays the same under splits and selections
   virtual int64_t label(int64_t) const { return kUnknown; }
   virtual int64_t bias(int64_t) const { return kUnknown; }
-  // The files below the root that samples are parts of, several a file; empty where each sample is one, or is told by its pixels.
+  // The files below the root that samples are parts of, several a file; empty if each sample is one, or is identified by its pixels.
   virtual std::vector<std::string> files() const { return {}; }
   virtual std::string source(int64_t index) const = 0;  // "train/cat/0001.jpg" or "data_batch_1.bin record 17", for messages and embed
 };

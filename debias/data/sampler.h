@@ -53,7 +53,7 @@ class WeightedSampler : public Sampler {  // `count` draws with replacement, ind
 };
 
 // As many draws as there are indices, in rounds: a round has one index of each group, in a fresh order. A group gives all of its indices,
-// in a fresh order, before it gives one again. Of G groups a batch of B visits has B / G of each where B is a multiple of G; else numbers
+// in a fresh order, before it gives one again. With G groups, a batch of B visits has B / G of each if B is a multiple of G; else numbers
 // that differ by at most two.
 class BalancedSampler : public Sampler {
  public:

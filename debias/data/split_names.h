@@ -1,4 +1,4 @@
-// Names of folders and values that stand for a part of a data set, and not for a class or a bias.
+// Names of folders and values that mean a part of a data set, and not for a class or a bias.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a class or bias label is called in results: its name, or its number where the data set has none.
+// Name of a class or bias label in results: its name, or its number if the data set has none.
 #pragma once
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@ namespace debias {
 //
 // Of the n_c images of class c in random order, the first k = floor(n_c correlation), in double precision, get bias c; the remaining
 // r = n_c - k are cut into consecutive chunks of ceil(r / (classes - 1)), and chunk q gets the q-th of the other biases in random order.
-// Where r is no multiple of classes - 1 some biases get fewer images, or none.
+// If r is not a multiple of classes - 1, some biases get fewer images, or none.
 // Source: Bahng et al., "Learning de-biased representations with biased representations" (2020), the construction of Biased-MNIST.
 //
 // `labels[i]` in [0, classes), classes >= 2, `correlation` in [0, 1]. `key` names the data set's seed and split; its sample is set here.

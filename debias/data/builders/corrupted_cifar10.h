@@ -45,7 +45,7 @@ class CorruptedCifar10Options : public HoldOutOptions {
 std::unique_ptr<Dataset> make_corrupted_cifar10(const CorruptedCifar10Options& options);
 std::unique_ptr<Dataset> corrupted_cifar10_from_config(const Config& section);
 
-// What `debias data make corrupted_cifar10` builds from CIFAR-10.
+// Options of `debias data make corrupted_cifar10`, which builds from CIFAR-10.
 class CorruptedCifar10Recipe {
  public:
   DEBIAS_OPTION(CorruptedCifar10Recipe, std::string, root, "")
@@ -61,12 +61,12 @@ class CorruptedCifar10Recipe {
 
 // Of the n_c images of class c in the source's order, the first round(n_c p_0) get corruption 0, the next ones up to round(n_c (p_0 + p_1))
 // corruption 1, and so on, where p_c = correlation and the other nine have (1 - correlation) / 9 each; halves are rounded to even. Train
-// and valid (a seeded, stratified valid_fraction of it, held out first) have that correlation, test has 0.1. Draws of an image depend on
+// and valid (a seeded, stratified valid_fraction of it, removed first) have that correlation, test has 0.1. Draws of an image depend on
 // the seed, its split and its index alone.
 // Usage errors: a list of corruptions that is not ten known names. Data errors: those of cifar.h and of frost_textures.h.
 MadeParts corrupted_cifar10_parts(const CorruptedCifar10Recipe& recipe);
 
-// Of `ratios`, the parts of each, by its name: correlation is 1 - the share of conflicting images. Usage errors: an unknown one, one twice.
+// Returns the parts of each of `ratios`: correlation is 1 - the share of conflicting images. Usage errors: an unknown or repeated one.
 std::vector<std::pair<std::string, MadeParts>> corrupted_cifar10_shares(const CorruptedCifar10Recipe& recipe);
 
 // Corruption of each image by that rule; `labels[i]` in [0, 10).

@@ -25,7 +25,7 @@ struct DataMakeEntry {
 const std::vector<DataMakeEntry>& data_make_registry();
 
 // {name: biased_mnist, root: ..., correlation: ...} built into the new folder `out`. Usage errors: another name or option, `split`,
-// an `out` that exists or lies inside `root` or `frost`.
+// an `out` that exists or is inside `root` or `frost`.
 MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress = Progress::silent());
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Glyphs: a data set without files whose classes are drawn shapes and whose background colour is the bias.
+// Glyphs: a data set without files whose classes are synthetic shapes and whose background colour is the bias.
 //
 // Image i of a split has label i mod `classes`; position, size, rotation, stretch, stroke or filling, shade and pixel noise are random.
 // A share `correlation` of each class has the class's own background colour (bias label = class), the others have the other nine

@@ -49,14 +49,14 @@ struct MadeShare {
 // The same of several shares; the test images are those of the first.
 MadeCounts write_made_shares(const std::string& out, const std::vector<MadeShare>& shares, Progress& progress = Progress::silent());
 
-// Whether `root` holds such a folder: about.json, align/ or conflict/.
+// True if `root` is such a folder: about.json, align/ or conflict/.
 bool is_made_folder(const std::string& root);
 
-// What about.json of the folder `root`, where it has one, says of its images; data errors as of read_made_folder().
+// Reads the image facts of about.json in the folder `root`, if it has one; data errors as of read_made_folder().
 void apply_about(const std::string& root, DatasetInfo& info);
 
-// One split of it. `info` gives the name and stands for what about.json does not say; a data error where that file is damaged or
-// tells of another data set.
+// One split of it. `info` gives the name and the defaults of about.json; a data error if that file is damaged or
+// describes another data set.
 std::unique_ptr<Dataset> read_made_folder(DatasetInfo info, const std::string& root, FolderSplit split, const HoldOutOptions& hold_out);
 
 }  // namespace debias

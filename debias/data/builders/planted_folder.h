@@ -2,9 +2,9 @@
 //
 // The image files of the folder's splits (folder_layout.h) are written to the new folder under their relative paths. In the training split
 // the share `correlation` of each class has its own class's value, the rest the other values (bias_assignment.h); valid and test have every
-// value equally often. OUT/planted.csv (path,label,bias) gives the values, named by the class that each goes with; kind `column` writes
+// value equally often. OUT/planted.csv (path,label,bias) gives the values, named by the class of each; kind `column` writes
 // OUT/columns.csv (path,label,site) as well, whose column `site` is the shortcut. Kinds that draw on pixels write PNG, so that the format
-// tells nothing; the others keep the bytes. The same seed gives the same files.
+// reveals nothing; the others keep the bytes. The same seed gives the same files.
 #pragma once
 
 #include <array>
@@ -48,7 +48,7 @@ struct PlantedFolder {
   int64_t others = 0;               // of valid and test
 };
 
-// Usage errors: an `out` that exists or lies in the folder. Data errors: fewer than two classes, an image that cannot be read. Nothing is left
+// Usage errors: an `out` that exists or is in the folder. Data errors: fewer than two classes, an unreadable image. Nothing is left
 // of `out` then.
 PlantedFolder plant_shortcut(PlantKind kind, const PlantOptions& options, const std::string& folder, const std::string& out,
                              Progress& progress = Progress::silent());

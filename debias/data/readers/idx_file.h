@@ -12,7 +12,7 @@ struct IdxArray {
   std::vector<uint8_t> values;
 };
 
-// Plain or gzip-compressed, told from the content. FileError naming the fault: missing, empty, another magic, extents that are zero or
+// Plain or gzip-compressed, detected by the content. FileError naming the fault: missing, empty, another magic, extents that are zero or
 // multiply to more than 1 GiB, fewer or more bytes than they promise, damaged compression. Memory grows with what was read, not with
 // what the header claims.
 IdxArray read_idx(const std::string& path, int dimensions);

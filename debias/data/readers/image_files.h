@@ -19,7 +19,7 @@ struct ImageFile {
 
 class ImageFiles : public Dataset {
  public:
-  // Where info.height and info.width are not 0, an image of another size is a data error of get().
+  // If info.height and info.width are not 0, an image of another size is a data error of get().
   ImageFiles(DatasetInfo info, std::string root, std::vector<ImageFile> files, ExifOrientation exif = ExifOrientation::kIgnored);
 
   const DatasetInfo& info() const override { return info_; }

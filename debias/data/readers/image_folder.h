@@ -1,8 +1,8 @@
 // Folders of image files (image_format.h): root/[split/]<class>/**/file.
 //
 // The class index is the rank of the class folder's name in byte-wise order (bytes of a name that is not UTF-8 are written \xe4), files are
-// sorted by path within a class, other files and names that begin with a dot are ignored, extensions count in any case. Where
-// root/<split> is no folder, split train is the root itself, unless its folders are named as splits (Train, Test). A folder without class
+// sorted by path within a class, other files and names that begin with a dot are ignored, extensions count in any case. If
+// root/<split> is not a folder, split train is the root itself, unless its folders are splits (Train, Test). A folder without class
 // folders is read as unlabelled: its own files, label kUnknown. info().remarks counts folders without images, which are no classes, and
 // images beside the class folders, which are not read.
 //
@@ -10,10 +10,10 @@
 // absolute; a label column replaces the folders' labels. Every image needs a row, every row a file.
 //
 // `classes` (class_selection.h) takes some of the class folders, or groups of them as classes; the others are ignored. A class of which
-// the root has no images keeps its number and is told in info().remarks; one at least must be there.
+// the root has no images keeps its number and is named in info().remarks; one at least must be there.
 //
 // `exif_orientation` turns photographs as their camera noted, which torchvision's loader does not: there, and here with false, an image
-// taken upright may lie on its side. Files that look like images but are not read are counted in info().remarks.
+// taken upright may be on its side. Files that look like images but are not read are counted in info().remarks.
 //
 // Normalisation constants: ImageNet's. Images may differ in size: info().height and width are 0.
 #pragma once

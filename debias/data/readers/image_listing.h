@@ -18,7 +18,7 @@ std::vector<std::string> list_folders(const std::string& folder);
 // folder cannot be read.
 std::vector<std::string> list_images(const std::string& folder, const std::string& root, UnreadImages* unread = nullptr);
 
-// Those directly in `folder`.
+// Lists the images directly in `folder`.
 std::vector<std::string> list_images_directly_in(const std::string& folder, UnreadImages* unread = nullptr);
 
 // Paths, relative to `root`, of the files in it and below it that look like images by their names but are of kinds that are not read. Links

@@ -3,7 +3,7 @@
 //   labels: FILE.csv                                     columns path, label and bias
 //   labels: {file: FILE.csv, path: image, label: species, bias: background}
 //
-// A column that is named must be there. Of label and bias, one that is not named is read where the file has a column of that name, and
+// A column that is named must be there. If label or bias is not named, it is read if the file has a column of that name, and
 // `none` is not read.
 #pragma once
 

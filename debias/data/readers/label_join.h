@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// Where a path of the CSV is looked for: the root, root/split, the CSV's folder; or it is absolute.
+// Folders in which a path of the CSV is searched: the root, root/split, the CSV's folder; or it is absolute.
 struct LabelPlaces {
   std::string root;
   std::string prefix;  // "train/", or "" where the split is the root itself

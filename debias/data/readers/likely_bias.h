@@ -1,4 +1,4 @@
-// Whether a column of a CSV may hold bias labels, such as a colour, a gender or a clinic. A column that may is reported, never chosen.
+// Guesses if a column of a CSV has bias labels, such as a colour, a gender or a clinic. A column that may is reported, never chosen.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // The layout in which Lee et al. ("Learning debiased representation via disentangled feature augmentation", 2021) publish their data
 // sets: the training images in align/ and conflict/, split by whether target and bias agree, and folders valid/ and test/. Label and
-// bias are the last two fields of the name, whatever stands before them; subfolders carry no meaning. Extensions .jpg .jpeg .png.
+// bias are the last two fields of the name, whatever is before them; subfolders carry no meaning. Extensions .jpg .jpeg .png.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct EnumNames<FolderSplit> {
       {{"train", FolderSplit::kTrain}, {"test", FolderSplit::kTest}, {"valid", FolderSplit::kValid}, {"held_out", FolderSplit::kHeldOut}}};
 };
 
-// Where the images of each split are, relative to the root; every folder named must be there.
+// Folders of the images of each split, relative to the root; every folder named must exist.
 struct SplitFolders {
   std::vector<std::string> train = {"align", "conflict"};
   std::vector<std::string> valid = {"valid"};
@@ -34,7 +34,7 @@ struct SplitFolders {
 
 // The images of one split. info.name, class_names and bias_names must be set; info.split is set here.
 //
-// Where the first field of every name is a number of its own, it is the image's id and the images come in its order; otherwise the ids
+// If the first field of every name is a number of its own, it is the image's id and the images come in its order; otherwise the ids
 // are 0, 1, ... in the order of the folders and, within each, of the paths. Train and held_out are parts of train (hold_out.h).
 // A data error naming the path: a missing folder, no images, a name without two numbers at its end, a target or bias beyond the names.
 std::unique_ptr<Dataset> read_named_images(DatasetInfo info, const std::string& root, const SplitFolders& folders, FolderSplit split,

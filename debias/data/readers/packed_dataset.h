@@ -1,4 +1,4 @@
-// A labelled data set whose images, all of one size, lie in memory.
+// A labelled data set whose images, all of one size, are in memory.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ struct MarkedPair {
   int64_t line = 0;                  // in the file, from 1
 };
 
-// FileError "PATH: line N: ..." where a name is empty, a pair names one image twice or an answer is none of the three (the nearest is
+// FileError "PATH: line N: ..." if a name is empty, a pair names one image twice or an answer is not one of the three (the nearest is
 // named); "PATH: ..." without the columns a and b or without rows, and as of read_csv.
 std::vector<MarkedPair> read_pair_marks(const std::string& path);
 

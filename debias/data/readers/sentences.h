@@ -1,7 +1,7 @@
 // Sentences of books in their order: what Quick-Thoughts is trained on.
 //
 // The root is a text file, or a folder whose .txt files are a book each; the vocabulary numbers the words (debias text vocabulary). Books
-// may be held out: `hold_out: N` removes N of them, `split: held_out` is exactly those; which is a function of the seed.
+// may be held out: `hold_out: N` removes N of them, `split: held_out` is exactly those; the choice depends on the seed.
 #pragma once
 
 #include <memory>
@@ -40,8 +40,8 @@ std::vector<int64_t> chosen_books(const SentencesOptions& options, int64_t books
 
 class Sentences final : public SampleTable {
  public:
-  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors where no vocabulary is given, books are held out
-  // that are not there, or the cache lies among the books.
+  // FileErrors of text_files, TextLines, Vocabulary::read and SentenceStore; usage errors if no vocabulary is given, books are held out
+  // that are not there, or the cache is among the books.
   explicit Sentences(const SentencesOptions& options);
 
   const DatasetInfo& info() const override { return info_; }

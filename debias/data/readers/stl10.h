@@ -5,7 +5,7 @@
 // are read at each access (the unlabelled file has 2.8 GB), so the files must stay in place while the data set is in use.
 //
 // Split `train+unlabeled` is train, then the unlabelled images; `hold_out` takes its images from train in both. An id is the position in
-// the split before anything is held out.
+// the split before `hold_out`.
 #pragma once
 
 #include <array>

@@ -19,7 +19,7 @@ struct FrostTextures {
 // small (165 pixels). Every fifth pixel is taken, which is what bilinear resizing by 0.2 comes to in OpenCV.
 FrostTextures read_frost_textures(const std::string& folder);
 
-// Five drawn ones, always the same: pale blue fractals. A stand-in where the published files are not at hand.
+// Five synthetic textures, always the same: pale blue fractals, for use without the published files.
 FrostTextures procedural_frost_textures();
 
 // A square fractal of values in [0, 1], periodic; `side` a power of two. Noise falls by `decay` squared from one scale to the next.

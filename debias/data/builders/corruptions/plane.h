@@ -28,7 +28,7 @@ Image image_of(const Planes& planes);    // clip(255 v, 0, 255), truncated
 Plane grey_of(const Planes& planes);     // .299 R + .587 G + .114 B
 Plane truncated_bytes(const Plane& in);  // clip(255 v, 0, 255) truncated, then / 255: a trip through 8 bits
 
-// What lies outside of an image: the edge's value, or its mirror image about the edge pixel (cba|bcd, OpenCV's reflect-101) or about the
+// Padding outside an image: the edge's value, or its mirror image about the edge pixel (cba|bcd, OpenCV's reflect-101) or about the
 // edge (abc|abc read backwards, scipy's reflect).
 enum class Border { kNearest, kReflect101, kReflect };
 int folded(int position, int extent, Border border);
