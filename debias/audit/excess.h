@@ -1,4 +1,4 @@
-// Whether a candidate predicts the class better than a legitimate sign would. This separates a shortcut from blue sky behind aeroplanes.
+// Tests if a candidate predicts the class better than a legitimate sign would. This separates a shortcut from blue sky behind aeroplanes.
 //
 // All values are balanced accuracies. A candidate A is compared with a reference r by (A - r) / (1 - r), the share of the reference's
 // errors that it explains, and by A - r; each kind has thresholds. Kinds with many candidates (cells), and kinds compared with chance,

@@ -1,4 +1,4 @@
-// Whether the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and Young.
+// Tests if the best of many candidates predicts the class better than chance: the max-statistic permutation test of Westfall and Young.
 //
 // The labels are permuted P times, each permutation for all candidates at once. A candidate's adjusted p is
 // (1 + |{b : max_j A_j(b) >= A}|) / (1 + P), with A its balanced accuracy and A_j(b) that of candidate j under permutation b. This is the
