@@ -30,7 +30,7 @@ struct BiasGroups {
   bool is_conflicting(int64_t group) const { return group % biases != majority[static_cast<size_t>(group / biases)]; }
 };
 
-// Of all rows; counts and majorities are over the rows `counted`.
+// Groups all rows; counts and majorities are over the rows `counted`.
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted);
 
 // Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value.
