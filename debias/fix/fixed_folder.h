@@ -7,7 +7,7 @@
 //   evaluation/              groups.json and geometry.json; those of the plain head are groups-before.json and geometry-before.json
 //   fix.json                 the result, as --json prints it
 //   fix.log                  what was tried, what was chosen and why
-//   config.yaml, classes.json, environment.json, metrics.jsonl   as of a run: where the table lies, names, versions, metrics
+//   config.yaml, classes.json, environment.json, metrics.jsonl   as of a run: path of the table, names, versions, metrics
 #pragma once
 
 #include <nlohmann/json.hpp>
