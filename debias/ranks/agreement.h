@@ -1,4 +1,4 @@
-// Whether all ranks train the same, compared before the first tensor crosses: tensors of two shapes in one exchange end a process without
+// Checks that all ranks train the same, before the first tensor crosses: tensors of two shapes in one exchange end a process without
 // a word.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace debias {
 struct Fact {
   std::string name;   // "the recipe"
   std::string value;  // of this process
-  // What to say of two values that differ; empty: that they are of no matter. Left out: the values themselves.
+  // Message for two values that differ; empty: the difference does not matter. Left out: the values themselves.
   std::function<std::string(const std::string& leaders, const std::string& other)> difference{};
 };
 

@@ -21,7 +21,7 @@ class NoAnswer : public std::runtime_error {
   using runtime_error::runtime_error;
 };
 
-// What `ask` returns, or NoAnswer when it has not by then; the thread that asks is left behind, with copies of all it needs.
+// Returns the result of `ask`, or throws NoAnswer at the time limit; the asking thread is left behind, with copies of all it needs.
 template <class Ask>
 auto within(std::chrono::milliseconds limit, Ask ask) {
   std::packaged_task<decltype(ask())()> task(std::move(ask));

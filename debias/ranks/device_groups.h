@@ -18,7 +18,7 @@ class DeviceGroups {
  public:
   virtual ~DeviceGroups() = default;
   virtual bool are_of(c10::DeviceType type) const = 0;
-  // What a run says of them, "NCCL 2.28.9". Throws where there can be none; asks no other rank.
+  // Describes the library, "NCCL 2.28.9". Throws if it is not available; asks no other rank.
   virtual std::string open() const = 0;
   // A group that has been tried. Collective; may wait for ever where another rank fails.
   virtual GroupPointer connect(const StorePointer& store, const Place& place, const c10::Device& own,
@@ -30,7 +30,7 @@ std::shared_ptr<const DeviceGroups> nccl_groups();
 // Throws where the ranks' numbers, given by each, do not arrive at this one.
 void try_group(c10d::Backend& group, const Place& place, const c10::Device& own);
 
-// Of an exchange that has ended: throws what it failed with, and lets what is computed from now on see its tensors.
+// Completes an exchange that has ended: throws its error, and lets later computations see its tensors.
 void take_result(c10d::Work& work);
 
 }  // namespace debias

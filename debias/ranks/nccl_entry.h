@@ -1,4 +1,4 @@
-// What libdebias_nccl offers to the program that loads it, which is of the same build.
+// Interface of libdebias_nccl for the program that loads it, which is of the same build.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What joins a process to the others: the store at which they meet, its beats, and groups for each kind of exchange: the host's, and those
+// Links of a process to the others: the store at which they meet, its beats, and groups for each kind of exchange: the host's, and those
 // of devices where there are any. ranks.h is what others use.
 #pragma once
 
@@ -37,12 +37,12 @@ struct RankLinks {
   RankLinks(const RankLinks&) = delete;
   RankLinks& operator=(const RankLinks&) = delete;
 
-  // Whether tensors there cross between devices.
+  // True if tensors there cross between devices.
   bool joins(const c10::Device& place_of_tensors) const { return device_type && place_of_tensors.type() == *device_type; }
   // The tensor where it crosses from: its device, or the host.
   at::Tensor crossing(const at::Tensor& tensor) const { return joins(tensor.device()) ? tensor : tensor.to(at::kCPU); }
 
-  // Starts an exchange of tensors that lie there over the channel's group, waits for it and adds to its traffic; what is thrown says who is
+  // Starts an exchange of tensors there over the channel's group, waits for it and adds to its traffic; the exception names who is
   // lost.
   template <class Start>
   void exchange(Ranks::Channel channel, const char* what, const c10::Device& place_of_tensors, int64_t bytes, const Start& start) {

@@ -32,14 +32,14 @@ struct RowRange {
   int64_t size() const { return end - begin; }
 };
 
-// What was exchanged since the start, by kind.
+// Traffic since the start, by kind.
 struct Traffic {
   int64_t calls = 0;
   int64_t bytes = 0;  // that this rank gave
   double cpu_seconds = 0, seconds = 0;
 };
 
-// How tensors of devices cross.
+// Describes how tensors of devices cross.
 struct DeviceExchange {
   std::string groups;   // "NCCL 2.28.9": between the devices
   std::string refusal;  // why they go by way of the host; empty as well where every rank computes on the CPU
@@ -90,21 +90,21 @@ class Ranks {
   at::Tensor gather(const at::Tensor& own, Channel channel = Channel::kRows) const;
   // All rows, in order, of each rank's share of them: `own` [share_of(rows).size(), ...].
   at::Tensor gather_rows(const at::Tensor& own, int64_t rows) const;
-  // Each tensor becomes the sum over the ranks of those in its place: ((rank 0 + rank 1) + rank 2) + ... Of one type.
+  // Each tensor becomes the sum over the ranks of those in its place: ((rank 0 + rank 1) + rank 2) + ... All have one type.
   void sum_ordered(const std::vector<at::Tensor>& tensors) const;
   // Each tensor becomes rank 0's.
   void take_from_leader(const std::vector<at::Tensor>& tensors) const;
 
-  // What `work` of rank 0 returns, on every rank. It may last as long as it will: the others wait while rank 0 is alive.
+  // Returns the result of rank 0's `work` on every rank. It may take any time: the others wait while rank 0 is alive.
   std::string leader_says(const std::function<std::string()>& work) const;
-  // On rank 0: what every rank tells it, by rank; elsewhere nothing.
+  // Returns the values of all ranks, by rank, on rank 0; elsewhere nothing.
   std::vector<std::string> tell_leader(const std::string& text) const;
 
   // To be called by a process that ends with an error of its own; the first to do so is heard. Returns what to say at the end of it: the
   // error with the rank, or that of the rank that failed first.
   Error failed(const Error& error) const;
 
-  // What another rank said when it failed, where it is known that one did.
+  // Message of another rank that failed, if one is known.
   RankLost told_failure() const;
 
   Traffic traffic(Channel channel) const;
@@ -117,7 +117,7 @@ class Ranks {
   std::unique_ptr<RankLinks> links_;
 };
 
-// Runs `work` as one of the ranks: the others are told what it throws, which is then thrown on as what failed() makes of it.
+// Runs `work` as one of the ranks: its exception is sent to the others, and thrown on as failed() converts it.
 int tell_failures(const Ranks& ranks, const std::function<int()>& work);
 
 }  // namespace debias

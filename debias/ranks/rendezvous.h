@@ -1,4 +1,4 @@
-// Where the processes of one training meet, and which of them this one is.
+// Address at which the processes of one training meet, and the rank of this one.
 #pragma once
 
 #include <chrono>
@@ -36,7 +36,7 @@ struct Rendezvous {
 // To be called before the threads start: it sets a variable of the environment.
 std::shared_ptr<Meeting> meeting_of_threads();
 
-// What ended a process, as the others are told.
+// Cause of a process's end, as sent to the others.
 struct RankFailure {
   int64_t rank = 0;
   ErrorKind kind = ErrorKind::kFailure;
