@@ -35,7 +35,7 @@ struct ComparedRuns {
 // usage error for a run given twice.
 ComparedRuns read_compared_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
-// The run folders that these stand for, those of sweeps that have begun.
+// Expands these into run folders; a sweep gives its runs that have begun.
 std::vector<std::string> run_folders(const std::vector<std::string>& paths);
 
 }  // namespace debias

@@ -1,5 +1,5 @@
-// Data sets that are drawn at random: which images conflict with the bias, which are held out. A draw is of a fixed `data.SPLIT.seed`, or of
-// the run's own (`seed: run`), and then each training seed has another.
+// Random draws of data sets: which images are bias-conflicting, which are held out. A draw has a fixed `data.SPLIT.seed`, or
+// the run's seed (`seed: run`), and then each training seed has another.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::string draw_of(const RunRecord& run, const std::string& split);
 DataLikeness compare_run_data(const RunRecord& a, const RunRecord& b, const std::string& split);
 
 // The splits that are drawn (a `correlation`, or images held out) and that all runs have from one fixed seed: "data.train", "data.train and
-// data.test". "" where there is none, and of a single run.
+// data.test". "" if there is none, and for a single run.
 std::string shared_draws(const std::vector<const RunRecord*>& runs);
 
 // The sentence that conclusions over several seeds need then: "Conditional on one draw of data.train ..."; "" without a shared draw.

@@ -1,4 +1,4 @@
-// Numbers of a task stand beside each other where they are of the same texts. Files name them by a digest; those of older versions do
+// Numbers of a task are compared only if they are of the same texts. Files name them by a digest; those of older versions do
 // not, and are taken as they are.
 #pragma once
 
@@ -14,10 +14,10 @@ struct TaskJudgement {
   const EvaluationRecord* record = nullptr;
 };
 
-// A usage error, `verb` in front, where two of these name different texts of the task.
+// Throws a usage error, prefixed with `verb`, if two of these name different texts of the task.
 void require_same_texts(const std::string& verb, const std::string& task, const std::vector<TaskJudgement>& judgements);
 
-// The same of every task of these runs, each kind of judgement by itself: the whole protocol, --cheap, the untrained encoder and so on.
+// The same of every task of these runs, each kind of evaluation by itself: the whole protocol, --cheap, the untrained encoder and so on.
 void require_same_texts(const std::string& verb, const std::vector<RunRecord>& runs);
 
 }  // namespace debias

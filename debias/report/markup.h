@@ -6,7 +6,7 @@
 
 namespace debias {
 
-// Markup. What is not markup yet passes through plain(), so that no name or message can become an element.
+// Markup. Other text passes through plain(), so that no name or message can become an element.
 struct Html {
   std::string source;
 

@@ -28,14 +28,14 @@ std::vector<std::string> metric_names(const std::string& list);
 
 class MetricTitles {
  public:
-  // Of what the makers of metrics describe; of equal names the first counts.
+  // Titles from the descriptions of the metrics' makers; for equal names the first counts.
   explicit MetricTitles(const std::vector<Metric>& described);
 
-  // Of a name with its split or without; of one term of several with the term's label in front. One that nobody describes (of another
+  // Takes a name with or without split; for one of several terms, with the term's label in front. An undescribed one (of another
   // version's file) is its own title, a plain number, and comes last.
   MetricTitle of(const std::string& metric) const;
   Unit unit(const std::string& metric) const { return of(metric).unit; }
-  // Of every loss, too: a report calls none better, as its runs may have other objectives, but an order of published losses means that.
+  // Covers every loss, too: a report calls none better, as its runs may have other objectives, but an order of published losses means that.
   bool lower_is_better(const std::string& metric) const;
 
  private:

@@ -12,10 +12,10 @@ namespace debias {
 // "knn", "linear" or "classifier" of a metric (without its split) that can be of either; empty for one whose name says it ("knn_acc1"),
 // that evaluates no predictions, or of which neither the file nor the recipe says it.
 std::string prediction_source(const EvaluationRecord& record, const std::string& metric, const MetricTitles& titles);
-// Of what training wrote into metrics.jsonl, from the recipe's `evaluate`.
+// Source of the numbers in metrics.jsonl, from the recipe's `evaluate`.
 std::string prediction_source(const RunRecord& run, const std::string& metric);
 
-// Those of kPredictionsOf in their order, then "", of a file that does not say whose predictions it evaluates.
+// Sources in the order of kPredictionsOf, then "", for a file that does not name whose predictions it evaluates.
 std::vector<std::string> sources_in_order();
 
 }  // namespace debias

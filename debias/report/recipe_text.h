@@ -1,4 +1,4 @@
-// What a run was, in a few words.
+// Describes a run in a few words.
 #pragma once
 
 #include <initializer_list>

@@ -77,7 +77,7 @@ RunRecord read_run(const std::string& path, const ReadingProgram& program);
 // The same for several, with labels. Usage error: one folder twice.
 std::vector<RunRecord> read_runs(const std::vector<std::string>& paths, const ReadingProgram& program);
 
-// The last parts of each path, as many as tell all of them apart.
+// The last parts of each path, as many as make all of them distinct.
 std::vector<std::string> told_apart(const std::vector<std::string>& paths);
 
 }  // namespace debias

@@ -11,7 +11,7 @@ namespace debias {
 
 struct SeedInterval {
   double mean = 0;
-  double half_width = 0;  // NaN: it cannot be told from so few values
+  double half_width = 0;  // NaN: too few values
   int64_t n = 0;          // values; of Welch's difference, of the smaller side
   // Two-sided p-value of "the true value is 0"; NaN without a spread. Below 1 - level exactly where the interval leaves 0 out.
   double p = std::numeric_limits<double>::quiet_NaN();
@@ -29,7 +29,7 @@ SeedInterval paired_difference(const std::vector<double>& a, const std::vector<d
 // mean(a) - mean(b) of different seeds, with unequal variances (Welch 1947). No half width where a side has fewer than two values.
 SeedInterval welch_difference(const std::vector<double>& a, const std::vector<double>& b, double level = 0.95);
 
-// What a paper prints of n values: their mean, and their standard deviation with n - 1.
+// Statistics that a paper prints of n values: their mean, and their standard deviation with n - 1.
 struct SampleSummary {
   double mean = 0, deviation = 0;
   int64_t n = 0;

@@ -1,4 +1,4 @@
-// How the cosines of pairs went over the epochs that were evaluated by `geometry` while training.
+// History of the cosines of pairs over the epochs that `geometry` evaluated during training.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What all kinds of charts are made of. Only chart.cpp and its kin include this.
+// Parts of all kinds of charts. Only chart.cpp and the files beside it include this.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What training said about itself, as charts: one for each metric, one line for each column of the report. Of several seeds the line is the
-// mean, in a band from the least to the largest. A column has one colour in all charts; terms of an objective differ by marker and dash.
+// Charts of training metrics: one for each metric, one line for each column of the report. For several seeds the line is the
+// mean, in a band from the smallest to the largest. A column has one colour in all charts; terms of an objective differ by marker and dash.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ using Figures = std::vector<std::pair<Chart, Html>>;  // charts and captions
 // Loss, metrics of the evaluated splits, gradient norm, learning rate, the classifier. A metric with fewer than two values is left out.
 Figures learning_figures(const std::vector<RunColumn>& columns);
 
-// What the terms of the objective say (clamp share, least estimate, effective sample size, their losses) and values that a schedule
+// Diagnostics of the objective's terms (clamp share, min estimate, effective sample size, their losses) and values that a schedule
 // changes. By epoch, or by step where runs have few epochs. Terms share a chart unless it would have more than six lines.
 Figures evidence_figures(const std::vector<RunColumn>& columns);
 

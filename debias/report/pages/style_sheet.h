@@ -1,7 +1,7 @@
 // The one style sheet of pages and charts: light and dark, from 390 pixels up, and for print.
 //
 // Series colours --s0 to --s9 differ by at least 20 in CIELAB (the first five by 35), also as protanopia, deuteranopia and tritanopia show
-// them, and stand out from the ground by 3:1 or more.
+// them, and have a contrast of 3:1 or more to the ground.
 #pragma once
 
 #include <string_view>

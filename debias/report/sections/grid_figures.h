@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// For every key whose values are three or more numbers (two, where something is published), and every axis on which variants stand: a line
+// For every key whose values are three or more numbers (two, where something is published), and every axis of variants: a line
 // for each variant and point of the other keys, or for each line of the axis and point of the grid, in the band of its interval, and a
 // dashed one for the published numbers. Then, where three settings or more took different times (two, where minutes are published), the
 // metric against minutes; and over the epochs, where a number is published of one.

@@ -1,5 +1,5 @@
 // The difference of an accuracy between two single runs, over the evaluated images: what other images of the kind would show of these two
-// networks. How other seeds would fall is not in it.
+// networks. It does not cover other seeds.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What evaluation files hold beside single numbers: groups, similarities and maps.
+// Figures of evaluation files beside single numbers: groups, similarities and t-SNE plots.
 #pragma once
 
 #include <string>

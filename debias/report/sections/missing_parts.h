@@ -1,4 +1,4 @@
-// What a report could show and a run does not have yet.
+// Parts that a report could show and a run does not have yet.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct MissingPart {
   std::string commands;  // "debias eval groups runs/infonce-1" and so on, one a line
 };
 
-// Of the runs that lack the part and could have it: agents a film, runs on sentences tasks and nearest sentences, those on images the rest,
+// Names the runs that lack the part and could have it: agents a video, runs on sentences tasks and nearest sentences, others the rest,
 // but for groups without bias labels.
-// Empty words where none lacks it.
+// Empty if none lacks it.
 MissingPart missing_part(const std::vector<RunRecord>& runs, Part part);
 
-// What to do about groups where no bias label is known: sentences, with a space before them.
+// Advice on groups if no bias label is known: sentences, with a space before them.
 std::string unknown_bias_words();
 // "plain, other: no bias labels ..." of the runs on images that have none; "" where all have some.
 std::string unknown_bias_words(const std::vector<RunRecord>& runs);

@@ -1,4 +1,4 @@
-// What to do after a report: one command that works on the runs as they are, and how long it takes.
+// Next step after a report: one command that works on the runs as they are, and how long it takes.
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// What a run's files say of its shortcut: which bias label goes with which class, where it does worst, and signs of a shortcut where no bias
-// value is known.
+// Facts on a run's shortcut from its files: which bias label is aligned with which class, the worst group, and signs of a shortcut if no
+// bias label is known.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// "The shortcut: bias label red goes with class cat, blue with dog." with a space before it; "" where nothing says which goes with which.
+// " The shortcut: bias label red belongs to class cat, blue with dog."; "" if the alignment is unknown.
 std::string shortcut_words(const EvaluationRecord& groups);
 
 struct WorstGroup {
@@ -23,7 +23,7 @@ std::optional<WorstGroup> worst_group(const RunColumn& column, const std::string
 std::string worst_group_words(const WorstGroup& group);
 
 // Training images classified far better than test images (0.3 and more): the training images share something that the test images lack.
-// Whether it is a shortcut or overfitting, held-out training images say, where there are some.
+// Held-out training images, if there are some, distinguish a shortcut from overfitting.
 struct GeneralisationGap {
   double train = 0, test = 0;
   std::optional<double> held_out;  // `valid`, accuracy

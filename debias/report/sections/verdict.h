@@ -1,6 +1,6 @@
-// What a report says first, in words: is the shortcut still used, and which run is better, by more than its seeds differ.
+// Verdict of a report, in words: is the shortcut still used, and which run is better, by more than its seeds differ.
 //
-// A shortcut is used where images whose bias label goes with their class (aligned) are classified correctly more often than the others
+// A shortcut is used if bias-aligned images (whose bias label belongs to their class) are classified correctly more often than the others
 // (conflicting). G is the difference of the two accuracies. Its 95 % interval is, of one run, over the evaluated images (Newcombe's, from the
 // group tables); of several seeds, over the seeds (t), and the one over the images has to agree.
 #pragma once
@@ -50,7 +50,7 @@ enum class Comparison {
   kBetter,          // beyond the variation over seeds
   kBetterOnImages,  // of two single runs, beyond the variation over images; other seeds may fall otherwise
   kAlike,           // within the spread, of seeds or of images
-  kTooFewSeeds,     // a side has one seed, and nothing says of how many images its number is: it cannot be told
+  kTooFewSeeds,     // a side has one seed, and the number of images is unknown: inconclusive
   kNotComparable    // other data, or no number in common
 };
 
@@ -62,8 +62,8 @@ struct ComparisonVerdict {
   size_t tests = 0;  // that p is adjusted for
   NextStep next = {};
 };
-// Of the column with the highest accuracy (of conflicting images where all have it) against each other one; empty for a single column.
-// Where no accuracy is known of all, the largest group that has one in common is compared so, then those that are left.
+// Compares the column with the highest accuracy (of conflicting images if all have it) with each other one; empty for a single column.
+// If no accuracy is known for all, the largest group that has one in common is compared so, then those that are left.
 //
 // The best of k is chosen by the numbers that it is tested on. So each p-value is adjusted (Holm) for all k (k - 1) / 2 comparisons of the
 // group, and "better" is said where the adjusted one is below 5 %.

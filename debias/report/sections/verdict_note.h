@@ -1,4 +1,4 @@
-// What has to be said of all verdicts of a report together.
+// Note on all verdicts of a report together.
 #pragma once
 
 #include <string>

@@ -46,11 +46,11 @@ struct NumberRow {
 };
 
 // Rows by heading (test first, then valid, train, other data, training), then by title. A row never mixes predictions of different sources.
-// Where several files have a metric, that of `groups` counts.
+// If several files have a metric, that of `groups` counts.
 //
 // A row has a best column only where all were evaluated on the same data (`root` aside, but for image folders), in batches of one size
 // where that matters, and either all have two or more seeds and the difference to every other is larger than the seeds' spread
-// (column_difference), or none has and the intervals over images lie apart.
+// (column_difference), or none has and the intervals over images do not overlap.
 std::vector<NumberRow> key_numbers(const std::vector<RunColumn>& columns);
 
 const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric,
@@ -59,7 +59,7 @@ const NumberRow* find_row(const std::vector<NumberRow>& rows, const std::string&
 // The row of a metric in which a column has a number, that of `groups` first; null where there is none.
 const NumberRow* row_with_number(const std::vector<NumberRow>& rows, const std::string& data, const std::string& metric, size_t column);
 
-// What guessing reaches: the largest of the metrics that the row's metric names for it (Metric::chance). NaN where none is known.
+// Chance level: the largest of the metrics that the row's metric names for it (Metric::chance). NaN if none is known.
 double chance_of(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column);
 
 // "95 %" of the bootstrap intervals, where all runs that have some agree; "" otherwise.

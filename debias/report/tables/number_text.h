@@ -17,10 +17,10 @@ struct NumberText {
 
 NumberText number_text(const std::vector<NumberRow>& rows, const NumberRow& row, size_t column);
 
-// False of what stands beside another number: the chance level of the bias probe.
+// False for a companion of another number: the chance level of the bias probe.
 bool has_own_row(const std::vector<NumberRow>& rows, const NumberRow& row);
 
-// What the numbers and signs mean, one sentence or more each, as far as they occur.
+// Explains the numbers and signs that occur, in one sentence or more each.
 std::vector<std::string> number_notes(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What is published of a table's settings: their recipes' `expected`, and what is to be said where it is not of what stands beside it.
+// Published numbers of a table's settings: their recipes' `expected`, and notes where they do not match the numbers beside them.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace debias {
 // Entries of its sweep's file as it is now, else of its first run, whose recipe has what the file said then.
 std::vector<Config> expectations(const ComparedRuns& compared, const ComparedRow& row);
 
-// Of a metric, in the order of the file.
+// Numbers of a metric, in the order of the file.
 std::vector<Published> published_numbers(const std::vector<Config>& expected, const std::string& metric);
 
-// Of several, that of the epoch, else that of the end of training, else that of the latest epoch.
+// Chooses among several that of the epoch, else that of the end of training, else that of the latest epoch.
 std::optional<Published> published_at(const std::vector<Published>& numbers, int64_t epoch);
 
 // New seeds of a sweep whose file has been corrected have other recipes than the first; and a recipe may have percents where shares are.
 void note_other_expectations(const ComparedRuns& compared, std::vector<std::string>& notes);
 void note_shares_above_one(SeedTable& table);
 
-// Where ours stand beside published numbers of another epoch.
+// Notes where our numbers and the published ones are of different epochs.
 void note_published_epochs(SeedTable& table, const EpochChoice& read);
 
 }  // namespace debias

@@ -1,7 +1,7 @@
 // A metric of many runs as a table: each setting's mean over its seeds, differences between settings, and what is published.
 //
 // Numbers are those of the last epoch, of the epoch that the recipe's `select` chose on held-out images, or of one epoch of every run, as a
-// curve has it. An epoch chosen by test images is no choice here: it would be told by the images that it is to be evaluated on.
+// curve has it. An epoch cannot be chosen by test images: these are the images that it is evaluated on.
 //
 // Sentence tasks (debias eval sentences): numbers of the trained run alone, by the whole protocol or, where more runs of the table have
 // these, by --cheap; a note says so, and another how many runs have numbers of the other kind alone, which are left out. An untrained
@@ -48,7 +48,7 @@ struct TableRow {
   std::vector<std::string> seeds;
   std::vector<double> values;  // by seed
   SeedInterval interval;
-  double minutes = 0;  // of training, evaluations aside, the mean over its runs; NaN where none tells
+  double minutes = 0;  // mean training time over its runs, without evaluations; NaN if unknown
   std::optional<Published> published;
   std::vector<Published> all_published;  // with those of other epochs
   std::string task;                      // of an agent; rows of different ones are not compared
@@ -77,7 +77,7 @@ struct TableDifference {
   size_t a = 0, b = 0;    // rows
   SeedInterval interval;  // a - b; n: seeds that both have, where it is paired
   bool paired = false;
-  double p_holm = std::numeric_limits<double>::quiet_NaN();  // adjusted over the list that it stands in (holm.h)
+  double p_holm = std::numeric_limits<double>::quiet_NaN();  // adjusted over the list that it is in (holm.h)
   std::optional<PublishedDifference> published = {};         // none: of a side nothing is published, or of another epoch
 };
 
@@ -91,8 +91,8 @@ struct SeedTable {
   std::vector<std::string> notes;
 };
 
-// Usage errors: no metric is told or no run has it (with the nearest name, or the epochs that have it), runs of different data, runs of a
-// row that differ in more than their seed or were evaluated otherwise (table_likeness.h) or on different texts, `against` is no row.
+// Usage errors: no metric is given or no run has it (with the nearest name, or the epochs that have it), runs of different data, runs of a
+// row that differ in more than their seed or were evaluated otherwise (table_likeness.h) or on different texts, `against` is not a row.
 SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& options);
 
 // interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",

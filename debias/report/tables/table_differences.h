@@ -14,14 +14,14 @@
 
 namespace debias {
 
-// Of each row to `against`, or where that is "" to the first row that it is compared with: variants at one point of the grid; without
+// Differences of each row to `against`, or if that is "" to the first row it is compared with: variants at one point of the grid; without
 // variants all of a task that agree in the grid's keys of the section `data`. A usage error where no row has that label.
 std::vector<TableDifference> differences_of(const std::vector<TableRow>& rows, const std::string& against);
 
-// Of all pairs of rows that are compared and whose published numbers differ.
+// Orderings of all pairs of rows that are compared and whose published numbers differ.
 std::vector<TableDifference> ordering_of(const std::vector<TableRow>& rows);
 
-// How many differences have each outcome.
+// Number of differences with each outcome.
 using OutcomeCounts = std::array<std::pair<Outcome, int64_t>, 4>;
 OutcomeCounts outcome_counts(const std::vector<TableDifference>& ordering, Outcome PublishedDifference::*outcome);
 

@@ -1,4 +1,4 @@
-// Whether the numbers of a table may stand beside each other: all runs evaluated on the same data, and those of a row, whose mean is taken,
+// Checks that the numbers of a table are comparable: all runs evaluated on the same data, and those of a row, whose mean is taken,
 // alike in everything but their seed.
 #pragma once
 
@@ -15,8 +15,8 @@ struct ShownNumber {
   std::string metric;
 };
 
-// A usage error where two of the runs were evaluated on other data, or trained on another data set: what their numbers are of is not the
-// same. So are numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h),
+// Throws a usage error if two of the runs were evaluated on other data, or trained on another data set: their numbers measure different
+// things. So do numbers that depend on the batch (judged_batch) and have another. Data are compared by their fingerprints (data_sets.h),
 // without these by the recipe; those that follow the run's seed only between runs of one seed (data_draw.h).
 void require_same_data(const std::vector<ShownNumber>& numbers, const TableReading& reading);
 
@@ -24,11 +24,11 @@ void require_same_data(const std::vector<ShownNumber>& numbers, const TableReadi
 // on, or were evaluated by other options.
 void require_row_alike(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric, const TableReading& reading);
 
-// What the table does not tell: run folders of different settings that were trained on other data, which may be what is compared (the rows
-// of a sweep say it themselves), runs that went on on changed data, and seeds that share one draw of the data.
+// Notes on what the table hides: run folders of different settings that were trained on other data, which may be compared (the rows
+// of a sweep say it themselves), runs that resumed on changed data, and seeds that share one draw of the data.
 std::vector<std::string> data_notes(const ComparedRuns& compared);
 
-// Whether two judgements were made with the same changes of their recipes and, where one protocol made both, with the same options of it
+// True if two evaluations had the same changes of their recipes and, if one protocol made both, the same options of it
 // and alignment, as far as both know them and the metric depends on them. Null: training's own, which changes nothing.
 bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, const std::string& metric);
 
@@ -36,8 +36,8 @@ bool are_judged_alike(const EvaluationRecord* a, const EvaluationRecord* b, cons
 // run's, as training (null) does.
 std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, const std::string& metric);
 
-// `train.batch_size` of a run, where it decides what the metric is of: neighbours are sought among the sentences of a batch, and a larger
-// one has more to mistake for them. "" of other metrics.
+// `train.batch_size` of a run, if the metric depends on it: neighbours are searched among the sentences of a batch, and a larger
+// one has more to mistake for them. "" for other metrics.
 std::string judged_batch(const RunRecord& run, const std::string& metric);
 
 }  // namespace debias

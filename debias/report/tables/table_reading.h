@@ -38,16 +38,16 @@ double selected_epoch(const RunRecord& run);
 // All runs of all rows.
 std::vector<const RunRecord*> runs_of_rows(const ComparedRuns& compared);
 
-// What `debias eval` has left of the epoch and has the metric; null where there is none.
+// The evaluation file of the epoch that has the metric; null if there is none.
 const EvaluationRecord* record_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
 
-// Of an epoch line, else of a record; NaN where neither has it.
+// Value from an epoch line, else from a record; NaN if neither has it.
 double value_at(const RunRecord& run, const std::string& metric, const TableReading& reading);
 
-// Of all metrics that a run has at some epoch, in order.
+// Names of all metrics that a run has at some epoch, in order.
 std::vector<std::string> measured_metrics(const ComparedRuns& compared);
 
-// Of all epochs at which a run has one of the metrics: "10, 20", "40 of them, 1 to 40"; "" where there is none.
+// Lists all epochs at which a run has one of the metrics: "10, 20", "40 of them, 1 to 40"; "" if there is none.
 std::string epochs_with(const ComparedRuns& compared, const std::vector<std::string>& metrics);
 
 }  // namespace debias
