@@ -1,4 +1,4 @@
-// What a self-test (`debias certify`) found: claims, each with whether it holds, and costs, which are no claims.
+// Results of a self-test (`debias certify`): claims, each with whether it holds, and costs, which are not claims.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What `debias data check` finds, for a person and for a program.
+// Output of `debias data check`, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,10 +17,10 @@ nlohmann::ordered_json to_json(const DataCheck& check);
 
 std::string check_text(const DataCheck& check);
 
-// What a check says of a data set that cannot be opened at all.
+// Output of a check of a data set that cannot be opened.
 DataCheck unreadable_check(const Config& section, const FileError& error);
 
-// Of each registered data set {"name", "aliases", "summary", "options"}.
+// Lists each registered data set {"name", "aliases", "summary", "options"}.
 nlohmann::ordered_json listed_datasets();
 
 }  // namespace debias

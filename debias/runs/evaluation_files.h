@@ -17,7 +17,7 @@ enum class Thumbnails { kKeep, kReplace };
 
 class EvaluationFiles {
  public:
-  // `data_name`: of another data set than the run's own, whose files stand beside those (knn-glyphs.json); else empty.
+  // `data_name`: another data set than the run's own, whose files are written beside those (knn-glyphs.json); else empty.
   EvaluationFiles(const std::string& run_folder, const std::string& data_name) : folder_(run_folder + "/evaluation"), name_(data_name) {}
 
   // Without the ending: RUN/evaluation/knn or RUN/evaluation/knn-glyphs.

@@ -37,8 +37,8 @@ std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t cha
 // The side of the square images that weights of such a section were trained on. A usage error where it is not known.
 int64_t pretrained_side(const Config& section);
 
-// What an image becomes before the encoder sees it: the recipe's views of evaluation, or the short side to 8/7 of the weights' side, the
-// centre crop, and the weights' normalisation; then the changes. Usage errors where none says a size, or the encoder takes another one.
+// Preprocessing of an image for the encoder: the recipe's views of evaluation, or the short side to 8/7 of the weights' side, the
+// centre crop, and the weights' normalisation; then the changes. Usage errors if the size is unknown, or the encoder takes another one.
 ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, const DatasetInfo& images);
 
 }  // namespace debias

@@ -21,7 +21,7 @@ namespace debias {
 
 struct DataWords {
   std::string name;                // --data: replaces the run's data sets
-  std::string root;                // --root: where it lies; alone, where the run's own data sets lie now
+  std::string root;                // --root: its folder; alone, the current folder of the run's own data sets
   std::vector<std::string> words;  // key=value of the data set
 };
 
@@ -41,7 +41,7 @@ Config named_section(const DataWords& data, const std::string& split);
 // The folders that these data sets are read from: nothing may be written inside.
 std::vector<std::string> roots_of(const JudgedData& data);
 
-// Of a resolved recipe, for kNN: that of the first term that has one, 0.5 without any. One that changes over the epochs has no single
+// Temperature of a resolved recipe, for kNN: that of the first term that has one, else 0.5. One that changes over the epochs has no single
 // value.
 double training_temperature(const Config& resolved_recipe);
 
@@ -82,8 +82,8 @@ class DataWatch {
 EvaluationInput evaluation_input(const Recipe& recipe, const JudgedData& data, const NameTable& names, DataWatch& watch, Log& log,
                                  std::shared_ptr<const Dataset> train = nullptr);
 
-// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. Where `train` is of other classes
-// altogether than the run's, all sets are numbered as in `train`, and the run's classifier, which cannot tell those, is left out.
+// Opens the data sets; views, seed, workers and kNN's temperature are those of the run's recipe. If `train` has other classes
+// altogether than the run's, all sets are numbered as in `train`, and the run's classifier, which does not know them, is left out.
 EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch, Log& log);
 
 // `dataset` numbered as in the run; as it is where all of its classes are others.

@@ -11,7 +11,7 @@
 namespace debias {
 
 struct ListedMetric : Metric {
-  std::vector<std::string> protocols;  // whose results may have it; none of a metric of training
+  std::vector<std::string> protocols;  // whose results may have it; empty for a metric of training
 };
 
 // Each name once: the metrics of the protocols in the order of their registry, then those of training.

@@ -37,7 +37,7 @@ LoadedRun load_run(const std::string& path, const std::string& which = "last");
 // A usage error for a run on sentences.
 void require_image_run(const LoadedRun& run);
 
-// What the run consists of, the checkpoint first; without its evaluations and exports, which are made from it.
+// Files of the run, the checkpoint first; without its evaluations and exports, which are made from it.
 std::vector<std::string> run_files(const LoadedRun& run);
 
 }  // namespace debias

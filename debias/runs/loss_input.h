@@ -1,4 +1,4 @@
-// What `debias loss` reads: embeddings and their keys from .npy files, checked.
+// Input of `debias loss`: embeddings and their keys from .npy files, checked.
 #pragma once
 
 #include <ATen/core/Tensor.h>

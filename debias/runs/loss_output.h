@@ -1,4 +1,4 @@
-// What `debias loss` prints and writes of an evaluation.
+// Output of `debias loss` for an evaluation.
 #pragma once
 
 #include <cstdint>

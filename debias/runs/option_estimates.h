@@ -1,4 +1,4 @@
-// What a recipe's option sources ask for (train/option_source.h), measured as an observer of the training loop.
+// Estimates for a recipe's option sources (train/option_source.h), measured by an observer of the training loop.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What another program has to do to an image before an exported encoder sees it.
+// Preprocessing that another program applies to an image before an exported encoder.
 #pragma once
 
 #include <nlohmann/json.hpp>

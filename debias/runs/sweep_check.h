@@ -1,4 +1,4 @@
-// What is wrong with the runs of a sweep, before the first is started.
+// Finds mistakes in the runs of a sweep before the first is started.
 #pragma once
 
 #include <cstddef>
@@ -24,12 +24,12 @@ struct CheckedPoint {
 
 struct SweepCheckOptions;
 
-// How runs of agents are checked: by whoever was built with their environments.
+// Check of agents' runs, given by a program that was built with their environments.
 struct AgentChecks {
   // The recipe with every default written out. Usage errors: what the training rejects.
   std::function<Config(const Config& recipe)> resolved;
-  // What the run will take, its recipe left out. An environment is made as training makes it, unless one like it is in `made`, where it is
-  // noted; a few steps are taken where `options` ask for the time.
+  // Cost of the run, without its recipe. An environment is made as training makes it, unless one like it is in `made`, where it is
+  // noted; a few steps are taken if `options` request the time.
   std::function<CheckedPoint(const Config& recipe, const SweepCheckOptions& options, std::set<std::string>& made)> planned;
 };
 
@@ -46,7 +46,7 @@ using CheckedPoints = std::map<size_t, CheckedPoint>;  // by the point's number
 Config recipe_of(const CheckedPoint& point, const SweepRun& run);
 
 // Every point's data are opened and its network is built (once for all points that share it), as training does at its start, or an agent's
-// environment; a run whose folder is there must train as it did. Of points that take the same time a step, such as those that differ in a
+// environment; a run whose folder is there must train as it did. If points take the same time a step, such as those that differ in a
 // temperature or a learning rate, one is timed. Throws what training would, with the sweep's file and the point in front, and usage errors
 // for an output inside a data folder, and for a metric that no evaluation of such data measures. Writes nothing.
 CheckedPoints check_sweep(const SweepPlan& plan, const SweepCheckOptions& options, Progress& progress, Log& log);

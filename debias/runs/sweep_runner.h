@@ -26,7 +26,7 @@ struct Shard {
   bool has(size_t run) const { return run % of == number - 1; }
 };
 
-// Whether the record says so and the run's checkpoint is there.
+// True if the record says so and the run's checkpoint exists.
 bool is_finished(const std::string& output, const RecordedRun& run);
 
 // Numbers of the shard's runs that are not finished.
@@ -50,8 +50,8 @@ struct SweepJobOptions {
 };
 
 // Starts the shard's runs that are not finished, each a process of the calling program, which has to understand `train` and `rl train` as
-// debias does. Goes on after a run that fails; stops the runs in progress when a signal is received, which have to save first
-// (StopSignals::all_saved is false). Returns the record, which says what became of each. A usage error where another process works on the
+// debias does. Continues after a run that fails; stops the runs in progress when a signal is received, which have to save first
+// (StopSignals::all_saved is false). Returns the record with the outcome of each. A usage error where another process works on the
 // shard.
 SweepRecord run_sweep(const SweepPlan& plan, const CheckedPoints& points, const SweepJobOptions& options, const StopSignals& signals,
                       Log& log);

@@ -1,4 +1,4 @@
-// How far the tensors of two files lie from each other.
+// Distance between the tensors of two files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What is made of text beside a training: a vocabulary, a table of word vectors, and the nearest sentences of a run.
+// Products of text beside a training: a vocabulary, a table of word vectors, and the nearest sentences of a run.
 #pragma once
 
 #include <cstdint>

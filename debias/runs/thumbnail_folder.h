@@ -8,7 +8,7 @@
 
 namespace debias {
 
-// FOLDER/<name>.png, at most 64 pixels wide and high, of each image. What was in the folder goes.
+// Writes FOLDER/<name>.png, at most 64 pixels wide and high, of each image. Earlier content is removed.
 void replace_thumbnails(const std::string& folder, const std::map<std::string, ShownImage>& images);
 
 }  // namespace debias
