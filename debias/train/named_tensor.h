@@ -9,7 +9,7 @@
 
 namespace debias {
 
-// Of the shape, dtype and device of `like`; data error naming file and tensor where it is missing or another.
+// Has the shape, dtype and device of `like`; data error naming file and tensor if it is missing or different.
 at::Tensor named_tensor(const SafetensorsFile& file, const std::string& name, const at::Tensor& like);
 
 }  // namespace debias

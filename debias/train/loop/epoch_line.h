@@ -1,4 +1,4 @@
-// What is said of an epoch at its end.
+// Log line of an epoch at its end.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The batches of a training in several processes: each makes the views of its rows, and all know of all rows.
 //
-// Before each step the ranks exchange a header: ids, occurrences, labels and biases of the rows (a stand-in's differ from the sampler's),
-// whether somebody was asked to stop, whether rank 0 wants a checkpoint, and whether a rank cannot go on; then all end at the same step.
+// Before each step the ranks exchange a header: ids, occurrences, labels and biases of the rows (a substitute's differ from the sampler's),
+// whether one was asked to stop, whether rank 0 wants a checkpoint, and whether a rank cannot continue; then all end at the same step.
 #pragma once
 
 #include "debias/loader/batch_source.h"

@@ -1,4 +1,4 @@
-// What holds for the step under way, on all ranks alike.
+// Orders for the current step, the same on all ranks.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // Same recipe, seed and thread count: same weights and metric files, byte for byte, however often the run was stopped and resumed and
 // however many workers made its views.
 //
-// Of several processes that train together (`ranks`) each calls train() with the same recipe and data; rank 0's alone has observers, and
+// With several processes (`ranks`), each calls train() with the same recipe and data; rank 0's alone has observers, and
 // reads and writes the run folder.
 #pragma once
 
@@ -27,13 +27,13 @@ struct EpochEnd {
   const Model& model;
 };
 
-// Sees a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line. What it
-// throws ends the run with `evaluate.on_error: stop`; else it is logged, remembered (TrainResult::failed_evaluations), and the line lacks
+// Observes a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line. An
+// exception ends the run with `evaluate.on_error: stop`; else it is logged, remembered (TrainResult::failed_evaluations), and the line lacks
 // its metrics.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
-  // Before a new run has a folder, and before a resumed run's first step. What it throws ends the run.
+  // Before a new run has a folder, and before a resumed run's first step. An exception ends the run.
   virtual void before_training(const Model&) {}
   virtual bool feeds_training() const { return false; }  // its metrics are used in training: what it throws always ends the run
   virtual bool is_due(int64_t /*epoch*/, int64_t /*epochs*/) const { return true; }
@@ -57,7 +57,7 @@ TrainResult train(const TrainInput& input);
 // Every default written out; a valid recipe again, and resolving it changes nothing.
 Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset);
 
-// What a run will take, from a few trial steps; writes nothing.
+// Cost of a run, from a few trial steps; writes nothing.
 struct TrainPlan {
   std::string samples_are, inputs_are;  // "images" and "views", of text "sentences" both
   int64_t samples = 0, steps_per_epoch = 0, epochs = 0;

@@ -1,4 +1,4 @@
-// What the loop of a run (training_loop.h) trains: an encoder on images or sentences, an agent in its environment.
+// A training that the loop of a run (training_loop.h) drives: an encoder on images or sentences, an agent in its environment.
 //
 // The loop owns the run: folder, log, metric files, checkpoints, evaluations, signals, resumption. A training owns what learns, says where
 // an epoch ends and what a checkpoint holds of it.
@@ -37,12 +37,12 @@ struct RunAccess {
   std::function<std::optional<double>()> seconds_left;  // of the whole run, evaluations included; nullopt: not known yet
 };
 
-// How far a run has come, in steps of equal cost.
+// Progress of a run, in steps of equal cost.
 struct RunProgress {
   int64_t done = 0, total = 0;
 };
 
-// What was trained on since begin_epoch().
+// Samples trained on since begin_epoch().
 struct Counted {
   int64_t count = 0;
   std::string what;  // "images"
@@ -52,9 +52,9 @@ class Training {
  public:
   virtual ~Training() = default;
 
-  // Builds what learns. Of a new run it comes before the folder, so that a recipe that cannot run leaves none.
+  // Builds the networks. For a new run it comes before the folder, so that a recipe that cannot run leaves none.
   virtual void build() = 0;
-  // Behind build(), in the run's folder: a new training (null), or goes on from `checkpoint`, whose state `run.state` has. `run` outlives
+  // Behind build(), in the run's folder: a new training (null), or resumes from `checkpoint`, whose state `run.state` has. `run` outlives
   // the training. Data errors: a checkpoint that does not fit.
   virtual void begin(RunAccess& run, const OpenCheckpoint* checkpoint) = 0;
   virtual void write_files(const DataRecord& /*data*/) const {}  // what else belongs into the run's folder; of rank 0 alone

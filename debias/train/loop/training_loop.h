@@ -22,7 +22,7 @@ namespace debias {
 
 class Training;
 
-// Who starts a run says how.
+// Options of the caller that starts a run.
 struct RunControl {
   ExistingFolder existing = ExistingFolder::kRefuse;
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
@@ -35,7 +35,7 @@ struct RunControl {
   Log* log = &Log::silent();
 };
 
-// What the loop takes from a recipe.
+// Settings of the loop from a recipe.
 struct LoopRecipe {
   std::string output;
   Config resolved;
@@ -46,7 +46,7 @@ struct LoopRecipe {
   EvaluationFailure on_evaluation_error = EvaluationFailure::kStop;
 };
 
-// What a run was made from beside its recipe.
+// Inputs of a run beside its recipe.
 struct LoopData {
   NameTable names;    // of classes and bias labels
   DataRecord record;  // what the data sets are now; those that are not in it are not compared at resume

@@ -1,4 +1,4 @@
-// What training writes into metrics.jsonl and times.jsonl, described for everyone who shows it.
+// Metrics that training writes into metrics.jsonl and times.jsonl, described for everyone who shows them.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// Those of the loop, of the objective's terms and the classifier, and of the registered methods, in the order of tables.
+// Metrics of the loop, of the objective's terms and the classifier, and of the registered methods, in the order of tables.
 std::vector<Metric> training_metrics();
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What objectives know of the bias beyond the batch: features of a model that sees it, and how it goes with the label.
+// Bias information of objectives beyond the batch: features of a model that sees it, and its joint counts with the label.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -31,7 +31,7 @@ class Classifier {
   // features [B, V, D] to logits [V*B, C], view-major, on the classifier's device; with gradient stop nothing flows back to the features.
   at::Tensor logits(const at::Tensor& features) const;
 
-  // What each logit is at most, of the same shape: |(W_c, b_c)| |(f, 1)|, the bias being the weight of a feature that is 1 everywhere.
+  // Upper bound of each logit, of the same shape: |(W_c, b_c)| |(f, 1)|, the bias being the weight of a feature that is 1 everywhere.
   at::Tensor norms(const at::Tensor& features) const;
 
   bool flows() const { return options_.gradient() == ClassifierGradient::kFlow; }

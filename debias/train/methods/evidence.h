@@ -1,13 +1,13 @@
-// What the terms of an objective, and the classifier, say about themselves: of one step, or summed over the steps of an epoch.
+// Diagnostics of an objective's terms, and of the classifier: of one step, or summed over the steps of an epoch.
 //
-// Metrics, in this order, for the only term as they stand, for several prefixed with the term's label ("fairkl.clamped_share"):
+// Metrics, in this order, for a single term as they are, for several prefixed with the term's label ("fairkl.clamped_share"):
 //   loss                     several terms only: the mean of the term's value, before its weight
 //   clamped_share            clamped / clampable: how often a clamp, floor or fall-back acted, of the anchors (of each pair of views, where
 //                            these are averaged) or sets of pairs where it can; near 1, the objective is another one
 //   min_estimate             the least estimate before it acted; absent where the objective has none
 //   effective_sample_size    the mean over steps of that of the importance weights; absent where there are none
 // and of the classifier: acc1, the share of labelled rows (all views) whose largest logit is that of the label; classifier_loss, the mean
-// cross-entropy, where that trains it. Behind them stand the method's own, by the names that its entry describes.
+// cross-entropy, if that trains it. The method's own follow, by the names that its entry describes.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -13,7 +13,7 @@ struct Recipe;
 // A usage error, naming the method, where the samples are no images.
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method);
 
-// The usage errors of views_of_images for so many ranks, as far as the recipe tells them: a smaller last batch depends on the data. Nothing of
+// The usage errors of views_of_images for so many ranks, as far as the recipe shows: a smaller last batch depends on the data. None for
 // recipes for sentences.
 void require_shares_of_batch(const Recipe& recipe, int64_t ranks);
 

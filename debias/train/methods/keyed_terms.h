@@ -11,7 +11,7 @@ namespace debias {
 // Returns the pairwise terms.
 std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& dataset, const std::string& method);
 
-// Of the pairs of an anchor and a key of another image that both have labels, the share that are of one class: what tau_plus estimates.
+// Share of the pairs of an anchor and a key of another image, both with labels, that are of one class: tau_plus estimates it.
 inline constexpr const char* kFalseNegativeShare = "false_negative_share";
 Metric false_negative_metric();
 

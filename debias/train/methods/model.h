@@ -33,7 +33,7 @@ struct Model {
   std::vector<torch::Tensor> parameters() const;  // encoder's, head's, predictor's, then those of side networks
   // Parameters and buffers: "encoder.", "head.", "predictor.", "classifier." names, and those of side networks.
   std::vector<std::pair<std::string, torch::Tensor>> state() const;
-  // Those that the objective trains: encoder's, head's, predictor's, the classifier's where its gradient flows, and side networks'.
+  // Parameters that the objective trains: encoder's, head's, predictor's, the classifier's where its gradient flows, and side networks'.
   std::vector<std::pair<std::string, torch::Tensor>> named_parameters() const;
   void train(bool on) const;
   void to(c10::Device device) const;
@@ -42,11 +42,11 @@ struct Model {
 // The recipe's encoder on images of so many channels, and its head: what most methods have.
 Model encoder_and_head(const Recipe& recipe, int64_t in_channels);
 
-// The networks of the recipe's method, with the recipe's classifier where `classes` says how many it tells apart; 0: without, as evaluation
+// The networks of the recipe's method, with the recipe's classifier with `classes` classes; 0: without, as evaluation
 // of an encoder wants it.
 Model make_model(const Recipe& recipe, int64_t in_channels, int64_t classes = 0);
 
-// What one batch becomes: float32 [B, V, D], rows not yet normalised.
+// Output for one batch: float32 [B, V, D], rows not yet normalised.
 struct ModelOutput {
   torch::Tensor features;
   torch::Tensor projection;

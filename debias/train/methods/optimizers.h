@@ -1,4 +1,4 @@
-// What updates the parameters of a run: the recipe's optimizer, and the classifier's own where it has one.
+// Optimizers of a run's parameters: the recipe's, and the classifier's own if it has one.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the ranks do together inside a step: statistics of batch normalisation over all rows, and each a share of the loss's pairs.
+// Joint work of the ranks inside a step: statistics of batch normalisation over all rows, and each a share of the loss's pairs.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@
 namespace debias {
 
 // Each rank moves r by its own passes, r <- a r + c with a = (1 - momentum)^passes. All of them together, in the order of the ranks as one
-// process does with its parts: r <- a^W r + sum of a^(W-1-k) c_k. Of `networks` as they are when it is made, which is before the passes.
+// process does with its parts: r <- a^W r + sum of a^(W-1-k) c_k. It starts from `networks` as they are at construction, before the passes.
 class RunningStatistics {
  public:
   RunningStatistics(const std::vector<const torch::nn::Module*>& networks, const Ranks& ranks);

@@ -1,4 +1,4 @@
-// How often an epoch visits which samples: a recipe's section `sampler`.
+// Samples that an epoch visits, and how often: a recipe's section `sampler`.
 //
 //   shuffled   each sample once, in a fresh order every epoch; without a section
 //   weighted   as many draws as there are samples, with replacement, in proportion to
@@ -10,7 +10,7 @@
 // The first, with K = 10, is how Hong and Yang 2021 sample the batches of BiasCon: within a class every bias label would be drawn alike,
 // but no image more than ten times as often as the commonest.
 //
-// What follows from the draws and not from the data set is counted here: tau_plus, P(y|b) of bias_balanced.
+// Counts that depend on the draws and not on the data set: tau_plus, P(y|b) of bias_balanced.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ std::vector<DrawnGroup> drawn_groups(const Recipe& recipe, const SampleTable& sa
 // A line where the sampler draws by group and classes lack some of the bias labels that others have: nothing can be drawn of those.
 std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable& samples);
 
-// Where the negatives of an anchor come from: rows of its batch, rows of batches before, or samples drawn uniformly from all.
+// Source of an anchor's negatives: rows of its batch, rows of batches before, or samples drawn uniformly from all.
 enum class Negatives { kBatch, kEarlierBatches, kAllSamples };
 
 // The chance that a negative is of its anchor's class, as the sampler draws anchors and negatives: what tau_plus is. With q_y the share of

@@ -41,8 +41,8 @@ class Term {
   std::string caution() const { return options().caution(); }         // ObjectiveOptions::caution; empty: none
   const at::Tensor& prior() const { return prior_; }                  // [C, G] P(label | bias); undefined where not used
 
-  // Of the options with a source that are due after so many finished epochs, takes the metric of that name, to apply from the next
-  // begin_epoch(). Returns a line for each that was clamped, or of which there is no finite estimate.
+  // For the options with a source that are due after so many finished epochs, takes the metric of that name, to apply from the next
+  // begin_epoch(). Returns a line for each that was clamped, or has no finite estimate.
   std::vector<std::string> take_estimates(int64_t finished_epochs, const Metrics& metrics);
   const std::map<std::string, double>& estimates() const { return estimates_; }  // by option, once there is one
   void restore_estimates(std::map<std::string, double> estimates) { estimates_ = std::move(estimates); }
@@ -69,7 +69,7 @@ class Term {
 // set is named).
 void require_terms(const Recipe& recipe, const DatasetInfo& info);
 
-// Of terms that require_terms() lets pass. No file is read.
+// Builds terms that passed require_terms(). No file is read.
 std::vector<Term> make_terms(const Recipe& recipe, const SampleTable& dataset);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What a recipe chooses from a registry of training, with its options: read and checked once, and never changed.
+// Choices of a recipe from the training registries, with their options: read and checked once, and never changed.
 #pragma once
 
 #include <any>
@@ -29,7 +29,7 @@ struct ChosenMethod {
 };
 ChosenMethod read_method(const Config& section);  // of none: simclr
 
-// How the visits of an epoch are drawn.
+// Draws the visits of an epoch.
 enum class Draws {
   kOnceEach,     // every sample
   kIndependent,  // with replacement
@@ -40,7 +40,7 @@ struct ChosenSampler {
   Config section;  // every option written out, with `name`; reads as the same
   Draws draws = Draws::kOnceEach;
   bool by_group = false;  // of class and bias label
-  // Usage errors: samples without labels, or, by group, without bias values; data errors: some of unknown label or bias value.
+  // Usage errors: samples without labels, or, by group, without bias labels; data errors: some with an unknown label or bias label.
   std::function<std::shared_ptr<const Sampler>(const SampleTable& samples)> make;
 };
 ChosenSampler read_sampler(const Config& section);  // of none: shuffled

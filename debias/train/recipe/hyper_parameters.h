@@ -1,4 +1,4 @@
-// What TensorBoard's hparams plugin reads: a table of runs by their options.
+// Input of TensorBoard's hparams plugin: a table of runs by their options.
 //
 // Each run's event file says its options (session start) and that it has ended; a sweep's folder has a file that says which of them differ
 // and which metric to show (the experiment). The messages are those of tensorboard/plugins/hparams/{plugin_data,api}.proto, written by hand

@@ -8,7 +8,7 @@
 //
 // After every `every`-th epoch (from the first: after epochs every, 2 every, ...) an observer of the run measures the source's metric, and
 // from the next epoch's start on that is the current value; before the first estimate `start` is, which is the option's default where it
-// is not given. Where only an upper bound is known (`prior` without labels), the smaller of it and `start` applies: a bound lowers a
+// is not given. If only an upper bound is known (`prior` without labels), the smaller of it and `start` applies: a bound lowers a
 // guess and never raises it, and that of an encoder that knows nothing yet is 1. An estimate outside of the range is clamped to it. One
 // that cannot be made leaves the current value as it is. Current values are part of the training state.
 //
@@ -70,7 +70,7 @@ struct SourcedOption {
   Config config() const;  // every option written out; reads as the same
 };
 
-// Whether an option's value is a source and not a schedule.
+// True if an option's value is a source and not a schedule.
 bool is_option_source(const Config& value);
 
 // `option` of an objective whose term is `term`, with such a value. Usage errors, naming file and line: an unknown source or key, a source

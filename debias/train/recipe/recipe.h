@@ -26,7 +26,7 @@
 
 namespace debias {
 
-// Whether all views of a batch pass the network together (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
+// Forward pass: all views of a batch pass the network at once (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.
 enum class Forward { kJoint, kPerView };
 template <>
@@ -35,7 +35,7 @@ struct EnumNames<Forward> {
       {{"joint", Forward::kJoint}, {"per_view", Forward::kPerView}}};
 };
 
-// What an objective term reads: the L2-normalised projection, the L2-normalised pooled output of the encoder, or the classifier's logits
+// Input of an objective term: the L2-normalised projection, the L2-normalised pooled output of the encoder, or the classifier's logits
 // (as they are by the objectives on logits, else L2-normalised).
 enum class TermInput { kProjection, kEncoder, kLogits };
 template <>
@@ -51,7 +51,7 @@ struct EnumNames<ClassifierGradient> {
       {{"stop", ClassifierGradient::kStop}, {"flow", ClassifierGradient::kFlow}}};
 };
 
-// What an evaluation that fails during training ends: itself, or the run.
+// A failed evaluation during training ends itself, or the run.
 enum class EvaluationFailure { kContinue, kStop };
 template <>
 struct EnumNames<EvaluationFailure> {
@@ -59,7 +59,7 @@ struct EnumNames<EvaluationFailure> {
       {{"continue", EvaluationFailure::kContinue}, {"stop", EvaluationFailure::kStop}}};
 };
 
-// What a checkpoint for which the disk has no room ends: the run, or nothing, since there may be room later.
+// A checkpoint without room on the disk ends the run, or waits for room.
 enum class OnFullDisk { kStop, kWait };
 template <>
 struct EnumNames<OnFullDisk> {
@@ -67,7 +67,7 @@ struct EnumNames<OnFullDisk> {
       {{"stop", OnFullDisk::kStop}, {"wait", OnFullDisk::kWait}}};
 };
 
-// Of several processes that train together: whose anchors each computes the losses of.
+// With several processes: the anchors whose losses each computes.
 enum class LossRows { kAll, kOwn };
 template <>
 struct EnumNames<LossRows> {
@@ -136,7 +136,7 @@ struct NumberInForce {
   double value;
 };
 
-// What a term computes with at an epoch.
+// Options of a term at an epoch.
 struct TermInForce {
   TermOptions own;
   std::shared_ptr<const ObjectiveOptions> objective;
@@ -200,7 +200,7 @@ struct Recipe {
   Config expected;
 };
 
-// What is computed in bfloat16 and what in float32, in words.
+// Describes what is computed in bfloat16 and what in float32.
 std::string rounding(const TrainOptions& options);
 
 // Keys of `views:` that the pipeline leaves to others.

@@ -8,7 +8,7 @@
 namespace debias {
 
 // Collects, from each of these sections by itself and from `train`: names that are not known, keys that are not known, and values of the
-// options of views that are not allowed. What depends on the data or on other sections is left to training.
+// options of views that are not allowed. Checks that depend on the data or on other sections are left to training.
 void check_sections(const Config& root, Mistakes& mistakes);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What the data sets of a run were: fingerprints in each checkpoint, and beside them the listings (RUN/data/SPLIT.listing.gz) by which
+// Record of a run's data sets: fingerprints in each checkpoint, and beside them the listings (RUN/data/SPLIT.listing.gz) by which
 // differences are named image by image, and data/sets.json (debias/results/data_sets.h), by which runs are compared.
 #pragma once
 

@@ -18,7 +18,7 @@
 
 namespace debias {
 
-// What a checkpoint remembers of metrics.jsonl.
+// Record of metrics.jsonl in a checkpoint.
 struct MetricMark {
   int64_t bytes = 0;
   std::string sha256;  // of these bytes; empty: not known

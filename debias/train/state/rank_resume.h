@@ -1,4 +1,4 @@
-// What a resumed run begins with, where rank 0 alone sees the run's folder.
+// Start of a resumed run if only rank 0 sees the run's folder.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ OpenCheckpoint take_checkpoint(const Ranks& ranks);
 // Rejects ranks that would not train the same: of another version, recipe (but for keys that change nothing) or training images.
 void require_same_training(const std::string& recipe_yaml, const DataRecord& data, const Ranks& ranks);
 
-// Whether all ranks have the same parameters; a failure that names the rank otherwise. `when`: "at the start".
+// Checks that all ranks have the same parameters; a failure names the rank. `when`: "at the start".
 void require_same_weights(const NamedTensors& weights, const std::string& when, const Ranks& ranks);
 
 }  // namespace debias

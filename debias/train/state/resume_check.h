@@ -1,4 +1,4 @@
-// What a resumed run is compared with: the checkpoint knows how it began.
+// Checks a resumed run against the start that its checkpoint records.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct TrainingShape {
 // Likewise: a place behind the epoch's last batch, or the evidence of other terms. `run` is its folder, for the message.
 void require_fitting(const OpenCheckpoint& checkpoint, const TrainingShape& shape, const std::string& run);
 
-// What may change the last digits of what is to come, in words: other threads, instructions or a number of processes than the run had.
+// Describes changes that may affect the last digits of results: other threads, instructions or number of processes.
 std::vector<std::string> changes_of_machine(const TrainingState& then, int64_t ranks);
 
 struct ResumeCheck {
@@ -31,8 +31,8 @@ struct ResumeCheck {
 };
 
 // Rejects a run that would go on otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
-// data error where classes or bias labels have other names or numbers, or (with kRefuse) where the data are others. What may change and
-// did is said to `log`.
+// data error where classes or bias labels have other names or numbers, or (with kRefuse) if the data are others. Allowed changes are
+// logged.
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,
                          Log& log);
 

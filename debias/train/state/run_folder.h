@@ -18,9 +18,9 @@ enum class ExistingFolder { kRefuse, kResume, kOverwrite };
 class RunFolder {
  public:
   // Creates the folder with config.yaml and environment.json, or takes an existing one for --resume. Usage errors: the folder exists and
-  // neither --resume nor --overwrite was given; it lies inside one of `data_roots`;
+  // neither --resume nor --overwrite was given; it is inside one of `data_roots`;
   // --overwrite of a folder that is not a run; another process is training in it; --resume with a recipe that trains otherwise (the first
-  // differing key is named), or where config.yaml is no recipe any more.
+  // differing key is named), or if config.yaml is not a recipe any more.
   static RunFolder open(const std::string& path, ExistingFolder existing, const Config& resolved,
                         const std::vector<std::string>& data_roots, Log& log);
   void put_in_force(const Config& resolved);  // into config.yaml, whole or not at all
@@ -41,7 +41,7 @@ struct ConfigChange {
   std::string then, now;
 };
 
-// Where two resolved recipes differ, key by key. Options that the optimizer of one lacks have their defaults there.
+// Differences of two resolved recipes, key by key. Options that the optimizer of one lacks have their defaults there.
 std::vector<ConfigChange> config_changes(const Config& then, const Config& now);
 
 }  // namespace debias

@@ -18,8 +18,8 @@ class RunLock {
  public:
   using Flock = std::function<int(int descriptor, int operation)>;
 
-  // Of a folder that is there. A usage error while another process has it; where the file system has no locks (`lock` fails with ENOLCK,
-  // ENOSYS or EOPNOTSUPP), says so in `log` and goes on without one.
+  // Locks an existing folder. Throws a usage error while another process has it; if the file system has no locks (`lock` fails with ENOLCK,
+  // ENOSYS or EOPNOTSUPP), warns in `log` and continues without one.
   static RunLock take(const std::string& folder, Log& log);
   static RunLock take(const std::string& folder, Log& log, const Flock& lock);
 

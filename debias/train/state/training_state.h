@@ -1,4 +1,4 @@
-// Where a training stands and what it was made from, as its checkpoints hold it: JSON and YAML among the metadata of a safetensors file.
+// Progress and inputs of a training, as its checkpoints store them: JSON and YAML among the metadata of a safetensors file.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -43,7 +43,7 @@ struct TrainingState {
   static TrainingState from_json(const nlohmann::ordered_json& json);
 };
 
-// What does not change during a run, and goes into each of its checkpoints.
+// Constants of a run, stored in each of its checkpoints.
 struct RunDescription {
   std::string recipe_yaml;  // resolved
   NameTable names;          // of the training set

@@ -1,4 +1,4 @@
-// What a method's bias-only branch knows of a sample: features of a biased network that is trained beside the evaluated one, or the bias
+// Input of a method's bias-only branch for a sample: features of a biased network that is trained beside the evaluated one, or the bias
 // label. And linear layers that are trained beside it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What methods of supervised classification share: losses by sample, a classifier beside the evaluated one, checks of recipe and data.
+// Common parts of supervised classification methods: losses by sample, a classifier beside the evaluated one, checks of recipe and data.
 //
 //   cross-entropy     l_i = -log p_i                       p_i = softmax(z_i) at the label y_i
 //   generalized (GCE) l_i = q sg(p_i^q) (-log p_i)         sg: no gradient; its gradient is q times that of (1 - p_i^q) / q
@@ -33,7 +33,7 @@ enum class Regularisers { kTaken, kRejected };
 void require_classification(const Recipe& recipe, const SampleTable& dataset, const char* method,
                             Regularisers regularisers = Regularisers::kTaken);
 
-// Of a method that reads bias labels: a usage error, naming methods that need none, where the data set has none; a data error where some
+// For a method that reads bias labels: a usage error, naming methods that need none, if the data set has none; a data error if some
 // samples are of unknown bias.
 void require_bias_labels(const Recipe& recipe, const SampleTable& dataset, const char* method);
 
@@ -46,10 +46,10 @@ at::Tensor negative_entropy(const at::Tensor& logits);
 // Images of an epoch's last batch.
 int64_t last_batch_of_epoch(const Recipe& recipe, const SampleTable& dataset);
 
-// Of the whole run; the last batch of an epoch counts unless drop_last leaves it out.
+// Number of steps of the whole run; the last batch of an epoch counts unless drop_last leaves it out.
 int64_t steps_of_run(const Recipe& recipe, const SampleTable& dataset);
 
-// Of the weights that a side network of this name begins with; another for each name.
+// Seed of the initial weights of a side network of this name; another for each name.
 uint64_t side_seed(uint64_t seed, const std::string& name);
 
 // Encoder and linear classifier, as the recipe's evaluated network without its head. Weights follow from the recipe's seed and the name, and
@@ -98,7 +98,7 @@ class ClassificationMethod : public Method {
   Evaluated evaluate_logits(const ModelOutput& output, const Batch& batch,
                             const std::function<ObjectiveResult(const at::Tensor& logits)>& loss_of) const;
 
-  // Of a step that trains another network than the evaluated one: its loss as the term's, and what the classifier's metrics are counted on.
+  // Result of a step that trains a network beside the evaluated one: its loss as the term's, and the logits for the classifier's metrics.
   Evaluated evaluate_network(const at::Tensor& logits, const at::Tensor& labels, const ObjectiveResult& loss);
 
   // Adds a biased network's loss to what the step minimises, and its metrics.

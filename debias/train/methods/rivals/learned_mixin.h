@@ -1,5 +1,5 @@
 // Learned-mixin, with entropy "+H" (Clark, Yatskar and Zettlemoyer 2019): the classifier is trained in an ensemble with a bias-only
-// predictor, to whose log probabilities it is added. What the bias explains it need not learn, and it is evaluated alone.
+// predictor, to whose log probabilities it is added. It need not learn what the bias explains, and it is evaluated alone.
 //
 //   p_i  = softmax( z_i + g_i log b_i ),   g_i = softplus(w . h_i + w_0)
 //   loss = mean_i [ -log p_i(y_i) + entropy H( softmax(g_i log b_i) ) ]                        (+H: keeps g from falling to 0)

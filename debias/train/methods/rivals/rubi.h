@@ -8,7 +8,7 @@
 // branch knows: bias: labels gives the one-hot bias label; bias: network the pooled output of a biased network, which learns by its own
 // cross-entropy and gets nothing from the fused loss.
 //
-// The paper is of questions and images; h is the question's embedding, the gate has several layers, and a second linear layer lies between
+// The paper is of questions and images; h is the question's embedding, the gate has several layers, and a second linear layer is between
 // c and the branch's own loss. bias: network is the comparison of Bahng et al. 2020 (clovaai/rebias), whose numbers the tables of image data
 // have: one layer, which that code by mistake leaves out of its optimizer. train_gate: false does the same.
 #pragma once

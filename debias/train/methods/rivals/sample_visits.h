@@ -1,4 +1,4 @@
-// What a method keeps of each sample of the training set from one visit to the next.
+// State that a method keeps for each sample of the training set from one visit to the next.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ class RunningLosses {
  public:
   RunningLosses(std::string name, const SampleTable& dataset, double momentum, at::Device device);
 
-  // Of the samples `indices` once `losses` [B] have been taken in; relative [B]. The step's losses are kept by commit() alone, so that a
+  // Relative losses [B] of the samples `indices` after adding `losses` [B]. The step's losses are kept by commit() alone, so that a
   // step that fails leaves none behind.
   at::Tensor relative(const at::Tensor& indices, const at::Tensor& losses);
   void commit();
