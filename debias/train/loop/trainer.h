@@ -28,7 +28,7 @@ struct EpochEnd {
 };
 
 // Observes a run from outside, at the end of each epoch: evaluators, estimators of a class prior. Its metrics join the epoch's line. An
-// exception ends the run with `evaluate.on_error: stop`; else it is logged, remembered (TrainResult::failed_evaluations), and the line lacks
+// exception ends the run with `evaluate.on_error: stop`; else it is logged, kept (TrainResult::failed_evaluations), and the line lacks
 // its metrics.
 class TrainObserver {
  public:

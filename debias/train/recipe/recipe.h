@@ -26,7 +26,7 @@
 
 namespace debias {
 
-// Forward pass: all views of a batch pass the network at once (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
+// Forward pass: all views of a batch pass it at once (SupCon, USC) or one after the other (DCL, HCL, BCL, MDB). BatchNorm statistics
 // differ between the two.
 enum class Forward { kJoint, kPerView };
 template <>
