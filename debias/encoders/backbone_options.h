@@ -1,4 +1,4 @@
-// What every encoder of images takes beside its shape: weights to start from, and how they are trained on.
+// Options of every image encoder beside its shape: weights to start from, and how they are trained on.
 //
 //   encoder: {name: mobilenet_v2, weights: F.safetensors, freeze: 3, freeze_epochs: 2, learning_rate: 0.1}
 #pragma once
@@ -29,10 +29,10 @@ class BackboneOptions {
 // The 3x3 stem of small images, the default of those that have two: no weights are published for it.
 bool has_small_stem(const EncoderEntry& entry, const Config& section);
 
-// Of an encoder's section, whatever else stands in it; defaults where it says none of them.
+// Reads them from an encoder's section and ignores its other keys; defaults for missing ones.
 BackboneOptions backbone_options(const Config& section);
 
-// How an encoder's images are to be normalised: by `mean` and `std` of the section, else, where it starts from a file, by those of the
+// Normalisation of an encoder's images: by `mean` and `std` of the section, else, if it starts from a file, by those of the
 // networks that are published for it (PretrainedInput); none are with the 3x3 stem. Nothing: by the constants of the data set. Usage errors: an unknown encoder, one of
 // the two alone, lists of different lengths.
 struct InputNormalisation {

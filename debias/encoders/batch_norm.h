@@ -1,12 +1,12 @@
 // Batch normalisation with the residual sum and the activation that follow it, as one function: on the CPU, for float32 and bfloat16 maps
-// that lie channels last (and rows [N, C]), in two walks through memory forward and two backward (kernels/batch_norm.h), with statistics in
+// in channels-last order (and rows [N, C]), in two walks through memory forward and two backward (kernels/batch_norm.h), with statistics in
 // float32. Elsewhere, and for other types, what ATen gives, which is also the definition: norm(x), += residual, relu_. (The hyperbolic
 // tangent is a walk of its own everywhere.)
 //
 // Kept for the backward pass are x, the output where it is needed to know what passed, and three numbers a channel. It has no second
 // derivative. Running statistics, their momentum and the unbiased variance are the module's, as torch has them.
 //
-// Of a batch whose rows several processes share, each normalises its own by the statistics of all: see SharedNorm.
+// If several processes share the rows of a batch, each normalises its own by the statistics of all: see SharedNorm.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,7 +24,7 @@ struct AfterNorm {
   std::optional<Activation> activation = {};
 };
 
-// Of a batch, per channel: what normalisation in training divides by and subtracts. Those of parts of a batch can be joined.
+// Statistics of a batch, per channel, for normalisation in training. Those of parts of a batch can be joined.
 struct ChannelMoments {
   int64_t count = 0;
   at::Tensor mean, m2;  // [C]; m2: the sum of squared deviations from the mean
@@ -75,7 +75,7 @@ struct Branches {
 };
 Branches fused_norm_branches(const NormLayer& layer, const at::Tensor& x, const AfterNorm& after);
 
-// Whether the layer is to be normalised with others' rows; and so normalised, whatever the type and the device. A device passes through the
+// Tests if the layer is normalised with others' rows, and normalises so, for any type and device. A device passes through the
 // map once for its statistics, once for the output, and twice backward, by torch's kernels for synchronised normalisation.
 bool is_shared(const NormLayer& layer);
 at::Tensor shared_norm(const NormLayer& layer, const at::Tensor& x);

@@ -57,7 +57,7 @@ class Head : public torch::nn::Module {
   virtual Config config() const = 0;
 };
 
-// What pretrained networks were trained on, where a file of weights does not say: the mean and deviation per channel of values in [0, 1],
+// Input of pretrained networks, if a file of weights does not say: the mean and deviation per channel of values in [0, 1],
 // and the side of the square images.
 struct PretrainedInput {
   std::vector<double> mean, std;

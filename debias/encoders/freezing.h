@@ -28,7 +28,7 @@ struct options_detail::Field<Freeze> {
   static Config emit(const Freeze& freeze);
 };
 
-// Of `freeze_epochs`, which freezes the whole encoder for a while (Encoder::hold).
+// Range of `freeze_epochs`, which freezes the whole encoder for a while (Encoder::hold).
 constexpr const char* kFreezeEpochsHelp = "first epochs in which the whole encoder is frozen, and heads and classifiers train";
 constexpr double kMostFreezeEpochs = 100000;
 

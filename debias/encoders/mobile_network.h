@@ -79,7 +79,7 @@ class MobileNetwork : public Encoder {
 // timm's names: conv_stem, bn1, blocks.S.B.conv_pw, .bn1, ..., conv_head, bn2.
 std::pair<std::string, std::string> timm_mobile_names(const MobileUnit& unit);
 
-// Whether tensors of these keys and shapes have exactly this many blocks in each stage under timm's names, without squeeze and excitation.
+// True if tensors of these keys and shapes have exactly this many blocks in each stage under timm's names, without squeeze and excitation.
 bool has_timm_blocks(const WeightShapes& shapes, const std::vector<MobileStage>& stages);
 
 }  // namespace debias

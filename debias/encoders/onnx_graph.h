@@ -1,6 +1,6 @@
 // A model in the ONNX format (operator set 13), written without generated code.
 //
-// A graph's nodes stand in the order in which they are added; each has one output, named as the node. Numbers are float32. The batch is of
+// A graph's nodes are in the order in which they are added; each has one output, named as the node. Numbers are float32. The batch is of
 // any size.
 #pragma once
 

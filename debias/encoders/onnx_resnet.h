@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// What the encoder computes in evaluation mode, from normalised images to pooled features (onnx_graph.h names both). Constants have the
+// Graph of the encoder in evaluation mode, from normalised images to pooled features (onnx_graph.h names both). Constants have the
 // encoder's own names, which are torchvision's; batch normalisation stays a node of its own, which runtimes fold into the convolution
 // before it.
 std::string onnx_model(const ResNet& encoder);

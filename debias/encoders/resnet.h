@@ -36,8 +36,8 @@ struct EnumNames<Stem> {
   static constexpr std::array<std::pair<std::string_view, Stem>, 2> values = {{{"cifar", Stem::kCifar}, {"imagenet", Stem::kImageNet}}};
 };
 
-// How the first convolution begins: as the others, or as torch's own layers do. The code of Debiased Contrastive Learning, and what was
-// built on it, replaces torchvision's first layer by a 3x3 one and leaves that with torch's weights, U(-1/sqrt(27), 1/sqrt(27)) of colour.
+// Initialisation of the first convolution: as the others, or as torch's own layers do. The code of Debiased Contrastive Learning, and its
+// descendants, replaces torchvision's first layer by a 3x3 one and leaves that with torch's weights, U(-1/sqrt(27), 1/sqrt(27)) of colour.
 enum class StemWeights { kNormal, kUniform };
 
 template <>
@@ -80,7 +80,7 @@ class ResNet final : public Encoder {
   std::vector<std::vector<std::shared_ptr<ResidualBlock>>> stages_;
 };
 
-// Of weights of a ResNet-18, -34 or -50 with these keys, with what differs from the defaults; nothing for others.
+// Section of a ResNet-18, -34 or -50 whose weights have these keys, with non-default options; nothing for others.
 std::optional<Config> resnet_section(const WeightShapes& shapes);
 
 }  // namespace debias

@@ -28,7 +28,7 @@ torch::Tensor read_tensor(const SafetensorsFile& file, const TensorEntry& entry)
 // shape or dtype is a data error naming file and key, raised before anything was copied. Keys of the file outside the prefix are ignored.
 void load_state(torch::nn::Module& module, const SafetensorsFile& file, const std::string& prefix);
 
-// Loads an encoder from a file of weights: one of its weight_layouts(), recognised by the keys, which may stand below "encoder." (a checkpoint) or
+// Loads an encoder from a file of weights: one of its weight_layouts(), recognised by the keys, perhaps below "encoder." (a checkpoint) or
 // "module.". Floating-point types are converted, and counters of batches that are not there are zero; for the rest as load_state, but for
 // the keys that the layout ignores. Data errors, in one line with the path and with nothing loaded: no safetensors file (a pickle is never
 // opened), keys of no layout, values that are not finite. A usage error where the layout needs an option that the encoder does not have.

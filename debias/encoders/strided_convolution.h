@@ -5,7 +5,7 @@
 
 namespace debias {
 
-// conv(x). Where oneDNN's weight gradient would write past its buffers (docs/decisions.md), a 1x1 convolution without padding takes the
+// conv(x). If oneDNN's weight gradient would write past its buffers (docs/decisions.md), a 1x1 convolution without padding takes the
 // pixels that its stride keeps, which is the same sum.
 torch::Tensor convolve(torch::nn::Conv2d& conv, const torch::Tensor& x);
 

@@ -2,8 +2,8 @@
 //
 //   encoder: {name: torchscript, file: dino.pt, sha256: 4f1c…, size: 224}
 //
-// The file holds a program, which is run: it is opened only if its SHA-256 is the given one, and so is what the user looked at or was told
-// of by whom they trust. Its forward takes images [N, channels, size, size], normalised by `mean` and `std`, and gives features [N, D] for
+// The file contains a program, which is run: it is opened only if its SHA-256 is the given one, so that it is the file that the user
+// checked or trusts. Its forward takes images [N, channels, size, size], normalised by `mean` and `std`, and gives features [N, D] for
 // any N; that is tried once with zeros. Parameters and buffers have the file's names and are trained and stored as others. Whatever was
 // constant when the graph was traced stays so: of a network that was traced in evaluation mode, batch normalisation keeps to its running
 // statistics and nothing is dropped out. It has no stages: `freeze` is none or all.
