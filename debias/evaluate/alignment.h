@@ -1,4 +1,4 @@
-// How a run decides which bias labels are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
+// Bias labels that are aligned with a class, for every protocol of a call alike: the option `groups.aligned`.
 //
 //   majority   a class's most frequent bias label in the training set; of equally frequent ones the lowest number, and a note says so
 //   label      the value with the number of the label: so it is in glyphs, biased_mnist, corrupted_cifar10 and bffhq
@@ -52,9 +52,9 @@ struct Alignment : AlignedValues {
   std::vector<AlignmentMap> judged;  // the same map by the numbers of each evaluated set, in their order
 };
 
-// `judged` gives the names of bias labels where the training set has none. Sets that number them otherwise are mapped by their names. Usage
-// error on a class or bias label that is not known, with the nearest name. Where a majority is asked for and the training set has no bias
-// values, nothing is aligned, and a note says so if an evaluated set has some. Notes speak of classes with a training image only.
+// `judged` gives the names of bias labels if the training set has none. Sets that number them otherwise are mapped by their names. Usage
+// error on a class or bias label that is not known, with the nearest name. If a majority is requested and the training set has no bias
+// labels, nothing is aligned, and a note says so if an evaluated set has some. Notes speak of classes with a training image only.
 //
 // By majority, a note says where one bias label is the most frequent of every class, and where share - q <= 3 sqrt(C q (1 - q) / n), with
 // q = share_by_chance = sum over classes c of P(c) P(bias label is aligned with c), C classes and n images of known class and bias label:

@@ -14,7 +14,7 @@
 // Without labels, from similarities: with S the cosine of two rows, pairs of random images are a mixture, random = tau_plus same +
 // (1 - tau_plus) other, so that for every threshold s
 //   tau_plus <= P_random(S > s) / P_same(S > s).
-// Pairs of one class are not known; two views of one image stand in for them, as they do in the loss itself. That is an assumption, and
+// Pairs of one class are not known; two views of one image replace them, as they do in the loss itself. That is an assumption, and
 // views are as a rule MORE alike than two images of one class: P_views >= P_same, which makes the ratio smaller than the true bound. The
 // result is therefore a bound under the loss's own assumption, and otherwise may be too low: it then counts pairs that the encoder takes
 // for two views of one image. Nothing bounds tau_plus from below: all that is like a view may be of another class, so `low` is 0.
@@ -67,7 +67,7 @@ PriorEstimate class_prior_from_labels(const std::vector<int64_t>& labels);
 // finite.
 PriorEstimate class_prior_from_views(const at::Tensor& rows);
 
-// What the estimate takes for granted, a sentence each.
+// Assumptions of the estimate, a sentence each.
 std::vector<std::string> assumptions(PriorMethod method);
 
 // {"tau_plus", "low", "high", "method", "assumptions", "images", and "classes" or "threshold"}.

@@ -1,4 +1,4 @@
-// What clusters of images are called as bias labels.
+// Names of image clusters as bias labels.
 //
 // A cluster is called like_CLASS after the class that most of its images have (of equal ones the lowest), a second one of the same class
 // like_CLASS_2, and so on, the larger cluster first. A cluster without a labelled image is called value_N, N counting from 1, likewise.

@@ -18,14 +18,14 @@ namespace debias {
 // kGuarded: ' before text that begins with = + - @, a tab or a carriage return and is no number, which spreadsheets take for a formula.
 enum class CsvCells { kGuarded, kRaw };
 
-// What `out` asks for: F.csv is one CSV; F.npy, or F without either extension, is F.npy and F.csv. Files are replaced atomically, each by
+// Writes the files of `out`: F.csv is one CSV; F.npy, or F without either extension, is F.npy and F.csv. Each is replaced atomically, by
 // itself. Returns the paths written.
 std::vector<std::string> write_embeddings(const std::string& out, const Features& features, const Dataset& dataset,
                                           CsvCells cells = CsvCells::kGuarded);
 // The paths that write_embeddings would write.
 std::vector<std::string> embedding_paths(const std::string& out);
 
-// `field` as it stands in a CSV file: in quotes where it must.
+// `field` as a CSV file has it: in quotes if needed.
 std::string csv_field(const std::string& field, CsvCells cells);
 
 }  // namespace debias

@@ -1,7 +1,7 @@
 // The views that evaluation sees, from a recipe's `views:` section.
 //
 // `views: {preset: in_std, eval: {resize: {size: 256}, center_crop: {size: 224}}}` says them; `eval` is a preset's name, a section of its
-// own (`preset` or `steps`), or step names with options, applied in the order written. Where a recipe does not, they follow from the
+// own (`preset` or `steps`), or step names with options, applied in the order written. Without them, they follow from the
 // training views (default_eval_views).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace debias {
 
-// The `eval` of a recipe that gives none. Where the training views leave the size of the images as it is: the image as it is. Where they
+// The `eval` of a recipe that gives none. If the training views keep the size of the images: the image as it is. If they
 // give one size [h, w] to images of another or of several: the training views' own `resize` when they begin with one that is large enough,
 // else the short side to max(h, w); then the centre crop to [h, w]. A conversion to L*a*b* stays. `views`: without count, forward, noise.
 Config default_eval_views(const Config& views, const DatasetInfo& trained_on);

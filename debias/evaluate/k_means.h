@@ -21,7 +21,7 @@ struct Clusters {
   double spread = 0;            // the sum that is minimised
 };
 
-// rows [N, D], finite; 1 <= K <= N, else a usage error that begins with `who`. Where rows are equal, clusters may be empty.
+// rows [N, D], finite; 1 <= K <= N, else a usage error that begins with `who`. If rows are equal, clusters may be empty.
 Clusters k_means(const at::Tensor& rows, int64_t K, uint64_t seed, const char* who);
 
 // For each row the nearest centre, of equal ones the first, and how clearly it is the nearest: 1 - d1 / d2, with the distances to the

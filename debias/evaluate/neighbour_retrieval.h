@@ -1,4 +1,4 @@
-// How often the sentence whose g has the largest score with a sentence's f is one next to it, among all of a batch of consecutive sentences.
+// Share of sentences f whose largest score is with the g of an adjacent sentence, among all of a batch of consecutive sentences.
 // Scores are inner products, which depend on the norms of the vectors, as in the objective (losses/scores/neighbours.h) and the published program;
 // cosines, by which `debias text nearest` searches, would give other numbers.
 #pragma once
@@ -20,8 +20,8 @@ struct NeighbourRetrieval {
   std::pair<double, double> interval() const;  // Wilson's, of 95 %
 };
 
-// Of a pair of encoders (sentence_encoders.h), over the sentences in their order, in batches that begin anew at each book; what is left at
-// its end counts for nothing. Usage errors of SentenceBatches.
+// Evaluates a pair of encoders (sentence_encoders.h) over the sentences in their order, in batches that begin anew at each book; the rest
+// at its end is ignored. Usage errors of SentenceBatches.
 NeighbourRetrieval retrieve_neighbours(Encoder& pair, const std::shared_ptr<const Sentences>& sentences, int64_t batch,
                                        Progress& progress = Progress::silent());
 

@@ -32,7 +32,7 @@ const std::vector<ProtocolEntry>& protocol_registry();
 const ProtocolEntry& protocol_for(SampleKind samples, const std::string& name, const std::string& where = "");
 std::vector<std::string> protocols_for(SampleKind samples);  // their names
 
-// Of all of them, in the order of the registry; those that several protocols have are there several times.
+// Metrics of all protocols, in the order of the registry; one that several protocols have is repeated.
 std::vector<Metric> protocol_metrics();
 
 }  // namespace debias

@@ -22,7 +22,7 @@ struct SentenceReader {
   bool lowercase = false;
   std::unordered_map<std::string, int32_t> gained = {};  // words behind the vocabulary's, of expand()
 
-  // Of a text of one or more sentences; empty where it has no word.
+  // Vector of a text of one or more sentences; empty if it has no word.
   std::vector<int32_t> ids(const std::string& text) const;
   bool knows(const std::string& text) const;  // a word of it at least
   // Vectors of texts (sentence_vectors), float32 [N, D]. A data error names a text without a word by its number.

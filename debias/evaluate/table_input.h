@@ -1,4 +1,4 @@
-// A feature table as what protocols take: its vectors stand in for those that an encoder would make.
+// A feature table as input of protocols: its vectors replace those of an encoder.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Who is near whom among N points, as probabilities: what a neighbour map keeps (neighbour_map.h).
+// Affinities of N points, as probabilities that a t-SNE plot preserves (neighbour_map.h).
 //
 //   p_j|i = exp(-b_i d_ij) / sum over i's neighbours l of exp(-b_i d_il),   d squared distances of unit rows,
 //   b_i such that the perplexity of p_.|i, exp of its entropy, is the one asked for;   p_ij = (p_j|i + p_i|j) / 2N
@@ -23,7 +23,7 @@ struct NearPoints {
   std::vector<double> squared_distance;  // [N, k]
 };
 
-// p_ij, symmetric and sparse: point i's partners are partner[begin[i]] ... partner[begin[i + 1] - 1], ascending. All sum to one.
+// p_ij, symmetric and sparse: point i's neighbours are partner[begin[i]] ... partner[begin[i + 1] - 1], ascending. All sum to one.
 struct Affinities {
   std::vector<int64_t> begin;  // [N + 1]
   std::vector<int32_t> partner;
@@ -36,7 +36,7 @@ struct Affinities {
 // distances are computed in double. The same for any number of threads.
 NearPoints nearest_points(const at::Tensor& rows, int64_t k);
 
-// p_.|i of one point from the squared distances of its neighbours. Where so many are at the same least distance that no b_i gives the
+// p_.|i of one point from the squared distances of its neighbours. If so many are at the same min distance that no b_i gives the
 // perplexity, they share alike.
 std::vector<double> conditional_affinities(std::span<const double> squared_distance, double perplexity);
 

@@ -1,4 +1,4 @@
-// How N points of the plane repel one another in t-SNE, in O(N log N) (Barnes & Hut 1986; van der Maaten 2014, section 4.2):
+// Repulsion of N points of the plane in t-SNE, in O(N log N) (Barnes & Hut 1986; van der Maaten 2014, section 4.2):
 //
 //   force_i = sum over j != i of w_ij^2 (y_i - y_j),   normaliser = sum over i and j != i of w_ij,   w_ij = 1 / (1 + |y_i - y_j|^2)
 //

@@ -1,6 +1,6 @@
-// The integer half of the screened search (screened_rows.h): rounded queries against rounded rows, by what the processor has.
+// The integer half of the screened search (screened_rows.h): rounded queries against rounded rows, by the processor's instructions.
 //
-// Rows stand in groups of 16: of each step of 4 dimensions come 4 bytes of row 0, of row 1, ... so that a query's 4 bytes, repeated, meet
+// Rows are in groups of 16: each step of 4 dimensions has 4 bytes of row 0, of row 1, ... so that a query's 4 bytes, repeated, meet
 // 16 rows at once. Bytes of queries are unsigned, of rows signed.
 //
 //   avx2   16-bit sums of pairs: 7-bit queries (0..127) and 6-bit rows (-31..31), so that eight products fit
@@ -21,7 +21,7 @@ class ScreenedQuery {
   ScreenedQuery(float low_in_steps, float margin_in_scores, int64_t k);
 
   float zero = 0;                                             // low / step
-  float threshold = -std::numeric_limits<float>::infinity();  // of scores worth keeping
+  float threshold = -std::numeric_limits<float>::infinity();  // minimum of scores to keep
   int64_t kept = 0;
   std::vector<float> scores;  // [kept], and room for those of one more block of rows
   std::vector<int32_t> rows;  // [kept]
@@ -45,7 +45,7 @@ struct RoundedRows {
   int64_t groups = 0;     // a multiple of the screen's
   int64_t padded = 0;     // dimensions, up to a multiple of 16
   const int8_t* bytes;    // [groups][padded / 4][16][4]
-  const float* step;      // [groups * 16]: what one unit of the row's bytes is worth
+  const float* step;      // [groups * 16]: value of one unit of the row's bytes
   const float* sum_step;  // [groups * 16]: step * sum of the row's bytes
 };
 
@@ -58,7 +58,7 @@ struct Screen {
   const char* name;
   float row_levels, query_levels;
   int64_t queries, groups;  // met at once: their numbers must be multiples of these
-  // Adds to each query's candidates the rows that are worth keeping. query_bytes [queries, padded].
+  // Adds to each query's candidates the rows above its threshold. query_bytes [queries, padded].
   void (*sweep)(const RoundedRows& rows, std::vector<ScreenedQuery>& queries, const uint8_t* query_bytes);
   // Bytes [dim] of the row times scale less the mean. dim is a multiple of 8.
   RoundedRow (*round)(const float* row, float scale, const float* mean, int64_t dim, float levels, int8_t* bytes);
@@ -66,7 +66,7 @@ struct Screen {
   float (*dot)(const float* a, const float* b, int64_t dim);
 };
 
-// Those that this processor has, the fastest first; empty without AVX2.
+// Sweeps that this processor supports, the fastest first; empty without AVX2.
 const std::vector<const Screen*>& supported_screens();
 
 }  // namespace debias

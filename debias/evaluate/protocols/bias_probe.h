@@ -1,5 +1,5 @@
-// What a linear classifier on frozen features can tell of the bias label (Alain & Bengio 2016): logistic regression on the training
-// features (logistic_regression.h), and what an answer without looking would reach.
+// Accuracy of a linear classifier of the bias label on frozen features (Alain & Bengio 2016): logistic regression on the training
+// features (logistic_regression.h), and the chance level.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 // Features are the encoder's pooled output under the evaluation views; alignment takes two of the recipe's training views of each image (0
 // under views that change nothing); a feature table has one vector a row and no alignment. At most `samples` images of each evaluated split are used, chosen by the seed.
 //
-// bias_probe_acc1: accuracy, on the evaluated split, of a linear classifier fitted to the stored training features to tell the bias label
+// bias_probe_acc1: accuracy, on the evaluated split, of a linear classifier of the bias label fitted to the stored training features
 // (bias_probe.h), until it has converged; a note says where it has not. Chance beside it: bias_majority_rate, what always answering the
-// training set's most frequent value gives, and bias_uniform_rate, 1 / number of values. Where bias and label agree in training the probe
+// training set's most frequent bias label gives, and bias_uniform_rate, 1 / their number. If bias and label agree in training the probe
 // may read the label: evaluate it on a split where they do not.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How features lie on the sphere, without a classifier. z are the rows L2-normalised, f the rows as given.
+// Geometry of features on the sphere, without a classifier. z are the rows L2-normalised, f the rows as given.
 //
 //   alignment             mean over images of |z - z'|^2, z and z' two views of the image; 0 is best
 //                         (Wang & Isola 2020, eq. 3, alpha = 2)

@@ -13,12 +13,12 @@
 //   equalized_odds_difference       the larger of that and the same of the false positive rate (m[c,b] - r[c,b]) / (n[.,b] - n[c,b])
 //
 // The differences are fairlearn's metrics of the same names (0.15; method between_groups, agg worst_case) with the bias label as sensitive
-// feature. With two classes class 1 is the positive one, as there; with more, each class c stands against the others and the largest
+// feature. With two classes class 1 is the positive one, as there; with more, each class c is compared with the others and the largest
 // difference over classes counts.
 //
 // Empty groups. A cell with fewer than min_count samples is left out of worst_group_acc and unbiased_acc. A rate without samples to count
 // is left out of its difference (EmptyRate::kSkip), where fairlearn takes it for 0 (kZero). A class whose rates are known for fewer than
-// two bias labels has no difference. What is left without anything to count is NaN.
+// two bias labels has no difference. A metric without samples is NaN.
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct GroupMetricOptions {
   EmptyRate empty = EmptyRate::kSkip;
 };
 
-// Tables [classes x groups], row-major. Samples whose label or bias label is unknown are in none of them.
+// Tables [classes x groups], row-major. They exclude samples whose label or bias label is unknown.
 struct GroupCounts {
   int64_t classes = 0, groups = 0;
   std::vector<int64_t> count;                          // n[y,b]

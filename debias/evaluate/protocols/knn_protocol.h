@@ -18,8 +18,8 @@ std::vector<int64_t> example_images(const std::vector<int64_t>& predictions, con
 std::vector<Metric> knn_metrics();
 
 // Metrics knn_acc1, knn_acc5 and, where bias labels are known and the run has no classifier, aligned_acc and conflicting_acc of each
-// evaluated split, by the map that `groups` takes (EvaluationCache::alignment). Where the run has a classifier, these names are the
-// classifier's, and kNN's stand in the record's side_metrics alone.
+// evaluated split, by the alignment of `groups` (EvaluationCache::alignment). If the run has a classifier, these names are the
+// classifier's, and kNN's are in the record's side_metrics alone.
 //
 // The record has the aligned values, the predictions by class, and neighbours: 8 training images each, nearest first; ids are
 // Dataset::id(). `images` of the result holds all of them, as SPLIT_ID and train_ID.

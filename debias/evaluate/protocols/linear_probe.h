@@ -1,4 +1,4 @@
-// Linear probes: what a linear classifier on the frozen encoder's pooled output (not normalised) can tell.
+// Linear probes: a linear classifier on the frozen encoder's pooled output (not normalised).
 //
 // linear_dcl: Adam, 100 epochs, batch 512, on the recipe's training views; reported is the last epoch. Source: Chuang et al. 2020,
 // linear.py. Their script leaves the encoder in train mode, so that BatchNorm normalises by the batch, keeps updating its running averages

@@ -6,7 +6,7 @@
 // interval of that mean; what other evaluated images or another training seed would change is not in it.
 //
 // A draw takes the first images of a random order of each class, so that of one draw the smaller settings are part of the larger ones. The
-// orders depend on the seed, the draw and the class alone. Of a class of n images a share p takes round(p n), at least one. A class without
+// orders depend on the seed, the draw and the class alone. A share p of a class of n images takes round(p n), at least one. A class without
 // training images is never predicted.
 //
 // Labels of 1 % and 10 % of the images are those of Chen et al. 2020 ("A simple framework for contrastive learning"), who train the encoder
@@ -35,7 +35,7 @@ class LowShotOptions {
   static const OptionTable<LowShotOptions>& table();
 };
 
-// How many images of each class have labels.
+// Number of images of each class that have labels.
 struct LowShotSetting {
   std::string name;       // "1pct", "5_per_class"
   double share = 0;       // of each class; 0: per_class counts

@@ -1,4 +1,4 @@
-// Macro-AUC: how well cosines tell images of one class from all others.
+// Macro-AUC: how well cosines separate images of one class from all others.
 //
 // For an anchor a the ROC-AUC of its cosines with the gallery, rows of its own class against the rest:
 //   AUC_a = (#{(p, n): c_ap > c_an} + 1/2 #{(p, n): c_ap = c_an}) / (P N),
@@ -42,7 +42,7 @@ struct MacroAuc {
 // a row that is not finite.
 MacroAuc macro_auc(const at::Tensor& gallery, const std::vector<int64_t>& labels, const AucAnchors& anchors);
 
-// Of the training images, anchors drawn from them by `options`; a seed of auto is `seed`.
+// Macro-AUC of the training images, with anchors drawn from them by `options`; a seed of auto is `seed`.
 MacroAuc training_macro_auc(const Features& train, const MacroAucOptions& options, uint64_t seed);
 
 std::vector<Metric> macro_auc_metrics();

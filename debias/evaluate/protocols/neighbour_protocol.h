@@ -1,4 +1,4 @@
-// The protocol `neighbours`, of runs on sentences: how often the sentence whose score with another is largest stands next to it, among the
+// The protocol `neighbours`, of runs on sentences: how often the sentence whose score with another is largest is next to it, among the
 // consecutive sentences of a batch (neighbour_retrieval.h).
 //
 // SPLIT.neighbour_acc, with Wilson's interval of 95 %, over data.valid and data.test. A guess is right in 2 of `batch_size` cases.

@@ -1,4 +1,4 @@
-// What one query's ranking of a gallery is worth: recall@k, average precision and average precision at R.
+// Quality of one query's ranking of a gallery: recall@k, average precision and average precision at R.
 //
 // The gallery is ranked by cosine, R of its rows are relevant. With P(i) the precision of the first i rows and rel(i) whether row i is
 // relevant,

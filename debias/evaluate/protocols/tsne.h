@@ -1,4 +1,4 @@
-// The protocol `tsne`: a map of each evaluated split, on which images of similar features lie together (neighbour_map.h).
+// The protocol `tsne`: a t-SNE plot of each evaluated split, on which images of similar features are close (neighbour_map.h).
 //
 // Features are the encoder's pooled output divided by its norm, as the losses and kNN compare them. At most `samples` images of a split are
 // shown, chosen by the seed (those of `geometry`). `perplexity` is, roughly, how many neighbours an image has; above 1 and below the number
