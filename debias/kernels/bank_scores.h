@@ -1,4 +1,4 @@
-// Scores of anchors against rows picked from a bank, and their gradient, where the rows lie: nothing is gathered.
+// Scores of anchors against rows picked from a bank, and their gradient, in place: nothing is gathered.
 //
 //   scores[i, k] = scale <bank[ids[i, k]], f_i>,     df_i = scale sum over k of grads[i, k] bank[ids[i, k]]
 //

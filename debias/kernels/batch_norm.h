@@ -2,7 +2,7 @@
 //
 //   y = relu((x - mean) scale + shift + residual)        scale = weight / sqrt(variance + eps), shift = bias
 //
-// Maps lie channels last: `rows` = N H W positions of `channels` values, in float32 or bfloat16 (rounded to nearest), without gaps;
+// Maps are channels-last: `rows` = N H W positions of `channels` values, in float32 or bfloat16 (rounded to nearest), without gaps;
 // statistics, factors and all sums are in float32. Statistics are a step of their own, as mean and sum of squared deviations, so that
 // those of several processes can be joined before anything is normalised.
 //
@@ -29,10 +29,10 @@ struct NormFactors {
 // `residual`: a map, or null. NaN stays NaN.
 void normalise(const MapShape& shape, const void* x, const NormFactors& factors, const void* residual, bool relu, void* y);
 
-// What an output let pass: everything, what was above 0 in the output, or in the output as it follows from x (no residual).
+// Elements of an output that pass the gradient: all, those above 0, or those above 0 as recomputed from x (no residual).
 enum class Passed { kAll, kByOutput, kByInput };
 
-// What arrives at an output that is read twice is `dy` and `other`; else `other` is null. `y`: the output, read for kByOutput alone.
+// An output that is read twice gets gradients `dy` and `other`; else `other` is null. `y`: the output, read for kByOutput alone.
 struct GradientMaps {
   const void *dy = nullptr, *other = nullptr, *y = nullptr, *x = nullptr;
 };

@@ -1,4 +1,4 @@
-// Products of double rows with d x d matrices, row-major, where the rows lie. Each call is one thread's work within a parallel region and
+// Products of double rows with d x d matrices, row-major, in place. Each call is one thread's work within a parallel region and
 // calls no operator of torch, so it may run on any thread.
 #pragma once
 

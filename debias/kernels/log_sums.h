@@ -3,7 +3,7 @@
 //   log_sums[r][i] = log sum over j in set_r(i) of e^{k_r s_ij},  -1e30 where the set is empty
 //
 // The n x n scores are walked in square tiles of one triangle, each tile serving its rows and its columns; only tiles that hold a pair of a
-// set are formed. Where all |k_r s_ij| are small (k/t <= 41) one shift serves all rows, else each row has its maximum as shift, which costs
+// set are formed. If all |k_r s_ij| are small (k/t <= 41) one shift serves all rows, else each row has its maximum as shift, which costs
 // a second walk. State is O(n); tiles may be kept, which then need no second product in the backward pass.
 #pragma once
 
@@ -19,7 +19,7 @@ struct ExpSum {
   float multiplier = 1;  // k
 };
 
-// What tiles are kept as: scores, or, where all requests have one multiplier and one shift, exponentials, in bfloat16 with products in it.
+// Content of kept tiles: scores, or, if all requests have one multiplier and one shift, exponentials, in bfloat16 with products in it.
 enum class TileForm { kScores, kExponentials, kRoundedExponentials };
 
 TileForm kept_form(const SortedRows& rows, const std::vector<ExpSum>& requests);

@@ -1,7 +1,7 @@
-// What the pairwise kernels work on, and which pairs a sum takes.
+// Input of the pairwise kernels, and the pairs that a sum takes.
 //
 // n rows of D floats, row-major, sorted by group, so that the rows of row i's group are the columns [first[i], last[i]). Then no pair is
-// ever looked up: the columns that are unequal to row i lie left and right of its block, the equal ones inside it. Scores are s_ij = scale
+// ever looked up: the columns that are unequal to row i are left and right of its block, the equal ones inside it. Scores are s_ij = scale
 // z_i.z_j.
 //
 // All kernels are deterministic: every output element has one owner and a fixed order of summation, whatever the number of threads.

@@ -1,7 +1,7 @@
 // Rows and weights packed as bfloat16, rounded to nearest with ties to even, for products that are accumulated in float32 by the
 // instruction that machines with AVX-512 BF16 have for it: twice the multiplications of float32 in a cycle.
 //
-// The instruction multiplies two neighbours at a time and adds both. So values that are added to each other lie in one word, and words
+// The instruction multiplies two neighbours at a time and adds both. So values that are added to each other are in one word, and words
 // in strips of 32, one strip behind the other; what a panel lacks to whole words and strips is zero. Scores add over columns of z, pulls
 // over rows of it: hence two ways to pack the same rows.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace debias::kernels::cpu::bf16 {
 
-// Whether this machine has the instruction. Nothing else of this folder's bf16 files may be called where it has not.
+// True if this machine has the instruction. Otherwise nothing else of this folder's bf16 files may be called.
 bool available();
 
 constexpr int64_t kStrip = 32;  // words side by side

@@ -32,7 +32,7 @@ DEBIAS_BF16_INLINE __m512i rounded_row(const float* from, int64_t count) {
   return rounded(_mm512_maskz_loadu_ps(first_lanes(count), from), _mm512_maskz_loadu_ps(first_lanes(count - kLanes), from + kLanes));
 }
 
-// Of two rows of 32 values the words that hold one of each.
+// Words that have one value of each of two rows of 32.
 struct Interleaved {
   __m512i low, high;
 };

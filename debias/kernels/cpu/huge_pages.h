@@ -5,7 +5,7 @@
 
 namespace debias::kernels::cpu {
 
-// Asks for larger pages in a piece of memory that is about to be written for the first time, where the system has them and it is worth it.
+// Asks for larger pages in a piece of memory that is about to be written for the first time, if the system has them and it pays.
 void ask_for_huge_pages(void* data, int64_t bytes);
 
 }  // namespace debias::kernels::cpu

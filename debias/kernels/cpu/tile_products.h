@@ -30,7 +30,7 @@ struct TileWeights {
   bf16::PackedWeights packed;
 };
 
-// What weights pull: rows that are packed once.
+// Rows that weights multiply, packed once.
 class TilePulls {
  public:
   explicit TilePulls(const SortedRows& rows);

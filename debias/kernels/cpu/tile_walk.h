@@ -86,7 +86,7 @@ class Buffer {
 
 using Floats = Buffer<float>;
 
-// The columns of `cols` that lie in the set of row i: up to two stretches.
+// The columns of `cols` in the set of row i: up to two stretches.
 struct Stretch {
   int64_t begin, end;
 };
@@ -113,7 +113,7 @@ inline int stretches(const SortedRows& rows, PairSet set, int64_t i, const Block
   return count;
 }
 
-// Whether some row of one block has a pair of the set in the other; sorted rows make the groups of a block one range.
+// True if some row of one block has a pair of the set in the other; sorted rows make the groups of a block one range.
 inline bool has_pairs(const SortedRows& rows, PairSet set, const Block& a, const Block& b) {
   if (set == PairSet::kEqual) return rows.first[a.begin] < b.end && rows.last[a.end - 1] > b.begin;
   if (set == PairSet::kOthers) return true;
@@ -132,7 +132,7 @@ struct Tile {
   int64_t first_row() const { return own.begin - bi * kTile; }  // inside the block
 };
 
-// The part of a tile that has pairs of the set, without columns where there is none: of equal pairs what lies in groups that both blocks
+// The part of a tile that has pairs of the set, without columns if there is none: for equal pairs the part in groups that both blocks
 // have rows of, from the strip of packed rows on in which that begins.
 inline Tile trimmed(const SortedRows& rows, PairSet set, const Tile& tile) {
   if (!has_pairs(rows, set, tile.own, tile.other)) return {};
