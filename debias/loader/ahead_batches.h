@@ -1,4 +1,4 @@
-// Batches whose inputs lie on a device when they are wanted: those of the next one are copied there while the step on this one runs, if
+// Batches whose inputs are on a device when they are needed: those of the next one are copied there while the step on this one runs, if
 // prepare() is called once that is launched.
 #pragma once
 
@@ -21,7 +21,7 @@ class InputTransfer {
   static constexpr size_t kSlots = 2;
   virtual ~InputTransfer() = default;
 
-  // Begins to copy tensors of the host, which may be written over as soon as this returns. What it gives may be read after await().
+  // Begins to copy tensors of the host, which may be written over as soon as this returns. Its result may be read after await().
   virtual std::vector<at::Tensor> begin(size_t slot, const std::vector<at::Tensor>& host) = 0;
   virtual void await(size_t slot) = 0;  // orders what is computed from now on after the slot's copies; need not wait itself
 };
@@ -31,7 +31,7 @@ std::unique_ptr<InputTransfer> transfer_to(c10::Device device);
 
 inline bool copies_ahead(c10::Device device) { return !device.is_cpu(); }
 
-// Of a source without a state of its own. Where the source fails, so does the call that would have handed that batch out.
+// For a source without a state of its own. If the source fails, so does the call that would have returned that batch.
 class AheadBatches final : public BatchSource {
  public:
   AheadBatches(std::unique_ptr<BatchSource> source, std::unique_ptr<InputTransfer> transfer);

@@ -13,9 +13,9 @@
 namespace debias {
 
 struct Batch {
-  // What the network eats, by name, each [V, B, ...] and view-major: "images" [V, B, C, H, W] alone, in float32 or as
-  // the loader was asked for, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. Of several
-  // ranks: [V, share, ...], the rows from first_row on.
+  // Inputs of the network, by name, each [V, B, ...] and view-major: "images" [V, B, C, H, W] alone, in float32 or as
+  // the loader was asked for, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. With
+  // several ranks: [V, share, ...], the rows from first_row on.
   std::vector<std::pair<std::string, at::Tensor>> inputs;
 
   std::vector<int64_t> ids;          // [B] source ids
@@ -27,9 +27,9 @@ struct Batch {
   int64_t number = 0;                         // within the epoch, from 0
   int64_t first_row = 0;                      // that `inputs` have
   int64_t substituted = 0;                    // rows and noise views whose image could not be read
-  std::map<int64_t, std::string> unreadable;  // why not, by index; stand-ins that could not be read, too
+  std::map<int64_t, std::string> unreadable;  // why not, by index; unreadable substitutes, too
 
-  // Throws std::logic_error where the source gives none of that name: a method of another modality.
+  // Throws std::logic_error if the source has no such name: a method of another modality.
   const at::Tensor& input(std::string_view name) const;
   const at::Tensor& images() const { return input("images"); }
 };

@@ -1,4 +1,4 @@
-// Where batches of training come from: views of images (loader.h) are one such source.
+// Source of training batches, such as views of images (loader.h).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -33,7 +33,7 @@ class BatchSource {
   virtual void prepare() {}
   virtual double seconds_waited() const { return 0; }  // by the consumer, since construction
 
-  // What a checkpoint keeps of a source whose batches follow from more than epoch and number (a buffer of what was seen), as it is once
+  // State in a checkpoint of a source whose batches depend on more than epoch and number (a buffer of seen samples), as it is once
   // the step on the batch last handed out is done; names begin with "source.". load() comes before start(); data errors where a tensor is
   // missing or misshapen.
   virtual std::vector<std::pair<std::string, at::Tensor>> state() const { return {}; }

@@ -20,7 +20,7 @@ class ImageReader {
   struct Found {
     ImagePart image;  // at least what was asked for
     int64_t index = 0;
-    std::map<int64_t, std::string> unreadable;  // why not, by index: the image asked for, and stand-ins drawn before this one
+    std::map<int64_t, std::string> unreadable;  // why not, by index: the image asked for, and substitutes drawn before this one
   };
 
   ImageReader(std::shared_ptr<const Dataset> dataset, OnError on_error, Decode decode, int64_t cache_bytes);

@@ -4,20 +4,20 @@
 // the run was resumed. A worker's failure is rethrown by next() for the batch it belongs to.
 //
 // With on_error `substitute`, an image whose get() ends in a data error does not fail its batch: up to 16 others are drawn, uniformly
-// and as a function of (seed, epoch, sample, occurrence), and the first that can be read stands in for it; when none can, the error names
-// the image. The row has the stand-in's id, label and bias, an occurrence that no other row of the batch has, and views drawn as those
-// of the image would have been, so that they differ from those of the stand-in's own visit. For the second view of `noise` the stand-in
+// and as a function of (seed, epoch, sample, occurrence), and the first readable one replaces it; if none is, the error names
+// the image. The row has the substitute's id, label and bias, an occurrence that no other row of the batch has, and views drawn as those
+// of the image would have been, so that they differ from those of the substitute's own visit. For the second view of `noise` the substitute
 // is drawn among the images of another class.
 //
-// Where images are linked (linked_images.h), the second view shows an image of the row's group; the row keeps its own id and label.
+// If images are linked (linked_images.h), the second view shows an image of the row's group; the row keeps its own id and label.
 //
-// Of JPEG files that are not kept in memory, what all views of a row need is decoded where they begin with random_resized_crop.
+// JPEG files that are not kept in memory are decoded only as far as all views of a row need, if these begin with random_resized_crop.
 // Decode::kScaled keeps no JPEG file's pixels in memory and decodes it at the largest denominator of 1, 2, 4, 8 at which every crop of the
 // row still has at least the size of the view. Ids, boxes and all that is drawn are as with kExact; the edges of a box then go to the
 // nearest line between the pixels of the reduced image.
 //
-// Of several loaders of one training (`ranks`), each makes the views of its share of the rows of every batch. Ids, labels and the like are
-// those of all rows; of a row of another rank whose image cannot be read, only that rank knows what stands in for it.
+// With several loaders of one training (`ranks`), each makes the views of its share of every batch's rows. Ids, labels and the like are
+// those of all rows; if an image of another rank's row cannot be read, only that rank knows its substitute.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class Loader : public BatchSource {
   const SampleTable& samples() const override;
   int64_t batches_per_epoch() const override;
   void start(int64_t epoch, int64_t first = 0) override;
-  const Batch* next() override;  // its images lie in a slot of the ring
+  const Batch* next() override;  // its images are in a slot of the ring
   double seconds_waited() const override;
 
   std::vector<int64_t> image_shape() const;  // {C, H, W}

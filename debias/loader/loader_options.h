@@ -1,4 +1,4 @@
-// What a loader of images is asked for.
+// Options of a loader of images.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class LoaderOptions {
   DEBIAS_OPTION(LoaderOptions, int64_t, cache_megabytes, 1024)  // data sets whose decoded pixels fit stay in memory
   DEBIAS_OPTION(LoaderOptions, int64_t, rank, 0)                // makes the rows [B rank / ranks, B (rank + 1) / ranks) of a batch of B
   DEBIAS_OPTION(LoaderOptions, int64_t, ranks, 1)
-  // How views lie in memory, so that a network that wants them so copies nothing: their shape is [V, B, C, H, W] all the same.
+  // Memory format of views, so that a network of this format copies nothing: their shape is [V, B, C, H, W] all the same.
   DEBIAS_OPTION(LoaderOptions, ViewTarget::Order, order, ViewTarget::Order::kChannelsFirst)
   DEBIAS_OPTION(LoaderOptions, ViewTarget::Type, type, ViewTarget::Type::kFloat32)
 
