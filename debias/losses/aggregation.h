@@ -1,4 +1,4 @@
-// How an objective for two views uses more of them.
+// Use of more than two views by an objective for two.
 #pragma once
 
 #include <array>

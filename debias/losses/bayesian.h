@@ -4,7 +4,7 @@
 //   corrected, paper   omega_j = N v_j / sum_k(v_k),   v_j = p(true | rank of s_aj) e^{beta s_aj},   beta >= 0
 //   authors            omega_j = a weight by rank alone, not normalised, in which beta in [1/2, 1] mixes hardness in
 //
-// s_ab = z_a . z_b / t, p the anchor's partner view, N = 2B - 2, ranks among the anchor's negatives (ties share the largest), tau_plus the
+// s_ab = z_a . z_b / t, p the anchor's positive view, N = 2B - 2, ranks among the anchor's negatives (ties share the largest), tau_plus the
 // probability that two samples share a class, alpha in [1/2, 1] how well the encoder ranks. bayesian_weights.h has the weights by rank and
 // says how the forms differ; a beta of one form means nothing in another. alpha = 1/2 knows nothing: with beta = 0 (corrected, paper) or
 // beta = 1/2 (authors, stabilised) the loss is infonce. tau_plus = 0: ranks do not matter. No clamp is needed: omega_j >= 0.

@@ -1,4 +1,4 @@
-// How likely a negative is a true one, by its rank among the anchor's negatives.
+// Probability that a negative is a true one, by its similarity rank among the anchor's negatives.
 //
 // Let Phi be the distribution function of e^s for a random pair. True negatives are taken to follow the density 2 alpha (1 - Phi) + 2 (1 -
 // alpha) Phi relative to it, false ones the mirror image: alpha is the chance that the positive is nearer than a true negative, 1/2 for an
@@ -6,7 +6,7 @@
 //
 //   p(true) = tau_minus T / (tau_minus T + tau_plus F)
 //
-// What a batch shows is not Phi but the share of its unlabelled negatives at or below, r / N for rank r in 1..N, whose limit is the
+// A batch does not show Phi but the share of its unlabelled negatives at or below, r / N for rank r in 1..N, whose limit is the
 // mixture's A Phi^2 + b Phi with A = (1 - 2 alpha)(tau_minus - tau_plus), b = 2 (alpha tau_minus + (1 - alpha) tau_plus), A + b = 1.
 //
 //   corrected   p(true) at Phi = 2 share / (b + sqrt(b^2 + 4 A share)), the root of A Phi^2 + b Phi = share: no cancellation, good at A = 0

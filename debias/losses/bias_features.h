@@ -1,4 +1,4 @@
-// Features of a frozen model that sees the bias, one row for each sample: what tells how alike two samples are in it, where it has no values.
+// Features of a frozen model that sees the bias, one row for each sample: they give samples' similarity in the bias without labels.
 #pragma once
 
 #include <ATen/core/Tensor.h>

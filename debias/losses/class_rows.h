@@ -30,7 +30,7 @@ struct ClassRows {
 // Throws a data error unless z is [B, V, D], floating point and not empty, and the keys fit. Half precision is computed in float32.
 ClassRows class_rows(const ObjectiveInput& input, double temperature, const char* objective);
 
-// What stands for the sum of an anchor's terms, one for each positive.
+// Reduction of an anchor's terms, one for each positive.
 enum class OverPositives { kMean, kSum };
 
 template <>

@@ -23,7 +23,7 @@ struct LabelledLogits {
 };
 LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objective);
 
-// Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias label", `of` what count stands for ("logits").
+// Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias label", `of` what `count` counts ("logits").
 void check_keys(const at::Tensor& keys, int64_t count, const char* what, const char* of, const char* objective);
 
 class CrossEntropyOptions {

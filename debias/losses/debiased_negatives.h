@@ -3,16 +3,16 @@
 //   g = (1 / tau_minus) ( mean over the N negatives of e^{s_aj}  -  tau_plus mean over the M positives of e^{s_am} )
 //   L_a = -log[ e^{s_ap} / (e^{s_ap} + N g) ],      value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's partner view, tau_plus the probability that two samples share a class, tau_minus = 1 - tau_plus,
+// s_ab = z_a . z_b / t, p the anchor's positive view, tau_plus the probability that two samples share a class, tau_minus = 1 - tau_plus,
 // N = 2B - 2. g estimates a mean of e^s and may fall below every value such a mean can take; `clamp` says what then happens to that anchor:
 //   floor     g = e^{-1/t}, the least e^s of unit rows          fallback  the anchor's InfoNCE loss (N g = sum over negatives)
 //   positive  g = 1e-30 of the row's largest e^s (rows of any norm: acts where g is below that)
 //   none      nothing; an anchor with e^{s_ap} + N g <= 0 has no loss and leaves the mean
-// Where floor or positive acts, N g is a constant: no gradient passes through it. tau_plus = 0 is InfoNCE: e^s of unit rows lies above the
+// If floor or positive acts, N g is a constant: no gradient passes through it. tau_plus = 0 is InfoNCE: e^s of unit rows is above the
 // floor.
 //
 // z [B, V, D], rows of unit norm. V > 2, aggregation grouping: anchors and negatives are the rows of views 0 and 1 and the positives of an
-// anchor its M = V - 1 other views; the numerator keeps its partner alone. pairs: the two-view loss of all unordered pairs of views,
+// anchor its M = V - 1 other views; the numerator has its positive view alone. pairs: the two-view loss of all unordered pairs of views,
 // averaged. drop_false_negatives (needs labels): negatives of the anchor's class count as zero, N stays. One sample has no negatives: its
 // loss is 0.
 //

@@ -3,7 +3,7 @@
 //   P  = (S + p + e^{s_aa}) / (N + 2),  P- = S / N          S = sum over the N negatives of e^{s_aj},  p = e^{s_ap}
 //   num = P - tau_minus P-,             L_a = -log[ num / (num + N tau_plus P-) ] >= 0,      value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's partner view, s_aa = 1/t for unit rows, tau_plus the probability that two samples share a class,
+// s_ab = z_a . z_b / t, p the anchor's positive view, s_aa = 1/t for unit rows, tau_plus the probability that two samples share a class,
 // tau_minus = 1 - tau_plus, N = 2B - 2.
 //   form eq12  as above                  form sum   P = S + p + e^{s_aa} and P- = S: sums in place of means, num > 0 always
 //   form final as eq12; other with drop_false_negatives, as below

@@ -81,7 +81,7 @@ class FairKlOptions {
     mode_ = chosen;
     return *this;
   }
-  // The one chosen. Where none is: authors, or mean where the pooling is by anchor, which authors does not have.
+  // The chosen mode. By default authors, or mean with pooling by anchor, which authors does not have.
   FairKlMode mode() const { return mode_.value_or(pooling_ == FairKlPooling::kAnchor ? FairKlMode::kMean : FairKlMode::kAuthors); }
   std::optional<FairKlMode> mode_;
   DEBIAS_OPTION(FairKlOptions, double, kld, 1)

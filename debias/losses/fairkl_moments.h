@@ -20,7 +20,7 @@ struct FairKlMoments {
   at::Tensor weight;    // sum of w: how many pairs, [1] over all anchors or [n] by anchor
   at::Tensor mean;      // of an empty set: 0 but for rounding
   at::Tensor variance;  // >= 0 but for rounding
-  // Where asked for: the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 but for rounding.
+  // If requested, the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 but for rounding.
   at::Tensor zero_filled{};
 };
 

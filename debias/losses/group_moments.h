@@ -1,4 +1,4 @@
-// Groups of rows and their moments: what stands in for pairs of rows where only sums of cosines and of their squares are asked for.
+// Groups of rows and their moments, which replace pairs of rows if only sums of cosines and of their squares are needed.
 //
 //   m_g = sum of z over the rows of group g, [D]        M_g = sum of z z^T, [D, D]
 //   over all ordered pairs of a row of g and a row of h:   sum c = m_g . m_h,   sum c^2 = <M_g, M_h>,   c = z_a . z_j
@@ -41,7 +41,7 @@ struct RowGroups {
 };
 RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias);
 
-// What groups are merged into: themselves, all of one label, all of one bias label, all rows.
+// Merged groups: the groups themselves, all of one label, all of one bias label, all rows.
 enum class Merged { kGroups, kLabels, kBiases, kAll };
 at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
 at::Tensor place_of(const RowGroups& groups, Merged into);                             // int64 [G]: where group g went
@@ -53,8 +53,8 @@ at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& si
 // Differentiable once.
 at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups);
 
-// Of each row, the sum of the rows [n, D] it pairs with, where two rows of one label are a pair if the later one has the smaller bias
-// value. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.
+// For each row, the sum of the rows [n, D] it pairs with: two rows of one label are a pair if the later one has the smaller bias
+// label. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias);
 
 }  // namespace debias

@@ -3,7 +3,7 @@
 //   w_j = e^{beta s_aj},   R = N sum_j(w_j e^{s_aj}) / sum_j(w_j) over the N negatives
 //   g   = (1 / tau_minus) ( R / N - tau_plus e^{s_ap} ),     L_a = -log[ e^{s_ap} / (e^{s_ap} + N g) ],     value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's partner view, N = 2B - 2, tau_plus the probability that two samples share a class, tau_minus = 1 -
+// s_ab = z_a . z_b / t, p the anchor's positive view, N = 2B - 2, tau_plus the probability that two samples share a class, tau_minus = 1 -
 // tau_plus, beta >= 0 how hard the weighting is. beta = 0 is debiased_negatives, beta = 0 and tau_plus = 0 is infonce; as beta grows, R
 // tends to N times the largest e^{s_aj}. `clamp` acts as in debiased_negatives.h with R in place of the sum over negatives: floor,
 // positive, none, and fallback, which is N g = R. detach_weights: w is a constant for the gradient; else gradients flow through it too.

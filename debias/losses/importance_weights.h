@@ -1,5 +1,5 @@
-// What objectives with importance weights over an anchor's negatives share: rows of two views, the weighted sum, how many negatives it
-// is worth.
+// Common parts of objectives with importance weights over an anchor's negatives: rows of two views, the weighted sum, its effective sample
+// size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,7 +26,7 @@ struct WeightedSum {
 };
 at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives);
 
-// The mean over rows of sum(w)^2 / sum(w^2), which lies in [1, N], from the logs of both sums.
+// The mean over rows of sum(w)^2 / sum(w^2), which is in [1, N], from the logs of both sums.
 LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives);
 
 }  // namespace debias

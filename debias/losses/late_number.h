@@ -1,4 +1,4 @@
-// A number of an objective's evidence that may still lie in a tensor: reading it makes the host wait for the tensor's device, so that it is
+// A number of an objective's diagnostics that may still be in a tensor: reading it makes the host wait for the tensor's device, so it is
 // read when somebody asks, and several are read at once.
 #pragma once
 
@@ -21,7 +21,7 @@ class LateNumber {
   operator double() const { return value(); }  // NOLINT(google-explicit-constructor)
   double value() const;                        // waits the first time
 
-  // What follows reads nothing that has not been read, and rounds as double does.
+  // These operators read no pending tensor, and round as double does.
   LateNumber& operator+=(const LateNumber& other);
   LateNumber times(double factor) const;
   LateNumber over(double divisor) const;

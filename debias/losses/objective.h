@@ -1,8 +1,8 @@
-// What an objective takes and returns, and the registry of objectives.
+// Input and result of an objective, and the registry of objectives.
 //
 // Anchors are the n = V*B embeddings: row v*B + i is view v of sample i. Every row carries integers (sample, label, bias); whether row j is
-// the anchor itself, another view, a positive or a negative follows from comparing them (pair_keys.h). What anchors are compared with are
-// the anchors themselves, or keys of their own: rows of a queue, a bank, a momentum encoder.
+// the anchor itself, another view, a positive or a negative follows from comparing them (pair_keys.h). Anchors are compared with
+// each other, or with keys of their own: rows of a queue, a bank, a momentum encoder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -51,7 +51,7 @@ struct ObjectiveInput {
   // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
   // Rows that come in bfloat16 allow it by that.
   bool bfloat16_products = false;
-  // The caller vouches for what else is tested, which makes the host wait for a device: that samples differ, that labels lie in
+  // The caller vouches for conditions whose test makes the host wait for a device: that samples differ, that labels are in
   // their range, and that no row of z, keys or positives is longer than 1.
   bool vouched = false;
 };
@@ -65,7 +65,7 @@ struct ObjectiveResult {
   LateNumber clamped;                      // anchors whose clamp, floor or fall-back acted (summed over view pairs)
   int64_t clampable = 0;                   // what `clamped` is of, where that is not the anchors: sets of pairs, anchors of each view pair
   std::optional<LateNumber> min_estimate;  // the smallest estimate before it acted
-  // Of importance weights w over an anchor's negatives: the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
+  // For importance weights w over an anchor's negatives, the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
   std::optional<LateNumber> effective_sample_size;
   std::string_view mode{};         // of fairkl: the one that was computed; empty elsewhere
   Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
@@ -145,7 +145,7 @@ std::string no_such_scores(const std::string& objective, ScoreForm form);
 // the least positive number (clamp positive).
 void set_product_defaults(Config& term, const ObjectiveEntry& entry);
 
-// Whether the fused engine computes the objective with its default options: tried on a few rows.
+// True if the fused engine computes the objective with its default options: tried on a few rows.
 bool has_fused_engine(const ObjectiveEntry& entry);
 
 }  // namespace debias

@@ -22,16 +22,16 @@ const Options& verified(const Options& options, const char* what) {
   return options;
 }
 
-// What an objective computes on scores that a method has formed.
+// An objective on scores that a method has formed.
 template <class Options>
 struct OnScores {
   std::vector<ScoreForm> forms;
   ObjectiveResult (*function)(const Scores& scores, const Options& options) = nullptr;  // of these forms
-  // What the options have to be on such scores, "clamp: floor ...; choose ..."; empty where they are.
+  // Condition that the options break on such scores, "clamp: floor ...; choose ..."; empty if they are valid.
   std::string (*refusal)(ScoreForm form, const Options& options) = [](ScoreForm, const Options&) { return std::string(); };
 };
 
-// What the registry knows of an objective beside its entry's fields.
+// Facts of the registry on an objective beside its entry's fields.
 template <class Options>
 struct ObjectiveParts {
   std::string what;  // "objective 'infonce'"

@@ -1,4 +1,4 @@
-// What a contrastive loss reads of its anchors' scores, whatever form the scores have: rows of a batch, keys, neighbours in a text.
+// Anchors' scores as a contrastive loss reads them, for every form of scores: rows of a batch, keys, neighbours in a text.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -16,7 +16,7 @@ OptionTable<Options> table_with_temperatures() {
       .add("base_temperature", &Options::base_temperature_, temperature_range(), "rescales the loss by temperature / base_temperature");
 }
 
-// What the loss is multiplied with.
+// Factor of the loss.
 template <class Options>
 double loss_scale(const Options& options) {
   return options.base_temperature() ? options.temperature() / *options.base_temperature() : 1.0;

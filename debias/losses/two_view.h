@@ -1,7 +1,7 @@
-// The sums that label-free objectives are made of, in log space.
+// The sums of label-free objectives, in log space.
 //
-// Two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 view v, and the partner of row a
-// is row (a + B) mod 2B. With s_ab = z_a . z_b / t, the negatives of a are all rows but itself and its partner: N = 2B - 2. Exponentials
+// Two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 view v, and the positive of row a
+// is row (a + B) mod 2B. With s_ab = z_a . z_b / t, the negatives of a are all rows but itself and its positive: N = 2B - 2. Exponentials
 // are never formed without a maximum or a bound subtracted, so t = 1e-3 is as safe as t = 1.
 //
 // With keys (ObjectiveInput::keys) all V*B rows are anchors, the negatives of a are the keys of other samples, and its positives those
@@ -24,7 +24,7 @@ namespace debias {
 ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective);
 void require_labels(const ObjectiveInput& input, const char* objective, const char* reason);  // usage error without labels
 
-// What a two-view loss is taken over: two views of the input, or, with keys, rows that have one number of negatives.
+// Input of a two-view loss: two views of the input, or, with keys, rows that have one number of negatives.
 struct ViewPair {
   ObjectiveInput input;
   int64_t first = 0, second = 1;  // views; with keys the number of the part, and 0
