@@ -26,7 +26,7 @@ class ChildProcess {
   pid_t process_;
 };
 
-// Of the processors that this process may use, those of job `number` of `jobs` that share them evenly; empty, all, for one job.
+// Processors of job `number` of `jobs` that share this process's processors evenly; empty, all, for one job.
 std::vector<int> share_of_cpus(int number, int jobs);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// Where a process says what went wrong: on standard error, or to the launcher that started it as one of several ranks
+// Destination of error messages: standard error, or the launcher that started this process as one of several ranks
 // (runs/rank_launcher.h), which prints the first of what they say.
 #pragma once
 
@@ -9,13 +9,13 @@ namespace debias {
 // The environment variable in which a launcher passes the descriptor to its ranks.
 inline constexpr const char* kLauncherVariable = "DEBIAS_LAUNCHER";
 
-// Whether a launcher started this process.
+// True if a launcher started this process.
 bool is_launched();
 
-// The descriptor that complaints are written to.
+// The descriptor that error messages are written to.
 int complaint_descriptor();
 
-// Writes the line as it is, with a line end. What cannot be written is dropped.
+// Writes the line as it is, with a line end. A failed write is ignored.
 void write_complaint(const std::string& line);
 
 }  // namespace debias

@@ -1,8 +1,8 @@
 // Standard input, output and error, whatever the process was started with: full, closed, or pipes that nobody reads.
 //
 // A message that cannot be written is dropped and ends nothing. A result that cannot be written is a failure, which unwritten_results()
-// tells at the end of every verb; fmt::print to standard output may throw before that, a std::system_error that says no more. A pipe whose
-// reader has seen enough (`debias list objectives | head -1`) is no failure to be told of.
+// reports at the end of every command; fmt::print to standard output may throw before that, a bare std::system_error. A pipe whose
+// reader has closed it (`debias list objectives | head -1`) is not a failure.
 #pragma once
 
 #include <string_view>

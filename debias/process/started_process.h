@@ -1,4 +1,4 @@
-// Processes that this one starts: what they are told, and how they ended.
+// Processes that this one starts: their arguments, and how they ended.
 //
 // SIGCHLD must not be ignored, or the system keeps no end of theirs: main() sees to that.
 #pragma once
@@ -18,7 +18,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& words);
 std::optional<int> status_if_ended(pid_t process);
 int status_at_end(pid_t process);
 
-// Of such a status: the exit code, 128 + the number of a signal that ended it.
+// Exit code of such a status, or 128 + the number of the signal that ended it.
 int exit_code_of(int status);
 
 }  // namespace debias

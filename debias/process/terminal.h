@@ -1,4 +1,4 @@
-// What a person sees while the command works: a bar on a terminal, one plain line every few seconds otherwise; logs as lines. All on
+// Progress display of the command: a bar on a terminal, one plain line every few seconds otherwise; logs as lines. All on
 // standard error. NO_COLOR and TERM=dumb are respected. Reports of progress throw Interruption once Ctrl-C was pressed (interruption.h).
 #pragma once
 
