@@ -16,8 +16,8 @@ Json read_data_sets(const std::string& run_folder);
 
 enum class DataLikeness { kAlike, kDifferent, kNotTold };
 
-// Of one split in two such files: classes and bias labels by name, the options that change the images (those that both know), and each
-// image's id, label, bias, size or pixels, and path below the root; bytes where both know them (data.verify: contents), and of sentences
+// Compares a split in two such files: classes and bias labels by name, the options that change the images (those that both know), and each
+// image's id, label, bias, size or pixels, and path below the root; bytes if both know them (data.verify: contents), and for sentences
 // the vocabulary.
 DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& split);
 

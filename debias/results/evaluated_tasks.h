@@ -23,7 +23,7 @@ struct EvaluatedTask {
 
 void add_tasks(const std::vector<EvaluatedTask>& tasks, Json& record);
 
-// Those of a record's file, whose options then hold none of their findings. What is not of the expected form is taken for absent.
+// Takes them from a record's file and removes their findings from its options. Values of an unexpected form count as absent.
 std::vector<EvaluatedTask> take_tasks(const Json& record, Json& options);
 
 }  // namespace debias

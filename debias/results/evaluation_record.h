@@ -1,4 +1,4 @@
-// What a protocol found, from the protocol to the page: protocols return it, `debias eval` writes it into a run folder
+// Record of a protocol's results: protocols return it, `debias eval` writes it into a run folder
 // (RUN/evaluation/PROTOCOL.json, and PROTOCOL-NAME.json for another data set than the run's own), and a report reads it. The keys of the
 // file are known here alone.
 #pragma once
@@ -56,7 +56,7 @@ struct AlignedValues {
   std::vector<std::string> notes = {};  // one line each, without the protocol's name; read back among the record's
 };
 
-// Of one clustering: the mean over cells of class and cluster, and how many of them counted.
+// Result of one clustering: the mean over cells of class and cluster, and their number.
 struct ClusteringAccuracy {
   double accuracy = 0;
   int64_t cells = 0;
@@ -69,7 +69,7 @@ struct BiasProbeFit {
   double gradient = 0, objective = 0;
 };
 
-// How a linear probe was trained.
+// Training of a linear probe.
 struct TrainedProbe {
   double loss = 0;
   std::optional<int64_t> epochs = {}, best_epoch = {};  // trained until the loss stalled; chosen among all
@@ -91,7 +91,7 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, int64_t>> counts;  // samples by split
   std::string predictions;               // whose are evaluated: "knn", "linear", "classifier"; empty where the file does not say
   std::optional<AlignedValues> aligned;  // none: the file does not say
-  std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own stand among the metrics
+  std::vector<std::pair<std::string, double>> side_metrics;  // of kNN beside a classifier, whose own are among the metrics
   std::map<std::string, std::pair<double, double>> intervals;
   std::vector<EvaluatedTask> tasks;          // of protocols whose metrics are of tasks, not of splits
   std::map<std::string, GroupTable> groups;  // by split, like the following
@@ -106,17 +106,17 @@ struct EvaluationRecord {
   std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)
   std::vector<std::pair<std::string, int64_t>> queries;  // with an image of their class in the gallery, by split (retrieval)
   std::vector<std::pair<std::string, int64_t>> drawn;    // training images of a draw, by setting: "1pct" (low_shot)
-  // Of a metric that is a mean over draws of training images, the value of each; its interval is over them, not over evaluated images.
+  // Values of a metric that is a mean over draws of training images; its interval is over them, not over evaluated images.
   std::map<std::string, std::vector<double>> by_draw;
   std::optional<std::vector<std::string>> notes;  // what was left out, and why; none: the protocol has nothing to say
 
-  // What was evaluated, and where it stands: of files.
+  // Evaluated data set and the state of the run; only in files.
   std::string checkpoint;
   int64_t epoch = -1;                          // of that checkpoint; -1: the file does not say
   Json judged = Json::object();                // sections of the data, by split
   std::vector<std::string> accepted_changes;   // of the data since training
   std::optional<AddedBiasValues> bias_values;  // none: those of the data themselves
-  // The leaves of the recipe that evaluation had otherwise than training, by key; none: the leaf was gone. Data stand in `judged`.
+  // Recipe settings that evaluation changed from training, by key; none: the setting was removed. Data are in `judged`.
   std::map<std::string, std::optional<std::string>> recipe_changes;
   std::string path;  // of the file
   std::string data;  // the other data set's name; empty for the run's own
@@ -126,8 +126,8 @@ struct EvaluationRecord {
   bool judges_predictions_of(const std::string& another) const;  // another protocol: kNN or a probe, whose options are not among these
   bool is_of_tasks() const;                                      // its metrics have tasks in front of their names, not splits
   const EvaluatedTask* task(const std::string& name) const;      // null where there is none
-  // Whether a bias label goes with a label, by numbers in the table: from the file's map or, in files without one, where the two have one
-  // number. None where no bias label goes with the label.
+  // True if a bias label is aligned with a label, by numbers in the table: from the file's map or, in files without one, if both have one
+  // number. None if no bias label is aligned with the label.
   std::optional<bool> is_aligned(const GroupTable& table, size_t label, size_t bias) const;
   std::optional<AlignedCounts> aligned_counts(const std::string& split) const;  // none without a group table of the split
 };

@@ -1,6 +1,6 @@
 // Still frames of an episode that an agent played: RUN/evaluation/film, which `debias rl play` writes and a report shows.
 //
-//   film.json      whose episode it was, and when each frame was drawn
+//   film.json      run of the episode, and the time of each frame
 //   01.png ...     the frames, in order
 #pragma once
 
@@ -32,14 +32,14 @@ constexpr const char* kFilmFolder = "evaluation/film";
 constexpr const char* kFilmFile = "film.json";
 constexpr int64_t kMostStills = 12;
 
-// Whether the state after `step` of an episode's `steps` is kept: kMostStills of them, evenly apart, the first and the last among them; all
-// of an episode that has no more.
+// True if the state after `step` of an episode's `steps` is kept: kMostStills of them, evenly apart, with the first and the last; all
+// if the episode has no more.
 bool is_still(int64_t step, int64_t steps);
 
 std::string still_name(size_t place);  // "01.png" of place 0
 
 Json to_json(const FilmRecord& film);
-// None where the run has no film. Data errors name the file.
+// None if the run has no video. Data errors name the file.
 std::optional<FilmRecord> read_film(const std::string& run_folder);
 
 }  // namespace debias

@@ -12,7 +12,7 @@ namespace debias {
 
 enum class MarkedImages { kAll, kAligned, kConflicting };  // of known class
 
-// How many images two runs predict alike and otherwise.
+// Numbers of images that two runs predict alike and differently.
 struct PairedCounts {
   int64_t both = 0, only_first = 0, only_second = 0, neither = 0;  // predicted right by
 
@@ -21,10 +21,10 @@ struct PairedCounts {
   double second() const;
 };
 
-// A data error, naming `path`, for a letter that is none of these.
+// Throws a data error, naming `path`, for any other letter.
 void require_marks(const std::string& marks, const std::string& path);
 
-// Whether they can be of the same images: as many, and each of the same side.
+// True if they can be of the same images: as many, and each of the same side.
 bool are_of_one_set(const std::string& a, const std::string& b);
 
 // Over the images of strings that are of one set.

@@ -23,7 +23,7 @@ std::string read_text_file(const std::string& path, int64_t limit);
 // An object; a data error for what is no JSON or no object.
 Json read_json_object(const std::string& path, int64_t limit);
 
-// What `read` returns of well-formed JSON; that a value in it has an unexpected type is a data error naming the file.
+// Returns the result of `read` for well-formed JSON; a value of an unexpected type is a data error naming the file.
 template <class Read>
 auto read_fields(const std::string& path, Read&& read) {
   try {

@@ -1,4 +1,4 @@
-// What a number says. Who makes a number describes it: a protocol, a method, the objective's terms, the training loop. All others, such as
+// Description of a metric, given by its maker: a protocol, a method, the objective's terms, the training loop. All others, such as
 // tables and reports, take unit, direction, title and chance level from here.
 #pragma once
 
@@ -16,7 +16,7 @@ enum class Better {
   kNeither
 };
 
-// Where a metric stands in a table, first to last; within one of these in the order of the registries.
+// Place of a metric in a table, first to last; within one of these in the order of the registries.
 enum class Standing { kAccuracy, kProtocol, kGroups, kFairness, kFeatures, kDetail, kTraining };
 
 struct Metric {
@@ -32,7 +32,7 @@ struct Metric {
   bool of_setting = false;
 };
 
-// Whether the metric of this name, without its split, is the one described.
+// True if the metric of this name, without its split, is the one described.
 inline bool describes(const Metric& metric, const std::string& name) {
   return name == metric.name || (metric.of_setting && name.size() > metric.name.size() + 1 && name.starts_with(metric.name + "_"));
 }

@@ -20,7 +20,7 @@ struct SentenceQuery {
   std::vector<NearSentence> nearest;  // nearest first
 };
 
-// What was searched, with what: runs that searched other texts do not stand beside each other in silence. An older file says nothing of it.
+// The searched text and the queries, so that a report notices runs that searched other texts. Older files lack it.
 struct NearestSentences {
   std::string checkpoint;  // file name
   int64_t epoch = -1;      // of it

@@ -13,7 +13,7 @@ struct PredictionsOf {
   std::string_view title;  // as a person reads it
 };
 
-// Where several have a number, the first of these counts.
+// If several have a number, the first of these counts.
 inline constexpr std::array<PredictionsOf, 4> kPredictionsOf = {
     {{"classifier", "classifier"}, {"linear", "linear probe"}, {"knn", "kNN"}, {"mean_classifier", "mean classifier"}}};
 

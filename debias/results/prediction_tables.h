@@ -10,7 +10,7 @@
 
 namespace debias {
 
-// Of the images of one bias label. By class, with the class as the positive one: fairlearn's rates (group_tables.h); NaN where there is
+// Rates of the images of one bias label, by class, with the class as the positive one: fairlearn's rates (group_tables.h); NaN if there is
 // nothing to count.
 struct BiasRates {
   std::string bias;
@@ -39,7 +39,7 @@ Json group_table_json(const GroupTable& groups, const ClassTable& classes);
 // {"confusion", "per_class": {class: {"count", "predicted", "accuracy"}}}.
 Json class_table_json(const ClassTable& table);
 
-// Of one split. A json::exception on other types; data errors, naming `path`, on tables that do not fit together.
+// Reads one split. A json::exception on other types; data errors, naming `path`, on tables that do not fit together.
 GroupTable read_group_table(const Json& json, const std::string& path);
 // Empty where `json` has no "per_class".
 ClassTable read_class_table(const Json& json, const std::string& path);

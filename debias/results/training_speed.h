@@ -1,4 +1,4 @@
-// How long training took. The training loop appends one line for each epoch to RUN/times.jsonl, apart from metrics.jsonl, whose bytes depend
+// Duration of training. The training loop appends one line for each epoch to RUN/times.jsonl, apart from metrics.jsonl, whose bytes depend
 // on no clock:
 //
 //   {"epoch": 3, "seconds": 12.437, "count": 5000, "counted": "images"}
@@ -26,7 +26,7 @@ struct EpochTime {
   double per_second() const { return static_cast<double>(count) / seconds; }
 };
 
-// Appends the line. False where the file cannot be written: a time is not worth a run.
+// Appends the line. False if the file cannot be written: the run continues.
 bool append_epoch_time(const std::string& run_folder, const EpochTime& time);
 
 struct TrainingSpeed {
@@ -36,7 +36,7 @@ struct TrainingSpeed {
   std::string counted = {};                                             // of the last line
   int64_t damaged_lines = 0;                                            // which count for nothing
 
-  // Those that are known: training_seconds, minutes_per_epoch and one such as images_per_second.
+  // Known speeds: training_seconds, minutes_per_epoch and one such as images_per_second.
   std::vector<std::pair<Metric, double>> metrics() const;
 };
 
