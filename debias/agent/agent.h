@@ -35,7 +35,7 @@ struct AgentBatch {
   at::Tensor noise_next, noise;  // standard normal [B, actions], of the actions drawn in the critic's and the actor's step
 };
 
-// Of one update; NaN where the step was not due.
+// Losses of one update; NaN if the step was not due.
 struct UpdateReport {
   double critic_loss = 0;
   double actor_loss = 0, entropy = 0, temperature = 0;

@@ -1,4 +1,4 @@
-// What the training of an agent writes into metrics.jsonl.
+// Metrics that the training of an agent writes into metrics.jsonl.
 #pragma once
 
 #include <vector>

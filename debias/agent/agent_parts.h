@@ -1,4 +1,4 @@
-// What a recipe's run consists of, built from it: shapes, networks, environments.
+// Parts of a run, built from its recipe: shapes, networks, environments.
 #pragma once
 
 #include <memory>
@@ -17,12 +17,12 @@ EnvironmentOptions environment_options(const AgentRecipe& recipe, Episodes episo
 BatchShape batch_shape(const AgentRecipe& recipe, int64_t actions);
 NetworkShape network_shape(const AgentRecipe& recipe, int64_t actions);
 
-// Room for what the recipe's steps can fill, at most its capacity and megabytes. A usage error where the megabytes hold no batch's worth.
+// Capacity for the recipe's steps, at most its capacity and megabytes. A usage error if the megabytes cannot hold a batch.
 ReplayShape replay_shape(const AgentRecipe& recipe, int64_t actions);
 
 Agent make_agent(const AgentRecipe& recipe, int64_t actions);
 
-// Where an evaluated episode stands.
+// State of an evaluated episode.
 struct JudgedState {
   int64_t episode = 0;
   int64_t control_step = 0;

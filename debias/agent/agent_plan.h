@@ -1,4 +1,4 @@
-// What the run of a recipe will take, before there is one; nothing is written.
+// Cost of a recipe's run in advance; nothing is written.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where the training of an agent stands, beside what every training has (train/training_state.h): JSON among a checkpoint's metadata.
+// State of an agent's training, beside that of every training (train/training_state.h): JSON among a checkpoint's metadata.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -47,6 +47,6 @@ struct AgentState {
 
 inline constexpr const char* kAgentStateKey = "debias.agent";
 
-AgentState agent_state_of(const OpenCheckpoint& checkpoint);  // a data error where it is none of an agent
+AgentState agent_state_of(const OpenCheckpoint& checkpoint);  // a data error if it is not an agent checkpoint
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What an agent draws: batches of the replay, crops, the noise of its actions. Each draw is a function of (seed, step, sample).
+// Random draws of an agent: batches of the replay, crops, the noise of its actions. Each draw is a function of (seed, step, sample).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,7 +19,7 @@ struct BatchShape {
   uint64_t seed = 1;
 };
 
-// Transitions drawn uniformly, with repetition. What was seen, what was seen next and each positive are cropped apart from each other, at
+// Transitions drawn uniformly, with repetition. The observation, the next one and each positive are cropped separately, at
 // offsets of 0 to pixels - crop - 1 (the last place is left out, as in the authors' code), all channels of a sample alike.
 AgentBatch draw_batch(const Replay& replay, const BatchShape& shape, int64_t step);
 

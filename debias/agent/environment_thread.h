@@ -27,7 +27,7 @@ class EnvironmentThread {
   EnvironmentThread(const EnvironmentThread&) = delete;
   EnvironmentThread& operator=(const EnvironmentThread&) = delete;
 
-  // Runs `work` there, after what was asked before; get() throws what it throws. What it refers to must live until then.
+  // Runs `work` there, after earlier work; get() throws its exception. The objects that it refers to must live until then.
   std::future<void> later(std::function<void(Environments&)> work);
   void now(const std::function<void(Environments&)>& work) { later(work).get(); }
 

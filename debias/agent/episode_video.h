@@ -27,7 +27,7 @@ class EpisodeVideo {
   void end_of_drawing() { renderer_.reset(); }
 
   void write(const VideoWriter& writer) const;  // in real time
-  // As RUN/evaluation/film, which is replaced whole; `film` gets the stills, and whether the episode ended early.
+  // Writes RUN/evaluation/film, which is replaced; `film` gets the stills, and whether the episode ended early.
   void keep(const std::string& run_folder, FilmRecord film) const;
 
  private:

@@ -104,7 +104,7 @@ class AgentNetworksImpl : public torch::nn::Module {
   Critic target;  // without gradient
   Actor actor;
   torch::Tensor bilinear;         // [features, features]: the score of two images is z_a W z_b
-  torch::Tensor log_temperature;  // of the policy: what its entropy is worth
+  torch::Tensor log_temperature;  // of the policy: weight of its entropy
 };
 TORCH_MODULE(AgentNetworks);
 

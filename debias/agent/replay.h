@@ -1,8 +1,8 @@
-// What an agent has lived through: single images in a file mapped into memory, stacked again by their numbers when they are drawn.
+// Replay buffer of an agent: single images in a file mapped into memory, stacked again by their numbers when they are drawn.
 //
-// A transition is (images seen, action, reward, images seen next). Images are numbered as they come, and image k lies in slot k
+// A transition is (images seen, action, reward, images seen next). Images are numbered as they come, and image k is in slot k
 // modulo the file's slots. Beside the window that batches are drawn from, the file has room for `spare` images: so many may be added after
-// a checkpoint before one that it needs is written over. What is not in the file, numbers and checksums, is the checkpoint's.
+// a checkpoint before one that it needs is written over. The rest, numbers and checksums, is in the checkpoint.
 #pragma once
 
 #include <ATen/core/Tensor.h>
