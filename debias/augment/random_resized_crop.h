@@ -8,7 +8,7 @@
 namespace debias {
 
 // Up to ten tries of area H W U(scale) and log-uniform aspect w/h in `ratio`, sides rounded half to even; then the largest centred box
-// whose aspect lies in `ratio`. Source: torchvision.transforms.RandomResizedCrop.get_params.
+// whose aspect is in `ratio`. Source: torchvision.transforms.RandomResizedCrop.get_params.
 Box random_resized_box(int image_height, int image_width, const Interval& scale, const Interval& ratio, Random& random);
 
 }  // namespace debias

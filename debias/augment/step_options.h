@@ -19,7 +19,7 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-// `0.4` or `[0.6, 1.4]`; what a single number stands for is the step's affair.
+// `0.4` or `[0.6, 1.4]`; each step defines the meaning of a single number.
 struct Spread {
   double low = 0, high = 0;
   bool pair = false;

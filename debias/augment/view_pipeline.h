@@ -58,7 +58,7 @@ struct ViewPresetEntry {
   std::string name;  // sim32, sup32, eval, none, ...
   std::vector<std::string> aliases;
   std::string summary;
-  std::vector<OptionSpec> options;  // none of its own: steps are overridden by name
+  std::vector<OptionSpec> options;  // empty: steps are overridden by name
   std::vector<std::pair<std::string, Config>> steps;
 };
 const std::vector<ViewPresetEntry>& view_preset_registry();

@@ -9,11 +9,11 @@
 
 namespace debias {
 
-// What one step does to one image. Which numbers it draws, and in which order, is the step's affair.
+// Plan of one step for one image. Each step defines which numbers it draws, and in which order.
 struct StepPlan {
   bool acts = true;            // else the image stays as it is
   bool reads_the_box = false;  // and nothing else of the image
-  Box box{};                   // may lie beyond the image, which is black there
+  Box box{};                   // may extend beyond the image, which is black there
   std::array<double, 4> numbers{};
   std::array<uint8_t, 4> order{};
 };

@@ -1,4 +1,4 @@
-// What the files of view steps offer to the registry, and the base class that steps with an options table share.
+// Registry entries of the view steps, and the base class of steps with an options table.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Where a view goes, and how its 8-bit pixels become values there.
+// Destination of a view, and the conversion of its 8-bit pixels to values.
 #pragma once
 
 #include <cstddef>
