@@ -15,7 +15,7 @@ class EglContext {
   EglContext(const EglContext&) = delete;
   EglContext& operator=(const EglContext&) = delete;
 
-  // What draws: "llvmpipe (LLVM 15.0.6, 256 bits), 4.5 (Compatibility Profile) Mesa 22.3.6". Images are equal in all bytes on one renderer alone.
+  // Renderer: "llvmpipe (LLVM 15.0.6, 256 bits), 4.5 (Compatibility Profile) Mesa 22.3.6". Image bytes are equal on one renderer only.
   std::string renderer() const;
 
  private:

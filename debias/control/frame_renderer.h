@@ -10,7 +10,7 @@ namespace debias {
 
 class MujocoModel;
 
-// What is drawn beside the bodies. `plain` leaves shadows and reflections out: other images, in half the time.
+// Detail drawn beside the bodies. `plain` leaves shadows and reflections out: other images, in half the time.
 enum class Look { kFull, kPlain };
 template <>
 struct EnumNames<Look> {

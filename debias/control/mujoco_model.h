@@ -26,7 +26,7 @@ class MujocoModel {
   void forward_without_actuation();  // all that follows from positions and velocities
   void step(int substeps);           // with the controls in data().ctrl
 
-  // Whether MuJoCo met positions, velocities or accelerations that are not finite or too large since reset(). The state is then void.
+  // True if MuJoCo met positions, velocities or accelerations that are not finite or too large since reset(). The state is then void.
   bool diverged() const;
 
   int id(mjtObj kind, const char* name) const;

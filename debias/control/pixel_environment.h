@@ -1,7 +1,7 @@
 // A control task as an agent has it: actions in, images and rewards out.
 //
-// An agent's step is one action for `repeat` control steps, of which the rewards are added and the last state alone is drawn. What an agent
-// sees are the last `stack` images; an episode's first stands for those before it. Episodes end by time, never by a state. An episode is
+// An agent's step is one action for `repeat` control steps, whose rewards are added; only the last state is drawn. An agent
+// sees the last `stack` images; an episode's first also fills the places before it. Episodes end by time, never by a state. An episode is
 // a function of (seed, purpose, episode) and the actions.
 #pragma once
 
@@ -51,7 +51,7 @@ class PixelEnvironment {
 
   std::span<const uint8_t> frame() const;           // [3, pixels, pixels], the newest
   const std::vector<uint8_t>& observation() const;  // [3 * stack, pixels, pixels], oldest first
-  MujocoModel& model();                             // to draw a film of
+  MujocoModel& model();                             // to draw a video of
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-// A control task: a model of our own, how an episode begins, and what a state is worth. One task a file in tasks/.
+// A control task: a model of our own, the start of an episode, and the reward of a state. One task a file in tasks/.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How near a number is to an interval, in [0, 1]: what the rewards of the control suite are made of.
+// Closeness of a number to an interval, in [0, 1]: the building block of the control suite's rewards.
 #pragma once
 
 #include <limits>

@@ -1,4 +1,4 @@
-// What models have in common: the look of the control suite, sensors and motors, and random joint angles.
+// Common parts of the models: the look of the control suite, sensors and motors, and random joint angles.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace debias {
 // A whole MJCF text: the common textures, materials and lights, then `body`.
 std::string model_text(const std::string& name, const std::string& body);
 
-// Of a body `torso` that moves with all that hangs from it: its velocity as the sensor torso_subtreelinvel, and motors that have the names
-// of their joints, with these gears. To stand beside the <worldbody>.
+// Elements beside the <worldbody> for a body `torso` and its subtree: its velocity as the sensor torso_subtreelinvel, and motors named
+// as their joints, with these gears.
 std::string moving_parts_text(const std::vector<std::pair<std::string, int>>& gears);
 
 // In the joints' order: hinges and slides with a range uniform in it, hinges without one uniform in (-pi, pi), other slides as they are.
