@@ -1,4 +1,4 @@
-// What a camera noted in an image file: its orientation and its name.
+// EXIF data of an image file: the camera's orientation and name.
 #pragma once
 
 #include <cstdint>

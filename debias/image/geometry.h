@@ -7,7 +7,7 @@
 
 namespace debias {
 
-// The box of the image; what lies outside the image is black.
+// The box of the image; pixels outside the image are black.
 void padded_crop(ViewFrame& frame, const Box& box);
 Image padded_crop(const Image& image, const Box& box);
 

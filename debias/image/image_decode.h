@@ -2,8 +2,8 @@
 //
 // Grey is replicated, palettes are looked up, alpha and tRNS are dropped (not blended), 16-bit samples keep their high byte (those of PNM
 // are scaled and rounded; grey ones, too, where Pillow takes the number and clips it at 255), CMYK and YCCK JPEGs are read as Adobe's
-// (inverted) and converted as Pillow does. JPEG decoding uses the accurate inverse DCT and smooth chroma upsampling. Of files with several
-// images the first is read. Colour profiles and gamma are ignored. The format is told from the first bytes, never from the name.
+// (inverted) and converted as Pillow does. JPEG decoding uses the accurate inverse DCT and smooth chroma upsampling. Files with several
+// images give the first. Colour profiles and gamma are ignored. The format is detected by the first bytes, never from the name.
 //
 // The orientation that a camera notes in EXIF is applied where the caller says so. Neither Pillow nor torchvision's loader applies it by
 // themselves, so that with `kIgnored` the pixels are theirs. TIFF's own tag Orientation is always applied, as Pillow does.
@@ -29,8 +29,8 @@ enum class ExifOrientation { kIgnored, kApplied };  // of JPEG, PNG and WebP fil
 Image decode_image(std::span<const uint8_t> bytes, const std::string& path, ExifOrientation exif = ExifOrientation::kIgnored);
 Image read_image(const std::string& path, ExifOrientation exif = ExifOrientation::kIgnored);
 
-// At least what `choose` asks for; sizes and regions are those of the turned image where the orientation is applied. Of JPEG files that
-// much is decoded (jpeg_decode.h), of others all, and `choose` is not called.
+// Decodes at least the part that `choose` requests; sizes and regions are those of the turned image if the orientation is applied. JPEG
+// files are decoded that far (jpeg_decode.h), others fully, without calling `choose`.
 PartialImage decode_region(std::span<const uint8_t> bytes, const std::string& path, const RegionChooser& choose,
                            ExifOrientation exif = ExifOrientation::kIgnored);
 PartialImage read_region(const std::string& path, const RegionChooser& choose, ExifOrientation exif = ExifOrientation::kIgnored);

@@ -1,4 +1,4 @@
-// Formats of image files: told by the first bytes where a file is read, by the ending of its name where a folder is listed.
+// Formats of image files: detected by the first bytes when a file is read, by the extension when a folder is listed.
 #pragma once
 
 #include <cstdint>

@@ -13,12 +13,12 @@ struct ImageRegion {
   int denominator = 1;  // 1, 2, 4 or 8
 };
 
-// What is needed of an image of this size: at least a pixel, and all within it.
+// Part needed of an image of this size: at least a pixel, and all within it.
 using RegionChooser = std::function<ImageRegion(int height, int width)>;
 
 inline ImageRegion whole_region(int height, int width) { return {{0, 0, height, width}, 1}; }
 
-// Where a box of an image lies in the reduced one: each edge at the nearest line between pixels, halves to the right and down.
+// Position of an image's box in the reduced image: each edge at the nearest line between pixels, halves to the right and down.
 inline Box reduced(const Box& box, int denominator) {
   const auto line = [denominator](int edge) { return edge / denominator + (edge % denominator * 2 >= denominator ? 1 : 0); };
   if (denominator == 1) return box;

@@ -1,4 +1,4 @@
-// How the stored pixels of a photograph are turned to be seen upright: the eight values of the tag Orientation of TIFF and EXIF.
+// Turns of the stored pixels that show a photograph upright: the eight values of the tag Orientation of TIFF and EXIF.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ Orientation orientation_of(int64_t tag);  // 1 to 8; upright for every other val
 // The part as it is shown: pixels, region and sizes.
 PartialImage turned(PartialImage part, const Orientation& orientation);
 
-// What to decode of the stored image, so that turned() of it has what `choose` asks for of the shown one. Where the image is reduced and a
-// flipped side is no multiple of the denominator, the pixels of the reduced image are those of the stored one: they lie less than one of
-// them beside where they would without the flip.
+// Part of the stored image to decode, so that turned() of it has the part of the shown one that `choose` requests. If the image is reduced
+// and a flipped side is not a multiple of the denominator, the pixels of the reduced image are those of the stored one: they are less than
+// one pixel beside their place without the flip.
 RegionChooser of_stored(const RegionChooser& choose, const Orientation& orientation);
 
 }  // namespace debias

@@ -9,7 +9,7 @@ namespace debias {
 
 // The box cut out of the image, then resized as Pillow's `Image.resize(size, BILINEAR)` does it: a triangle filter as wide as the scale
 // (so that shrinking averages), horizontal pass first, fixed-point weights, and rounding to 8 bits after each pass. Only pixels of the
-// box are read. Of an image that is there reduced, the box is that of reduced() in image_region.h. A usage error when the box is empty or
+// box are read. For a reduced image, the box is that of reduced() in image_region.h. A usage error when the box is empty or
 // not inside the image, or the output is empty. Source: Pillow, src/libImaging/Resample.c; torchvision.transforms.functional.resized_crop
 // on PIL images.
 void resized_crop(ViewFrame& frame, const Box& box, int height, int width);

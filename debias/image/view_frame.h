@@ -1,8 +1,8 @@
 // The pixels of a view on its way through the steps, and the memory that the steps work in.
 //
-// One frame serves one image after another and keeps its memory: once it has seen the sizes, making a view allocates nothing. Pixels lie in
+// One frame serves one image after another and keeps its memory: once it has seen the sizes, making a view allocates nothing. Pixels are in
 // planes, each channel's rows one after the other without gaps; the kPlaneSlack bytes after each plane belong to it, so that vector code
-// needs no special last step. An image is borrowed, not copied, until a step asks for planes: a crop reads it where it lies. Colour
+// needs no special last step. An image is borrowed, not copied, until a step asks for planes: a crop reads it in place. Colour
 // operations wait until someone looks at the pixels, and are then carried out together. One frame for each thread.
 #pragma once
 
@@ -31,8 +31,8 @@ ImagePart whole(const Image& image);
 
 class ViewFrame {
  public:
-  // 1 or 3 channels. The pixels must stay where they are while the frame is in use. Of a part, only what a first crop reads has to be
-  // there, and it may be there reduced: the frame has the size of the whole image all the same.
+  // 1 or 3 channels. The pixels must stay in place while the frame is in use. A part needs only the pixels that a first crop
+  // reads, and may be reduced: the frame has the size of the whole image all the same.
   void start(const ImagePart& image);
 
   int channels() const { return channels_; }
