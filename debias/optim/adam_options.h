@@ -1,4 +1,4 @@
-// What Adam and AdamW have in common.
+// Common options of Adam and AdamW.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What SGD and LARS have in common: a running sum of gradients.
+// Common options of SGD and LARS: a running sum of gradients.
 #pragma once
 
 #include <string>

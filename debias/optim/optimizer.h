@@ -1,7 +1,7 @@
 // Optimizers by name: `optimizer: {name: adamw, learning_rate: 1e-3, weight_decay: 0.05, no_decay: [norm, bias], clip_norm: 1}`.
 //
 // An entry is one file (sgd.cpp, adam.cpp, adamw.cpp, lars.cpp): its options, the rule that updates parameters, and what the rule remembers
-// of each of them, which goes into checkpoints. What every entry takes stands in optimizer_entry.h.
+// of each of them, which goes into checkpoints. The options of every entry are in optimizer_entry.h.
 #pragma once
 
 #include <torch/optim/optimizer.h>
@@ -30,7 +30,7 @@ struct Clipping {
 
 class StateReader;
 
-// How a checkpoint holds what a rule remembers of one parameter.
+// Checkpoint format of a rule's state for one parameter.
 struct StateFormat {
   NamedTensors (*write)(const torch::optim::OptimizerParamState& state);
   std::unique_ptr<torch::optim::OptimizerParamState> (*read)(StateReader& reader);

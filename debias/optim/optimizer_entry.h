@@ -1,4 +1,4 @@
-// What the files of the optimizers are made with: the options that all of them take, groups of parameters, and the formats of their states.
+// Common parts of the optimizers' files: the options that all of them take, groups of parameters, and the formats of their states.
 #pragma once
 
 #include <array>
@@ -99,10 +99,10 @@ StateFormat momentum_format();  // of torch::optim::SGDParamState
 
 using StatesOfParameters = ska::flat_hash_map<void*, std::unique_ptr<torch::optim::OptimizerParamState>>;
 
-// What SGDParamState remembers of these weights: zeros at first.
+// State of SGDParamState for these weights: zeros at first.
 at::Tensor& momentum_buffer(StatesOfParameters& states, const at::Tensor& weights);
 
-// Of torch::optim::AdamParamState and AdamWParamState.
+// Format of torch::optim::AdamParamState and AdamWParamState.
 template <class State>
 StateFormat moments_format() {
   const auto write = [](const torch::optim::OptimizerParamState& any) -> NamedTensors {

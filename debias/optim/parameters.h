@@ -1,4 +1,4 @@
-// What an optimizer is given: parameters with a name and a kind, so that options can speak of "norms" and "biases".
+// Input of an optimizer: parameters with a name and a kind, so that options can name "norms" and "biases".
 #pragma once
 
 #include <torch/nn/module.h>
