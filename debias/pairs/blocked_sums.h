@@ -1,5 +1,5 @@
 // The sums of pair_sums.h by blocks of anchors against all keys, in libtorch alone: any device, float32 and float64, with keys or without,
-// O((n + m) * block) memory. The backward pass forms each block again. Where the keys are the anchors, a block's weights hold both roles of
+// O((n + m) * block) memory. The backward pass forms each block again. If the keys are the anchors, a block's weights have both roles of
 // its rows, so that one product and one owner a row is all that it takes. Differentiating twice is rejected.
 #pragma once
 

@@ -1,4 +1,4 @@
-// How sums over pairs are computed.
+// Backends of sums over pairs.
 #pragma once
 
 #include <array>

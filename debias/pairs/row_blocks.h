@@ -15,7 +15,7 @@ namespace debias {
 
 class RowBlocks {
  public:
-  // What is compared, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
+  // Compared rows, without gradient: anchors [n, D], keys [m, D] or undefined, and groups as in Rows.
   // A block and what is made of it take no more than the budget, one row at least.
   RowBlocks(const at::Tensor& anchors, const at::Tensor& keys, const at::Tensor& group, const at::Tensor& key_group,
             std::optional<int64_t> self, double temperature, int64_t memory_budget, const RowShare* share = nullptr);

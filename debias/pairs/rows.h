@@ -1,6 +1,6 @@
-// Anchors, and the keys that they are compared with: what every sum over pairs (pair_sums.h) is taken over.
+// Anchors, and the keys that they are compared with: the input of every sum over pairs (pair_sums.h).
 //
-// n anchors z_a and m keys z_j with s_aj = z_a . z_j / t. Where no keys are given, the keys are the anchors themselves: the square case.
+// n anchors z_a and m keys z_j with s_aj = z_a . z_j / t. If no keys are given, the keys are the anchors themselves: the square case.
 // One integer of each row, its group, says what a pair is: a key of the anchor's group is equal, one of another group unequal; the key that
 // is the anchor itself is neither. With groups of one sample, the unequal keys are the negatives of a label-free objective; with groups of
 // one class, the equal keys are the positives of a supervised one.
@@ -35,7 +35,7 @@ struct Rows {
   int64_t memory_budget = kDefaultMemoryBudget;
   bool bfloat16_products = false;                 // the fused engine may round rows where it multiplies them
   const RowShare* share = nullptr;                // the blocked engine, which `auto` then is, walks this share of the blocks
-  std::shared_ptr<EngineRecord> engines{};        // told which engine computed each sum
+  std::shared_ptr<EngineRecord> engines{};        // records which engine computed each sum
   mutable std::shared_ptr<SortedBatch> sorted{};  // made by the first fused sum, shared by the others
 
   bool square() const { return !keys.defined(); }
@@ -47,7 +47,7 @@ struct Rows {
   std::optional<int64_t> self_key() const { return square() ? std::optional<int64_t>(0) : self; }
 };
 
-// The engine that `rows` come to. Where the fused one is asked for, keys are a usage error, and so are rows that are not float32 on the CPU.
+// The engine for `rows`. If the fused one is requested, keys are a usage error, and so are rows that are not float32 on the CPU.
 Engine engine_of(const Rows& rows);
 
 at::Tensor set_sizes(const Rows& rows, PairSet set);  // how many keys, [n] in the dtype of the anchors, no gradient

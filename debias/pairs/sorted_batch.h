@@ -21,8 +21,8 @@ struct SortedBatch {
   at::Tensor unsorted(const at::Tensor& per_place) const;
 };
 
-// Anchors float32 [B, V, D] or [n, D] on the CPU, group int64 [n] in the order of rows. Nothing is copied where the anchors lie in memory
-// as their groups want them.
+// Anchors float32 [B, V, D] or [n, D] on the CPU, group int64 [n] in the order of rows. Nothing is copied if the anchors are
+// in the order of their groups.
 SortedBatch sort_by_group(const at::Tensor& anchors, const at::Tensor& group);
 
 }  // namespace debias
