@@ -7,8 +7,8 @@
 
 namespace debias {
 
-// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, whatever the caller has switched on. What applied before is so
-// again at the end, and with the outermost of them torch forgets the weights that it has cast.
+// bf16: torch's autocast to bfloat16 on devices of this type; fp32: none, even if the caller has switched it on. The
+// earlier setting is restored at the end, and with the outermost of them torch forgets the weights that it has cast.
 class Autocast {
  public:
   Autocast(c10::DeviceType device, Precision precision);

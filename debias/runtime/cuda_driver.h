@@ -1,4 +1,4 @@
-// What the CUDA driver says of a device, read through libcuda.so.1 itself: no program here is linked against CUDA.
+// Facts of the CUDA driver on a device, read through libcuda.so.1 itself: no program here is linked against CUDA.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ struct CudaDevice {
 // The device with that index among the visible ones; nothing where the driver is missing or has no such device. `library` is for tests.
 std::optional<CudaDevice> describe_cuda_device(int index, const char* library = "libcuda.so.1");
 
-// Whether a kernel driver for NVIDIA devices is loaded: natively, or under WSL 2.
+// True if a kernel driver for NVIDIA devices is loaded: natively, or under WSL 2.
 bool cuda_driver_is_loaded();
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// How many threads torch computes with.
+// Number of threads of torch.
 #pragma once
 
 #include <cstdint>
