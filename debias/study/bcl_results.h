@@ -6,7 +6,7 @@
 
 namespace debias {
 
-// Of `base` and what changes one thing in it. Usage errors of the base setting.
+// Results of `base` and of its one-factor changes. Usage errors of the base setting.
 BclResults study_bcl(const BclSetting& base, const StudyRun& run);
 
 }  // namespace debias

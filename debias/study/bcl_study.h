@@ -64,7 +64,7 @@ std::vector<ClassDensity> class_densities();
 
 // Figure 4: samples of e^{x/t} with a standard normal proposal, t = 2, tau_plus = 1/2, one anchor, by both samplers; and whether the
 // samplers agree with each other, class by class, and with the closed form. (The mixture of figure 4 is the proposal itself, whatever
-// alpha: it could not tell them apart.)
+// alpha: it could not distinguish them.)
 struct SamplerCheck {
   double alpha = 0;
   int64_t samples = 0;

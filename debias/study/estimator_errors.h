@@ -1,4 +1,4 @@
-// What an estimator does over many anchors: its mean, bias, variance and mean squared error, each repetition's and their spread.
+// Errors of an estimator over many anchors: its mean, bias, variance and mean squared error, each repetition's and their spread.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the objectives estimate for one anchor, as numbers: the mean of e^s over its true negatives, or over its own class.
+// Estimates of the objectives for one anchor, as numbers: the mean of e^s over its true negatives, or over its own class.
 //
 // x_1..x_N are e^s of an anchor's unlabelled samples, p_1..p_K those of its positives, tau_minus = 1 - tau_plus.
 //
@@ -73,7 +73,7 @@ struct EstimatorOptions {
 
 using Estimates = std::array<double, kEstimators>;  // by Estimator; NaN where there is none
 
-// What an anchor shows. `values` in ascending order.
+// Observations of an anchor. `values` in ascending order.
 struct AnchorValues {
   std::span<const double> values;
   double mean_positive = 0;

@@ -1,6 +1,6 @@
 // Study results as JSON, and as CSV in long form: one line for each setting and estimator, or for each statement.
 //
-// Numbers are printed to nine digits; what there is none of (an interval of one repetition, an estimate without samples) is null in JSON
+// Numbers are printed to nine digits; a missing one (an interval of one repetition, an estimate without samples) is null in JSON
 // and empty in CSV.
 #pragma once
 

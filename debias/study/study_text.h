@@ -1,4 +1,4 @@
-// What `debias study` prints of its results: tables in plain text, a line each.
+// Printed results of `debias study`: tables in plain text, a line each.
 #pragma once
 
 #include <string>
