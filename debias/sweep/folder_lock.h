@@ -10,7 +10,7 @@ namespace debias {
 
 class FolderLock {
  public:
-  // Of the file NAME in the folder, which is made. Waits while another process has it.
+  // Creates and locks the file NAME in the folder. Waits while another process has it.
   static FolderLock wait(const std::string& folder, const std::string& name);
   // The same without waiting: a usage error that ends with `otherwise`.
   static FolderLock take(const std::string& folder, const std::string& name, const std::string& otherwise);

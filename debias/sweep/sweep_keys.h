@@ -12,11 +12,11 @@ namespace debias {
 // agent's recipe, which has no list of terms. A usage error for what is no key.
 void assign_key(Config& recipe, const std::string& key, const Config& value);
 
-// Whether one key is the other, or a section that it lies in. Keys are alike however they are spelt: `objective.1.weight` and
+// True if one key is the other, or a section that it is in. Spellings are equivalent: `objective.1.weight` and
 // `objective[1].weight`, and `objective.tau_plus` and `objective.0.tau_plus`, since the first would be rejected if there were two terms.
 bool keys_overlap(std::string_view a, std::string_view b);
 
-// Whether `key` is `section` or lies in it, so that setting the section afterwards undoes the key.
+// True if `key` is `section` or is in it, so that setting the section afterwards undoes the key.
 bool key_lies_in(std::string_view key, std::string_view section);
 
 }  // namespace debias

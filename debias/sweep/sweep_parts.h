@@ -21,7 +21,7 @@ struct SweepAxis {
   std::vector<Config> values;
 };
 
-// What an entry of `overrides` or `expected` is about.
+// Points that an entry of `overrides` or `expected` matches.
 struct SweepSelector {
   std::vector<std::string> variants;                    // empty: all
   std::vector<std::pair<std::string, std::string>> at;  // grid keys and values
@@ -40,9 +40,9 @@ struct SweepParts {
   bool has_expected = false;                                // also where it is null or an empty list
   std::vector<VariantAxis> axes;
 
-  // What is published of a point, a list; a usage error where two entries are of one metric and epoch.
+  // Published numbers of a point, a list; a usage error if two entries are of one metric and epoch.
   Config expected_of(const SweepPoint& point) const;
-  // Whether a point is another setting than the base's own, of which what the base expects is published.
+  // True if a point is another setting than the base's own, to which the base's published numbers apply.
   bool changes_base(const SweepPoint& point) const;
 };
 

@@ -25,7 +25,7 @@
 
 namespace debias {
 
-// What the seeds of a sweep have in common.
+// Setting that the seeds of a sweep share.
 struct SweepPoint {
   std::string variant;                                    // "" where the file names none
   std::vector<std::pair<std::string, std::string>> grid;  // key and value, in the file's order
@@ -55,7 +55,7 @@ struct SweepPlan {
   std::vector<SweepRun> runs;      // points, and within each the seeds
   std::vector<VariantAxis> axes = {};
   std::string verb = "sweep";              // that was given, for messages
-  std::string again = "the same command";  // which goes on
+  std::string again = "the same command";  // which resumes it
 };
 
 // Path of the recipe that `base` names; throws where there is none.
@@ -64,7 +64,7 @@ using FindBase = std::function<std::string(const std::string&)>;
 // `words`: key=value of the command line, over all else; `output`, `seeds` and `metric` are the sweep's own. Usage errors name the file:
 // unknown keys; a seed, value or expectation given twice; a variant or grid value that an override or expectation names and the sweep
 // lacks; a word or override that would undo the grid, and a variant's key that the grid would undo; keys that the sweep sets itself.
-// Whether the recipes can run is not looked at. What the base recipe expects stays only where a point changes nothing of it, in a sweep
+// It does not check that the recipes can run. Expectations of the base recipe stay only if a point changes nothing of it, in a sweep
 // that expects nothing itself.
 SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& words, const FindBase& find_base);
 
@@ -72,7 +72,7 @@ SweepPlan read_sweep(const std::string& path, const std::vector<std::string>& wo
 // `file`: where the recipe is from. Usage errors: no output, no whole seed, a count out of [1, 10000].
 SweepPlan seeds_plan(const std::string& file, const Config& recipe, int64_t count);
 
-// Whether a YAML file is a sweep and no recipe.
+// True if a YAML file is a sweep and not a recipe.
 bool is_sweep(const Config& root);
 
 // The recipe that the runs of a sweep in `file` start from: written in it, or a file by its path from the sweep's folder, from here, or by

@@ -1,4 +1,4 @@
-// Numbers that stand for variants, where a sweep changes a parameter by variants and not in its grid: what a curve is drawn over.
+// Numbers of variants, for a sweep that changes a parameter by variants and not in its grid: the x axis of a curve.
 //
 //   axes:
 //     - {over: M, line: grouping, variants: {M1: 1, M2-grouping: 2}}
@@ -20,11 +20,11 @@ struct VariantAxis {
   bool operator==(const VariantAxis&) const = default;
 };
 
-// Usage errors: unknown keys or variants, fewer than two variants, what is no number or stands for two variants of a line, lines of one
-// axis that are not told apart.
+// Usage errors: unknown keys or variants, fewer than two variants, a value that is not a number or is of two variants of a line, lines of
+// one axis without distinct names.
 std::vector<VariantAxis> read_variant_axes(const Config* node, const std::vector<std::string>& variants);
 
-// Where a variant stands: the axis, the line and the number.
+// Place of a variant: the axis, the line and the number.
 struct AxisPlace {
   std::string over, line;
   double number = 0;
