@@ -19,7 +19,7 @@ struct EnumNames<TextFormat> {
       {{"text", TextFormat::kText}, {"lines", TextFormat::kLines}}};
 };
 
-// How files are read. kText: paragraphs (sentence_split.h); kLines: a sentence a line. Blank lines give none either way.
+// Reading of files. kText: paragraphs (sentence_split.h); kLines: a sentence a line. Blank lines give none either way.
 class TextOptions {
  public:
   DEBIAS_OPTION(TextOptions, TextFormat, format, TextFormat::kText)
@@ -33,7 +33,7 @@ struct TextFile {
   std::string path;
 };
 
-// Of the rules by which sentences and words are cut. Raise it with what they give of any text: numbered corpora are made anew then.
+// Version of the rules that split sentences and words. Raise it when their result changes: numbered corpora are then made anew.
 constexpr int kTextRules = 1;
 
 // `root` itself where it is a file, else every .txt file below it (.TXT too), in order of the names. Files and folders whose names begin

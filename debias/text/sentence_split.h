@@ -13,7 +13,7 @@
 
 namespace debias {
 
-// Of one paragraph, whose spaces may be of any number and kind.
+// Sentences of one paragraph, whose spaces may be of any number and kind.
 std::vector<std::string> split_sentences(std::string_view paragraph);
 
 // Collects lines and gives sentences.

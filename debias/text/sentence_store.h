@@ -27,8 +27,8 @@ class SentenceStore {
     int64_t max_tokens = 50;  // of a sentence, which is cut there
   };
 
-  // Reads the files; where `cache` is not empty, a store of that path that was made of the same is taken instead, and one is written
-  // where there is none. FileErrors: another kind of file lies there; another process writes another store there at the same time.
+  // Reads the files; if `cache` is not empty, a store of that path that was made of the same is taken instead, and one is written
+  // if there is none. FileErrors: another kind of file is there; another process writes another store there at the same time.
   static SentenceStore make(const Recipe& recipe, const Vocabulary& vocabulary, const std::string& cache = "");
   // A mapped one; nullopt where it was made of something else, or is of an earlier form. FileErrors: no store, or a damaged one.
   static std::optional<SentenceStore> open(const std::string& path, const std::string& key, int64_t books);

@@ -1,4 +1,4 @@
-// The words that a network knows, by number: one word a line, its number that of the line from 0; line 0 is <unk>, which stands for all
+// The words that a network knows, by number: one word a line, its number that of the line from 0; line 0 is <unk>, which replaces all
 // others.
 #pragma once
 
@@ -14,10 +14,10 @@ constexpr std::string_view kUnknownWord = "<unk>";
 
 class Vocabulary {
  public:
-  // FileErrors with the line: a first line other than <unk>, an empty line, a word that stands twice, no word but <unk>, and those of
+  // FileErrors with the line: a first line other than <unk>, an empty line, a repeated word, no word but <unk>, and those of
   // TextLines.
   static Vocabulary read(const std::string& path);
-  explicit Vocabulary(std::vector<std::string> words);  // words[0] is kUnknownWord, none stands twice
+  explicit Vocabulary(std::vector<std::string> words);  // words[0] is kUnknownWord, each is unique
   Vocabulary(Vocabulary&&) = default;
   Vocabulary& operator=(Vocabulary&&) = default;
 

@@ -14,7 +14,7 @@ namespace debias {
 using WantsWord = std::function<bool(std::string_view word)>;
 using TakeVector = std::function<void(std::string_view word, const std::vector<float>& numbers)>;
 
-// The vectors of wanted words in the order of the file; a word that stands twice is given twice. Returns how many numbers a vector has.
+// The vectors of wanted words in the order of the file; a repeated word is given twice. Returns how many numbers a vector has.
 // FileErrors with the line: another count of numbers than on the lines before (of any word); something else than a finite number behind a
 // wanted word. And a file without a vector, and those of TextLines.
 size_t for_each_word_vector(const std::string& path, const WantsWord& is_wanted, const TakeVector& take);
