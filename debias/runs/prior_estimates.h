@@ -17,7 +17,7 @@ namespace debias {
 
 struct PriorRequest {
   std::string run;                // a run folder or a checkpoint
-  std::string root = "";          // where its training set lies now; empty: where it lay
+  std::string root = "";          // current folder of its training set; empty: as in training
   std::string which = "last";     // checkpoint of a run folder: last, best or previous
   std::string device = "auto";    // auto, cpu or cuda
   int64_t images = kPriorImages;  // whose two views are compared, at most
@@ -27,7 +27,7 @@ struct PriorRequest {
 // class_prior.h; a usage error for a run on sentences.
 std::vector<PriorEstimate> run_priors(const PriorRequest& request, Progress& progress, Log& log);
 
-// Of .npy files: of their labels where given, and of two views where the embeddings [B, V, D] have them. A data error for neither.
+// Estimates from .npy files: from labels if given, and from two views if the embeddings [B, V, D] have them. A data error for neither.
 std::vector<PriorEstimate> embedding_priors(const LossFiles& files, Log& log);
 
 }  // namespace debias

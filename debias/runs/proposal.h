@@ -25,8 +25,8 @@ struct FittedProposal {
 // A name of a file without surprises for a shell: other characters than letters, digits, '-', '_' and '.' become '-'.
 std::string file_word(std::string name);
 
-// `out`: the recipe with the correction; empty: the folder's name with .yaml, here. The other one lies beside it; run folders are unused
-// ones of ./runs. Usage errors: minutes that are no time, a recipe that exists, an output inside the folder.
+// `out`: the recipe with the correction; empty: the folder's name with .yaml, here. The other one is beside it; run folders are unused
+// ones of ./runs. Usage errors: minutes that are not a time, a recipe that exists, an output inside the folder.
 ProposalInput named_proposal(const std::string& folder, const std::string& out, double minutes);
 
 // Without a request, kBias where there are labels and bias labels. A usage error for kBias without them.

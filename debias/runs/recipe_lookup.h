@@ -1,5 +1,5 @@
 // Recipes by name, from any folder: `demo/infonce` is the file demo/infonce.yaml of ./recipes, else of the recipes that belong to the
-// program. Those lie where the installation puts them, from where the program itself lies; a build folder holds a link in the same place.
+// program. They are in the installation, relative to the program itself; a build folder has a link in the same place.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace debias {
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
 
-// Of paths to sweeps and runs: those that are not there but name a recipe, as find_recipe() has it, are its file; others stay.
+// Resolves paths to sweeps and runs: a missing one that names a recipe, as by find_recipe(), becomes its file; others stay.
 std::vector<std::string> with_named_recipes(std::vector<std::string> paths);
 
-// The recipe that a training verb was given, with the words `key.sub=value` on it: a file, a name, or a run folder, whose config.yaml is
+// The recipe of a training command, with the overrides `key.sub=value` applied: a file, a name, or a run folder, whose config.yaml is
 // meant; to be resumed, that run resumes in the folder, which may have been moved. A `~` at the head of `output` is the home folder.
 Config read_recipe_config(const std::string& asked, const std::vector<std::string>& words, bool resume = false);
 

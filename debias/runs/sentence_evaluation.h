@@ -16,8 +16,8 @@ class Sentences;
 // vocabulary, no book as long as a batch; data errors of open_reader().
 EvaluationInput sentences_for_evaluation(const LoadedRun& run, const JudgedData& data, DataWatch& watch);
 
-// The protocols of `evaluate.protocols`, `neighbours` where it names none and there are evaluated sets. What protocols of splits say of the
-// untrained encoder is logged before training, and kept as RUN/evaluation/PROTOCOL-untrained.json. Null where there is nothing to evaluate.
+// The protocols of `evaluate.protocols`, or `neighbours` if it names none and there are evaluated sets. Metrics of the untrained encoder by
+// protocols of splits are logged before training, and kept as RUN/evaluation/PROTOCOL-untrained.json. Null if nothing is evaluated.
 // Books with fewer sentences than a batch are left out, and named before training, as is a book that is trained on, too, or that is in both
 // sets where `select` chooses. Usage errors: protocols that read no sentences; a `select` without a valid set; those of sentences_for_evaluation().
 std::shared_ptr<TrainObserver> make_sentence_evaluation(const Recipe& recipe, const Config& resolved, const Sentences& train,

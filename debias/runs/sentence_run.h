@@ -25,7 +25,7 @@ struct SentenceRun {
 // images.
 SentenceRun open_sentence_run(const std::string& path, const std::string& which, bool untrained = false);
 
-// Of `--encoding utf8|latin1`.
+// Value of `--encoding utf8|latin1`.
 Encoding encoding_named(const std::string& word);
 
 }  // namespace debias

@@ -1,4 +1,4 @@
-// What `debias init` says of a folder, to a person and to a program.
+// Output of `debias init` on a folder, as text and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
