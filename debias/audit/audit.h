@@ -35,7 +35,7 @@ struct AuditColumn {
 struct AuditRows {
   std::vector<std::string> classes;
   std::vector<int32_t> labels;
-  std::vector<PictureFeatures> pictures;  // empty where there are no images
+  std::vector<PictureFeatures> pictures;  // empty without images
   std::vector<FileFacts> files;           // likewise
   std::vector<AuditColumn> columns;
   std::vector<float> embeddings;  // [rows, dimensions]; empty where there are none

@@ -13,7 +13,7 @@
 namespace debias {
 
 enum class ErrorKind {
-  kFailure,      // exit 1: a condition the user asked for does not hold
+  kFailure,      // exit 1: a requested condition is not met
   kUsage,        // exit 2: options, recipes, ranges, existing outputs
   kData,         // exit 3: missing, corrupt or mislabelled data
   kNumeric,      // exit 4: non-finite loss or weights

@@ -11,7 +11,7 @@
 
 namespace debias {
 
-struct FolderFile {  // whatever is no folder
+struct FolderFile {  // whatever is not a folder
   std::string name;
   std::filesystem::file_type type = std::filesystem::file_type::none;  // of what a link leads to
   bool is_link = false;

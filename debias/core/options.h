@@ -284,7 +284,7 @@ class OptionTable {
     return *this;
   }
 
-  // The struct that a map asks for. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
+  // The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
   // caller. A key `variant` (stable|paper|authors) is consumed where allowed. A null node gives the defaults.
   T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) const {
     T result{};

@@ -25,7 +25,7 @@ class Dataset : public SampleTable {
   std::string what() const override { return "images"; }
   const Dataset* images() const override { return this; }
   virtual Sample get(int64_t index) const = 0;  // data error naming the file when it cannot be read
-  // At least what `choose` asks for, which is called where less than the whole can be read: with less work than get(), and blind to some
+  // At least what `choose` requests, which is called if less than the whole can be read: with less work than get(), and blind to some
   // damage outside of it.
   virtual PartialImage region(int64_t index, const RegionChooser&) const { return PartialImage::whole(get(index).image); }
 };

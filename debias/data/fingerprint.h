@@ -50,7 +50,7 @@ struct DataFingerprint {
   std::string listing;       // the records; empty when only to_json's part is known
 };
 
-// `section` is what make_samples made `samples` from. Of samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not rejected. Reads every file only
+// `section` is what make_samples made `samples` from. For samples that are parts of files (SampleTable::files) the files are the records. Files that cannot be read are recorded as such, not rejected. Reads every file only
 // with kContents; several threads.
 DataFingerprint fingerprint(const SampleTable& samples, const Config& section, Verify verify, Progress& progress = Progress::silent());
 

@@ -16,7 +16,7 @@
 
 namespace debias {
 
-// Nothing where it does not apply: in training, where a gradient is asked for, on another device, for other types than float32 and bfloat16,
+// Nothing if it does not apply: in training, if a gradient is requested, on another device, for other types than float32 and bfloat16,
 // for a convolution with a bias, for the hyperbolic tangent, for torch without oneDNN.
 std::optional<at::Tensor> folded_convolution(const torch::nn::Conv2dImpl& convolution, const torch::nn::BatchNorm2dImpl& norm,
                                              const at::Tensor& x, const AfterNorm& after = {});

@@ -4,7 +4,7 @@
 // Weights of timm's vit_small_patch16_224, of DINO's ViT-S/16, and of torchvision's VisionTransformer of this size load. It takes square
 // images of `size` pixels, a multiple of 16; the file's table of positions has to be of that size. Without weights the tables of positions
 // and classes begin with U(-s, s) of deviation 0.02, linear layers as elsewhere (initialise.h). Frozen stages are embed, blocks.0 to
-// blocks.11; the last normalisation goes with the last block.
+// blocks.11; the last normalisation belongs to the last block.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ class AlignmentMap {
   AlignmentMap() = default;  // no correspondence: every sample is on neither side
   // By class number its bias labels. Samples of a class without any are on neither side, and so are those of unknown label or bias.
   explicit AlignmentMap(std::vector<std::vector<int64_t>> biases_of_class) : biases_(std::move(biases_of_class)) {}
-  static AlignmentMap by_label(int64_t classes);  // class c goes with bias label c
+  static AlignmentMap by_label(int64_t classes);  // class c is aligned with bias label c
 
   bool empty() const { return biases_.empty(); }
   Side side(int64_t label, int64_t bias) const;

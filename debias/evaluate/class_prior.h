@@ -1,5 +1,5 @@
-// The class prior tau_plus: the chance that two images drawn at random share a class, sum_c p_c^2. It is what `debiased_negatives` and its
-// kin ask for: the chance that a negative is of the anchor's class.
+// The class prior tau_plus: the chance that two images drawn at random share a class, sum_c p_c^2. `debiased_negatives` and related
+// objectives need it: the chance that a negative is of the anchor's class.
 //
 // From labels of n images, n_c of class c:
 //   tau_plus = sum_c n_c (n_c - 1) / (n (n - 1)),
@@ -54,7 +54,7 @@ struct PriorEstimate {
   double threshold = 0;      // by views: the cosine at which the ratio was taken
 };
 
-// At least so many images are asked for by class_prior_from_views; fewer say nothing.
+// Min number of images of class_prior_from_views.
 constexpr int64_t kLeastImagesOfViews = 50;
 
 // Not estimated here: kDraws, of labels as a sampler draws them, whose prior is known (train/sampling.h): low and high are tau_plus.

@@ -1,4 +1,4 @@
-// L-BFGS on one smooth, strictly convex function, driven from outside: the caller evaluates value and gradient where the descent asks for
+// L-BFGS on one smooth, strictly convex function, driven from outside: the caller evaluates value and gradient where the descent requests
 // them, so that many descents share one pass over the data.
 //
 //   Descent descent(start, scales);
@@ -21,7 +21,7 @@ class Descent {
   // step that promises no more than it, and does not go down, is the last.
   Descent(std::vector<double> start, std::vector<double> scales, double noise = 0);
 
-  const std::vector<double>& trial() const { return trial_; }  // where value and gradient are asked for
+  const std::vector<double>& trial() const { return trial_; }  // where value and gradient are requested
   const std::vector<double>& point() const { return point_; }  // the best so far
   double value() const { return value_; }                      // there
   int64_t iterations() const { return iterations_; }

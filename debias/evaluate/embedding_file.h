@@ -15,7 +15,7 @@
 
 namespace debias {
 
-// kGuarded: ' before text that begins with = + - @, a tab or a carriage return and is no number, which spreadsheets take for a formula.
+// kGuarded: ' before text that begins with = + - @, a tab or a carriage return and is not a number, which spreadsheets take for a formula.
 enum class CsvCells { kGuarded, kRaw };
 
 // Writes the files of `out`: F.csv is one CSV; F.npy, or F without either extension, is F.npy and F.csv. Each is replaced atomically, by

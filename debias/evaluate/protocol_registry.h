@@ -21,7 +21,7 @@ struct ProtocolEntry {
   std::vector<OptionSpec> options;
   std::function<EvaluationResult(const EvaluationInput&, EvaluationCache&, const Config& options, Progress&)> run;
   std::function<void(const Config& options)> check;  // usage errors of the options, before anything runs
-  // Errors of data sets that lack the labels or bias labels that it needs, or the images that its options ask for.
+  // Errors of data sets that lack the labels or bias labels that it needs, or the images that its options need.
   std::function<void(const EvaluationInput&, const Config& options)> check_data;
   SampleKind reads = SampleKind::kImages;
   bool is_of_splits = true;  // its metrics are of the run's valid and test set; else of data of its own, and have no split in front

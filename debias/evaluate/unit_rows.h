@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// As unit_rows.h has it; a data error where rows and labels differ in number.
+// As in unit_rows.h; a data error if rows and labels differ in number.
 at::Tensor unit_rows(const at::Tensor& rows, const std::vector<int64_t>& labels, const std::string& who);
 
 }  // namespace debias

@@ -27,10 +27,10 @@ std::string_view without_blanks(std::string_view field);
 CategoricalValues categorical_values(const ColumnFields& column);
 
 // Values that have a number and a name, in the order of the numbers; -1 and an empty number are unknown, an empty name is the number.
-// Throws a FileError if a number is no integer, or one number has two names.
+// Throws a FileError if a number is not an integer, or one number has two names.
 CategoricalValues numbered_values(const ColumnFields& numbers, const ColumnFields& names);
 
-// NaN for an empty field. Throws a FileError if a field is no finite number.
+// NaN for an empty field. Throws a FileError if a field is not a finite number.
 std::vector<double> numeric_values(const ColumnFields& column);
 
 }  // namespace debias

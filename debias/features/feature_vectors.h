@@ -1,7 +1,7 @@
 // A matrix of feature vectors in a file, one row a sample, read in blocks of rows.
 //
 // Formats: `.npy` of float16, float32 or float64, shape [n, D], C order; `.safetensors` with one such tensor, or one of several by its
-// name, bfloat16 included. The file stays on disk: memory holds the blocks that a caller asks for, whatever the size of the file.
+// name, bfloat16 included. The file stays on disk: memory holds the blocks that a caller requests, whatever the size of the file.
 // Values are converted to float32, float64 ones by rounding.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The rows of a feature table: what a CSV says of each sample.
+// The rows of a feature table: a CSV's values of each sample.
 //
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
 // valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric if
@@ -52,15 +52,15 @@ struct TableRows {
   std::vector<TableSplit> splits;    // [n]
   bool has_splits = false;           // of a column; without one all are train
   std::vector<TableColumn> columns;  // all that are neither name, label nor split
-  std::vector<size_t> biases;        // places in `columns`, in the order asked for
+  std::vector<size_t> biases;        // places in `columns`, in the requested order
   std::vector<int64_t> lines;        // [n], in the file, from 1
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 
 // FileErrors name lines: a malformed CSV (csv_file.h), no rows, rows without a label, a name that is empty or given twice, an unknown
-// split, a numeric field that is no finite number, a column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: one that
-// is asked for and absent, with the nearest; one that is asked for twice or given twice.
+// split, a numeric field that is not a finite number, a column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: one that
+// is requested and absent, with the nearest; one that is requested twice or given twice.
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {});
 
 // Rows order[0], order[1], ... Values of columns keep their numbers.

@@ -2,7 +2,7 @@
 //
 // One frame serves one image after another and keeps its memory: once it has seen the sizes, making a view allocates nothing. Pixels are in
 // planes, each channel's rows one after the other without gaps; the kPlaneSlack bytes after each plane belong to it, so that vector code
-// needs no special last step. An image is borrowed, not copied, until a step asks for planes: a crop reads it in place. Colour
+// needs no special last step. An image is borrowed, not copied, until a step requests planes: a crop reads it in place. Colour
 // operations wait until someone looks at the pixels, and are then carried out together. One frame for each thread.
 #pragma once
 

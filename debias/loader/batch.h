@@ -14,7 +14,7 @@ namespace debias {
 
 struct Batch {
   // Inputs of the network, by name, each [V, B, ...] and view-major: "images" [V, B, C, H, W] alone, in float32 or as
-  // the loader was asked for, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. With
+  // the loader gives them, or a few (words and lengths; observations, actions and rewards). Valid until the source's next batch. With
   // several ranks: [V, share, ...], the rows from first_row on.
   std::vector<std::pair<std::string, at::Tensor>> inputs;
 

@@ -24,7 +24,7 @@ class ImageCache {
   ImageCache(const ImageCache&) = delete;
   ImageCache& operator=(const ImageCache&) = delete;
 
-  // At least what `choose` asks for: of the image where it is kept, else of `decoded`, which it is put into.
+  // At least what `choose` requests: of the image where it is kept, else of `decoded`, which it is put into.
   ImagePart get(int64_t index, const RegionChooser& choose, PartialImage& decoded) const;
 
  private:

@@ -28,7 +28,7 @@ struct EnumNames<Aggregation> {
       {{"grouping", Aggregation::kGrouping}, {"pairs", Aggregation::kPairs}}};
 };
 
-// The sums of every pair of views that an aggregation asks for, or of all rows against keys, formed once for any number of losses.
+// The sums of every pair of views that an aggregation requests, or of all rows against keys, formed once for any number of losses.
 class AggregatedViews {
  public:
   struct Request {

@@ -24,7 +24,7 @@
 // z [B, V, D], V >= 1, rows of unit norm; labels, and bias labels or `weights`. A row of unknown (-1) label or bias label is in no pair
 // and has no value. weights [B, F] are features of a frozen bias model, in every mode: pair (a, j) is aligned with weight b = cosine of the
 // features clipped to [0, 1] and conflicting with 1 - b, moments are weighted, and bias labels are not read. b and 1 - b are the masks of
-// authors, which takes sigma^2 of the matrix of b c or (1 - b) c. A set of less than 1e-6 is empty, and no number of pairs is asked for
+// authors, which takes sigma^2 of the matrix of b c or (1 - b) c. A set of less than 1e-6 is empty, and no number of pairs is requested
 // beyond that; else one-hot features are bias labels.
 // normaliser: moments divided by the sum of weights, or (batch) by the number of rows for each anchor.
 //

@@ -24,7 +24,7 @@ struct KeyedRows {
   KeyedRows picked(const at::Tensor& rows) const;  // int64 indices
 };
 
-// Usage error where the blocked engine is asked for: a regulariser sums by groups of rows (fused), or over all pairs (dense).
+// Usage error where the blocked engine is requested: a regulariser sums by groups of rows (fused), or over all pairs (dense).
 void refuse_blocked(const ObjectiveInput& input, const char* objective);
 
 // Data error: z that is not floating point [B, V, D] and not empty, keys that are not int64 [B].

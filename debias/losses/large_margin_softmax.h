@@ -1,4 +1,4 @@
-// Large-margin softmax: the label's logit is lowered until its angle is a multiple of what cross-entropy would ask for.
+// Large-margin softmax: the label's logit is lowered until its angle is a multiple of that of cross-entropy.
 //
 //   L_a = cross-entropy of z~_a at the label y,   z~_aj = z_aj for j != y,   z~_ay = (blend z_ay + s psi(theta)) / (1 + blend)
 //   cos theta = z_ay / s,   psi(theta) = (-1)^k cos(m theta) - 2k for theta in [k pi / m, (k + 1) pi / m]

@@ -57,11 +57,11 @@ struct TwoViewSums {
   int64_t negatives = 0;     // N
   at::Tensor positive;       // [rows] s_ap
   at::Tensor mean_positive;  // [rows] log of the mean of e^s over the anchor's positives: s_ap where there is one
-  at::Tensor self;           // [rows] s_aa, if asked for
+  at::Tensor self;           // [rows] s_aa, if requested
   at::Tensor log_negatives;  // [rows] log of the sum of e^s over all N negatives
   at::Tensor log_kept;       // [rows] the same over those that are kept: log_negatives unless false negatives are dropped
   at::Tensor labelled;       // [rows] bool, if some are dropped: whether the anchor has a label, so that some could be
-  at::Tensor kept;           // [rows] how many those are, in the dtype of z, if some are dropped or it is asked for
+  at::Tensor kept;           // [rows] how many those are, in the dtype of z, if some are dropped or it is requested
 };
 
 // `pair` of an input from checked_views; needs labels when false negatives are dropped. The log of an empty sum is kLogOfNothing.

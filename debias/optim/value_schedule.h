@@ -24,7 +24,7 @@ class ValueSchedule {
   virtual Config config() const = 0;  // every option written out; reads as the same schedule
 };
 
-// `what` names the number in messages ("objective 'bayesian': beta"). Usage errors, naming file and line: `section` is no map with a
+// `what` names the number in messages ("objective 'bayesian': beta"). Usage errors, naming file and line: `section` is not a map with a
 // `schedule`, an unknown schedule or option, a missing or non-numeric value.
 std::unique_ptr<ValueSchedule> make_value_schedule(const Config& section, const std::string& what, int64_t epochs);
 

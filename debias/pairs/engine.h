@@ -14,7 +14,7 @@ namespace debias {
 // fused:   tiles of one triangle, never a matrix: float32 on the CPU (and bfloat16, which objectives read as float32), no keys.
 // blocked: blocks of anchors against all keys, in libtorch: any device and dtype, with or without keys, O(n * block) memory.
 // auto:    fused where it can be; else blocked where the pairs are many or the rows are on a device; else dense.
-// An engine that is asked for computes, or is a usage error with the reason.
+// An engine that is requested computes, or is a usage error with the reason.
 enum class Engine { kAuto, kFused, kBlocked, kDense };
 
 template <>
@@ -30,7 +30,7 @@ class EngineRecord {
  public:
   explicit EngineRecord(Engine asked = Engine::kAuto) : asked_(asked) {}
   void note(Engine used);
-  Engine engine() const;  // the one that held the most; where there was nothing to sum the one asked for, dense for auto
+  Engine engine() const;  // the one that held the most; if there was nothing to sum, the requested one, dense for auto
 
  private:
   Engine asked_;

@@ -68,12 +68,12 @@ class BlockGradients {
   void complete();
   void complete_both();
 
-  at::Tensor anchors, keys;  // keys: undefined where nothing asks for them
+  at::Tensor anchors, keys;  // keys: undefined where nothing requests them
 
  private:
   const RowBlocks& blocks_;
 };
 
-void refuse_second_derivative(const char* op, const char* engine);  // usage error while a graph of the backward pass is asked for
+void refuse_second_derivative(const char* op, const char* engine);  // usage error while a graph of the backward pass is requested
 
 }  // namespace debias

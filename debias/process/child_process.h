@@ -14,7 +14,7 @@ namespace debias {
 
 class ChildProcess {
  public:
-  // `arguments` begin with the verb. Both outputs are appended to the file `log`. `cpus`: the processors it may use; empty: all.
+  // `arguments` begin with the command. Both outputs are appended to the file `log`. `cpus`: the processors it may use; empty: all.
   static ChildProcess start(const std::vector<std::string>& arguments, const std::string& log, const std::vector<int>& cpus);
 
   // The exit code once it has ended, 128 + the number of a signal that ended it.

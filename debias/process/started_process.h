@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// As exec() takes words; these have to stay as they are.
+// Arguments as exec() takes them; they must not change.
 std::vector<char*> pointers_to(std::vector<std::string>& words);
 
 // waitpid()'s status of a process that has ended: of one that may run still, and of one that is waited for.

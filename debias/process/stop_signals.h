@@ -19,7 +19,7 @@ struct StopSignals {
 // Installs the handlers; to be called once.
 StopSignals& watch_stop_signals();
 
-// "rank 1 of 4", for what is said of a process that ends at once; of 60 letters at most.
+// "rank 1 of 4", for the message of a process that ends at once; at most 60 letters.
 void name_stopped_process(const std::string& name);
 
 const char* name_of_signal(int signal);

@@ -41,13 +41,13 @@ struct RunRecord {
   Json data_sets = Json::object();           // of data/sets.json, likewise
   std::vector<std::string> classes, biases;  // of classes.json; empty where there is none
   TrainingSpeed speed;
-  int64_t epochs = 0;  // that the recipe asks for; 0: it does not say
+  int64_t epochs = 0;  // that the recipe requests; 0: it does not say
   int64_t epochs_done = 0;
   MetricHistory history;
   std::vector<EvaluationRecord> evaluations;
   std::vector<SimilarityEpoch> similarities;   // while training
   std::optional<FilmRecord> film;              // of an agent
-  std::vector<std::string> notes;              // what was found amiss and is no error
+  std::vector<std::string> notes;              // faults that are not errors
   std::shared_ptr<const MetricTitles> titles;  // that the program which reads knows
 
   bool finished() const { return is_fixed() || (epochs > 0 && epochs_done >= epochs); }
@@ -71,7 +71,7 @@ struct ReadingProgram {
 };
 
 // Data errors: no folder, no config.yaml, a config.yaml that
-// is no YAML, damaged JSON; all name the path. The last line of metrics.jsonl may be incomplete (it is being written): it is left out.
+// is not YAML, damaged JSON; all name the path. The last line of metrics.jsonl may be incomplete (it is being written): it is left out.
 RunRecord read_run(const std::string& path, const ReadingProgram& program);
 
 // The same for several, with labels. Usage error: one folder twice.

@@ -11,7 +11,7 @@ namespace debias {
 inline constexpr const char* kDataSetsFile = "data/sets.json";
 inline constexpr const char* kAcceptedChanges = "accepted";  // beside the splits: lines on changes that a user took (--accept-data-change)
 
-// An empty object where there is no file; a data error where it is damaged.
+// An empty object if there is no file; a data error if it is damaged.
 Json read_data_sets(const std::string& run_folder);
 
 enum class DataLikeness { kAlike, kDifferent, kNotTold };

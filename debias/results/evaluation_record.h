@@ -16,7 +16,7 @@
 
 namespace debias {
 
-// Images of a group table whose bias label goes with their class, and others.
+// Bias-aligned images of a group table (their bias label belongs to their class), and others.
 struct AlignedCounts {
   int64_t aligned = 0, conflicting = 0;
 };
@@ -100,7 +100,7 @@ struct EvaluationRecord {
   std::map<std::string, std::map<std::string, SimilarityHistogram>> similarity;  // then by set of pairs
   std::map<std::string, FeatureMap> maps;
   std::map<std::string, std::vector<NeighbourQuery>> neighbours;
-  std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> clusterings;  // then by clustering, in the order asked for
+  std::map<std::string, std::vector<std::pair<std::string, ClusteringAccuracy>>> clusterings;  // then by clustering, in the requested order
   std::optional<BiasProbeFit> bias_probe;
   std::optional<TrainedProbe> trained_probe;
   std::vector<std::pair<std::string, int64_t>> anchors;  // compared, by split (macro_auc)

@@ -28,7 +28,7 @@ struct FrozenEncoder {
 };
 
 // `option` is named in messages. Usage errors: a section of an unknown encoder or without weights, a folder. Data errors: no such file, one
-// that is no safetensors file, keys of no known encoder.
+// that is not a safetensors file, keys of no known encoder.
 FrozenEncoder frozen_encoder(const std::string& text, const std::string& option);
 
 // In evaluation mode, for images of so many channels.

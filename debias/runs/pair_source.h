@@ -25,7 +25,7 @@ struct PairSplit {
 
 struct PairSource {
   PairSplit first;
-  std::optional<PairSplit> second;  // where leaks are asked for
+  std::optional<PairSplit> second;  // where leaks are requested
   ViewCosines views;                // of a run
   double temperature = 0.5;         // of its loss
   double tau_plus = 0.1;            // of its objective, where that is a number

@@ -9,7 +9,7 @@
 
 namespace debias {
 
-// The path of the recipe that was asked for: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
+// The path of the recipe that was requested: `asked` itself where it is one, else that of a recipe called so, with or without `.yaml` and a
 // leading `recipes/`. A usage error with the nearest name otherwise.
 std::string find_recipe(const std::string& asked);
 

@@ -14,7 +14,7 @@ namespace debias {
 
 struct EvaluatedTable {
   std::string embeddings, csv;
-  std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the order asked for
+  std::vector<std::pair<std::string, EvaluationResult>> results;  // by protocol, in the requested order
 };
 
 // `protocols`: registered names; `options`: theirs, by those names. Usage error: a table of training rows alone and a protocol that fits a

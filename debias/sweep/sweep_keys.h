@@ -9,7 +9,7 @@
 namespace debias {
 
 // Sets the value at `key`, as the word KEY=VALUE of the command line does. The only term of an objective is also `objective.0`, but in an
-// agent's recipe, which has no list of terms. A usage error for what is no key.
+// agent's recipe, which has no list of terms. A usage error for what is not a key.
 void assign_key(Config& recipe, const std::string& key, const Config& value);
 
 // True if one key is the other, or a section that it is in. Spellings are equivalent: `objective.1.weight` and

@@ -49,7 +49,7 @@ struct SweepParts {
 // Usage errors as of read_sweep(). `published`: the metric that the file names, where `root` has another from the command line.
 SweepParts read_sweep_parts(const Config& root, const std::string& published = "");
 
-// Usage errors: what is no map, a key that is not known, no list of entries, and a variant that the sweep lacks; `what` names the section.
+// Usage errors: not a map, an unknown key, not a list of entries, and a variant that the sweep lacks; `what` names the section.
 void require_known_keys(const Config& map, const std::vector<std::string>& known, const char* what);
 std::vector<Config> sweep_entries(const Config* node, const char* what);
 void require_variant(const std::string& name, const std::vector<std::string>& known, const Config& node, const std::string& what);

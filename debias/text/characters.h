@@ -17,7 +17,7 @@ struct EnumNames<Encoding> {
 };
 
 // kLatin1 is read as Windows-1252, which has quotation marks and dashes where Latin-1 has control characters; every byte is a character of
-// it. Bytes that are no UTF-8 become U+FFFD: who reads files rejects them before (text_lines.h).
+// it. Bytes that are not UTF-8 become U+FFFD: who reads files rejects them before (text_lines.h).
 std::u32string characters(std::string_view bytes, Encoding encoding = Encoding::kUtf8);
 std::string utf8(std::u32string_view text);
 

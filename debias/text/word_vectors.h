@@ -1,5 +1,5 @@
 // Files of word vectors as text: on every line a word and its numbers, one space between (GloVe, and word2vec's text format, whose first line
-// says how many there are and how long). Such files are large: only lines of words that are asked for are read as numbers. Words with spaces,
+// says how many there are and how long). Such files are large: only lines of requested words are read as numbers. Words with spaces,
 // of which GloVe's largest file has a few (". . ."), are ignored.
 #pragma once
 

@@ -10,7 +10,7 @@ namespace debias {
 
 // Bias c for the share `correlation` of the images of class c, the other biases for the rest: exact counts, random membership.
 //
-// Of the n_c images of class c in random order, the first k = floor(n_c correlation), in double precision, get bias c; the remaining
+// With n_c images of class c in random order, the first k = floor(n_c correlation), in double precision, get bias c; the remaining
 // r = n_c - k are cut into consecutive chunks of ceil(r / (classes - 1)), and chunk q gets the q-th of the other biases in random order.
 // If r is not a multiple of classes - 1, some biases get fewer images, or none.
 // Source: Bahng et al., "Learning de-biased representations with biased representations" (2020), the construction of Biased-MNIST.

@@ -1,4 +1,4 @@
-// Biased-MNIST: MNIST digits in white on a background whose colour goes with the digit.
+// Biased-MNIST: MNIST digits in white on a background whose colour is correlated with the digit.
 //
 // Every pixel that is not 0 becomes white, the others get the colour of the image's bias label: 28x28 RGB. The share `correlation` of the
 // images of digit c have colour c, with exact counts (bias_assignment.h); the colours (red green blue yellow magenta cyan orange rose

@@ -3,7 +3,7 @@
 // Read from a folder, of two kinds: one that `debias data make corrupted_cifar10` wrote (made_folder.h), or the archive that Lee et al.
 // (2021) publish, whose root holds a folder per share of bias-conflicting images, chosen by `ratio`, and one test/ for all of them:
 //   root/{0.5pct,1pct,2pct,5pct}/{align,conflict,valid}/..., root/test/...
-// `data make` writes that one, too, where it is asked for `ratios`.
+// `data make` writes that one, too, if `ratios` are given.
 // The construction is that of Nam et al., "Learning from failure" (2020).
 #pragma once
 
@@ -59,7 +59,7 @@ class CorruptedCifar10Recipe {
   static const OptionTable<CorruptedCifar10Recipe>& table();
 };
 
-// Of the n_c images of class c in the source's order, the first round(n_c p_0) get corruption 0, the next ones up to round(n_c (p_0 + p_1))
+// With n_c images of class c in the source's order, the first round(n_c p_0) get corruption 0, the next ones up to round(n_c (p_0 + p_1))
 // corruption 1, and so on, where p_c = correlation and the other nine have (1 - correlation) / 9 each; halves are rounded to even. Train
 // and valid (a seeded, stratified valid_fraction of it, removed first) have that correlation, test has 0.1. Draws of an image depend on
 // the seed, its split and its index alone.

@@ -3,7 +3,7 @@
 // The class index is the rank of the class folder's name in byte-wise order (bytes of a name that is not UTF-8 are written \xe4), files are
 // sorted by path within a class, other files and names that begin with a dot are ignored, extensions count in any case. If
 // root/<split> is not a folder, split train is the root itself, unless its folders are splits (Train, Test). A folder without class
-// folders is read as unlabelled: its own files, label kUnknown. info().remarks counts folders without images, which are no classes, and
+// folders is read as unlabelled: its own files, label kUnknown. info().remarks counts folders without images, which are not classes, and
 // images beside the class folders, which are not read.
 //
 // `labels` (label_columns.h, label_file.h) gives labels and biases by path, relative to the root, to the split's folder or to the CSV's, or

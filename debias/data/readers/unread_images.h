@@ -18,7 +18,7 @@ class UnreadImages {
   // file is the first by name, relative to `folder`.
   std::string remark(const std::string& folder) const;
 
-  // "; 12 files are not read (.heic 10, .gif 2); JPEG, ... are", to end a message that there are no images; nothing where there are none.
+  // "; 12 files are not read (.heic 10, .gif 2); JPEG, ... are", to end a message that there are no images; empty if there are none.
   std::string after_refusal() const;
 
  private:

@@ -1,7 +1,7 @@
 // Affinities of N points, as probabilities that a t-SNE plot preserves (neighbour_map.h).
 //
 //   p_j|i = exp(-b_i d_ij) / sum over i's neighbours l of exp(-b_i d_il),   d squared distances of unit rows,
-//   b_i such that the perplexity of p_.|i, exp of its entropy, is the one asked for;   p_ij = (p_j|i + p_i|j) / 2N
+//   b_i such that the perplexity of p_.|i, exp of its entropy, is the requested one;   p_ij = (p_j|i + p_i|j) / 2N
 //
 // i's neighbours are the 3 x perplexity nearest points; beyond them p_j|i is next to nothing.
 // Sources: van der Maaten & Hinton 2008, "Visualizing data using t-SNE", section 2 and 3.1; van der Maaten 2014, "Accelerating t-SNE using

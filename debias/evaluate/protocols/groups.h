@@ -44,7 +44,7 @@ class GroupsOptions {
   static const OptionTable<GroupsOptions>& table();
 };
 
-// `auto` decided; a usage error that begins with `who` where the run has no classifier and one is asked for.
+// `auto` decided; a usage error that begins with `who` where the run has no classifier and one is requested.
 PredictionSource chosen_predictions(const EvaluationInput& input, PredictionSource asked, const std::string& who);
 // The predicted class of each image of a split, by a source that chosen_predictions() has given.
 std::vector<int64_t> predictions_of(const EvaluationInput& input, EvaluationCache& cache, PredictionSource source,

@@ -43,7 +43,7 @@ struct KnnResult {
   std::vector<int64_t> ranks;        // [Q] of the true label (accuracy.h)
 };
 
-// k that the options ask for: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
+// k of the options: `k`, or min(200, gallery_size). A usage error naming the gallery's size when k is above it.
 int64_t resolve_k(const KnnOptions& options, int64_t gallery_size);
 
 // queries float32 [Q, D]; labels [Q], kUnknown or below gallery.classes; 1 <= k <= labelled rows of the gallery, less one where the queries are the gallery. Data errors:

@@ -22,7 +22,7 @@ class SentencesProtocolOptions {
   static const OptionTable<SentencesProtocolOptions>& table();
 };
 
-// Usage errors: an unknown task, one that is asked for twice.
+// Usage errors: an unknown task, one that is requested twice.
 SentencesProtocolOptions read_sentences_options(const Config& section);
 
 // Usage error: no root. Data errors: not one set below the root, and those of read_sentence_set.

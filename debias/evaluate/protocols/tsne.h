@@ -22,7 +22,7 @@ class TsneOptions {
   static const OptionTable<TsneOptions>& table();
 };
 
-// The perplexity that the options ask for: theirs, or 30, or a third of fewer than 90 images. A usage error naming `split` when it is not
+// The perplexity of the options: theirs, or 30, or a third of fewer than 90 images. A usage error naming `split` when it is not
 // below `images` - 1.
 double resolve_perplexity(const TsneOptions& options, int64_t images, const std::string& split);
 

@@ -19,7 +19,7 @@ struct ImageDifference {
   bool told() const { return interval.first > 0 || interval.second < 0; }
 };
 
-// None where a column has several seeds, a number is not known or nothing says of how many images it is. The columns were evaluated on the same
+// None if a column has several seeds, a number is unknown or its number of images is. The columns were evaluated on the same
 // data (judged_alike).
 std::optional<ImageDifference> image_difference(const NumberRow& row, const std::vector<RunColumn>& columns, size_t a, size_t b);
 

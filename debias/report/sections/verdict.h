@@ -66,7 +66,7 @@ struct ComparisonVerdict {
 // If no accuracy is known for all, the largest group that has one in common is compared so, then those that are left.
 //
 // The best of k is chosen by the numbers that it is tested on. So each p-value is adjusted (Holm) for all k (k - 1) / 2 comparisons of the
-// group, and "better" is said where the adjusted one is below 5 %.
+// group, and "better" requires an adjusted one below 5 %.
 std::vector<ComparisonVerdict> comparison_verdicts(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows);
 
 // "used", "used_little", "over_corrected", "not_used", "cannot_tell", "no_bias", "no_test"

@@ -43,7 +43,7 @@ struct TableRow {
   std::vector<std::pair<std::string, std::string>> grid;
   std::vector<AxisPlace> places;  // of its variant, on the sweep's axes
   std::string metric;             // that the row has; "" where it has no value
-  Unit unit = Unit::kNumber;      // of that metric; without one, of the first that was asked for
+  Unit unit = Unit::kNumber;      // of that metric; without one, of the first that was requested
   bool lower_is_better = false;   // likewise
   std::vector<std::string> seeds;
   std::vector<double> values;  // by seed
@@ -82,7 +82,7 @@ struct TableDifference {
 };
 
 struct SeedTable {
-  std::string metric;  // as asked for
+  std::string metric;  // as requested
   std::string epoch;   // in words: "last epoch", "epoch chosen by valid.knn_acc1", "epoch 10"
   std::vector<TableRow> rows;
   std::vector<TableDifference> differences;
@@ -98,7 +98,7 @@ SeedTable seed_table(const ComparedRuns& compared, const SeedTableOptions& optio
 // interfaces: {"metric", "epoch", "rows": [{"label", "variant", "grid", "metric", "seeds", "values", "mean", "half_width", "expected",
 // "spread", "source"}], "differences": [{"a", "b", "mean", "half_width", "n", "paired", "p", "p_holm", "published": {"mean", "spread",
 // "conclusive"}, "outcome", "outcome_holm"}], "ordering": the same with "expected" and "verdict", "ordering_counts": {"raw": {OUTCOME: N},
-// "holm": the same}, "notes"}; null where there is no number.
+// "holm": the same}, "notes"}; null without a number.
 nlohmann::ordered_json to_json(const SeedTable& table);
 
 }  // namespace debias

@@ -26,7 +26,7 @@ struct TableReading {
   bool cheap = false;  // of sentence tasks those of --cheap, else of the whole protocol; one is never taken for the other
 };
 
-// kAuto is no more in it. A usage error where epochs that were chosen on held-out images are asked for and a run has none.
+// kAuto is no more in it. A usage error where epochs that were chosen on held-out images are requested and a run has none.
 EpochChoice chosen_epoch(const ComparedRuns& compared, const EpochChoice& asked);
 std::string epoch_words(const ComparedRuns& compared, const TableReading& reading);
 

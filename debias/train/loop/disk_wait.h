@@ -12,7 +12,7 @@ namespace debias {
 
 class DiskWait {
  public:
-  // `is_stopped` says whether somebody asked for an end of the run.
+  // `is_stopped` is true once a stop of the run was requested.
   DiskWait(OnFullDisk policy, std::chrono::milliseconds interval, std::function<bool()> is_stopped, Log& log)
       : policy_(policy), interval_(interval), is_stopped_(std::move(is_stopped)), log_(log) {}
 

@@ -14,7 +14,7 @@ class RankBatches {
  public:
   RankBatches(BatchSource& source, int64_t batch_size, const Ranks& ranks) : source_(source), batch_size_(batch_size), ranks_(ranks) {}
 
-  // As BatchSource::next(), with the rows of all ranks; `own` is what this rank has to say. A rank's error ends all of them.
+  // As BatchSource::next(), with the rows of all ranks; `own` is this rank's message. A rank's error ends all of them.
   const Batch* next(const StepOrders& own);
   const StepOrders& orders() const { return orders_; }
 

@@ -26,7 +26,7 @@ class Training;
 struct RunControl {
   ExistingFolder existing = ExistingFolder::kRefuse;
   const std::atomic<int>* stop_signal = nullptr;  // non-zero: checkpoint and stop
-  // True while all that was trained is on disk (at the start, in evaluations): who asked for a stop may then end the process at once.
+  // True while all that was trained is on disk (at the start, in evaluations): a stop may then end the process at once.
   std::atomic<bool>* all_saved = nullptr;
   std::atomic<bool>* begun = nullptr;                                   // set once there is a run that can be resumed
   std::chrono::milliseconds full_disk_retry = std::chrono::minutes(1);  // with `train.on_full_disk: wait`

@@ -43,7 +43,7 @@ struct ClassifierEvidence {
   void add(const ClassifierEvidence& more);
 };
 
-// A metric of a method's own: sum / count, each added up over the steps; of a share hits and cases. There is no metric while count is 0.
+// A metric of a method's own: sum / count, each added up over the steps; for a share hits and cases. There is no metric while count is 0.
 struct MethodMetric {
   std::string name;
   double sum = 0, count = 0;

@@ -9,7 +9,7 @@
 //   layers with batch normalisation) that the copy lacks. `queue: 0` with any other option is its shape without one. Its momentum rises to 1
 //   by half a cosine: 1 - (1 - momentum) (1 + cos(pi f)) / 2 with the share f of the run's steps that is done.
 //
-// The ids of the samples and, where known, their labels travel with the keys: keys of the anchor's own image are no negatives, objectives
+// The ids of the samples and, where known, their labels travel with the keys: keys of the anchor's own image are not negatives, objectives
 // over classes find their positives in the queue, and the share of the negatives that are of the anchor's class is logged
 // (false_negative_share).
 //

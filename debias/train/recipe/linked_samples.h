@@ -1,6 +1,6 @@
 // Training images that a file of pairs says belong together: `data.must_link: {file: pairs.csv, relation: exclude}`.
 //
-//   exclude    the images of a linked pair are no negatives of each other; terms drop them as they drop pairs of one class
+//   exclude    the images of a linked pair are not negatives of each other; terms drop them as they drop pairs of one class
 //              (drop_false_negatives), whatever the labels are
 //   positive   the same, and the second view of an image shows an image of its group, drawn uniformly, itself included: the images of a
 //              group are views of one sample

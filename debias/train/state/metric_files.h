@@ -54,7 +54,7 @@ class MetricFiles {
   TensorBoardWriter tensorboard_;
 };
 
-// Epoch lines as a table: the union of their keys in order of appearance, one row per line. A data error on what is no line of metrics.
+// Epoch lines as a table: the union of their keys in order of appearance, one row per line. A data error on what is not a line of metrics.
 std::string epoch_table_csv(const std::string& jsonl);
 
 }  // namespace debias

@@ -70,7 +70,7 @@ bool has_training_state(const Metadata& metadata);
 // {"classes": [names], "biases": [names]}: RUN/classes.json, too.
 nlohmann::ordered_json to_json(const NameTable& names);
 
-// Bytes of file names that are no UTF-8 become U+FFFD.
+// Bytes of file names that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 }  // namespace debias
