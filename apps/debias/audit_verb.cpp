@@ -90,7 +90,7 @@ int run_audit(const AuditArguments& arguments) {
   std::optional<Condition> condition;
   if (!arguments.fail_if.empty()) {
     condition = parse_condition(arguments.fail_if);
-    metrics_of(*condition, audit_metrics({}));  // refused before anything is read
+    metrics_of(*condition, audit_metrics({}));  // rejected before anything is read
   }
   const FolderAudit done = audit_input(arguments, *terminal_progress());
   const std::vector<std::string> commands = commands_that_go_on(arguments, done.result);

@@ -122,7 +122,7 @@ void add_checkpoint_name(CLI::App& verb, std::string& which) {
   verb.add_option("--checkpoint", which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}))->option_text("NAME");
 }
 
-// Options that both have may also stand before the word `sentences`; the verb's others, and its words, are refused there.
+// Options that both have may also precede the word `sentences`; the command's others, and its overrides, are rejected there.
 void exclude_others(CLI::App& sentences, CLI::App& verb) {
   const std::set<std::string> shared = {"--help", "--root", "--checkpoint", "--fail-if", "--json", "--quiet"};
   for (CLI::Option* option : verb.get_options()) {
@@ -130,7 +130,7 @@ void exclude_others(CLI::App& sentences, CLI::App& verb) {
   }
 }
 
-// The only judge of sentences, which reads sets of its own. To be added behind the verb's own options.
+// The only evaluation of sentences, with data sets of its own. Add it after the command's own options.
 const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArguments>& above, VerbAction& action) {
   auto* part = verb.add_subcommand("sentences", "evaluates a sentence encoder on six tasks (debias eval sentences --help)");
   auto arguments = std::make_shared<SentenceEvalArguments>();
@@ -166,7 +166,7 @@ void take_words_of_table(EvalArguments& arguments) {
   arguments.run.clear();
 }
 
-// CLI11 gives a word to a required argument before it looks for a subcommand, so none of the verb's is declared so.
+// CLI11 gives a word to a required argument before it looks for a subcommand, so the command declares none as required.
 void require(const CLI::Option& option) {
   if (option.count() == 0) throw CLI::RequiredError(option.get_name());
 }

@@ -1,4 +1,4 @@
-// The command: parse, run one verb, map what goes wrong to an exit code and one line.
+// The program: parses, runs one command, maps an error to an exit code and one line.
 #include <fmt/format.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -30,7 +30,7 @@ namespace {
 constexpr int kUnwritten = 1, kUsage = 2;
 constexpr int kUnread = 128 + SIGPIPE;  // as of programs that this signal ends
 
-// Verbs that are worth a second start and a process of their own shape.
+// Commands that gain from a second start and process settings of their own.
 bool computes_for_long(int argc, char** argv) {
   const std::string verb = argc > 1 ? argv[1] : "";
   return verb == "train" || verb == "eval" || verb == "embed" || verb == "fix" || verb == "prior" || verb == "pairs" || verb == "study" ||
@@ -146,7 +146,7 @@ int run_and_complain(int argc, char** argv) {
 int with_results_out(int code) {
   const int lost = unwritten_results();
   if (lost == 0) return code;
-  if (lost == EPIPE) return code == 0 ? kUnread : code;  // the reader has seen enough: nothing to complain of
+  if (lost == EPIPE) return code == 0 ? kUnread : code;  // the reader has seen enough: not an error
   return complain(
       fmt::format("writing to standard output failed: {}; the results are incomplete; redirect them to a file or disk that has room",
                   std::strerror(lost)),

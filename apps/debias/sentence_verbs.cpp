@@ -101,7 +101,7 @@ bool name_other_texts(const EvaluatedTask& a, const EvaluatedTask& b) {
   return !a.digest.empty() && !b.digest.empty() && a.digest != b.digest;
 }
 
-// The tasks that the file has from before stay in it where they were judged in the same way, of the same weights.
+// Earlier tasks stay in the file if they were evaluated in the same way, with the same weights.
 EvaluationRecord beside_other_tasks(const std::string& path, const EvaluationRecord& record, Log& log) {
   if (!std::filesystem::exists(path)) return record;
   try {

@@ -127,7 +127,7 @@ int train_one(const TrainArguments& arguments, const Config& config, TrainInput 
                                                more == 0 ? "" : fmt::format(" ({} later ones, too)", more)));
 }
 
-// What every rank would refuse is refused before one is started.
+// Rejects what every rank would reject, before one is started.
 int launch(const TrainArguments& arguments, const Recipe& recipe, StopSignals& signals) {
   const int64_t most = recipe.train.batch_size(), cores = available_cpus();
   if (arguments.ranks > most)

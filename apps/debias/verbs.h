@@ -1,6 +1,6 @@
-// One function per verb: declares its words and flags on `root`, and stores what to run in `action` when it was asked for.
+// One function per command: declares its arguments and flags on `root`, and stores its run in `action` when it is requested.
 //
-// main.cpp parses, runs the action and maps debias::Error to exit codes; verbs throw, and return 0 or an exit code. Results go to
+// main.cpp parses, runs the action and maps debias::Error to exit codes; commands throw, and return 0 or an exit code. Results go to
 // standard output, progress and logs to standard error; with --json one JSON object on standard output and nothing else.
 #pragma once
 

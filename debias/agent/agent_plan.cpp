@@ -72,7 +72,7 @@ double seconds_per_step(const AgentRecipe& recipe) {
 }  // namespace
 
 AgentPlan plan_agent(const AgentRecipe& recipe) {
-  replay_shape(recipe, 1);  // refuses too little room, which does not depend on the actions
+  replay_shape(recipe, 1);  // rejects too little room, which does not depend on the actions
   const int64_t repeat = recipe.action_repeat();
   return {recipe.train.epochs(), (recipe.train.control_steps() + repeat - 1) / repeat, 0};
 }

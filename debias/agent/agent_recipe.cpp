@@ -71,7 +71,7 @@ void read_objective(const Config& given, AgentRecipe& recipe) {
   if (const Config* positives = term.find("positives")) {
     recipe.positives = options_detail::Field<int64_t>::parse(*positives, Range::closed(1, 16), "objective: positives");
   }
-  const auto made = recipe.make_objective();  // refuses bad options
+  const auto made = recipe.make_objective();  // rejects bad options
   require_agents_input(*made, entry.name, recipe.positives, term);
   Config whole = Config::map({{"name", Config::string(entry.name)}});
   whole.overlay(made->config());

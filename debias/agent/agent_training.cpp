@@ -206,7 +206,7 @@ class AgentTraining final : public Training {
   Metadata metadata() const override { return {{kAgentStateKey, json_text(own_.to_json())}}; }
 
  private:
-  // What the pictures and the physics came from, beside what every run says of its machine.
+  // Sources of the images and the physics, beside every run's record of its machine.
   void describe_environment() const {
     const std::string path = run_->folder + "/environment.json";
     std::ifstream file(path);
@@ -354,7 +354,7 @@ class AgentTraining final : public Training {
   std::optional<ReturnsOfEpisodes> returns_;
   RunAccess* run_ = nullptr;
   AgentState own_;
-  std::vector<uint8_t> seen_, seen_next_;  // the pictures seen now, and after the step under way
+  std::vector<uint8_t> seen_, seen_next_;  // the images seen now, and after the current step
   std::vector<float> episode_actions_;     // of the episode under way
   int64_t first_step_ = 0;                 // of the epoch, or of its part that this process trains
   bool task_is_random_ = false;            // which the progress line counts

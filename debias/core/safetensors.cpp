@@ -1,6 +1,6 @@
 // The checksum is SHA-256 over the whole file (length prefix, header as it stands, data), in which the 64 characters of the checksum
 // itself are read as '0'. Taking the header's text rather than its meaning also finds what JSON does not tell apart, such as \u001f
-// and \u001F. One damaged byte of the checksum's key would make it any other metadata: verify_safetensors refuses such near misses.
+// and \u001F. One damaged byte of the checksum's key would make it any other metadata: verify_safetensors rejects such near misses.
 #include "debias/core/safetensors.h"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, DType>, 13> kTypeNames = {{{"BO
                                                                             {"F64", DType::kFloat64}}};
 
 // The header's grammar as a state machine over the parser's events: no JSON tree is built, and whatever the grammar does not allow (so
-// any nesting, too) is refused at its first byte.
+// any nesting, too) is rejected at its first byte.
 class HeaderReader : public nlohmann::json_sax<Json> {
  public:
   explicit HeaderReader(const std::string& path) : path_(path) {}

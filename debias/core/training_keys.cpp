@@ -16,7 +16,7 @@ bool changes_training(std::string_view key) {
       // How the work is shared out and written.
       "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every", "train.on_full_disk",
       "train.rank_timeout",
-      // What is judged.
+      // Evaluated data sets.
       "evaluate", "views.eval", "data.valid", "data.test"};
   return std::ranges::none_of(kFree, [&](std::string_view section) { return is_of_section(key, section); });
 }

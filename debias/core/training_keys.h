@@ -1,4 +1,4 @@
-// Which keys of a recipe training depends on: those that a run may not go on with when they have changed.
+// Keys of a recipe that training depends on: a run does not resume when they have changed.
 #pragma once
 
 #include <string_view>

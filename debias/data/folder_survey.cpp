@@ -17,8 +17,8 @@
 namespace debias {
 namespace {
 
-constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training pictures, held out
-constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 pictures is known to about 15 points
+constexpr double kLeastShare = 0.2, kLargestShare = 0.4;  // of the training images, held out
+constexpr double kJudgedConflicting = 30;                 // an accuracy over 30 images is known to about 15 points
 constexpr int64_t kSeeds = 100;
 
 Config section(const std::string& root, const Config& labels) {

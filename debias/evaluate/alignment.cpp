@@ -145,7 +145,7 @@ void note_no_shortcut(const AlignmentMap& map, const Shares& shares, const Names
   }
 }
 
-// Names of the bias labels: training's, else those of the judged sets in their order.
+// Names of the bias labels: training's, else those of the evaluated sets in their order.
 std::vector<std::string> bias_names(const Dataset& train, const std::vector<const Dataset*>& judged) {
   std::vector<std::string> names = train.info().bias_names;
   if (!names.empty()) return names;

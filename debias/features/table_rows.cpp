@@ -186,7 +186,7 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
   for (size_t i = 0; i < columns.titles().size(); ++i) {
     const std::string& title = columns.titles()[i];
     if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
-    columns.find(title);  // refuses one that is given twice
+    columns.find(title);  // rejects one that is given twice
     rows.columns.push_back(described(columns.fields(i), has(options.numeric(), title)));
   }
   choose_biases(columns, options, label, rows);

@@ -29,7 +29,7 @@ FoldRows fold_rows(const std::vector<int64_t>& strata, uint64_t seed, int64_t mo
   for (size_t i = 0; i < strata.size(); ++i) members[strata[i]].push_back(static_cast<int64_t>(i));
   const int64_t share = largest_share(members, most);
   std::vector<std::vector<std::pair<int64_t, double>>> folds(kFolds);
-  int64_t next = 0;  // goes on from stratum to stratum, so that the folds stay equally large
+  int64_t next = 0;  // continues from stratum to stratum, so that the folds stay equally large
   for (const auto& [stratum, own] : members) {
     const std::vector<int64_t> order =
         permutation(std::ssize(own), {.domain = RngDomain::kEvaluate, .seed = seed, .sample = static_cast<uint64_t>(own.front())});

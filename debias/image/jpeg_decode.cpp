@@ -36,7 +36,7 @@ struct Decoder {
   size_t pixel_size() const { return static_cast<size_t>(info.output_components); }
 };
 
-// Warnings that leave the pixels intact (bytes between markers, odd versions of APP markers) are passed over, as Pillow does; missing or
+// Warnings that leave the pixels intact (bytes between markers, odd versions of APP markers) are ignored, as in Pillow; missing or
 // corrupt entropy-coded data is not, as its pixels would be invented.
 bool harmless(int warning) {
   for (const int fault : {JWRN_JPEG_EOF, JWRN_HUFF_BAD_CODE, JWRN_HIT_MARKER, JWRN_MUST_RESYNC, JWRN_ARITH_BAD_CODE, JWRN_NOT_SEQUENTIAL,

@@ -258,7 +258,7 @@ class EqualSums : public Function<EqualSums> {
   }
 };
 
-// The sums; the sorted rows go on to the next function of the chain. Vectorised exponentials and maxima swallow NaN, so a row that is not
+// The sums; the sorted rows pass to the next function of the chain. Vectorised exponentials and maxima swallow NaN, so a row that is not
 // finite is told by its norm: a loss of it must not look like a number.
 at::Tensor taken(SortedBatch& batch, const variable_list& outputs) {
   batch.z = outputs[1];

@@ -127,7 +127,7 @@ int complaint() {
   _exit(complain_of_exception());
 }
 
-// A library that goes on without the memory that it asked for follows a null pointer, as oneDNN does where the code of a kernel found no
+// A library that continues without the requested memory follows a null pointer, as oneDNN does where the code of a kernel found no
 // room. Any other such fault is repeated on return, and ends the process as it would have.
 void end_if_without_memory(int) {
   constexpr size_t kRoom = size_t{64} << 20;
@@ -157,7 +157,7 @@ int complain(const std::string& text, int code) {
 int complain_of_exception() {
   try {
     return complaint();
-  } catch (const std::bad_alloc&) {  // in the complaint
+  } catch (const std::bad_alloc&) {  // in the error report
     end_without_memory();
   }
 }

@@ -82,7 +82,7 @@ class Ranks {
   // physical device.
   void require_own_devices(const std::string& uuid) const;
   // Collective, with the one device that this process computes on. From now on its tensors cross between devices, where every rank has one
-  // and groups for it that a trial has crossed; otherwise those of all ranks go on by way of the host.
+  // and groups for it that a trial has crossed; otherwise those of all ranks pass through the host.
   void join_devices(const c10::Device& own) const;
   DeviceExchange device_exchange() const;
 

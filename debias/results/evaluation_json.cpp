@@ -40,7 +40,7 @@ Json neighbours_json(const std::vector<NeighbourQuery>& queries) {
   return list;
 }
 
-// Calls `add` for the parts of the splits, in the order in which they are judged.
+// Calls `add` for the parts of the splits, in the order of evaluation.
 template <class Parts, class Add>
 void for_each_split(const Parts& parts, const Add& add) {
   for (const char* split : {"train", "valid", "test"}) {

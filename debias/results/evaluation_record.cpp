@@ -21,7 +21,7 @@ void for_each_split(const Json& json, const char* key, Read&& read) {
   for (const auto& [split, value] : found->get_ref<const Json::object_t&>()) read(split, value);
 }
 
-// Whose predictions the numbers judge. Files of `groups` by older versions say so among the options.
+// Source of the evaluated predictions. Files of `groups` by older versions say so among the options.
 std::string predictions_of(const EvaluationRecord& record, const Json& json) {
   const auto found = json.find("predictions");
   if (found != json.end() && found->is_string()) return found->get<std::string>();

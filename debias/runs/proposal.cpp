@@ -67,7 +67,7 @@ TrainPlan measured_plan(const FolderSurvey& survey, const ProposedNetwork& netwo
   const std::string recipe = proposed_recipe(survey, network, proposal, ProposedPart::kCorrected);
   input.recipe = read_recipe(parse_yaml(recipe, proposal.corrected.file));
   input.dataset = make_dataset(input.recipe.train_data);
-  resolve_recipe(input.recipe, *input.dataset);  // refuses what training would refuse
+  resolve_recipe(input.recipe, *input.dataset);  // rejects what training would reject
   return plan_training(input);
 }
 

@@ -46,7 +46,7 @@ std::string flow(const Config& section) {
 
 int64_t training_images(const FolderSurvey& survey) { return survey.train_check.count - survey.hold_out; }
 
-// So that an epoch of a small set has steps, but 64 as long as there are four such batches: at 5 pictures in 100 that go against the bias a
+// So that an epoch of a small set has steps, but 64 as long as there are four such batches: at 5 bias-conflicting images in 100 a
 // batch of 32 has hardly any.
 int64_t batch_size(const FolderSurvey& survey) {
   constexpr int64_t kSteps = 14, kLargest = 256, kEnough = 64, kFewestSteps = 4;

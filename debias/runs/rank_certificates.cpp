@@ -149,7 +149,7 @@ class RankCertificates {
   }
 
   // A network of many layers enlarges roundings, most where they carry an activation across zero. How much, one process tells that adds up
-  // in another order: that of the other layout of its maps. To be judged by whoever reads it; it changes no verdict.
+  // in another order: that of the other layout of its maps. It is for the reader; it changes no verdict.
   std::string beside_rounding(std::vector<std::string> words, int64_t batch, const std::string& plain) const {
     words.push_back(fmt::format("train.channels_last={}", !recipe_.train.channels_last()));
     const std::string other = trial("other-layout", 1, batch, 1, 1, "", words);

@@ -173,7 +173,7 @@ class RankProcesses {
   std::unique_ptr<LocalMeeting> meeting_;
   std::vector<Child> children_;
   std::optional<size_t> first_failed_;
-  std::string heard_;  // what the ranks complain of, a line each
+  std::string heard_;  // the ranks' error messages, a line each
 };
 
 }  // namespace

@@ -77,7 +77,7 @@ ExportedFiles exported(const std::string& folder, const std::vector<std::string>
 
 // A folder of debias fix has its files ready.
 ExportedFiles export_fixed(const ExportRequest& request) {
-  read_fixed(request.run);  // refuses damaged ones
+  read_fixed(request.run);  // rejects damaged ones
   std::vector<std::string> names = {"classes.json"};
   if (request.format != ExportFormat::kSafetensors) names.push_back("fixed.onnx");
   if (request.format != ExportFormat::kOnnx) names.insert(names.end(), {"layer.safetensors", "head.safetensors"});

@@ -131,7 +131,7 @@ std::string shared_book(const Sentences& judged, const Sentences& other) {
   return "";
 }
 
-// What makes the figures of judged books better than those of books that nobody has seen. `judged`: valid first, then test.
+// Reasons that make figures of evaluated books better than those of unseen books. `judged`: valid first, then test.
 std::vector<std::string> seen_books(const JudgedBooks& judged, const Sentences& train, const std::string& select) {
   std::vector<std::string> warnings;
   for (const auto& [split, books] : judged) {

@@ -33,7 +33,7 @@
 namespace debias {
 namespace {
 
-// A run of an earlier sweep by the same name would refuse to go on, one after the other.
+// A run of an earlier sweep by the same name would fail to resume, one after the other.
 void require_same_training(const SweepRun& run, Config resolved) {
   const std::string path = run.recipe.find("output")->text() + "/config.yaml";
   if (!std::filesystem::exists(path)) return;
@@ -45,7 +45,7 @@ void require_same_training(const SweepRun& run, Config resolved) {
   }
 }
 
-// What judged sets are measured by, in training or by `debias eval`.
+// Metrics of evaluated sets, in training or by `debias eval`.
 std::vector<Metric> judged_metrics(SampleKind samples) {
   std::vector<Metric> metrics;
   for (const auto& protocol : protocol_registry()) {
@@ -55,7 +55,7 @@ std::vector<Metric> judged_metrics(SampleKind samples) {
   return metrics;
 }
 
-// A slip in it would show in the table only, after the last run. Of names without a split only those are told that a judged set has:
+// A slip in it would show in the table only, after the last run. Of names without a split only those of an evaluated set are reported:
 // training has others, which are its terms' own.
 void require_judged_name(const std::string& metric, SampleKind samples) {
   const std::vector<Metric> metrics = judged_metrics(samples);
@@ -208,7 +208,7 @@ class SweepCheck {
     return opened;
   }
 
-  // Opens the judged data: once for all points that are judged alike.
+  // Opens the evaluated data: once for all points that are evaluated alike.
   void check_evaluation(const Recipe& recipe, const std::shared_ptr<const SampleTable>& train, const Config& resolved, DataWatch& watch) {
     const std::string judged = text_of(resolved, {"data", "views", "encoder", "classifier", "evaluate"});
     if (!evaluations_.insert(judged).second) return;

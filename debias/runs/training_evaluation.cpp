@@ -76,7 +76,7 @@ bool measures(const ProtocolEntry& protocol, const std::string& metric) {
 }
 
 // The recipe's protocols by their registered names, without those whose labels or bias labels the data lack: `evaluate.on_error: continue`
-// leaves these out and says so before training, `stop` refuses them.
+// leaves these out and says so before training, `stop` rejects them.
 std::vector<std::string> possible_protocols(const Recipe& recipe, const EvaluationInput& input, Log& log) {
   std::vector<std::string> possible;
   const Config options = protocol_options(recipe);
@@ -121,7 +121,7 @@ std::shared_ptr<TrainObserver> make_training_evaluation(const Recipe& recipe, co
   }
   std::vector<std::string> protocols = possible_protocols(recipe, input, log);
   if (protocols.empty() && !recipe.classifier) return nullptr;
-  if (has_protocols) EvaluationCache(input, progress, protocol_options(recipe)).alignment();  // refuses names that training does not have
+  if (has_protocols) EvaluationCache(input, progress, protocol_options(recipe)).alignment();  // rejects names that training does not have
   input.training_temperature = training_temperature(resolved);
   return std::make_shared<TrainingEvaluation>(recipe, std::move(protocols), data_of(read_recipe(resolved)), std::move(input), progress,
                                               log);

@@ -37,7 +37,7 @@ void refuse_own_keys(const std::string& key, const Config& value, const char* se
   }
 }
 
-// Files that a sweep writes into its output, where the folders of variants lie; TensorBoard's go on with a time and a number.
+// Files that a sweep writes into its output, beside the folders of variants; TensorBoard's end with a time and a number.
 bool is_file_of_sweeps(const std::string& name) { return name.starts_with(kSweepFile) || name.starts_with("events.out.tfevents."); }
 
 std::vector<SweepVariant> read_variants(const Config* node) {

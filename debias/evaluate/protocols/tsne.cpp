@@ -16,7 +16,7 @@ namespace {
 constexpr double kUsualPerplexity = 30;
 constexpr int64_t kFewestImages = 4;
 
-// Six digits are more than a picture shows.
+// Six digits are more than a plot shows.
 double shortened(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 struct SplitMap {

@@ -81,7 +81,7 @@ class OrderedRow {
     while (sum.begin < sum.end && by_order[sum.end - 1] == 0) --sum.end;
     if (sum.begin == sum.end) return sum;
     sum.top = std::max(k * scores_.data()[sum.begin], k * scores_.data()[sum.end - 1]);
-    for (int64_t p = sum.begin; p < sum.end; p += kTile) {  // long sums go on in double
+    for (int64_t p = sum.begin; p < sum.end; p += kTile) {  // long sums continue in double
       sum.value += weighted_exp_sum(scores_.data() + p, std::min(kTile, sum.end - p), k, sum.top, by_order + p);
     }
     return sum;

@@ -61,7 +61,7 @@ void move_apart(Extent& extent, const Axis& axis) {
   const bool log = axis.scale == Scale::kLog;
   if (extent.empty()) extent = log ? Extent{1, 10} : Extent{0, 1};
   const double size = std::max(std::fabs(extent.low), std::fabs(extent.high));
-  if (extent.high - extent.low > 1e-12 * size) return;  // below that, ticks cannot be told apart in double
+  if (extent.high - extent.low > 1e-12 * size) return;  // below that, ticks are not distinct in double
   const double apart = size == 0 ? (axis.percent ? 0.1 : 1) : size / 10;
   const bool held = axis.low && *axis.low == extent.low;
   const bool share = axis.percent && extent.low >= 0 && extent.high <= 1;  // nothing lies beyond 0 and 100 %

@@ -149,7 +149,7 @@ std::string adjusted_words(const TestedPair& pair) {
 
 constexpr double kComparisonLevel = 0.05;
 
-// Of two single runs, over the images that both were judged on.
+// Compares two single runs, over the images that both were evaluated on.
 void compare_on_images(const TestedPair& pair, const std::string& first, const std::string& second, const std::string& numbers,
                        ComparisonVerdict& verdict) {
   const ImageDifference& images = *pair.images;

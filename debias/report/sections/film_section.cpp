@@ -44,7 +44,7 @@ std::string episode_words(const RunRecord& run) {
                      short_number(film.episode_return));
 }
 
-// Where training went on after the film.
+// Note that training continued after the video.
 Html later_words(const RunRecord& run) {
   const double now = run.history.last_of_epochs("control_steps");
   if (std::isnan(now) || now <= static_cast<double>(run.film->control_steps)) return {};

@@ -11,7 +11,7 @@
 namespace debias {
 namespace {
 
-constexpr size_t kMostCurves = 12;  // that can be told apart
+constexpr size_t kMostCurves = 12;  // that are distinguishable
 
 // A curve without anything beside it has to have a shape.
 size_t fewest_points(bool has_published) { return has_published ? 2 : 3; }
@@ -120,7 +120,7 @@ std::vector<GridLine> lines_of_rows(std::vector<PlacedRow> rows) {
   return lines;
 }
 
-// Of more lines than can be told apart, the first ones, those with published numbers before the others.
+// Keeps as many lines as are distinguishable, those with published numbers first.
 Html keep_lines_apart(std::vector<GridLine>& lines) {
   const size_t all = lines.size();
   if (all <= kMostCurves) return {};
@@ -194,7 +194,7 @@ void add_minutes(Figures& figures, const SeedTable& table, bool percent) {
   figures.emplace_back(std::move(chart), Html{});
 }
 
-// Our course of training; where it was judged at its end alone, that.
+// Our course of training; if it was evaluated at its end alone, that.
 Series course_of(const TableRow& row) {
   GridLine line;
   line.ours = {.name = "", .x = row.curve.x, .y = row.curve.y, .low = row.curve.low, .high = row.curve.high};

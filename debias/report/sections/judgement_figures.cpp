@@ -222,7 +222,7 @@ Figures similarity_figures(const std::vector<RunRecord>& runs, const JudgedSet& 
 Figures similarity_history_figures(const std::vector<RunRecord>& runs, const JudgedSet& set) {
   Figures figures;
   for (const auto& run : runs) {
-    if (!set.data.empty()) continue;  // another data set is not judged while training
+    if (!set.data.empty()) continue;  // another data set is not evaluated during training
     for (const std::string sign : {"positive", "negative"}) {
       Chart chart;
       chart.title = fmt::format("{}Cosines of {} pairs over the epochs, {}", runs.size() > 1 ? run.label + ", " : "", sign, set.title());

@@ -15,7 +15,7 @@ struct Source {
   bool (*holds)(const RunRecord&);
 };
 
-// Whether the run's own data were judged by the protocol, with something in that part of the record.
+// True if the protocol evaluated the run's own data, and that part of the record is not empty.
 template <class Contents>
 bool has_part(const RunRecord& run, const char* protocol, Contents EvaluationRecord::*part) {
   const EvaluationRecord* record = run.evaluation(protocol);

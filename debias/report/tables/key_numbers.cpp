@@ -139,7 +139,7 @@ Json judged_data(const RunRecord& run, const std::string& data, const std::strin
   return {};
 }
 
-// What training judged on; null where the recipe has no such set.
+// Data set that training evaluated; null if the recipe has no such set.
 Json recipe_data(const RunRecord& run, const std::string& split) {
   const Config* data = run.config.find("data");
   const Config* section = data == nullptr || !data->is_map() ? nullptr : data->find(split);

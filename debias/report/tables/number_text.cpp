@@ -47,7 +47,7 @@ std::string remark_text(const std::vector<NumberRow>& rows, const NumberRow& row
   return remark.empty() ? "" : "(" + remark + ")";
 }
 
-// The first run of which another epoch was judged than the one that its held-out images chose; null where there is none.
+// The first run that was evaluated at another epoch than the one that its held-out images chose; null if there is none.
 const RunRecord* judged_elsewhere(const std::vector<RunColumn>& columns) {
   const auto is_elsewhere = [](const RunRecord& run) {
     const double selected = select_of(run).empty() ? 0 : selected_epoch(run);

@@ -144,7 +144,7 @@ std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std:
   return table_rows(compared, metrics, takes_cheap ? cheap : whole);
 }
 
-// Whether the judged images chose the epoch of a row's probe: linear_supcon without held-out images. Not that of another data set.
+// True if the evaluated images chose the epoch of a row's probe: linear_supcon without held-out images. Not that of another data set.
 bool is_chosen_by_judged(const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
   const auto [split, name] = split_of(metric);
   if (name != "linear_acc1" && name != "linear_acc5") return false;
@@ -162,7 +162,7 @@ bool is_chosen_by_judged(const ComparedRuns& compared, const ComparedRow& row, c
   throw usage_error("table: no run has '{}' at {}{}", table.metric, where, suggestion(metrics.front(), measured_metrics(compared)));
 }
 
-// By either protocol of sentence tasks: runs that were judged by the one that is not taken have been spoken of.
+// By either protocol of sentence tasks: a note names the runs that were evaluated by the other one.
 bool is_measured(const RunRecord& run, const std::vector<std::string>& metrics, const EpochChoice& epoch) {
   return std::ranges::any_of(metrics, [&](const auto& metric) {
     return !std::isnan(value_at(run, metric, {epoch, false})) || !std::isnan(value_at(run, metric, {epoch, true}));

@@ -31,7 +31,7 @@ NumberStyle style_of(const SeedTable& table, Unit unit) {
   if (unit == Unit::kShare) return {true, 2};
   double largest = 0;
   for (const auto& row : table.rows) {
-    if (row.unit == unit) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is passed over
+    if (row.unit == unit) largest = std::fmax(largest, std::fabs(row.interval.mean));  // NaN of an empty row is ignored
   }
   return {false, largest < 100 ? 4 : 1};
 }

@@ -116,7 +116,7 @@ OptionTexts recipe_of(const RunRecord& run, const EvaluationRecord* judgement) {
   return recipe;
 }
 
-// The setting that a number is of, beside the data and how it was judged.
+// Setting of a number, beside the data and how it was evaluated.
 OptionTexts setting_of(const OptionTexts& recipe, const TableReading& reading) {
   OptionTexts options;
   for (const auto& [key, value] : recipe) {
@@ -127,7 +127,7 @@ OptionTexts setting_of(const OptionTexts& recipe, const TableReading& reading) {
   return options;
 }
 
-// Whether the options of a protocol may be behind a metric: those of kNN and of a probe may be, whose predictions others judge; those of a
+// True if the options of a protocol may affect a metric: those of kNN and of a probe may, whose predictions others evaluate; those of a
 // protocol that has left a file without the metric are not.
 bool may_measure(const std::string& protocol, const RunRecord& run, const std::string& metric) {
   if (protocol == "knn" || protocol.starts_with("linear")) return true;
@@ -228,7 +228,7 @@ Config as_opened(const Config& section, const RunRecord& run) {
   return with_run_seed(section, static_cast<uint64_t>(seed), "data");
 }
 
-// A split that `debias eval` was given in place of the run's own, as JSON; empty where it judged the run's.
+// A split that `debias eval` was given in place of the run's own, as JSON; empty if it evaluated the run's.
 std::string other_split(const RunRecord& run, const EvaluationRecord& record, const std::string& split) {
   const auto judged = record.judged.find(split);
   if (judged == record.judged.end() || !judged->is_object()) return "";

@@ -155,7 +155,7 @@ class TrainingLoop {
     log_.info(fmt::format("resuming '{}' at epoch {}{} (step {})", recipe_.output, state_.epoch + 1, place_behind_comma(), state_.step));
   }
 
-  // A `last` that could not be read must not take the place of the `previous` that the run goes on from.
+  // A `last` that could not be read must not replace the `previous` from which the run resumes.
   void set_damaged_aside(const std::string& opened) const {
     const std::string last = folder_->checkpoints() + "/last.safetensors";
     if (opened == last || !std::filesystem::exists(last)) return;

@@ -56,7 +56,7 @@ std::string read_prefix(const std::string& path, const MetricMark& keep) {
         "--overwrite",
         keep.bytes, path);
   }
-  epoch_table_csv(text);  // older checkpoints have no hash: refuses what is no metric line before a step is done
+  epoch_table_csv(text);  // older checkpoints have no hash: rejects a line without metrics before a step is done
   return text;
 }
 

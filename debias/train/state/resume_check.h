@@ -30,7 +30,7 @@ struct ResumeCheck {
   std::vector<std::string> accepted;  // changes of the data, those from before first
 };
 
-// Rejects a run that would go on otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
+// Rejects a run that would resume otherwise than it began, naming the first difference: a usage error where the recipe trains otherwise, a
 // data error where classes or bias labels have other names or numbers, or (with kRefuse) if the data are others. Allowed changes are
 // logged.
 ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription& now, const std::string& run_folder, DataChange data_change,
