@@ -110,7 +110,7 @@ struct EvaluationRecord {
   std::map<std::string, std::vector<double>> by_draw;
   std::optional<std::vector<std::string>> notes;  // what was left out, and why; none: the protocol has nothing to say
 
-  // Evaluated data set and the state of the run; only in files.
+  // Origin of the record, known for files only.
   std::string checkpoint;
   int64_t epoch = -1;                          // of that checkpoint; -1: the file does not say
   Json judged = Json::object();                // sections of the data, by split

@@ -1,6 +1,6 @@
 // Still frames of an episode that an agent played: RUN/evaluation/film, which `debias rl play` writes and a report shows.
 //
-//   film.json      run of the episode, and the time of each frame
+//   film.json      policy, episode and the time of each frame
 //   01.png ...     the frames, in order
 #pragma once
 

@@ -42,7 +42,7 @@ struct SweepParts {
 
   // Published numbers of a point, a list; a usage error if two entries are of one metric and epoch.
   Config expected_of(const SweepPoint& point) const;
-  // True if a point is another setting than the base's own, to which the base's published numbers apply.
+  // True if a point differs from the setting of the base, which the published numbers of the base are of.
   bool changes_base(const SweepPoint& point) const;
 };
 
