@@ -91,7 +91,7 @@ TEST_F(ImageFolder, CountsImagesBesideTheClassFolders) {
   EXPECT_THAT(open()->info().remarks,
               ElementsAre("folder " + (folder_ / "train") + ": 1 image outside the class folders is not read (train/3.png)"));
   write(folder_ / "classes.txt", "a\n");
-  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, ElementsAre(HasSubstr("1 image lies beside")));
+  EXPECT_THAT(open(ImageFolderOptions().classes(folder_ / "classes.txt"))->info().remarks, ElementsAre(HasSubstr("1 image outside")));
 }
 
 TEST_F(ImageFolder, FoldersNamedAsSplitsAreNoClasses) {
