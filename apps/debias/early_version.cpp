@@ -16,7 +16,7 @@ bool asks_for_version(const char* word) {
   return false;
 }
 
-// What cannot be written is left to main(), which says why.
+// A failed write is left to main(), which reports the cause.
 void answer_version(int argc, char** argv, char**) {
   if (argc != 2 || !asks_for_version(argv[1])) return;
   char line[sizeof kVersionLine];

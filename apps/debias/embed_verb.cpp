@@ -57,7 +57,7 @@ int embed_for_bias_features(const EmbedArguments& arguments) {
   return 0;
 }
 
-// What is for images is rejected.
+// Rejects options for images.
 void refuse_beside_text(const CLI::App& verb) {
   const std::set<std::string> taken = {"run", "--text", "--out", "--expand", "--encoding", "--checkpoint", "--json", "--quiet", "--help"};
   for (const CLI::Option* option : verb.get_options()) {
@@ -66,7 +66,7 @@ void refuse_beside_text(const CLI::App& verb) {
   }
 }
 
-// What is for a run's encoder is rejected.
+// Rejects options for a run's encoder.
 void refuse_beside_encoder(const CLI::App& verb) {
   const std::set<std::string> taken = {"run",         "overrides", "--encoder", "--data",  "--out", "--device",
                                        "--precision", "--raw",     "--json",    "--quiet", "--help"};

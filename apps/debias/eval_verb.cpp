@@ -156,7 +156,7 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   return part;
 }
 
-// With --embeddings there is no run: what stands in its place is the first word.
+// With --embeddings there is no run: the argument in its place is the first override.
 void take_words_of_table(EvalArguments& arguments) {
   if (!arguments.table.given() || arguments.run.empty()) return;
   if (arguments.run.find('=') == std::string::npos) {

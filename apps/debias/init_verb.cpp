@@ -73,7 +73,7 @@ nlohmann::ordered_json plan_json(const FittedProposal& fit) {
           {"next", next_commands(proposal)}};
 }
 
-// What could be a bias is never chosen by itself: the command that uses it is shown.
+// A possible bias is never chosen automatically: the command that uses it is shown.
 void print_likely_biases(const InitArguments& arguments, const FolderSurvey& survey, const ProposalInput& proposal) {
   const bool unlabelled = survey.train_check.class_names.empty();
   for (const std::string& title : survey.train_check.columns.likely_bias) {

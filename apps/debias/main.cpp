@@ -45,7 +45,7 @@ void let_outputs_begin_at_home(CLI::App& app) {
   for (auto* verb : app.get_subcommands([](const CLI::App*) { return true; })) let_outputs_begin_at_home(*verb);
 }
 
-// Of every command that does something itself.
+// Adds --quiet to every command that runs something itself.
 void add_quiet(CLI::App& app) {
   const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
   for (auto* part : parts) add_quiet(*part);
@@ -92,7 +92,7 @@ void add_verbs(CLI::App& root, VerbAction& action) {
   add_quiet(root);
 }
 
-// What is said of the program as a whole.
+// Options of the program as a whole.
 void add_help_and_version(CLI::App& root, VerbAction& action) {
   root.set_version_flag("-V,--version", version_line());
   root.add_subcommand("help", "prints the help of a command: debias help train");

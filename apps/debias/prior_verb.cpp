@@ -20,7 +20,7 @@ struct PriorArguments {
   bool json = false;
 };
 
-// Of all rows of a feature table, which has one vector of each.
+// Estimates from all rows of a feature table, which has one vector of each.
 std::vector<PriorEstimate> priors_of_table(const PriorArguments& arguments) {
   if (!arguments.files.labels.empty()) throw usage_error("prior: --labels and --csv both give labels; give one");
   TableArguments files = arguments.table;

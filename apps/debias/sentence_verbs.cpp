@@ -73,7 +73,7 @@ std::string table_of(const EvaluationRecord& record) {
   return table;
 }
 
-// Another judgement never replaces this one: sentences-untrained-cheap.json.
+// Another evaluation never replaces this one: sentences-untrained-cheap.json.
 std::string kind_of(const SentenceEvalArguments& arguments, const std::string& checkpoint) {
   std::vector<std::string> words;
   if (arguments.untrained) words.emplace_back("untrained");

@@ -48,7 +48,7 @@ EpochChoice parse_epoch(const std::string& name) {
                     nearest_name(name, known).empty() ? "" : suggestion(name, known));
 }
 
-// What a CSV file has no place for.
+// Options that a CSV file cannot show.
 void say_notes(const SeedTable& table) {
   const auto log = terminal_log();
   log->info(fmt::format("table: {}, {}", table.metric, table.epoch));

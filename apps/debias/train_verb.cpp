@@ -152,7 +152,7 @@ int train_as_rank(const TrainArguments& arguments, const Config& config, TrainIn
   return tell_failures(ranks, [&] { return train_one(arguments, config, std::move(input)); });
 }
 
-// What `--seeds` cannot be combined with.
+// Rejects options that `--seeds` excludes.
 void require_seeds_alone(const TrainArguments& arguments) {
   if (arguments.ranks > 1 || !arguments.meeting.rendezvous.empty())
     throw usage_error("train: --seeds and --ranks exclude each other: each seed is one process; train the seeds one by one, with seed=N");

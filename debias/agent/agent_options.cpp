@@ -75,7 +75,7 @@ const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
   return table;
 }
 
-// Of the metrics of an evaluation one alone is better the higher it is.
+// Only one metric of an evaluation is better the higher it is.
 const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
   using Self = AgentEvaluateOptions;
   static const auto table =

@@ -16,7 +16,7 @@ using PlanClock = std::chrono::steady_clock;
 
 constexpr int64_t kUntimedSteps = 2, kTimedSteps = 4;  // even, since actor and target learn in every other step
 
-// Of random bytes: how long an update takes does not depend on what is seen.
+// Random bytes suffice: the time of an update does not depend on the images.
 AgentBatch noise_batch(const BatchShape& shape) {
   const auto pictures = [&](std::vector<int64_t> sizes) {
     for (const int64_t size : {shape.batch_size, shape.channels, shape.crop, shape.crop}) sizes.push_back(size);

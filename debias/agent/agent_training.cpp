@@ -64,7 +64,7 @@ class Speed {
   Mark older_, newer_;
 };
 
-// What learns, and what it lives in, built ahead of the run's folder: what cannot be drawn or kept leaves none.
+// Agent and environment, built before the run's folder, so that a failure to draw or allocate leaves no folder.
 struct AgentParts {
   explicit AgentParts(const AgentRecipe& recipe)
       : environments(environment_options(recipe, Episodes::kTraining), environment_options(recipe, Episodes::kJudged)),

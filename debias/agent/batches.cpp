@@ -31,7 +31,7 @@ Offset draw_offset(const BatchShape& shape, Random& draws) {
   return {top, draws.below(places)};
 }
 
-// Of `channels` planes that lie one after the other.
+// Crops `channels` consecutive planes.
 void crop_planes(const uint8_t* planes, int64_t channels, const BatchShape& shape, Offset at, uint8_t* out) {
   for (int64_t c = 0; c < channels; ++c) {
     const uint8_t* from = planes + (c * shape.pixels + at.top) * shape.pixels + at.left;

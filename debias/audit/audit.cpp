@@ -55,7 +55,7 @@ bool stronger(const AuditFinding& a, const AuditFinding& b) {
   return std::pair(a.verdict, -a.accuracy) < std::pair(b.verdict, -b.accuracy);
 }
 
-// Of cells, the best one, and further shortcuts that do not touch one that is kept.
+// Keeps the best cell, and further shortcuts that do not touch a kept one.
 std::vector<std::pair<AuditFinding, size_t>> shown(const std::vector<std::pair<AuditFinding, size_t>>& sorted) {
   std::vector<std::pair<AuditFinding, size_t>> kept;
   std::vector<ImagePlace> places;

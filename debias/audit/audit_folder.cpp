@@ -136,7 +136,7 @@ std::string class_name(const Dataset& images, int64_t index) {
   return label < 0 ? "" : images.info().class_names[static_cast<size_t>(label)];
 }
 
-// Of the folders that are splits, those that are not audited.
+// Folders of splits that are not audited.
 void list_other_splits(const AuditFolderOptions& options, const FolderLayout& layout, const std::string& audited, AuditFolder& folder) {
   for (const std::string& split : {layout.train, layout.valid, layout.test}) {
     if (split.empty() || split == audited) continue;

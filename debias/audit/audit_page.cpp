@@ -50,7 +50,7 @@ Image mean_image(const FolderAudit& audit) {
   return mean;
 }
 
-// Red laid over the mean image's grey, by how far a cell's accuracy lies between chance and certainty.
+// Red laid over the mean image's grey, in proportion to a cell's accuracy between chance and 1.
 Image heat_map(const FolderAudit& audit) {
   Image image = mean_image(audit);
   for (int y = 0; y < kMeanSide; ++y) {

@@ -15,7 +15,7 @@ std::vector<int64_t> rows_per_class(const Folds& folds, std::span<const int32_t>
   return counts;
 }
 
-// Of one fold: [classes, D] sums of the rows of each class.
+// Sums of one fold's rows for each class, [classes, D].
 std::vector<float> class_sums(const VectorFeatures& features, const Folds& folds, std::span<const int32_t> labels, int32_t classes,
                               int fold) {
   const int64_t d = features.dimensions;

@@ -14,7 +14,7 @@ bool is_named(const AuditFinding& finding, std::string_view name) { return findi
 
 bool follows_content(const AuditFinding& finding) { return is_named(finding, name_of(FileMeasure::kBytesPerPixel)); }
 
-// Of the cells of each grid, by the width of a cell.
+// References of each grid's cells, by the width of a cell.
 std::map<double, double> grid_references(const std::vector<AuditFinding>& findings) {
   std::map<double, std::vector<double>> grids;
   for (const AuditFinding& finding : findings) {
@@ -44,7 +44,7 @@ struct Rule {
   double noise = 0;        // taken off the accuracy: what a choice among many gains by chance
 };
 
-// What an image shows decides little of these; thresholds lie between clean images and planted traces of processing.
+// The content of an image affects these little; thresholds are between clean images and planted traces of processing.
 std::optional<double> processing_threshold(const AuditFinding& finding) {
   if (is_named(finding, name_of(GlobalProperty::kBlockiness))) return 0.22;
   if (is_named(finding, name_of(GlobalProperty::kSharpness))) return 0.45;

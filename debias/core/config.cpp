@@ -211,7 +211,7 @@ void Config::assign(std::string_view word) {
     if (node->is_sequence()) {
       throw usage_error("command line: {}: this is a list of {}; choose one with [0]", path, node->items().size());
     }
-    if (node->is_scalar()) {  // a bare name stands for {name: NAME}
+    if (node->is_scalar()) {  // a bare name means {name: NAME}
       Config name = *node;
       *node = map();
       node->set("name", name);

@@ -48,7 +48,7 @@ double quota_of(const fs::path& group, bool unified) {
   return share(quota, period);
 }
 
-// Of the group and of all above it. Inside a container the path is often the host's: the mount itself is then the group.
+// Quota of the group and of all above it. Inside a container the path is often the host's: the mount itself is then the group.
 double quota_along(const fs::path& mount, const fs::path& group, bool unified) {
   double least = quota_of(mount, unified);
   fs::path below = mount;

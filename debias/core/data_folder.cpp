@@ -8,7 +8,7 @@
 namespace debias {
 namespace {
 
-// The first that `path` lies in; null where it lies in none.
+// The first that `path` is in; null if there is none.
 const std::string* folder_around(const std::string& path, const std::vector<std::string>& folders) {
   if (path.empty()) return nullptr;
   const auto found = std::ranges::find_if(folders, [&](const std::string& folder) { return !folder.empty() && lies_in(path, folder); });

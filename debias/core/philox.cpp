@@ -80,7 +80,7 @@ int64_t Random::below(int64_t n) {
 }
 
 double Random::normal() {
-  const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // 1 - u lies in (0, 1]
+  const double radius = std::sqrt(-2 * std::log(1 - uniform()));  // 1 - u is in (0, 1]
   return radius * std::cos(2 * std::numbers::pi * uniform());
 }
 

@@ -1,5 +1,5 @@
 // The checksum is SHA-256 over the whole file (length prefix, header as it stands, data), in which the 64 characters of the checksum
-// itself are read as '0'. Taking the header's text rather than its meaning also finds what JSON does not tell apart, such as \u001f
+// itself are read as '0'. Taking the header's text rather than its meaning also finds changes that JSON ignores, such as \u001f
 // and \u001F. One damaged byte of the checksum's key would make it any other metadata: verify_safetensors rejects such near misses.
 #include "debias/core/safetensors.h"
 
@@ -30,7 +30,7 @@ std::string length_prefix(const std::string& header) {
   return prefix;
 }
 
-// Of a file that is none: what it is, where that is known.
+// Names the kind of another file, if it is known.
 Error no_safetensors(const InputFile& file, const std::string& found) {
   const ForeignFile foreign = foreign_file(file);
   if (foreign.what.empty()) return data_error("opening '{}': {}", file.path(), found);
@@ -57,7 +57,7 @@ std::string read_header(const InputFile& file) {
   return header;
 }
 
-// Where the checksum's characters stand in the header's text. The key may also occur inside of other texts, but there JSON escapes its
+// Position of the checksum's characters in the header's text. The key may also occur inside of other texts, but there JSON escapes its
 // first quote.
 size_t checksum_position(const std::string& header, const std::string& checksum) {
   const std::string before = fmt::format("\"{}\":\"", kChecksumKey);

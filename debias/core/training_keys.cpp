@@ -13,7 +13,7 @@ bool changes_training(std::string_view key) {
   constexpr std::array<std::string_view, 19> kFree = {
       // Names and places; what the data are, fingerprints say.
       "name", "output", "expected", "data.verify", "data.train.root", "data.train.labels", "data.train.vocabulary", "data.train.cache",
-      // How the work is shared out and written.
+      // Distribution and output of the work.
       "train.workers", "train.prefetch", "train.threads", "train.checkpoint_every", "train.log_every", "train.on_full_disk",
       "train.rank_timeout",
       // Evaluated data sets.

@@ -52,7 +52,7 @@ void compare_names(const char* what, const std::vector<std::string>& then, const
 }
 
 void compare_options(const Json& then, const Json& now, Lines& lines) {
-  for (const auto& [key, value] : then.items()) {  // an option that only one of two versions of the program has is no difference
+  for (const auto& [key, value] : then.items()) {  // an option that only one of two versions of the program has is not a difference
     const auto found = now.find(key);
     if (found != now.end() && *found != value) lines.add(fmt::format("option {}: {} then, {} now", key, value.dump(), found->dump()));
   }
@@ -74,7 +74,7 @@ bool told_by_time(const Pair& pair) {
   return of_file(*pair.then) && pair.then->bytes == pair.now->bytes && !(hashed(*pair.then) && hashed(*pair.now));
 }
 
-// Whether every file was written anew, as copying a folder does.
+// True if every file was written anew, as copying a folder does.
 bool is_copy(const std::vector<Pair>& pairs) {
   return std::none_of(pairs.begin(), pairs.end(), [](const Pair& pair) { return told_by_time(pair) && pair.then->time == pair.now->time; });
 }

@@ -19,7 +19,7 @@ struct Operators {
   std::optional<c10::OperatorHandle> plain, with_sum;
 };
 
-// Of torch's compiler for the CPU; a build without oneDNN lacks them.
+// Operators of torch's compiler for the CPU; a build without oneDNN lacks them.
 const Operators& operators() {
   static const Operators found = {c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""}),
                                   c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", "binary"})};

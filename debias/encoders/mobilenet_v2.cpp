@@ -21,7 +21,7 @@ std::string torchvision_part(const MobileUnit& unit) {
   return fmt::format("features.{}", unit.kind == MobileUnit::Kind::kHead ? kMobileNetV2Blocks + 1 : unit.place + 1);
 }
 
-// The last convolution of a block and its normalisation stand beside the others, which are pairs.
+// The last convolution of a block and its normalisation are beside the others, which are pairs.
 std::pair<std::string, std::string> torchvision_mobile_names(const MobileUnit& unit) {
   const std::string part = torchvision_part(unit);
   const int before = unit.expands ? 1 : 0;  // pairs before the depthwise one

@@ -18,7 +18,7 @@
 namespace debias {
 namespace {
 
-// Of networks that are published with weights of ImageNet; vit_small's are AugReg's, whose images are in [-1, 1].
+// Input of networks that are published with weights of ImageNet; vit_small's are AugReg's, whose images are in [-1, 1].
 const std::vector<double> kImageNetMean = {0.485, 0.456, 0.406}, kImageNetStd = {0.229, 0.224, 0.225};
 constexpr int64_t kImageNetSide = 224;
 PretrainedInput imagenet_input() { return {kImageNetMean, kImageNetStd, kImageNetSide}; }

@@ -45,7 +45,7 @@ std::string described(DType dtype, c10::ArrayRef<int64_t> shape) {
   return fmt::format("{} [{}]", name_of(dtype), fmt::join(shape.begin(), shape.end(), ", "));
 }
 
-// What a module's state is read from, in a file whose keys begin with `prefix`.
+// Source of a module's state, in a file whose keys begin with `prefix`.
 struct Source {
   const SafetensorsFile& file;
   std::string prefix;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kDigestCharacters = 64;
 
-// What torch says, without its stack of calls.
+// Message of torch, without its stack of calls.
 std::string first_line(const std::exception& error) {
   const std::string text = error.what();
   return text.substr(0, text.find('\n'));
@@ -129,7 +129,7 @@ class TorchScript final : public Encoder {
                      c10::toString(rows.scalar_type()), fmt::join(rows.sizes(), ", "), given, images);
   }
 
-  // Of two numbers of images, neither of which the graph was traced with by chance.
+  // Tries two batch sizes, neither of which the graph was traced with by chance.
   void require_features(int64_t channels) {
     train(false);
     features_ = tried(3, channels).size(1);

@@ -59,7 +59,7 @@ Tails tails_above(const std::vector<float>& thresholds, const at::Tensor& rows) 
   for (int64_t begin = 0; begin < n; begin += kPriorBlock) {
     const int64_t count = std::min(kPriorBlock, n - begin);
     at::Tensor cosines = at::mm(first.narrow(0, begin, count), first.t());
-    cosines.diagonal(begin).fill_(-2);  // an image with itself is no pair
+    cosines.diagonal(begin).fill_(-2);  // an image with itself is not a pair
     for (size_t k = 0; k < thresholds.size(); ++k) above[k] += cosines.gt(thresholds[k]).sum().item<int64_t>();
   }
   Tails tails;

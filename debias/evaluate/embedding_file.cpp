@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kFlushed = 1 << 20;
 
-// `columns`: how many of each row's features stand between file name and label.
+// `columns`: number of each row's features between file name and label.
 void write_csv(const std::string& path, const Features& features, const Dataset& dataset, int64_t columns, CsvCells cells) {
   AtomicFile file(path);
   std::string text = "filenames,";

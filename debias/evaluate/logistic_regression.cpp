@@ -16,7 +16,7 @@ struct Evaluated {
   at::Tensor gradients;  // [A, D + 1]
 };
 
-// Of problems with weights [A, D + 1] and targets [n, A].
+// Fits problems with weights [A, D + 1] and targets [n, A].
 Evaluated evaluate_at(const at::Tensor& rows, const at::Tensor& weights, const at::Tensor& targets, const at::Tensor& C) {
   const at::Tensor margins = rows.mm(weights.t()).mul_(targets);
   const at::Tensor is_row = targets.ne(0);

@@ -23,7 +23,7 @@
 namespace debias {
 namespace {
 
-// What a protocol needs to know of the samples.
+// Requirements of a protocol on the samples.
 enum class Needs { kSamples, kLabels, kBiasValues };
 
 void require_labels(const EvaluationInput& input, const std::string& protocol) {

@@ -120,7 +120,7 @@ Expansion expand_vocabulary(Encoder& pair, const Vocabulary& vocabulary, const s
   for (const auto& [name, table] : named_state(pair)) {
     if (name.ends_with(".embedding")) grown.emplace_back(table, at::cat({table, vectors.further_rows(table)}));
   }
-  for (const auto& [table, rows] : grown) table.set_data(rows);  // the encoder's own tensors: they grow where they stand
+  for (const auto& [table, rows] : grown) table.set_data(rows);  // the encoder's own tensors: they grow in place
   return expansion;
 }
 

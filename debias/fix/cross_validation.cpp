@@ -11,7 +11,7 @@ constexpr double kFoldTolerance = 1e-3, kFinalTolerance = 1e-4;
 
 const at::Tensor& weights_of(const FitRows& rows, bool balanced) { return balanced ? rows.balanced : rows.plain; }
 
-// Of all rows, the classes' means included.
+// Covariance of all rows, with the classes' means.
 at::Tensor total_covariance(const FitRows& rows, bool balanced) {
   const ClassMoments moments = class_moments(rows.weighted(weights_of(rows, balanced)), 0, rows.size());
   const at::Tensor mean = moments.mean();

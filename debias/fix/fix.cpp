@@ -188,7 +188,7 @@ class Correction {
     }
   }
 
-  // Of the corrections that keep and beat the plain head, the one with the best mean over groups.
+  // Chooses among the corrections that keep and beat the plain head the one with the best mean over groups.
   void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
     if (scorer_->conflicting_rows() == 0) return;
     std::vector<ScoredChoice> supported;

@@ -78,7 +78,7 @@ Classifier classifier_of(const LinearHead& head) {
   return [head](const at::Tensor& features) { return at::addmm(head.bias, features.to(at::kDouble), head.weight.t()); };
 }
 
-// Of rows that the probe for the bias would be fitted to, it says nothing.
+// The probe for the bias is not evaluated on the rows that it is fitted to.
 FixedEvaluation judged(EvaluationInput input, Classifier classifier, bool probe, Progress& progress) {
   const at::NoGradGuard no_grad;
   input.classifier = std::move(classifier);

@@ -182,7 +182,7 @@ Stacked stacked(const std::vector<HeadDescent*>& heads, const std::vector<Family
   return all;
 }
 
-// Whether each head has come to its end.
+// True for each head that has converged.
 std::vector<char> taken(const std::vector<HeadDescent*>& heads, const std::vector<Family>& families, const PartSums& sums, int64_t classes,
                         double tolerance) {
   const double* losses = sums.losses.const_data_ptr<double>();

@@ -164,7 +164,7 @@ void Loader::State::allocate(int64_t rows) {
   slot_rows = rows;
 }
 
-// [V, images, C, H, W] of the first values of a slot's memory, which lie as the views' order says.
+// [V, images, C, H, W] of the first values of a slot's memory, in the views' order.
 at::Tensor Loader::State::images_in(const at::Tensor& buffer, int64_t images) const {
   const at::Tensor values = buffer.narrow(0, 0, options.views() * images * channels * height * width);
   if (order() == ViewTarget::Order::kChannelsFirst) return values.view({options.views(), images, channels, height, width});

@@ -17,7 +17,7 @@ constexpr char kBiasBalancedName[] = "bias_balanced";
 constexpr double kLeastProbability = 1e-9;  // added to P(y | b), as in the authors' code
 constexpr double kSumTolerance = 1e-3;
 
-// What each row adds to its logits, and which rows can be used: bias labels as indices of the table's columns.
+// Addend of each row's logits, and the usable rows: bias labels as indices of the table's columns.
 struct PriorOfRows {
   at::Tensor table;   // double [C, G], G >= 1
   at::Tensor column;  // int64 [N], 0 where the row is not used

@@ -46,7 +46,7 @@ struct PairSums {
     return {count, mean, second / divisor - mean.square()};
   }
 
-  // Of a set in which a pair weighs 1, from its own moments: without a difference of large sums.
+  // Variance of a set in which a pair weighs 1, from its own moments: without a difference of large sums.
   static at::Tensor zero_filled(const FairKlMoments& set, double pairs) {
     return set.weight * (set.variance + set.mean.square() * (1 - set.weight / std::max(pairs, 1.0))) / std::max(pairs - 1, 1.0);
   }

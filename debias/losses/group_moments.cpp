@@ -154,7 +154,7 @@ class SquaredProducts : public torch::autograd::Function<SquaredProducts> {
   }
 };
 
-// Of each row, the sum of its partners' rows: pairs of one label whose later row has the smaller bias label.
+// For each row, the sum of the rows that it pairs with: pairs of one label whose later row has the smaller bias label.
 class HalfPairs {
  public:
   HalfPairs(const at::Tensor& label, const at::Tensor& bias)

@@ -20,7 +20,7 @@ constexpr double kRounding = 1e-10;  // of a weight: far above double's, far bel
 
 struct WeightedPositives {
   at::Tensor sum;     // [B, D] sum over p of m_ap z_p
-  at::Tensor weight;  // [B] sum over p of m_ap; 0 where it is no more than rounding
+  at::Tensor weight;  // [B] sum over p of m_ap; 0 if it is only rounding
 };
 
 // The same for all views of a sample. The anchor's own rows need no care: their weight is 1 - cos(g_a, g_a) = 0.

@@ -22,7 +22,7 @@ at::Tensor two_views(const ViewPair& pair) {
   return is_whole(pair) ? z : at::stack({z.select(1, pair.first), z.select(1, pair.second)}, 1);
 }
 
-// log of the mean of e^s over the anchor's partner and its rows in the further views.
+// log of the mean of e^s over the anchor's positive and its rows in the further views.
 at::Tensor log_mean_of_views(const ViewPair& pair, const Rows& rows, const at::Tensor& partner) {
   const at::Tensor& z = pair.input.z;
   const at::Tensor scaled = rows.flat() / rows.temperature;
@@ -85,7 +85,7 @@ Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char
 Positives positives_of(const ViewPair& pair, const Rows& by_sample) {
   const ObjectiveInput& input = pair.input;
   if (!input.positives.defined()) {
-    const at::Tensor sum = log_sums(by_sample, {{.set = PairSet::kEqual}})[0];  // square: the one equal row is the partner
+    const at::Tensor sum = log_sums(by_sample, {{.set = PairSet::kEqual}})[0];  // square: the one equal row is the positive
     if (by_sample.square()) return {sum, sum};
     const at::Tensor mean = sum - set_sizes(by_sample, PairSet::kEqual).log();
     return {mean, mean};

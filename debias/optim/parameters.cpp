@@ -26,7 +26,7 @@ using Products = Layers<nn::LinearImpl, nn::BilinearImpl, nn::Conv1dImpl, nn::Co
                         nn::ConvTranspose2dImpl, nn::ConvTranspose3dImpl>;
 using Recurrent = Layers<nn::RNNImpl, nn::LSTMImpl, nn::GRUImpl>;
 
-// Of recurrent layers of one's own, which are named as torch names its: bias_ih_l0.
+// Kinds of our own recurrent layers, which are named as torch's: bias_ih_l0.
 bool is_recurrent_bias(const std::string& name, const torch::Tensor& parameter) {
   return name.starts_with("bias_") && parameter.dim() == 1;
 }

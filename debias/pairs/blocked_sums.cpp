@@ -24,7 +24,7 @@ RowBlocks blocks_of(const at::Tensor& anchors, const at::Tensor& keys, const Row
           rows.share};
 }
 
-// What apply takes for keys: no tensor may be undefined there.
+// Keys for apply, which takes no undefined tensor.
 at::Tensor keys_argument(const Rows& rows) {
   return rows.square() ? at::empty({0}, rows.anchors.options().requires_grad(false)) : rows.keys;
 }
@@ -152,7 +152,7 @@ class BlockedLogSums : public Function<BlockedLogSums> {
     return at::logsumexp(x.masked_fill(out, kLogOfNothing), 1).to(at::kDouble).where(out.all(1).logical_not(), kLogOfNothing);
   }
 
-  // What the requests' gradients put on each pair: of the anchor's row, and in the square case of the key's row too.
+  // Weight of each pair from the requests' gradients: of the anchor's row, and in the square case of the key's row too.
   static at::Tensor weights_of(const RowBlocks& blocks, const Block& block, const at::Tensor& equal, const std::vector<PairSum>& requests,
                                const Multiple& multiple, double largest, const at::Tensor& sums, const at::Tensor& upstream, bool last) {
     const double scale = multiple.k / blocks.temperature();

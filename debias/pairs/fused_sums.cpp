@@ -38,7 +38,7 @@ SortedBatch& batch_of(const Rows& rows) {
   return *rows.sorted;
 }
 
-// What the later sums of the chain left, to be added to: in place where nobody else holds it.
+// Gradient of the later sums of the chain, to be added to: in place where nobody else holds it.
 at::Tensor gathered(const at::Tensor& later, const at::Tensor& z) {
   if (!later.defined()) return at::zeros_like(z);
   const bool sole = later.use_count() == 1 && later.storage().use_count() == 1 && later.is_contiguous();
@@ -259,7 +259,7 @@ class EqualSums : public Function<EqualSums> {
 };
 
 // The sums; the sorted rows pass to the next function of the chain. Vectorised exponentials and maxima swallow NaN, so a row that is not
-// finite is told by its norm: a loss of it must not look like a number.
+// finite is detected by its norm: a loss of it must not look like a number.
 at::Tensor taken(SortedBatch& batch, const variable_list& outputs) {
   batch.z = outputs[1];
   return std::isfinite(batch.largest_norm2) ? outputs[0] : outputs[0] * std::numeric_limits<double>::quiet_NaN();

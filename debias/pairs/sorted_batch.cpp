@@ -41,13 +41,13 @@ SortedBatch sort_by_group(const at::Tensor& anchors, const at::Tensor& group) {
   SortedBatch batch;
   batch.source_anchors = anchors;
   batch.source_group = group;
-  // In memory view v of sample i lies at i*V + v; it is row v*B + i.
+  // In memory view v of sample i is at i*V + v; it is row v*B + i.
   const at::Tensor memory = anchors.reshape({n, anchors.size(-1)}), groups = group.contiguous();
   const int64_t* group_of = groups.const_data_ptr<int64_t>();
   const auto row_of = [&](int64_t place) { return place % views * samples + place / views; };
   std::vector<int64_t> sorted(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) sorted[static_cast<size_t>(i)] = group_of[row_of(i)];
-  at::Tensor from;  // int64 [n]: where in memory the row of each place lies
+  at::Tensor from;  // int64 [n]: index in memory of each place's row
   if (std::is_sorted(sorted.begin(), sorted.end())) {
     batch.z = memory.contiguous();
   } else {

@@ -49,7 +49,7 @@ std::string named(const std::vector<int64_t>& ranks, int64_t size) {
   return fmt::format("ranks {} of {}", fmt::join(ranks, ", "), size);
 }
 
-// Whether the name of this machine leads to addresses that no other machine reaches, or to none.
+// True if the name of this machine leads to addresses that no other machine reaches, or to none.
 bool name_is_loopback() {
   char name[HOST_NAME_MAX + 1] = {};
   addrinfo* addresses = nullptr;
@@ -259,7 +259,7 @@ void RankLinks::end_device_groups() {
   }
 }
 
-// A device tells nothing of a rank that has gone, and would wait for it for ever: so the host looks at the others meanwhile.
+// A device does not notice a rank that has gone, and would wait for it for ever: so the host looks at the others meanwhile.
 void RankLinks::await_device(c10d::Work& work) {
   const auto begin = Clock::now();
   auto looked = begin;
@@ -326,7 +326,7 @@ void RankLinks::await_connected() {
   }
 }
 
-// The others wait for this one, and are told.
+// The others wait for this one, and are notified.
 RankLost RankLinks::not_connected(const std::string& reason) {
   RankLost error = lost("connecting the processes", reason);
   tell(error);

@@ -20,7 +20,7 @@ using Group = c10d::Backend;
 constexpr int64_t kPiece = 1 << 20;  // floats of a sum at a time: 4 MiB; one piece of 41 MiB took seven times as long
 constexpr const char* kOnHost = "its device is the CPU";
 
-// What `work` throws, in one line.
+// Exception of `work`, in one line.
 std::string refusal_of(const std::function<void()>& work) {
   try {
     work();
@@ -221,7 +221,7 @@ Error Ranks::failed(const Error& error) const {
   try {
     if (put_first(*links_->store, kFailureKey, failure_text(own))) return RankLinks::told(own, size());
     return told_failure();
-  } catch (const std::exception&) {  // nobody is left to be told
+  } catch (const std::exception&) {  // no rank is left to notify
     return RankLinks::told(own, size());
   }
 }

@@ -21,7 +21,7 @@ struct NamedSweep {
   std::optional<SweepParts> file;  // where it was named by its file
 };
 
-// What a path stands for, where it is a sweep.
+// The sweep of a path, if it is one.
 std::optional<NamedSweep> named_sweep(const std::string& path) {
   if (has_sweep_record(path)) return NamedSweep{path, {}};
   std::error_code ignored;
@@ -40,7 +40,7 @@ std::string folder_of(const std::string& output, const RecordedRun& run) { retur
 
 bool has_begun(const std::string& folder) { return fs::exists(folder + "/config.yaml"); }
 
-// Of one sweep, into `compared`; the runs themselves are read later.
+// Adds one sweep to `compared`; the runs themselves are read later.
 void add_sweep(const NamedSweep& sweep, bool named, std::vector<std::string>& folders, ComparedRuns& compared) {
   const SweepRecord record = read_sweep_record(sweep.output);
   const std::string& metric = sweep.file && !sweep.file->metric.empty() ? sweep.file->metric : record.metric;
@@ -74,7 +74,7 @@ void add_columns(size_t first, ComparedRuns& compared) {
   }
 }
 
-// Rows of several sweeps that are called alike get their sweep's name before them: the last parts of its path, as many as tell them apart.
+// Rows of several sweeps with equal labels get their sweep's name before them: the last parts of its path, as many as make them distinct.
 void tell_sweeps_apart(const std::vector<std::string>& output_of_row, ComparedRuns& compared) {
   std::vector<std::string> labels;
   std::set<std::string> outputs;

@@ -18,7 +18,7 @@ bool have_data_alike(const RunRecord& a, const RunRecord& b) {
                               [&](const char* split) { return compare_run_data(a, b, split) == DataLikeness::kDifferent; });
 }
 
-// What two runs of a column share, beside their data: epochs done, and the recipe but for where and with which seed it was run.
+// Common facts of a column's runs, beside their data: epochs done, and the recipe but for where and with which seed it was run.
 Recipe recipe_without_seed(const RunRecord& run) {
   Recipe recipe{run.epochs_done, flattened(run.config)};
   std::erase_if(recipe.second, [](const auto& entry) {

@@ -46,7 +46,7 @@ DataLikeness compare_data_sets(const Json& a, const Json& b, const std::string& 
   for (const char* key : {"count", "classes", "biases", "images"}) {
     if (!alike(key)) return DataLikeness::kDifferent;
   }
-  const bool has_vocabulary = value_or(*one, "name", std::string()) == "sentences";  // whose hash stands for that of labels
+  const bool has_vocabulary = value_or(*one, "name", std::string()) == "sentences";  // whose hash replaces that of labels
   if (has_vocabulary && !alike("labels")) return DataLikeness::kDifferent;
   if (has_text(*one, "contents") && has_text(*other, "contents") && !alike("contents")) return DataLikeness::kDifferent;
   const auto is = one->find("options"), was = other->find("options");

@@ -25,7 +25,7 @@ Metric rate_metric(const std::string& counted) {
   return speed_metric(counted + "_per_second", title);
 }
 
-// None of a line that is no such epoch: it was cut, or somebody wrote it.
+// None for a line that is not such an epoch: it was cut, or somebody wrote it.
 std::optional<EpochTime> epoch_time(const std::string& line) {
   const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::nullopt;

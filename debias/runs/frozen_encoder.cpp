@@ -113,7 +113,7 @@ std::string FrozenEncoder::weights() const {
 std::string FrozenEncoder::name() const { return section_name(section, "encoder"); }
 
 FrozenEncoder frozen_encoder(const std::string& text, const std::string& option) {
-  std::error_code ignored;  // a long section is no name of a file
+  std::error_code ignored;  // a long section is not a file name
   if (fs::is_directory(text, ignored)) {
     throw usage_error("{}: '{}' is a folder; give F.safetensors, RECIPE.yaml or a section {{name: ..., weights: F.safetensors}}", option,
                       text);

@@ -60,7 +60,7 @@ void warm_up(const Objective& objective, const ObjectiveInput& input, const Loss
   }
 }
 
-// Whether matrices of pairs will be formed.
+// True if matrices of pairs will be formed.
 bool is_dense(const ObjectiveInput& input, InputKind kind) {
   if (kind != InputKind::kPairs) return kind == InputKind::kRegulariser && input.engine == Engine::kDense;
   const Rows rows = {

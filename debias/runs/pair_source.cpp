@@ -52,7 +52,7 @@ JudgedData sections_of(const LoadedRun& run, const Recipe& recipe, const SplitPa
   return data;
 }
 
-// Of the first term whose tau_plus is a number.
+// Value of the first term whose tau_plus is a number.
 double constant_prior(const Config& resolved_recipe, double otherwise) {
   const Config* objective = resolved_recipe.find("objective");
   if (objective == nullptr || !objective->is_sequence()) return otherwise;
@@ -103,7 +103,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// Where the images of the names lie: the first of the folders that has the first name; nothing where none has.
+// Folder of the named images: the first of the folders that has the first name; nothing if none has.
 std::optional<std::string> folder_of_images(const NamedRows& rows, const std::string& root, const std::string& csv) {
   if (rows.names.empty()) {
     if (root.empty()) return std::nullopt;

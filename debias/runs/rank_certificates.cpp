@@ -160,7 +160,7 @@ class RankCertificates {
   bool on_cpu() const { return device_.is_cpu(); }
   std::string how_equal() const { return on_cpu() ? "byte for byte" : fmt::format("within {:.0e}", kDeviceApart); }
 
-  // What of two trials' tensors is not the same; sets same_. Running statistics, which no step reads, are joined from the ranks' in another
+  // Differences of two trials' tensors; sets same_. Running statistics, which no step reads, are joined from the ranks' in another
   // order of roundings than one process has.
   std::string differences(const std::string& a, const std::string& b) {
     if (!on_cpu()) {

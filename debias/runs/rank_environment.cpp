@@ -58,7 +58,7 @@ void read_master(Rendezvous& rendezvous) {
   rendezvous.port = static_cast<uint16_t>(number_of("MASTER_PORT", port, 1, 65535));
 }
 
-// --interface, else PyTorch's variable. NCCL is told the same, unless it has been told.
+// --interface, else PyTorch's variable. NCCL gets the same, unless it is set already.
 std::string network_interface(const std::string& given) {
   std::string interface = given.empty() ? value_of("GLOO_SOCKET_IFNAME") : given;
   if (!interface.empty()) setenv("NCCL_SOCKET_IFNAME", interface.c_str(), /*overwrite=*/0);
@@ -76,7 +76,7 @@ std::optional<RankStart> rank_start(const RankArguments& arguments) {
     if (place->size == 1) return std::nullopt;
     start.place = *place;
     if (arguments.rendezvous.empty()) {
-      // A batch script has the variables of the tasks that it may start, and is none of them.
+      // A batch script has the variables of the tasks that it may start, but is not one of them.
       if (names.leaves_halves && value_of("SLURM_STEP_NUM_TASKS").empty()) return std::nullopt;
       read_master(start.rendezvous);
     }

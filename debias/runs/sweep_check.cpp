@@ -81,7 +81,7 @@ void require_judged_name(const std::string& metric, SampleKind samples) {
   throw usage_error("metric '{}' names no evaluated data set; write {}.{}", metric, near.empty() ? "test" : near, name.substr(dot + 1));
 }
 
-// Of a table, and of what is published of it.
+// Metrics of a table, and of its published numbers.
 std::vector<std::string> named_metrics(const SweepPlan& plan, const Config& recipe) {
   std::vector<std::string> names = metric_names(plan.metric);
   const Config* expected = recipe.find("expected");
@@ -101,7 +101,7 @@ std::string text_of(const Config& recipe, std::initializer_list<const char*> sec
   return text;
 }
 
-// What the time of a step depends on, as a text: of the numbers of objective and optimizer only whether they are 0.
+// Settings that the time of a step depends on, as a text: numbers of objective and optimizer count only as 0 or not.
 std::string cost_of(const Config& resolved) {
   const std::set<std::string> free = {"name",
                                       "seed",
@@ -216,7 +216,7 @@ class SweepCheck {
   }
 
   CheckedPoint built(const TrainInput& input, const Config& resolved) {
-    // What a term reads from a file, and what a method asks of its terms, is checked where they are made.
+    // Files of terms, and conditions of a method on its terms, are checked where they are made.
     const bool looks_at_terms =
         method_of(input.recipe).name != "simclr" ||
         std::ranges::any_of(input.recipe.objective, [](const auto& term) { return !term.options.bias_features().empty(); });

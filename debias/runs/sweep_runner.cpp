@@ -33,7 +33,7 @@ int64_t length_of(const std::string& file) {
   return code ? 0 : static_cast<int64_t>(length);
 }
 
-// What a failed run said since then: the last line of the program's own, without its name.
+// Message of a failed run since then: the last line of the program's own, without its name.
 std::string last_complaint(const std::string& log, int64_t since) {
   constexpr std::string_view kName = "debias: ";
   std::ifstream file(log);

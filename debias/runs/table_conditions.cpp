@@ -10,7 +10,7 @@
 namespace debias {
 namespace {
 
-// What a condition may speak of: means by the rows' labels in a form that it can spell, and the orderings.
+// Metrics of conditions: means by the rows' labels in a form that it can spell, and the orderings.
 NamedMetrics conditions_of(const SeedTable& table) {
   const auto spelt = [](std::string label) {
     for (char& c : label) {

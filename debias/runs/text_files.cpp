@@ -28,7 +28,7 @@
 namespace debias {
 namespace {
 
-// Those that a recipe with the same hold_out and seed trains on.
+// Books that a recipe with the same hold_out and seed trains on.
 std::vector<TextFile> kept_books(const VocabularyRequest& request, const std::vector<TextFile>& files) {
   if (request.hold_out == 0) return files;
   if (request.corpora.size() > 1) {

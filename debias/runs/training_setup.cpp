@@ -12,7 +12,7 @@
 namespace debias {
 namespace {
 
-// Rank 0's: the other ranks have nothing to evaluate, and are told what is wrong with it.
+// Rank 0's: the other ranks have nothing to evaluate, and receive its error.
 void add_observers(TrainInput& input, const Config& resolved, DataWatch& watch) {
   const auto take = [&input](const std::shared_ptr<TrainObserver>& observer) {
     if (observer != nullptr) input.observers.push_back(observer);

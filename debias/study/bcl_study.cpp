@@ -119,7 +119,7 @@ ClassPhis class_phis(DrawMethod sampler, double alpha, int64_t samples, uint64_t
   return phis;
 }
 
-// Of the even mixture of both classes; values beyond the edges are left out.
+// Histogram of the even mixture of both classes; values beyond the edges are left out.
 std::vector<double> histogram(const ClassPhis& phis, const std::vector<double>& edges) {
   std::vector<double> density(edges.size() - 1);
   const double width = edges[1] - edges[0], share = 1 / (static_cast<double>(phis[0].size() + phis[1].size()) * width);

@@ -80,7 +80,7 @@ void require_minutes(const Config& entry) {
     throw usage_error("{}expected: minutes: expected the published minutes of training, a number above 0", value->prefix());
 }
 
-// Of which epoch a number is published; 0: it is of the end of training.
+// Epoch of a published number; 0: the end of training.
 int64_t epoch_of(const Config& entry) {
   int64_t epoch = 0;
   const Config* value = entry.find("epoch");
@@ -90,7 +90,7 @@ int64_t epoch_of(const Config& entry) {
   return epoch;
 }
 
-// How many runs the number is the mean of, of which `spread` is the standard deviation.
+// Number of runs that the number is the mean of; `spread` is their standard deviation.
 void require_runs(const Config& entry) {
   int64_t runs = 0;
   const Config* value = entry.find("runs");

@@ -18,7 +18,7 @@ bool are_alike(const std::string& a, const std::string& b) {
 
 bool is_first_entry(const std::string& part) { return is_list_index(part) && std::stoul(part) == 0; }
 
-// How many parts of either key are left where the other ends; nothing where they come apart before.
+// Number of parts of either key left where the other ends; nothing if they differ before.
 struct PartsLeft {
   size_t of_a, of_b;
 };

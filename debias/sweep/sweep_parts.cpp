@@ -28,7 +28,7 @@ bool is_plain(const std::string& name) {
   return !name.empty() && name.front() != '.' && std::ranges::all_of(name, plain);
 }
 
-// Of every run: what a variant, the grid or an override said would be replaced.
+// Applied to every run, it would replace the value of a variant, the grid or an override.
 void refuse_own_keys(const std::string& key, const Config& value, const char* section) {
   constexpr std::array<std::pair<const char*, const char*>, 3> kOwn = {{{"seed", "seeds"}, {"output", "output"}, {"expected", "expected"}}};
   for (const auto& [own, written] : kOwn) {

@@ -17,7 +17,7 @@ double number_of_variant(const std::string& what, const std::string& name, const
   throw usage_error("{}{}: {}: expected the number that it stands for, such as {}: 2", node.prefix(), what, name, name);
 }
 
-// A line that stands at one number twice would not be one.
+// A line cannot have one number twice.
 void require_apart(const VariantAxis& axis, const std::string& what, const Config& value) {
   const auto& [name, number] = axis.variants.back();
   for (const auto& [other, taken] : axis.variants) {

@@ -52,7 +52,7 @@ bool is_heading(const Text& text) {
          std::none_of(text.begin(), text.end(), [](char32_t c) { return is_word(c) && lower(c) == c && !(c >= U'0' && c <= U'9'); });
 }
 
-// Whether the period at `at` belongs to the word before it.
+// True if the period at `at` belongs to the word before it.
 bool is_abbreviation(const Text& text, size_t at) {
   size_t begin = at;
   while (begin > 0 && (is_word(text[begin - 1]) || text[begin - 1] == U'.')) --begin;
@@ -69,7 +69,7 @@ size_t signs_end(const Text& text, size_t at) {
   return end;
 }
 
-// Whether the signs from `at` to `end` end a sentence.
+// True if the signs from `at` to `end` end a sentence.
 bool ends_sentence(const Text& text, size_t at, size_t end) {
   if (end >= text.size() || text[end] != U' ') return false;
   size_t next = end + 1;

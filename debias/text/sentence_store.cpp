@@ -85,7 +85,7 @@ void write_store(const SentenceStore::Recipe& recipe, const Vocabulary& vocabula
     pending.insert(pending.end(), sentence.begin(), sentence.end());
     if (pending.size() > (1 << 16)) flush();
   });
-  if (numbers.begins.back() % 2 != 0) pending.push_back(0);  // so that what follows lies at multiples of 8
+  if (numbers.begins.back() % 2 != 0) pending.push_back(0);  // so that the following data are at multiples of 8
   flush();
   write(numbers.begins.data(), numbers.begins.size() * sizeof(uint64_t));
   write(numbers.ends.data(), numbers.ends.size() * sizeof(uint64_t));

@@ -30,7 +30,7 @@ void pad_each(Text& text, View set) {
   text = std::move(out);
 }
 
-// Of every run of at least `least` of a character.
+// Matches every run of at least `least` of a character.
 void pad_runs(Text& text, char32_t of, size_t least) {
   if (text.find(Text(least, of)) == Text::npos) return;
   Text out;
@@ -89,7 +89,7 @@ void open_quotes(Text& text) {
   text = std::move(out);
 }
 
-// An apostrophe before a word of one letter that is no clitic opens a quotation: "'a" -> "' a". Longer words keep theirs.
+// An apostrophe before a word of one letter that is not a clitic opens a quotation: "'a" -> "' a". Longer words keep theirs.
 void part_opening_apostrophes(Text& text) {
   for (size_t at = text.find(U'\''); at != Text::npos; at = text.find(U'\'', at + 1)) {
     const bool one_letter = at + 1 < text.size() && is_word(text[at + 1]) && is_boundary(text, at + 2);

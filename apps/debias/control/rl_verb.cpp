@@ -119,7 +119,7 @@ JudgedReturns play_on_video(const Agent& agent, EnvironmentThread& environments,
   });
 }
 
-// For a report. A folder that cannot be written to is no reason to lose the returns.
+// For a report. A folder that cannot be written to must not lose the returns.
 void keep_stills(const EpisodeVideo& video, const std::string& run, const FilmRecord& record, Log& log) {
   try {
     video.keep(run, record);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kWithoutBias = 0.1;  // one in ten biases
 
-// What about.json keeps of the options: not where the source lay, and not the split.
+// Options that about.json keeps: not the folder of the source, and not the split.
 template <class Options>
 nlohmann::ordered_json kept_options(const Options& options) {
   Config written = Options::table().write(options);

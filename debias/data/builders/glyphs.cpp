@@ -19,7 +19,7 @@ struct Colour {
   std::array<double, 3> rgb;
 };
 
-// Of medium brightness, so that light and dark shapes both stand out.
+// Colours of medium brightness, so that light and dark shapes both contrast.
 constexpr std::array<Colour, 10> kPalette = {{{"red", {200, 50, 50}},
                                               {"orange", {215, 120, 30}},
                                               {"olive", {150, 145, 30}},
@@ -41,7 +41,7 @@ constexpr double kThinnest = 0.10;                  // half the stroke width ove
 constexpr double kThickest = 0.17;
 constexpr double kNoisiest = 20;  // standard deviation of pixel noise, of 255
 
-// What one image looks like; lengths in pixels.
+// Appearance of one image; lengths in pixels.
 struct Drawing {
   std::vector<Segment> segments;
   bool filled = false;
@@ -57,7 +57,7 @@ Point transformed(Point p, double stretch, double radius, double rotation, Point
   return {centre.x + x * std::cos(rotation) - y * std::sin(rotation), centre.y + x * std::sin(rotation) + y * std::cos(rotation)};
 }
 
-// A draw between the two bounds, which lie the nearer to their middle the smaller the variation.
+// A draw between the two bounds, which are the nearer to their middle the smaller the variation.
 double varied(double least, double greatest, double variation, Random& random) {
   const double middle = (least + greatest) / 2;
   return random.uniform(std::lerp(middle, least, variation), std::lerp(middle, greatest, variation));

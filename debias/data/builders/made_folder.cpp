@@ -44,7 +44,7 @@ void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
 struct Part {
   std::string split;
   const Dataset* images = nullptr;
-  std::string share = {};  // that train and valid lie below
+  std::string share = {};  // that train and valid are below
 
   std::string name() const { return share.empty() ? split : share + "/" + split; }
 };

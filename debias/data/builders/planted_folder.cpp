@@ -111,7 +111,7 @@ void require_own_names(const std::string& folder, const std::vector<PlantedImage
 
 std::string big_endian_pair(size_t value) { return {static_cast<char>(value >> 8 & 0xff), static_cast<char>(value & 0xff)}; }
 
-// An APP1 segment with the make of a camera, in the form of EXIF: a TIFF directory of one text, which stands behind it at byte 26.
+// An APP1 segment with the make of a camera, in the form of EXIF: a TIFF directory of one text, which follows it at byte 26.
 std::string exif_segment(const std::string& make) {
   constexpr std::string_view kHeader("MM\0\x2a\0\0\0\x08", 8), kEntry("\0\x01\x01\x0f\0\x02\0\0", 8), kTextAt("\0\0\0\x1a", 4),
       kEnd("\0\0\0\0", 4);

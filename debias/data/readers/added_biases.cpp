@@ -11,9 +11,9 @@
 namespace debias {
 namespace {
 
-// "test/" where the images lie in the folder of their split.
+// "test/" if the images are in the folder of their split.
 std::string folder_of_split(const std::vector<std::string>& images, const std::string& split) {
-  for (const std::string& name : {split, std::string("train")}) {  // held-out images lie among those of train
+  for (const std::string& name : {split, std::string("train")}) {  // held-out images are among those of train
     const std::string prefix = name + "/";
     if (!images.empty() && std::all_of(images.begin(), images.end(), [&](const auto& image) { return image.starts_with(prefix); }))
       return prefix;

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 struct Listing {
   std::vector<std::string> class_names;
   std::vector<ImageFile> files;
-  std::vector<std::string> beside;  // paths of images that lie beside the class folders
+  std::vector<std::string> beside;  // paths of images outside the class folders
   std::vector<std::string> empty;   // class folders without images
   UnreadImages unread;
   std::vector<std::string> remarks;
@@ -56,7 +56,7 @@ bool add_class(const std::string& root, const std::string& prefix, const std::st
   return !images.empty();
 }
 
-// Train/ and Test/ are no two classes.
+// Train/ and Test/ are not two classes.
 void refuse_splits(const std::string& root, const std::vector<std::string>& names) {
   if (names.empty() || !std::all_of(names.begin(), names.end(), names_a_split)) return;
   const auto train =

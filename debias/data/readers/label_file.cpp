@@ -44,7 +44,7 @@ class Header {
     return *found;
   }
 
-  // Of the column of paths, which need not be named.
+  // Index of the column of paths, which need not be named.
   size_t path(const LabelColumns& columns) const {
     const auto found = find(columns.path());
     if (found || columns.path() != LabelColumns().path()) return required(columns.path());
@@ -53,7 +53,7 @@ class Header {
                             fmt::join(titles_, ", "), path_, titles_[0], titles_.size() > 1 ? ", label: " + titles_[1] : ""));
   }
 
-  // Of a column that an option names, or that is read where it is there.
+  // Index of a column that an option names, or that is read if it exists.
   std::optional<size_t> wanted(const std::optional<std::string>& title, const char* usual) const {
     if (!title) return std::nullopt;
     return title->empty() ? find(usual) : required(*title);

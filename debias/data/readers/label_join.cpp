@@ -24,7 +24,7 @@ std::string folder_text(const fs::path& folder) {
   return text;
 }
 
-// What a path of the CSV may mean, as paths below the root.
+// Interpretations of a path of the CSV, as paths below the root.
 class Meanings {
  public:
   explicit Meanings(const LabelPlaces& places) : places_(places) {
@@ -46,14 +46,14 @@ class Meanings {
 
   bool has_file(const std::string& path) const {
     std::error_code failure;
-    const fs::path root = places_.root;  // an absolute path on the right of / stands alone
+    const fs::path root = places_.root;  // an absolute path on the right of / replaces the left side
     for (const fs::path& candidate : {root / path, root / places_.prefix / path, fs::path(csv_folders_[0]) / path}) {
       if (fs::is_regular_file(candidate, failure)) return true;
     }
     return false;
   }
 
-  // How the CSV could have named an image of the folder.
+  // Names that the CSV could have for an image of the folder.
   std::vector<std::string> names_of(const std::string& image) const {
     std::vector<std::string> names = {image};
     if (!places_.prefix.empty()) names.push_back(image.substr(places_.prefix.size()));
@@ -188,7 +188,7 @@ std::string remark(const std::string& csv, const LabelColumn& column, const Valu
       fmt::format("{}: column {} is read as {}{}", csv, column.title, found, unused_numbers(column, values.numbers)));
 }
 
-// What became of every column, for programs and, where some were not read, as remarks.
+// Reports the use of every column, for programs and, if some were not read, as remarks.
 void report_columns(const LabelPlaces& places, const LabelFile& labels, const std::vector<const LabelRow*>& rows,
                     const std::vector<ImageFile>& files, DatasetInfo& info) {
   ColumnUse& use = info.columns;

@@ -30,7 +30,7 @@ class Tree {
     add({order_.begin(), order_.end()}, {(left->x + right->x) / 2, (low->y + high->y) / 2}, width, 0);
   }
 
-  const std::vector<int64_t>& order() const { return order_; }  // of the points: those of a square stand together
+  const std::vector<int64_t>& order() const { return order_; }  // of the points: those of a square are adjacent
 
   // Adds to `force`, and returns the sum of w over all points but `at` itself.
   double visit(const Point& at, double theta, Point& force) const {

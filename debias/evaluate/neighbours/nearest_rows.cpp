@@ -74,7 +74,7 @@ void nearest_rows(const UnitRows& gallery, const UnitRows& queries, int64_t k, c
   const ScreenedRows screened(gallery, *supported_screens().front());
   const int64_t Q = queries.count(), probe = std::min(kProbe, Q), threads = at::get_num_threads();
   const int64_t compared = screened.nearest(queries, 0, probe, k, take);
-  // Rows so alike that rounding cannot tell them apart.
+  // Rows so alike that rounding cannot separate them.
   if (block.search == KnnSearch::kAuto && compared > probe * (k + gallery.count() / 32)) {
     return exact_nearest(gallery, queries, k, block, take);
   }

@@ -16,7 +16,7 @@ constexpr int64_t kRowsOfAMean = 4096;
 
 int64_t up_to_multiple(int64_t value, int64_t of) { return (value + of - 1) / of * of; }
 
-// Of some thousand rows: whatever is taken from every row changes no order.
+// Mean of some thousand rows: subtracting the same vector from every row changes no order.
 std::vector<float> mean_row(const UnitRows& rows, int64_t padded) {
   const int64_t stride = std::max<int64_t>(1, rows.count() / kRowsOfAMean);
   std::vector<double> total(static_cast<size_t>(padded));

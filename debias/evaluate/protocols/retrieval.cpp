@@ -34,7 +34,7 @@ UnitLabelled unit_labelled(const LabelledRows& rows) {
   return own;
 }
 
-// Of one query with these cosines; no hits without a relevant row.
+// Result of one query with these cosines; no hits without a relevant row.
 RankingScores query_scores(const float* cosines, const UnitLabelled& gallery, int64_t label, int64_t own_place,
                            const std::vector<int64_t>& ks, RankedGallery& ranked) {
   ranked.relevant.clear();

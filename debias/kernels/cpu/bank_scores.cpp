@@ -31,7 +31,7 @@ class BlockOrder {
 
   int64_t blocks() const { return blocks_; }
 
-  // What anchor i picks of a block.
+  // Rows of a block that anchor i picks.
   cpu::PickedRows picked(const BankRows& bank, const BankPicks& picks, int64_t i, int64_t block) const {
     const int32_t* starts = starts_.data() + (i - first_) * (blocks_ + 1) + block;
     return {bank.rows, bank.dim, picks.ids + i * each_, places_.data() + (i - first_) * each_ + starts[0], starts[1] - starts[0]};

@@ -246,7 +246,7 @@ void log_sums_forward(const SortedRows& rows, const std::vector<ExpSum>& request
 
 namespace {
 
-// What a row brings to the weights of its pairs: a_i e^{k s - shift_i}.
+// Factor of a row in the weights of its pairs: a_i e^{k s - shift_i}.
 struct RowWeights {
   bool one_shift;
   std::vector<float> shifts;        // [requests, n] where rows have their own

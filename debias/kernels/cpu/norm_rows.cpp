@@ -133,7 +133,7 @@ struct Normalise {
   }
 };
 
-// The gradient of what passed, of `count` values at `at`, where x lies `deviation` from its mean.
+// The gradient of what passed, of `count` values at `at`, where x is `deviation` from its mean.
 template <class T, Passed kPassed, bool kJoins = false>
 HWY_INLINE V passed_gradient(const T* dy, const T* other, const T* y, int64_t at, int64_t count, V deviation, V scale, V shift) {
   V gradient = load(dy + at, count);

@@ -64,7 +64,7 @@ void move_apart(Extent& extent, const Axis& axis) {
   if (extent.high - extent.low > 1e-12 * size) return;  // below that, ticks are not distinct in double
   const double apart = size == 0 ? (axis.percent ? 0.1 : 1) : size / 10;
   const bool held = axis.low && *axis.low == extent.low;
-  const bool share = axis.percent && extent.low >= 0 && extent.high <= 1;  // nothing lies beyond 0 and 100 %
+  const bool share = axis.percent && extent.low >= 0 && extent.high <= 1;  // nothing is beyond 0 and 100 %
   const double low = held ? extent.low : extent.low - apart, high = extent.high + apart;
   extent = log ? Extent{extent.low / 2, extent.high * 2} : share ? Extent{std::max(low, 0.0), std::min(high, 1.0)} : Extent{low, high};
 }

@@ -74,7 +74,7 @@ std::string places(const Series& series, const Axis& axis) {
   return fmt::format("from {} to {}, smallest {}, largest {}", number(first), number(last), number(low), number(high));
 }
 
-// What the chart shows, from its numbers: for screen readers, where nobody wrote something better.
+// Description of the chart from its numbers, for screen readers, unless one is given.
 std::string described(const Chart& chart) {
   if (!chart.description.empty()) return chart.description;
   std::string out;

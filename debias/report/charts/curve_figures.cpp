@@ -51,7 +51,7 @@ size_t longest(const std::vector<RunColumn>& columns, const std::string& metric,
   return most;
 }
 
-// How many lines a chart of these metrics would have.
+// Number of lines of a chart of these metrics.
 size_t lines_of(const std::vector<RunColumn>& columns, const std::vector<std::string>& metrics) {
   size_t lines = 0;
   for (const auto& column : columns) {
@@ -76,7 +76,7 @@ std::vector<std::string> all_names(const std::vector<RunColumn>& columns) {
   return names;
 }
 
-// Lines of a metric by column; `term` and `shape` tell them apart where a column has several.
+// Lines of a metric by column; `term` and `shape` distinguish several lines of a column.
 void add_series(Chart& chart, const std::vector<RunColumn>& columns, const std::string& metric, bool by_step, const std::string& term = "",
                 int shape = -1) {
   for (size_t i = 0; i < columns.size(); ++i) {

@@ -99,7 +99,7 @@ std::string lines(const Frame& frame, const Series& series, size_t number, size_
   size_t points = 0;
   for (const auto& part : parts) points += part.size();
   const size_t every = points <= kAllMarked ? 1 : points / 8;
-  size_t count = (number + shape) * every / 8;  // so that markers of lines that run together lie apart
+  size_t count = (number + shape) * every / 8;  // so that markers of overlapping lines do not coincide
   for (const auto& part : parts) {
     if (part.size() > 1) line += path_of(points > kAllMarked ? thinned(part) : part);
     for (const auto& point : part) {
@@ -175,7 +175,7 @@ std::string drawn(const Frame& frame, const Chart& chart, size_t place) {
   return "";
 }
 
-// What is drawn along x, and along y; a value without a partner is not drawn.
+// Values along x, and along y; a value without a counterpart is not drawn.
 std::pair<std::vector<double>, std::vector<double>> drawn_values(const Chart& chart) {
   std::vector<double> x, y;
   const auto has_place = [](const Axis& axis, double value) { return std::isfinite(value) && (axis.scale == Scale::kLinear || value > 0); };

@@ -19,7 +19,7 @@ namespace {
 
 using Figures = std::vector<std::pair<Chart, Html>>;
 
-// Of the mean over true negatives; those of the anchor's own class estimate another quantity.
+// Estimators of the mean over true negatives; those of the anchor's own class estimate another quantity.
 constexpr std::array<std::string_view, 7> kNegativeEstimators = {"biased",         "debiased",           "debiased_floor",  "hard",
                                                                  "bayesian_paper", "bayesian_corrected", "bayesian_authors"};
 

@@ -118,7 +118,7 @@ std::vector<TestedPair> tested_pairs(const NumberRow& row, const std::vector<Run
   return pairs;
 }
 
-// A run may win on conflicting images what it loses on aligned ones: that stands beside it.
+// A run may gain on conflicting images what it loses on aligned ones: the verdict gives both.
 std::string aligned_words(const std::vector<NumberRow>& rows, const NumberRow& row, const std::vector<RunColumn>& columns, size_t a,
                           size_t b) {
   const SplitName name = split_of(row.metric);

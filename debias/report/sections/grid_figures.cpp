@@ -55,7 +55,7 @@ std::vector<std::string> axes_of(const SeedTable& table) {
   return axes;
 }
 
-// A row where it stands along x, and the line that it is a point of.
+// Position of a row along x, and its line.
 struct PlacedRow {
   const TableRow* row;
   double x;

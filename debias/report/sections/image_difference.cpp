@@ -33,7 +33,7 @@ std::optional<PairedCounts> counts_of(const NumberRow& row, size_t a, size_t b) 
   return add_up ? std::optional(counts) : std::nullopt;
 }
 
-// Of how many images a number is; 0: not known.
+// Number of images behind a number; 0: unknown.
 int64_t image_count(const RunRecord& run, const KeyNumber& number, const std::string& metric) {
   const std::string split = split_of(metric).split;
   if (const MarkedImages images = images_of(metric); images != MarkedImages::kAll) {

@@ -32,7 +32,7 @@ struct Crossing {
   std::string css_class, words;
 };
 
-// How a neighbour's group differs from the query's. What is unknown differs from nothing.
+// Difference of a neighbour's group from the query's. An unknown label differs from nothing.
 Crossing crossing(const NeighbourImage& query, const NeighbourImage& near) {
   const auto differ = [](int64_t a, int64_t b) { return a != kUnknownValue && b != kUnknownValue && a != b; };
   const auto same = [](int64_t a, int64_t b) { return a != kUnknownValue && a == b; };
@@ -77,7 +77,7 @@ std::vector<size_t> in_turn(const std::vector<NeighbourQuery>& queries) {
   return order;
 }
 
-// Those that every run shows, by id, before the others.
+// Sorts those that every run shows, by id, before the others.
 std::vector<size_t> shared_first(const std::vector<NeighbourQuery>& queries, const std::vector<int64_t>& shared) {
   std::vector<size_t> order = in_turn(queries);
   const auto is_shared = [&](size_t i) { return std::ranges::binary_search(shared, queries[i].image.id); };
@@ -86,7 +86,7 @@ std::vector<size_t> shared_first(const std::vector<NeighbourQuery>& queries, con
   return order;
 }
 
-// By id, so that the same images of several runs stand at the same place.
+// Sorts by id, so that the same images of several runs are at the same place.
 Html list_of(std::vector<std::pair<int64_t, Html>> rows) {
   if (rows.empty()) return {};
   std::ranges::sort(rows, {}, [](const auto& row) { return row.first; });

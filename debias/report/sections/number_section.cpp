@@ -28,7 +28,7 @@ std::string expectation_met(double found, double value, double tolerance) {
   return std::fabs(found - value) <= tolerance * (1 + 1e-9) ? "within" : "outside";
 }
 
-// Of the epoch that the number is published of; 0: of the last one.
+// Value at the epoch of the published number; 0: the last one.
 double found_at(const ReportData& data, size_t column, const std::string& metric, int64_t epoch) {
   if (epoch > 0 && epoch != data.columns[column].shown().epochs) {
     const ColumnCurve curve = column_curve(data.columns[column], metric, false);
@@ -94,7 +94,7 @@ void add_key_numbers(Page& page, const ReportData& data) {
   add_missing(page, data.runs, Part::kSentenceTasks);
 }
 
-// What the recipe says a run of it should give, beside what it gave.
+// Expected numbers of the recipe beside those of the run.
 void add_expected(Page& page, const ReportData& data) {
   Table table;
   table.css_class = "numbers";

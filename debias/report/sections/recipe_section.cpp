@@ -37,7 +37,7 @@ Table column_table(const std::vector<RunColumn>& columns, const std::string& hea
   return table;
 }
 
-// A row of what each run says; left out where none says anything. Of a column with seeds, what they say if they agree, else all of it.
+// A row of each run's value; left out if none has one. A column with seeds gives their value if they agree, else all values.
 template <class ValueOf>
 void add_row(Table& table, const std::vector<RunColumn>& columns, const std::string& name, ValueOf&& value_of) {
   Row row{{{plain(name), "", ""}}, false};

@@ -69,7 +69,7 @@ PointRange image_range(const RunRecord& run, const Gap& gap) {
   return {low, high};
 }
 
-// What naming the most frequent class of the conflicting images would reach; NaN where it is not known.
+// Accuracy of always naming the most frequent class of the conflicting images; NaN if unknown.
 double chance_level(const RunRecord& run, const std::string& split) {
   const EvaluationRecord* record = groups_record(run, split);
   if (record == nullptr) return run.classes.empty() ? NAN : 1 / static_cast<double>(run.classes.size());
@@ -118,7 +118,7 @@ bool has_converged(const RunColumn& column) {
   });
 }
 
-// What a linear probe reads of the bias, against guessing.
+// Bias accuracy of a linear probe, against chance.
 std::string probe_words(const std::vector<RunColumn>& columns, const std::vector<NumberRow>& rows, size_t place) {
   for (const char* split : {"test", "valid"}) {
     const NumberRow* probe = find_row(rows, "", fmt::format("{}.bias_probe_acc1", split));
@@ -145,7 +145,7 @@ constexpr const char* kCannotTellHead = "use of the shortcut is inconclusive";
 
 int sign_of(const PointRange& range) { return range.low > 0 ? 1 : range.high < 0 ? -1 : 0; }
 
-// Of the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds.
+// Verdict on the difference `mean`, whose interval is `range`; `images`: that over the images, beside one over seeds.
 Judgement judged(double mean, const PointRange& range, const PointRange& images, double conflicting, double conflicting_low,
                  double chance) {
   if (!range.known()) return {Finding::kCannotTell, kCannotTellHead, " No interval is known for it."};

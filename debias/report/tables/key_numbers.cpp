@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Where a number stands: other data set, metric, and whose predictions.
+// Place of a number: other data set, metric, and whose predictions.
 struct Key {
   std::string data, metric, source;
   bool operator<(const Key& other) const { return std::tie(data, metric, source) < std::tie(other.data, other.metric, other.source); }
@@ -120,7 +120,7 @@ std::optional<KeyNumber> column_number(const RunColumn& column, const std::vecto
   return number;
 }
 
-// Folders of images may be other images by the same options; a data set with a name is the same wherever it lies.
+// Folders of images may be other images by the same options; a data set with a name is the same in any folder.
 void erase_root(Json& section) {
   if (section.is_object() && value_or(section, "name", std::string()) != "image_folder") section.erase("root");
 }

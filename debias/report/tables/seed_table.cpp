@@ -34,7 +34,7 @@ double mean_minutes(const ComparedRuns& compared, const ComparedRow& row) {
   return seed_interval(minutes).mean;
 }
 
-// What a row has beside its values: task, length and course of the training, and all that is published of the metric.
+// Facts of a row beside its values: task, length and course of the training, and all that is published of the metric.
 void add_course(TableRow& found, const ComparedRuns& compared, const ComparedRow& row, const std::string& metric) {
   found.all_published = published_numbers(expectations(compared, row), metric);
   if (row.runs.empty()) return;
@@ -120,7 +120,7 @@ bool has_judgement(const RunRecord& run, const std::vector<std::string>& metrics
   });
 }
 
-// The whole protocol's numbers, or those of --cheap where more runs have these alone. What that leaves out is said.
+// The whole protocol's numbers, or those of --cheap where more runs have these alone. A note reports the omission.
 std::vector<TableRow> rows_judged_alike(const ComparedRuns& compared, const std::vector<std::string>& metrics, const TableReading& whole,
                                         std::vector<std::string>& notes) {
   const TableReading cheap = {whole.epoch, true};

@@ -26,7 +26,7 @@ struct NumberStyle {
   }
 };
 
-// Of a table's numbers in one unit; a table of several metrics may have two.
+// Format of a table's numbers in one unit; a table of several metrics may have two.
 NumberStyle style_of(const SeedTable& table, Unit unit) {
   if (unit == Unit::kShare) return {true, 2};
   double largest = 0;
@@ -36,7 +36,7 @@ NumberStyle style_of(const SeedTable& table, Unit unit) {
   return {false, largest < 100 ? 4 : 1};
 }
 
-// How numbers of a table are written, and whether heads can say that all of them are percents.
+// Format of a table's numbers, and whether heads can say that all of them are percents.
 class Styles {
  public:
   explicit Styles(const SeedTable& table) : table_(table) {
@@ -50,7 +50,7 @@ class Styles {
   }
 
   std::string head(const char* percent, const char* other) const { return all_percent_ ? percent : other; }
-  // With the unit where heads do not tell it.
+  // With the unit if heads do not show it.
   std::string cell(const TableRow& row, double value, double half_width, bool sign = false) const {
     const NumberStyle style = style_of(table_, row.unit);
     const std::string text = style.with_width(value, half_width, sign);

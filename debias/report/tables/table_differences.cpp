@@ -63,7 +63,7 @@ bool has_variants(const std::vector<TableRow>& rows) {
 // Returns of different tasks say nothing of each other. A row without runs has none.
 bool share_a_task(const TableRow& a, const TableRow& b) { return a.task.empty() || b.task.empty() || a.task == b.task; }
 
-// What the grid says of a row's data.
+// Grid values of a row's data.
 std::vector<std::pair<std::string, std::string>> data_of_grid(const TableRow& row) {
   std::vector<std::pair<std::string, std::string>> data;
   for (const auto& entry : row.grid) {

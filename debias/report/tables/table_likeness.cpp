@@ -98,13 +98,13 @@ void require_one_batch(const RunRecord& first, const RunRecord& run, const std::
 // The epoch that `select` chose depends on it, and on when it was measured.
 bool decides_epoch(const std::string& key) { return key == "evaluate.select" || key == "evaluate.every"; }
 
-// The judgement that a number is of, also where training has noted it, too: a later `debias eval` by other options is of another number.
+// The evaluation of a number, also if training has recorded it, too: a later `debias eval` by other options is another number.
 const EvaluationRecord* judgement_of(const RunRecord& run, const std::string& metric, const TableReading& reading) {
   const EvaluationRecord* record = record_at(run, metric, reading);
   return record != nullptr && *record->metric(metric) == value_at(run, metric, reading) ? record : nullptr;
 }
 
-// The recipe, as the number's judgement had it.
+// The recipe of the number's evaluation.
 OptionTexts recipe_of(const RunRecord& run, const EvaluationRecord* judgement) {
   OptionTexts recipe;
   for (const auto& [key, value] : flattened(run.config)) recipe[key] = value;
@@ -136,7 +136,7 @@ bool may_measure(const std::string& protocol, const RunRecord& run, const std::s
   });
 }
 
-// What is drawn or shown, or how wide an interval is.
+// Options of drawing and display, or of an interval's width.
 bool is_in_no_number(std::string_view option) {
   constexpr std::array<std::string_view, 5> kNames = {"seed", "examples", "bootstrap", "level", "bins"};
   return std::ranges::find(kNames, option) != kNames.end();
@@ -161,7 +161,7 @@ OptionTexts judging_of(const OptionTexts& recipe, const RunRecord& run, const st
 std::string parent_of(const std::string& key) { return key.substr(0, std::min(key.size(), key.rfind('.'))); }
 
 // Recipes of older versions lack the options that a section has gained since; the defaults are what they did. A section or an entry of a
-// list that one of the two lacks is no such option.
+// list that one of the two lacks is not such an option.
 void leave_out_gained(OptionTexts& options, const OptionTexts& other) {
   const auto has_section = [&](const std::string& section) {
     const auto next = other.lower_bound(section + ".");
@@ -324,7 +324,7 @@ std::string other_data(const RunRecord& run, const EvaluationRecord* judgement, 
   const std::string split = split_of(metric).split;
   if (judgement == nullptr || split.empty()) return "";
   std::string other = other_split(run, *judgement, split);
-  // What a classifier or the neighbours are fitted to.
+  // Data that a classifier or the neighbours are fitted to.
   if (const std::string train = split == "train" ? "" : other_split(run, *judgement, "train"); !train.empty())
     other += (other.empty() ? "" : ", ") + ("train " + train);
   if (!judgement->accepted_changes.empty())

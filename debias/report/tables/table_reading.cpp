@@ -14,7 +14,7 @@
 namespace debias {
 namespace {
 
-// Whether a file speaks of the run alone, and of nothing but what it was trained on: not of another data set, the untrained encoder,
+// True if a file is of the run alone, and of nothing but what it was trained on: not of another data set, the untrained encoder,
 // several runs' vectors together or words from a file.
 bool is_own(const EvaluationRecord& record, const TableReading& reading) {
   if (!record.is_of_tasks()) return record.data.empty();
@@ -27,7 +27,7 @@ double read_epoch(const RunRecord& run, const TableReading& reading) {
   return reading.epoch.which == TableEpoch::kSelected ? selected_epoch(run) : static_cast<double>(run.epochs);
 }
 
-// Of an epoch line; NaN where there is none.
+// Value of an epoch line; NaN if there is none.
 double line_value(const RunRecord& run, const std::string& metric, const TableReading& reading) {
   const auto curve = run.history.by_epoch.find(metric);
   if (curve == run.history.by_epoch.end()) return kNotKnown;
@@ -41,7 +41,7 @@ double line_value(const RunRecord& run, const std::string& metric, const TableRe
 // By either protocol.
 bool is_own(const EvaluationRecord& record) { return is_own(record, {.cheap = false}) || is_own(record, {.cheap = true}); }
 
-// Those at which the run has the metric.
+// Epochs at which the run has the metric.
 void add_epochs(const RunRecord& run, const std::string& metric, std::set<double>& epochs) {
   if (const auto curve = run.history.by_epoch.find(metric); curve != run.history.by_epoch.end()) {
     for (size_t i = 0; i < curve->second.x.size(); ++i) {

@@ -217,7 +217,7 @@ class TrainingLoop {
     return {stop_signal(), ranks_.rank(), is_late || training_.needs_save()};
   }
 
-  // Of one process, what it knows now; of several, what they agreed on before the step.
+  // One process uses its current orders; several use those that they agreed on before the step.
   StepOrders orders() const { return ranks_.is_alone() ? own_orders() : training_.orders_of_all(); }
 
   void after_step() {
@@ -278,7 +278,7 @@ class TrainingLoop {
                        [&](const auto* observer) { return observer->is_due(state_.epoch + 1, recipe_.epochs); });
   }
 
-  // Rank 0 evaluates; the metrics are told to all, since training may go by them.
+  // Rank 0 evaluates and sends the metrics to all, since training may depend on them.
   void evaluate(Metrics& metrics) {
     const std::string due = ranks_.leader_says([&] { return is_evaluated() ? "due" : ""; });
     if (due.empty()) return;
@@ -310,7 +310,7 @@ class TrainingLoop {
     }
   }
 
-  // Of a split that was evaluated now, `select` has to be among the metrics.
+  // If the split was evaluated now, `select` must be among the metrics.
   void require_selected(const Metrics& metrics) const {
     const size_t dot = recipe_.select.find('.');
     const std::string split = dot == std::string::npos ? "valid." : recipe_.select.substr(0, dot + 1);

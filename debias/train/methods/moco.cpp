@@ -125,7 +125,7 @@ class Moco final : public Method {
     return input;
   }
 
-  // Of the pairs of an anchor and a key of another image that both have labels, those of one class.
+  // Counts pairs of an anchor and a key of another image, both with labels, that are of one class.
   void count_false_negatives(const at::Tensor& ids, const at::Tensor& labels, int64_t directions, Evaluated& evaluated) const {
     const at::Tensor key_ids = queue_ == nullptr ? ids : queue_->samples(), key_labels = queue_ == nullptr ? labels : queue_->labels();
     const at::Tensor known = labels.ge(0).unsqueeze(1).logical_and(key_labels.ge(0)).logical_and(ids.unsqueeze(1).ne(key_ids));

@@ -37,7 +37,7 @@ void require_released(const BackboneOptions& options, const Recipe& recipe) {
                     options.freeze_epochs(), recipe.train.epochs());
 }
 
-// Of an encoder made from this section, those that are not frozen, at their rates.
+// Parameters of an encoder made from this section that are not frozen, at their rates.
 std::vector<OptimizedParameter> encoder_parameters(const Config& section, const Encoder& encoder) {
   const BackboneOptions options = backbone_options(section);
   std::vector<OptimizedParameter> all = optimized_parameters(encoder);

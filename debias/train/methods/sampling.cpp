@@ -239,7 +239,7 @@ std::vector<std::string> undrawn_groups(const Recipe& recipe, const SampleTable&
   int64_t missing = 0;
   std::string first;
   for (size_t y = 0; y < seen.size(); ++y) {
-    if (std::find(seen[y].begin(), seen[y].end(), true) == seen[y].end()) continue;  // a class without samples is no group of a run
+    if (std::find(seen[y].begin(), seen[y].end(), true) == seen[y].end()) continue;  // a class without samples is not a group of a run
     for (size_t b = 0; b < seen[y].size(); ++b) {
       if (!seen[y][b] && missing++ == 0) first = fmt::format("class '{}' with bias label '{}'", info.class_names[y], info.bias_names[b]);
     }

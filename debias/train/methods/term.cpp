@@ -21,7 +21,7 @@ void require_views(const Recipe& recipe, const TermRecipe& term) {
                     recipe.views.count());
 }
 
-// Groups of linked images stand for classes where pairs are dropped, also where nothing has a label.
+// Groups of linked images replace classes where pairs are dropped, also without labels.
 DatasetInfo with_link_classes(const Recipe& recipe, DatasetInfo info) {
   if (recipe.must_link && info.class_names.empty()) info.class_names = {"linked"};
   return info;

@@ -1,4 +1,4 @@
-// What a term of a recipe computes with at an epoch, and how it is written down.
+// Options of a recipe's term at an epoch, and their text form.
 #include <algorithm>
 
 #include "debias/train/recipe/recipe.h"

@@ -117,7 +117,7 @@ void empty_run(const std::string& path) {
   }
 }
 
-// NAME.tmp-PROCESS-NUMBER of a process that is no more (atomic_file.h): killed before it could remove it. A process of ours in a container
+// NAME.tmp-PROCESS-NUMBER of a process that has ended (atomic_file.h): killed before it could remove it. A process of ours in a container
 // often has the number of the one before it.
 bool is_abandoned(const std::string& name) {
   const size_t mark = name.rfind(".tmp-");

@@ -78,7 +78,7 @@ Planes motion_blur(const Planes& image, int level, Random& random) {
 
 Planes zoom_blur(const Planes& image, int level) {
   // The released code's numpy.arange(1, 1.06, 0.01): rounding makes it and the next, to 1.11, reach their ends, which the other three
-  // leave out; and the 25th step lies above 1.25, which decides about half a pixel.
+  // leave out; and the 25th step is above 1.25, which decides about half a pixel.
   constexpr std::array<int, 5> kLast = {6, 11, 15, 20, 25};
   constexpr double kStep = (1 + 0.01) - 1;
   const int last = kLast[level];
