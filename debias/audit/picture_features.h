@@ -36,7 +36,7 @@ struct PictureFeatures {
   std::array<CellColour, kFineGrid * kFineGrid> cells;  // by row
   std::array<float, kGlobalProperties> global;
 
-  // Features of the `width` x `height` cells from (x, y) on.
+  // Colour of the `width` x `height` cells from (x, y) on.
   CellColour colour(int x, int y, int width, int height) const;
 };
 

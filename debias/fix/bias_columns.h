@@ -16,7 +16,7 @@ struct BiasDesign {
   std::vector<bool> known;  // [n]: every bias column of the row is known
 };
 
-// Values of the rows `places`, in that order.
+// Bias design of the rows `places`, in that order.
 BiasDesign bias_design(const TableRows& rows, const std::vector<int64_t>& places);
 
 }  // namespace debias

@@ -12,7 +12,7 @@ struct Exponent {
   float k, shift;
 };
 
-// Writes them for s [m, n] to `out` (may be s) and, rounded, to `kept`, that gets zeros up to the next 32 columns; either may be null.
+// Writes them for s [m, n] to `out` (may be s) and, rounded, to `kept`; that gets zeros up to the next 32 columns; either may be null.
 void exponentials(const float* s, int64_t m, int64_t n, Exponent exponent, float* out, uint16_t* kept);
 
 // Their sums over rows [m], and their sums over columns added to columns [n]; `kept` as above.
