@@ -254,7 +254,7 @@ def beside_best_peer(root, method):
             yield compare(f"{' '.join(map(str, setting))}, {figure}", name, peer, shares(name), shares(peer), margin=MARGIN)
 
 
-CIFAR10 = [  # all that the page compares; the sign where a paper orders the two (Mitigating Biases, Fig. 1; BCL, Table 1 at N = 510)
+CIFAR10 = [  # all that the page compares; the sign where a paper orders the two (Mitigating Distributional Biases, Fig. 1; BCL, Table 1 at N = 510)
     ("unbiased", "infonce", None), ("debiased_negatives_0.05", "infonce", None), ("debiased_negatives_0.1", "infonce", 1),
     ("debiased_positives", "infonce", 1), ("hard_negatives", "infonce", 1), ("bayesian", "infonce", 1),
     ("debiased_positives", "debiased_negatives_0.1", 1), ("hard_negatives", "debiased_negatives_0.1", -1),

@@ -89,7 +89,7 @@ def _numerator(v, options, log_negatives, log_kept, kept, shift):
 
 
 def _positives_losses(v, options, log_negatives, log_kept, kept):
-    """L = -log[ num / (num + N τ⁺ P-) ], "Mitigating Biases in Contrastive Learning", eq. 12: num = P - (1 - τ⁺) P-.
+    """L = -log[ num / (num + N τ⁺ P-) ], "Mitigating Distributional Biases in Contrastive Learning", eq. 12: num = P - (1 - τ⁺) P-.
 
     Where num is below τ⁺ e^{-1/t}: floor, it takes that value; fallback, the anchor's InfoNCE loss; none, an anchor with num <= 0 leaves
     the mean.
