@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/check_docs.py [ROOT]: reads README.md, CHANGELOG.md, CONTRIBUTING.md and the pages in docs and examples, and runs their blocks ```sh run.
+"""scripts/check_docs.py [ROOT]: reads the pages at the root and in docs, examples, python, fuzz and .github, and runs their blocks ```sh run.
 
 A link is good when the file it names exists. No line of prose holds a placeholder: TODO, FIXME, TBD, XXX, lorem ipsum, or capitals that
 repeat as keys held down do (ASASAS). A table has a head, a row of dashes under it and as many cells in every row; a blank line inside parts
@@ -18,6 +18,8 @@ import tempfile
 from page_words import page_faults, unconverted
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "python/README.md", "python/cli/README.md", "fuzz/README.md")
+FOLDERS = (".github", "docs", "examples")
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PLACEHOLDER = re.compile(r"\b(TODO|FIXME|TBD|XXX+|(?i:lorem ipsum)|([A-Z])\2{3,}|([A-Z]{2,4})\3{2,})\b")
@@ -91,8 +93,8 @@ def different_versions(root):
 
 
 def main(root):
-    named = [root / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")]
-    pages = [page for page in [*named, *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))] if page.exists()]
+    named = [root / name for name in PAGES]
+    pages = [page for page in [*named, *(page for folder in FOLDERS for page in sorted((root / folder).rglob("*.md")))] if page.exists()]
     listed, faults, blocks = unconverted(root), [], 0
     for page in pages:
         text, name = page.read_text(encoding="utf-8"), page.relative_to(root)

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 UNCONVERTED = "scripts/unconverted_pages.txt"
 LONGEST = 35
 
-# What is out, and what stands in its place.
+# What is out, and what replaces it, in pages, messages and help texts.
 OUT = {
     r"judg(e|es|ed|ing)": "evaluate",
     r"pictures?": "image",
@@ -33,8 +33,25 @@ OUT = {
     r"in small": "reduced scale",
     r"sought": "requested",
     r"complain(s|ed|t|ts)?": "report an error",
+    r"sets? aside|setting aside": "hold out",
+    r"told(?! (from|apart))": "uses, knows, reports",
+    r"partners?": "base loss, pair",
+    r"worth": "value",
 }
-TERMS = [(re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead) for pattern, instead in OUT.items()]
+# The same, in pages alone.
+OUT_OF_PAGES = {
+    r"(goes|go|going) (with|against) (the|a|its|their) (class(es)?|labels?|candidates?|shortcut|pseudo labels?)": "correlates, agrees, conflicts",
+    r"(gives?|given|giving) the class away|class is given away": "predicts the class",
+    r"made folders?": "generated data set",
+}
+
+
+def compiled(terms):
+    return [(re.compile(rf"\b({pattern})\b", re.IGNORECASE), instead) for pattern, instead in terms.items()]
+
+
+TERMS = compiled(OUT)
+PAGE_TERMS = compiled(OUT | OUT_OF_PAGES)
 DATE = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
 PROCESSOR = re.compile(r"\b(Intel Xeon|Xeon|EPYC|Ryzen|Sapphire Rapids|Ice Lake|Zen [1-6]|Threadripper)\b")
 DIARY_ALLOWED = re.compile(r"^(docs/results|docs/reproduce|docs/decisions|docs/performance\.md|CHANGELOG\.md)")
@@ -83,7 +100,7 @@ def faults(name, text):
     """(line, fault) of a page; `name` is its path from the root."""
     lines = list(prose(text))
     for number, line in lines:
-        for pattern, instead in TERMS:
+        for pattern, instead in PAGE_TERMS:
             if found := pattern.search(line):
                 yield number, f"'{found.group()}' is out; write '{instead}'"
         if not DIARY_ALLOWED.match(name):

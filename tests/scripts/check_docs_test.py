@@ -64,8 +64,15 @@ class CheckDocs(unittest.TestCase):
         self.assert_refused("One.\n\nA run is judged by kNN.\n", "docs/page.md:3: 'judged' is out; write 'evaluate'")
         self.assert_refused("| a | b |\n|---|---|\n| c | the bias value |\n", "docs/page.md:3: 'bias value' is out")
         self.assert_accepted("`judged` and [a link](https://example.org/judged)\n\n```\njudged\n```\n\n<!-- judged\njudged -->\n")
+        self.assert_refused("A colour that goes with the class.\n", "'goes with the class' is out; write 'correlates")
+        self.assert_refused("Images set aside. A loss was told.\n", "'set aside' is out; write 'hold out'", "'told' is out")
+        self.assert_accepted("A comma goes with a space. It asserts a side, and is worthy.\n")
         self.assert_accepted("The bias value.\n", page="docs/reference/cli.md")
         self.assert_accepted("The prejudgedness of words, and a refuser.\n")
+
+    def test_reads_the_pages_outside_the_manual(self):
+        for page in ("SECURITY.md", "python/README.md", "python/cli/README.md", "fuzz/README.md", ".github/pull_request_template.md"):
+            self.assert_refused("A run is judged.\n", f"{page}:1: 'judged' is out", page=page)
 
     def test_finds_a_sentence_of_more_than_35_words(self):
         self.assert_refused("One.\n\n" + "Word " * 20 + "\n" + "word " * 16 + "end.\n", "docs/page.md:3: a sentence of 37 words")

@@ -49,7 +49,7 @@ class Towers(NamedTuple):
 
     @property
     def single(self):
-        """Whether an anchor's only positive is its own partner."""
+        """Whether an anchor's only positive is the other row of its pair."""
         return self.ids is None and self.labels is None and self.targets is None
 
 
