@@ -125,7 +125,7 @@ def main():
     pages.add("notebooks/runs.md", notebook_page(ROOT / "python/examples/runs.ipynb"))
     example_report(pages)
     if (ROOT / "build/doxygen/html/index.html").is_file():
-        pages.add("reference/cpp.md", '# C++ API\n\n[Install](../install.md) says how to use the library from CMake.\n\n'
+        pages.add("reference/cpp.md", '# C++ API\n\n[Install a build](../library.md) says how to use the library from CMake.\n\n'
                   '<a href="../cpp/index.html">Classes and functions of the public headers</a>, made by Doxygen.\n')
     for asset in (ROOT / "scripts/site").glob("site.*"):
         pages.add(f"assets/{asset.name}", asset.read_text(encoding="utf-8"))
