@@ -38,10 +38,12 @@ NamedValues named_values(const TableColumn& column) {
 
 }  // namespace
 
-JointBias joint_bias(const TableRows& rows) {
+JointBias joint_bias(const TableRows& rows) { return joint_bias(rows, rows.biases); }
+
+JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& chosen) {
   std::vector<NamedValues> columns;
   JointBias joint;
-  for (const size_t place : rows.biases) {
+  for (const size_t place : chosen) {
     columns.push_back(named_values(rows.columns[place]));
     joint.name += (joint.name.empty() ? "" : ", ") + rows.columns[place].name;
   }
@@ -82,7 +84,23 @@ BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::
   return groups;
 }
 
-double cramers_v(const BiasGroups& groups) {
+GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_t>& counted) {
+  if (rows.biases.size() < 2) return {rows.biases, {}};
+  GroupingColumns columns;
+  for (const size_t place : rows.biases) {
+    const double v = cramers_v(bias_groups(rows, joint_bias(rows, {place}), counted), /*corrected=*/true);
+    if (v >= kAssociatedColumn) {
+      columns.used.push_back(place);
+    } else {
+      columns.remarks.push_back(fmt::format("bias column '{}' is not associated with the class (Cramer's V {:.2f}): groups are without it",
+                                            rows.columns[place].name, v));
+    }
+  }
+  if (columns.used.empty()) return {rows.biases, {}};
+  return columns;
+}
+
+double cramers_v(const BiasGroups& groups, bool corrected) {
   std::vector<double> of_class(static_cast<size_t>(groups.classes)), of_bias(static_cast<size_t>(groups.biases));
   double all = 0;
   for (size_t g = 0; g < groups.count.size(); ++g) {
@@ -92,15 +110,23 @@ double cramers_v(const BiasGroups& groups) {
     all += count;
   }
   const auto is_seen = [](double count) { return count > 0; };
-  const int64_t rank =
-      std::min(std::count_if(of_class.begin(), of_class.end(), is_seen), std::count_if(of_bias.begin(), of_bias.end(), is_seen)) - 1;
+  const auto classes = std::count_if(of_class.begin(), of_class.end(), is_seen),
+             biases = std::count_if(of_bias.begin(), of_bias.end(), is_seen);
+  const int64_t rank = std::min(classes, biases) - 1;
   if (rank < 1) return 0;
   double sum = 0;  // of n_yb^2 / (n_y n_b)
   for (size_t g = 0; g < groups.count.size(); ++g) {
     const double expected = of_class[g / static_cast<size_t>(groups.biases)] * of_bias[g % static_cast<size_t>(groups.biases)];
     if (expected > 0) sum += static_cast<double>(groups.count[g] * groups.count[g]) / expected;
   }
-  return std::sqrt(std::max(0.0, sum - 1) / static_cast<double>(rank));
+  if (!corrected) return std::sqrt(std::max(0.0, sum - 1) / static_cast<double>(rank));
+  const auto fewer = [&](std::ptrdiff_t values) {
+    const auto r = static_cast<double>(values);
+    return r - (r - 1) * (r - 1) / (all - 1);
+  };
+  const double chance = static_cast<double>((classes - 1) * (biases - 1)) / (all - 1);
+  const double least = std::min(fewer(classes), fewer(biases)) - 1;
+  return least > 0 ? std::sqrt(std::max(0.0, sum - 1 - chance) / least) : 0;
 }
 
 }  // namespace debias

@@ -2,6 +2,9 @@
 //
 // Several bias columns are combined: their values in a row are one joint value, "red, left". A numeric column is split into thirds of its
 // known values, "age <= 31", "age <= 54", "age > 54". A row with an unknown value in any column belongs to no group.
+//
+// A column that is not associated with the class splits groups without a reason, and makes half of the rows "conflicting" by chance.
+// grouping_columns() leaves it out.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +21,19 @@ struct JointBias {
   std::vector<int64_t> values;     // [n], a place in `names`, or kUnknown
 };
 
-// `rows` must have a bias column.
+// Of the bias columns of `rows`, which must have one, or of `columns`, places in rows.columns.
 JointBias joint_bias(const TableRows& rows);
+JointBias joint_bias(const TableRows& rows, const std::vector<size_t>& columns);
+
+constexpr double kAssociatedColumn = 0.1;  // Cramer's V
+
+// The bias columns whose Cramer's V with the class over the rows `counted` is at least kAssociatedColumn, corrected for its expectation
+// under independence (Bergsma 2013, https://doi.org/10.1016/j.jkss.2012.10.002). If none is, all of them.
+struct GroupingColumns {
+  std::vector<size_t> used;          // places in rows.columns
+  std::vector<std::string> remarks;  // a line for each column that is left out
+};
+GroupingColumns grouping_columns(const TableRows& rows, const std::vector<int64_t>& counted);
 
 struct BiasGroups {
   int64_t classes = 0, biases = 0;
@@ -33,7 +47,8 @@ struct BiasGroups {
 // Groups all rows; counts and majorities are over the rows `counted`.
 BiasGroups bias_groups(const TableRows& rows, const JointBias& bias, const std::vector<int64_t>& counted);
 
-// Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value.
-double cramers_v(const BiasGroups& groups);
+// Cramer's V of class and joint value over the groups' counts, in [0, 1]; 0 if either has a single value. `corrected`: for its expectation
+// under independence.
+double cramers_v(const BiasGroups& groups, bool corrected = false);
 
 }  // namespace debias

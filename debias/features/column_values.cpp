@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -27,18 +28,18 @@ bool all_integers(const ColumnFields& column) {
   return std::all_of(column.values.begin(), column.values.end(), [](const auto& field) { return field.empty() || integer_of(field); });
 }
 
-void refuse_signs_only(const ColumnFields& column) {
+// The line of the first -1 of a column that has -1 and 1 alone; 0 for others.
+int64_t line_of_signs(const ColumnFields& column) {
   bool ones = false;
-  int64_t line = 0;  // of the first -1
+  int64_t line = 0;
   for (size_t i = 0; i < column.values.size(); ++i) {
     if (column.values[i].empty()) continue;
     const auto value = integer_of(column.values[i]);
-    if (value != 1 && value != kUnknown) return;
+    if (value != 1 && value != kUnknown) return 0;
     ones = ones || value == 1;
     if (value == kUnknown && line == 0) line = column.lines[i];
   }
-  if (!ones || line == 0) return;
-  refuse_line(column.path, line, fmt::format("column '{}' holds only -1 and 1, and -1 is unknown; write 0 and 1, or names", column.title));
+  return ones ? line : 0;
 }
 
 // `key` gives what a field is ordered by, nullopt where it is unknown.
@@ -90,10 +91,19 @@ std::string_view without_blanks(std::string_view field) {
   return first == std::string_view::npos ? std::string_view() : field.substr(first, field.find_last_not_of(" \t") - first + 1);
 }
 
-CategoricalValues categorical_values(const ColumnFields& column) {
+bool is_missing_word(std::string_view field) {
+  constexpr std::array<std::string_view, 8> kWords = {"nan", "NaN", "NA", "N/A", "n/a", "<NA>", "null", "NULL"};
+  return std::ranges::find(kWords, field) != kWords.end();
+}
+
+CategoricalValues categorical_values(const ColumnFields& column, SignsAlone signs) {
   const auto name = [&](size_t i) { return std::string(column.values[i]); };
-  if (all_integers(column)) {
-    refuse_signs_only(column);
+  const bool integers = all_integers(column);
+  const int64_t line = integers ? line_of_signs(column) : 0;
+  if (line != 0 && signs == SignsAlone::kReject) {
+    refuse_line(column.path, line, fmt::format("column '{}' has only -1 and 1, and -1 is unknown; write 0 and 1, or names", column.title));
+  }
+  if (integers && line == 0) {
     const auto number_name = [&](size_t i) { return std::to_string(*integer_of(column.values[i])); };
     return ordered<int64_t>(
         column.values.size(), [&](size_t i) { return known_integer(column.values[i]); }, number_name);

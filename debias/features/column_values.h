@@ -22,9 +22,15 @@ struct CategoricalValues {
 
 std::string_view without_blanks(std::string_view field);
 
-// In numeric order if every field is an integer of at most 18 digits (-1 is unknown), else in byte-wise order. Throws a FileError if the
-// fields are only -1 and 1: such a column means no and yes, and every no would be unknown.
-CategoricalValues categorical_values(const ColumnFields& column);
+// True for the words that stand for a missing value in exported tables: nan, NaN, NA, N/A, n/a, <NA>, null, NULL.
+bool is_missing_word(std::string_view field);
+
+// Whether a column of -1 and 1 alone, which means no and yes, is an error, since every no would be unknown, or has two names.
+enum class SignsAlone { kReject, kName };
+
+// In numeric order if every field is an integer of at most 18 digits (-1 is unknown), else in byte-wise order. Throws a FileError for a
+// column of -1 and 1 alone with kReject.
+CategoricalValues categorical_values(const ColumnFields& column, SignsAlone signs = SignsAlone::kReject);
 
 // Values that have a number and a name, in the order of the numbers; -1 and an empty number are unknown, an empty name is the number.
 // Throws a FileError if a number is not an integer, or one number has two names.

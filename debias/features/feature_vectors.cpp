@@ -35,8 +35,9 @@ std::string extension_of(const std::string& path) { return std::filesystem::path
 [[noreturn]] void refuse_format(const std::string& path, const std::string& extension) {
   if (extension == ".parquet") {
     throw usage_error(
-        "{}: Parquet is not supported; convert it: numpy.save('Z.npy', pandas.read_parquet('{}')[columns].to_numpy('float32'))", path,
-        std::filesystem::path(path).filename().string());
+        "{}: Parquet is not supported; convert it: numpy.save('Z.npy', numpy.ascontiguousarray(pandas.read_parquet('{}')[columns], "
+        "'float32'))",
+        path, std::filesystem::path(path).filename().string());
   }
   if (extension == ".pt" || extension == ".pth") {
     throw usage_error("{}: pickled tensors are not read; convert it: numpy.save('Z.npy', torch.load('{}', weights_only=True).numpy())",

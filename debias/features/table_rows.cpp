@@ -16,7 +16,7 @@ namespace debias {
 namespace {
 
 constexpr size_t kShownLines = 5;
-constexpr const char* kSplitColumn = "split";
+constexpr const char *kSplitColumn = "split", *kBiasColumn = "bias";
 constexpr std::array<const char*, 3> kNameColumns = {"path", "filenames", "id"};
 const std::vector<std::string> kEmbedHeader = {"filenames", "labels"};
 const std::vector<std::string> kEmbedNamesHeader = {"filenames", "labels", "class", "bias", "bias_name"};
@@ -127,9 +127,23 @@ std::vector<TableSplit> splits_of(const ColumnFields& column) {
   return splits;
 }
 
-TableColumn described(const ColumnFields& column, bool numeric) {
+// With the words of missing values as unknown.
+ColumnFields known_fields(ColumnFields column, TableRows& rows) {
+  int64_t missing = 0;
+  std::string word;
+  for (std::string_view& field : column.values) {
+    if (!is_missing_word(field)) continue;
+    if (missing++ == 0) word = field;
+    field = {};
+  }
+  if (missing > 0)
+    rows.remarks.push_back(fmt::format("column '{}': {} fields such as '{}' are read as unknown", column.title, missing, word));
+  return column;
+}
+
+TableColumn described(const ColumnFields& column, bool numeric, bool is_bias) {
   if (numeric) return {column.title, true, {}, {}, numeric_values(column)};
-  CategoricalValues values = categorical_values(column);
+  CategoricalValues values = categorical_values(column, is_bias ? SignsAlone::kReject : SignsAlone::kName);
   return {column.title, false, std::move(values.names), std::move(values.values), {}};
 }
 
@@ -142,7 +156,7 @@ bool has(const std::vector<std::string>& titles, const std::string& title) {
 }
 
 void choose_biases(const Columns& columns, const TableRowOptions& options, size_t label, TableRows& rows) {
-  const std::vector<std::string> usual = columns.find("bias") ? std::vector<std::string>{"bias"} : std::vector<std::string>{};
+  const std::vector<std::string> usual = columns.find(kBiasColumn) ? std::vector<std::string>{kBiasColumn} : std::vector<std::string>{};
   std::vector<std::string> taken;
   for (const std::string& title : options.biases().value_or(usual)) {
     const size_t position = columns.required(title, "--bias");
@@ -176,7 +190,7 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
   const size_t label = columns.required(label_title, "--label");
   require_known_numeric(columns, options);
   if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
-  const ColumnFields labels = columns.fields(label);
+  const ColumnFields labels = known_fields(columns.fields(label), rows);
   set_labels(labels, categorical_values(labels), rows);
   const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
   if (has_split) {
@@ -187,7 +201,8 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
     const std::string& title = columns.titles()[i];
     if (i == label || title == rows.name_column || (has_split && title == kSplitColumn)) continue;
     columns.find(title);  // rejects one that is given twice
-    rows.columns.push_back(described(columns.fields(i), has(options.numeric(), title)));
+    const bool is_bias = options.biases() ? has(*options.biases(), title) : title == kBiasColumn;
+    rows.columns.push_back(described(known_fields(columns.fields(i), rows), has(options.numeric(), title), is_bias));
   }
   choose_biases(columns, options, label, rows);
 }

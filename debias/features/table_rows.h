@@ -2,8 +2,9 @@
 //
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
 // valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric if
-// the caller requests it. Blanks around fields are ignored, and an empty field is unknown. The files of `debias embed`, F.csv and
-// F.names.csv, are read with classes in the order of their numbers.
+// the caller requests it. Blanks around fields are ignored. An empty field is unknown, and so are nan, NA and their like
+// (is_missing_word), which a remark counts. The files of `debias embed`, F.csv and F.names.csv, are read with classes in the order of their
+// numbers.
 //
 // Categorical values are numbered in byte-wise order of their names. If all are integers, they are in numeric order, and -1 is unknown.
 #pragma once
@@ -54,12 +55,13 @@ struct TableRows {
   std::vector<TableColumn> columns;  // all that are neither name, label nor split
   std::vector<size_t> biases;        // places in `columns`, in the requested order
   std::vector<int64_t> lines;        // [n], in the file, from 1
+  std::vector<std::string> remarks;  // a line each: words that were read as unknown
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 
 // FileErrors name lines: a malformed CSV (csv_file.h), no rows, rows without a label, a name that is empty or given twice, an unknown
-// split, a numeric field that is not a finite number, a column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: one that
+// split, a numeric field that is not a finite number, a bias column of -1 and 1 alone (-1 would be unknown). Usage errors name columns: one that
 // is requested and absent, with the nearest; one that is requested twice or given twice.
 TableRows read_table_rows(const std::string& path, const TableRowOptions& options = {});
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "debias/core/error.h"
 #include "debias/fix/fairkl_head.h"
@@ -15,7 +16,8 @@ namespace {
 
 constexpr std::array<double, 5> kPenalties = {0.1, 0.01, 1e-3, 1e-4, 1e-5};
 constexpr double kSignificance = 0.05;
-constexpr double kAssociated = 0.3;  // Cramer's V from which LEACE is warned of
+constexpr int64_t kLeastRepeats = 4;  // training rows for each value of a bias column that is not numeric, on average
+constexpr double kAssociated = 0.3;   // Cramer's V from which LEACE is warned of
 
 std::string percent(double share) { return std::isnan(share) ? "-" : fmt::format("{:.1f} %", 100 * share); }
 
@@ -35,6 +37,20 @@ void require_bias(const FeatureTable& table) {
       "fix: {} has no bias column, and a correction needs one; name it with --bias, or look for the shortcut first: debias audit "
       "--embeddings {} --csv {}",
       table.rows.path, table.vectors.path(), table.rows.path);
+}
+
+// A column of almost as many values as rows is of numbers, or names rows.
+void require_repeated_values(const FeatureTable& table, const std::vector<int64_t>& places) {
+  for (const size_t place : table.rows.biases) {
+    const TableColumn& column = table.rows.columns[place];
+    if (column.numeric) continue;
+    std::set<int64_t> values;
+    for (const int64_t i : places) values.insert(column.values[static_cast<size_t>(i)]);
+    values.erase(kUnknown);
+    if (std::ssize(values) * kLeastRepeats <= std::ssize(places)) continue;
+    throw usage_error("fix: bias column '{}' of {} has {} values in {} training rows; if they are numbers, add --numeric {}", column.name,
+                      table.rows.path, values.size(), places.size(), column.name);
+  }
 }
 
 void require_classes(const FeatureTable& table, const std::vector<int64_t>& places) {
@@ -68,9 +84,12 @@ class Correction {
   Correction(const FeatureTable& table, const FixOptions& options, Progress& progress)
       : table_(table), options_(options), progress_(progress), places_(table.of_split(TableSplit::kTrain)) {
     require_bias(table);
+    require_repeated_values(table, places_);
     require_fold_predictions();
     require_classes(table, places_);
-    result_.bias = joint_bias(table.rows);
+    GroupingColumns columns = grouping_columns(table.rows, places_);
+    result_.notes = std::move(columns.remarks);
+    result_.bias = joint_bias(table.rows, columns.used);
     result_.groups = bias_groups(table.rows, result_.bias, places_);
   }
 

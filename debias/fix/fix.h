@@ -46,14 +46,14 @@ struct FixResult {
   bool changed = false;                // it is another than erm
   HeadChoice before_choice, choice;
   FixedModel before, after;
-  JointBias bias;
+  JointBias bias;     // of the columns that are associated with the class (grouping_columns); the erasure is of all of them
   BiasGroups groups;  // counted over training rows
   FoldPredictions folds;
   std::vector<std::string> log;    // what was tried, what was chosen and why, a line each
   std::vector<std::string> notes;  // what a user should know, a line each
 };
 
-// Throws a usage error without a bias column. Throws a data error for fewer than two classes, a class with fewer than kLeastClassRows
+// Throws a usage error without a bias column, or if one that is not numeric has more than a value for every four training rows. Throws a data error for fewer than two classes, a class with fewer than kLeastClassRows
 // training rows, or a bias column with one value in the training rows.
 FixResult fix(const FeatureTable& table, const FixOptions& options, Progress& progress);
 

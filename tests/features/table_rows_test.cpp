@@ -108,11 +108,25 @@ TEST_F(Rows, ColumnsThatAreAskedForMustBeThere) {
   EXPECT_THAT(data_message("label,b,b\na,0,0\n"), HasSubstr("'b' is given twice"));
 }
 
+TEST_F(Rows, AColumnOfSignsThatIsNoBiasHasTwoNames) {
+  const TableRows rows = read("label,bias,smiling\na,0,1\nb,1,-1\na,1,\n");
+  EXPECT_EQ(rows.columns[1].names, (std::vector<std::string>{"-1", "1"}));
+  EXPECT_EQ(rows.columns[1].values, (std::vector<int64_t>{1, 0, kUnknown}));
+}
+
+TEST_F(Rows, WordsOfMissingValuesAreUnknownAndSaid) {
+  const TableRows rows = read("label,bias\na,red\nb,nan\na,NA\nb,none\n");
+  EXPECT_EQ(rows.columns[0].names, (std::vector<std::string>{"none", "red"}));
+  EXPECT_EQ(rows.columns[0].values, (std::vector<int64_t>{1, kUnknown, kUnknown, 0}));
+  EXPECT_EQ(rows.remarks, (std::vector<std::string>{"column 'bias': 2 fields such as 'nan' are read as unknown"}));
+}
+
 TEST_F(Rows, NumericFieldsAndSignsAreChecked) {
   const TableRowOptions age = TableRowOptions().numeric({"age"});
   EXPECT_THAT(data_message("label,age\na,3\nb,old\n", age), HasSubstr("line 3: numeric column 'age': 'old'"));
   EXPECT_THAT(data_message("label,age\na,inf\n", age), HasSubstr("line 2"));
-  EXPECT_THAT(data_message("label,smiling\na,1\nb,-1\n"), HasSubstr("line 3: column 'smiling' holds only -1 and 1"));
+  const TableRowOptions smiling = TableRowOptions().biases({{"smiling"}});
+  EXPECT_THAT(data_message("label,smiling\na,1\nb,-1\n", smiling), HasSubstr("line 3: column 'smiling' has only -1 and 1"));
   EXPECT_THAT(data_message("label,bias\n"), HasSubstr("no rows"));
 }
 

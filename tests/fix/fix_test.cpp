@@ -155,7 +155,55 @@ TEST(Fix, TakesSeveralBiasColumnsNumericOnesAndUnknownValues) {
   const FixResult result = fixed(table, FixMethod::kEraseBalanced);
   EXPECT_EQ(result.after.layer.rank(), 2 + 1 + 1);
   EXPECT_THAT(result.notes, testing::Contains(HasSubstr("12 of 600 training rows have no bias label")));
-  EXPECT_THAT(result.bias.names, testing::Contains(AllOf(HasSubstr("left, age <= "))));
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("bias column 'camera' is not associated with the class")));
+  EXPECT_EQ(result.bias.name, "bias");  // the erasure is of all three
+  EXPECT_EQ(result.bias.names.size(), 3u);
+}
+
+// Rows that contradict a column of no meaning are half of all.
+TEST(Fix, AutoCorrectsBesideAColumnThatIsIndependent) {
+  const GaussianTable made({.correlation = 0.95});
+  const FeatureTable plain = made.open();
+  std::string csv = "label,bias,camera,split\n";
+  for (int64_t i = 0; i < plain.size(); ++i) {
+    const auto row = static_cast<size_t>(i);
+    csv += fmt::format("{},{},{},{}\n", plain.rows.labels[row], plain.rows.columns[0].values[row], i * 7919 % 13 < 7 ? "left" : "right",
+                       enum_name(plain.rows.splits[row]));
+  }
+  std::ofstream(made.csv()) << csv;
+  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera"}}));
+  const FixResult result = fixed(table);
+  EXPECT_TRUE(result.changed);
+  const FixedEvaluations found = evaluated(table, result);
+  EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
+}
+
+TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
+  const GaussianTable made({.train = 600, .test = 0});
+  const FeatureTable plain = made.open();
+  std::string csv = "label,bias,side\n";
+  for (int64_t i = 0; i < plain.size(); ++i) {
+    const auto row = static_cast<size_t>(i);
+    const bool goes_along = i % 5 != 0;
+    csv += fmt::format("{},{},{}\n", plain.rows.labels[row], plain.rows.columns[0].values[row],
+                       (plain.rows.labels[row] == 0) == goes_along ? "left" : "right");
+  }
+  std::ofstream(made.csv()) << csv;
+  const FixResult result = fixed(made.open(TableRowOptions().biases({{"bias", "side"}})));
+  EXPECT_EQ(result.bias.name, "bias, side");
+  EXPECT_THAT(result.bias.names, testing::Contains(HasSubstr(", left")));
+}
+
+TEST(Fix, AColumnOfMeasuredNumbersAsksForNumeric) {
+  const GaussianTable made({.train = 300, .test = 0});
+  std::string csv = "label,age\n";
+  Random random({.domain = RngDomain::kTest, .seed = 5});
+  for (int64_t i = 0; i < 300; ++i) csv += fmt::format("{},{}\n", i % 3, random.uniform(20, 70));
+  std::ofstream(made.csv()) << csv;
+  const TableRowOptions age = TableRowOptions().biases({{"age"}});
+  EXPECT_THAT(usage_error_of([&] { fixed(made.open(age)); }),
+              HasSubstr("has 300 values in 300 training rows; if they are numbers, add --numeric age"));
+  EXPECT_NO_THROW(fixed(made.open(TableRowOptions(age).numeric({"age"})), FixMethod::kBalanced));
 }
 
 TEST(Fix, WithoutJudgedRowsFoldsGiveTheAccuracies) {
