@@ -20,6 +20,7 @@
 #include "debias/core/home_path.h"
 #include "debias/core/output_path.h"
 #include "debias/process/terminal.h"
+#include "debias/report/sections/missing_parts.h"
 
 namespace debias {
 namespace {
@@ -28,35 +29,25 @@ namespace fs = std::filesystem;
 
 struct AuditArguments {
   AuditFolderOptions folder;
-  std::string embeddings, csv;
+  std::string embeddings, csv, key, label;
   uint64_t seed = 0;
   bool json = false;
   std::string out, accept, bias_out, fail_if;
 };
 
-// As a shell reads it as one word.
-std::string as_one_word(const std::string& word) {
-  const bool plain_word =
-      word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,") == std::string::npos;
-  if (plain_word && !word.empty()) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, const AuditResult& result) {
-  const std::string folder = as_one_word(arguments.folder.folder);
-  const std::string z = as_one_word(arguments.embeddings), rows = as_one_word(arguments.csv);
+  const std::string folder = shell_word(arguments.folder.folder);
+  const std::string z = shell_word(arguments.embeddings), rows = shell_word(arguments.csv);
   const auto found =
       std::ranges::find_if(result.findings, [](const AuditFinding& f) { return f.verdict == AuditVerdict::kShortcut && f.assignable; });
   if (!arguments.embeddings.empty()) {
     if (found == result.findings.end()) return {};
     if (found->candidate.kind != CandidateKind::kColumn) return {};
-    return {fmt::format("debias fix --embeddings {} --csv {} --bias {} --out fixed", z, rows, as_one_word(found->candidate.name))};
+    return {fmt::format("debias fix --embeddings {} --csv {} --bias {} --out fixed", z, rows, shell_word(found->candidate.name))};
   }
   if (found == result.findings.end()) return {fmt::format("debias init {}", folder)};
-  const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + as_one_word(arguments.folder.labels);
-  return {fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, as_one_word(found->candidate.name)),
+  const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + shell_word(arguments.folder.labels);
+  return {fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->candidate.name)),
           fmt::format("debias init {} --labels bias.csv", folder), "debias fix --embeddings Z.npy --csv bias.csv --out fixed"};
 }
 
@@ -78,11 +69,14 @@ void check_audit_arguments(const AuditArguments& arguments) {
   }
   for (const std::string& path : {arguments.out, arguments.bias_out}) refuse_inside_data(path, {arguments.folder.folder});
   refuse_overwriting("audit", {arguments.out, arguments.bias_out}, {arguments.folder.labels, arguments.csv, arguments.embeddings});
+  for (const std::string& path : {arguments.out, arguments.bias_out}) require_folder_of(path);
 }
 
 FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
   if (arguments.embeddings.empty()) return audit_folder(arguments.folder, arguments.seed, progress);
-  return audit_table({arguments.embeddings, arguments.csv, arguments.folder.columns, arguments.folder.split}, arguments.seed, progress);
+  return audit_table(
+      {arguments.embeddings, arguments.csv, arguments.folder.columns, arguments.folder.split, arguments.key, arguments.label},
+      arguments.seed, progress);
 }
 
 int run_audit(const AuditArguments& arguments) {
@@ -116,10 +110,12 @@ void add_audit_verb(CLI::App& root, VerbAction& action) {
                    "CSV with the column path; label replaces the class folders, other columns are audited")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  verb->add_option("--embeddings", arguments->embeddings, "features in place of a folder: [n, D], .npy or .safetensors")
-      ->option_text("Z")
-      ->transform(with_home);
+  auto* embeddings = verb->add_option("--embeddings", arguments->embeddings, "features in place of a folder: [n, D], .npy or .safetensors")
+                         ->option_text("Z")
+                         ->transform(with_home);
   verb->add_option("--csv", arguments->csv, "rows of --embeddings: label, path and columns")->option_text("FILE.csv")->transform(with_home);
+  verb->add_option("--key", arguments->key, "tensor of a .safetensors file with several")->needs(embeddings);
+  verb->add_option("--label", arguments->label, "column of the class (label)")->option_text("COLUMN")->needs(embeddings);
   verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")->delimiter(',');
   verb->add_option("--split", arguments->folder.split, "folder to audit; default: train");
   verb->add_option("--seed", arguments->seed, "seed of folds and permutations; default: 0");

@@ -128,11 +128,16 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   const auto searched = [&](CandidateKind kind) { return std::ranges::find(result.searched, kind) != result.searched.end(); };
   std::vector<std::string> kinds;
   if (searched(CandidateKind::kCell)) {
-    kinds = {"faint tints and casts", "shapes and poses", "combinations of properties that say nothing one by one",
-             "marks smaller than a hundredth of the image at changing places", "properties of only some images of a class"};
+    kinds = {"faint tints and casts",
+             "exposure and vignettes, which mean colours by place show as well",
+             "shapes and poses",
+             "combinations of properties that say nothing one by one",
+             "marks smaller than a hundredth of the image at changing places",
+             "properties of only some images of a class"};
   }
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
+  if (searched(CandidateKind::kDirection)) kinds.push_back("shortcuts that features alone show: a direction is predictive at most");
   if (!searched(CandidateKind::kDirection)) kinds.push_back("properties of an encoder's features: no embeddings were given");
   return kinds;
 }

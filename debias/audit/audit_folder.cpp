@@ -147,7 +147,7 @@ void list_other_splits(const AuditFolderOptions& options, const FolderLayout& la
 
 AuditFolder list_folder(const AuditFolderOptions& options, const std::string& prefix) {
   const std::unique_ptr<const Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
-  AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, images->info().remarks};
+  AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, {}, images->info().remarks};
   for (int64_t i = 0; i < images->size(); ++i) {
     const std::string source = images->source(i);
     const bool in_class = !folder.classes.empty();

@@ -23,6 +23,7 @@ struct AuditFolder {
   std::vector<PictureFile> files;
   std::vector<int64_t> labels;                                    // numbers in `classes`; -1: unknown, or not to be audited
   std::vector<std::string> label_names;                           // of each file, also of those that are not audited; empty where unknown
+  std::vector<std::string> splits;                                // of each file; empty where the input has none
   std::vector<AuditColumn> columns;                               // of all files
   std::vector<std::pair<std::string, std::string>> other_splits;  // path and class of the images that are not audited
   std::vector<std::string> remarks;                               // one line each: what is not read, and why

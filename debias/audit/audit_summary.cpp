@@ -43,14 +43,15 @@ nlohmann::ordered_json to_json(const FolderAudit& audit) {
 
 std::string audit_text(const FolderAudit& audit, const std::vector<std::string>& commands) {
   const AuditResult& result = audit.result;
-  std::string text = fmt::format("{} images of {} classes; chance {:.1f} %\n", result.images, result.classes.size(), 100 * result.chance);
+  const char* what = audit.rows.embeddings.empty() ? "images" : "rows";
+  std::string text = fmt::format("{} {} of {} classes; chance {:.1f} %\n", result.images, what, result.classes.size(), 100 * result.chance);
   for (const std::string& remark : result.remarks) text += fmt::format("note: {}\n", remark);
   if (!audit.bad.empty()) {
     text += fmt::format("note: {} images cannot be read and are left out, the first {}: {}\n", audit.bad.size(), audit.bad[0].path,
                         audit.bad[0].reason);
   }
   for (const AuditFinding& f : result.findings) {
-    text += fmt::format("{:<11}{:<8}{:<24} {:5.1f} %  reference {:5.1f} %  p {:.3f}  {}{}\n", enum_name(f.verdict),
+    text += fmt::format("{:<11}{:<10}{:<24} {:5.1f} %  reference {:5.1f} %  p {:.3f}  {}{}\n", enum_name(f.verdict),
                         enum_name(f.candidate.kind), f.candidate.name, 100 * f.accuracy, 100 * f.reference, f.p_adjusted,
                         f.assignable ? fmt::format("values for {:.0f} %", 100 * f.confident_share) : "no values",
                         note_of(f).empty() ? "" : "; " + note_of(f));

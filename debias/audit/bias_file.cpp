@@ -30,12 +30,17 @@ std::string bias_file(const FolderAudit& audit, const std::string& finding) {
   const AuditFinding& accepted = assignable_finding(audit.result, finding);
   std::vector<const HeldOutValue*> value_of(audit.folder.files.size(), nullptr);
   for (size_t row = 0; row < audit.files.size(); ++row) value_of[static_cast<size_t>(audit.files[row])] = &accepted.values[row];
-  std::string text = csv_line({"path", "label", "bias", "confidence"});
+  const auto line = [&](std::vector<std::string> fields, const std::string& split) {
+    if (!audit.folder.splits.empty()) fields.push_back(split);
+    return csv_line(fields);
+  };
+  std::string text = line({"path", "label", "bias", "confidence"}, "split");
   for (size_t i = 0; i < audit.folder.files.size(); ++i) {
     const HeldOutValue* value = value_of[i];
-    text += csv_line({audit.folder.files[i].source, audit.folder.label_names[i],
-                      value != nullptr && value->confident ? audit.result.classes[static_cast<size_t>(value->value)] : "",
-                      value != nullptr ? fmt::format("{:.4f}", value->confidence) : ""});
+    text += line({audit.folder.files[i].source, audit.folder.label_names[i],
+                  value != nullptr && value->confident ? audit.result.classes[static_cast<size_t>(value->value)] : "",
+                  value != nullptr ? fmt::format("{:.4f}", value->confidence) : ""},
+                 audit.folder.splits.empty() ? "" : audit.folder.splits[i]);
   }
   for (const auto& [path, label] : audit.folder.other_splits) text += csv_line({path, label, "", ""});
   return text;

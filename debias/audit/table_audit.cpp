@@ -47,12 +47,13 @@ void take_table_columns(const AuditTableOptions& options, const TableRows& rows,
 
 AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& options) {
   const TableSplit split = audited_split(options.split);
-  AuditFolder folder{table.rows.classes, {}, {}, {}, {}, {}, table.remarks};
+  AuditFolder folder{table.rows.classes, {}, {}, {}, {}, {}, {}, table.remarks};
   for (size_t i = 0; i < table.rows.labels.size(); ++i) {
     const std::string name = table.rows.names.empty() ? std::to_string(i) : table.rows.names[i];
     folder.files.push_back({"", name, name});
     folder.label_names.push_back(table.rows.classes[static_cast<size_t>(table.rows.labels[i])]);
     folder.labels.push_back(table.rows.splits[i] == split ? table.rows.labels[i] : kUnknown);
+    if (table.rows.has_splits) folder.splits.emplace_back(enum_name(table.rows.splits[i]));
   }
   take_table_columns(options, table.rows, folder);
   return folder;
@@ -61,7 +62,8 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 }  // namespace
 
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
-  const FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv));
+  const FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
+                                                TableRowOptions().label(options.label));
   FolderAudit done{folder_of(table, options), {}, {}, {}, {}};
   AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;

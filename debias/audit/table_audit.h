@@ -12,6 +12,7 @@ struct AuditTableOptions {
   std::string embeddings, csv;       // feature_table.h; an empty csv is the one beside the vectors
   std::vector<std::string> columns;  // empty: all that can be used
   std::string split;                 // train, valid or test; empty: train
+  std::string key, label;            // of the tensor, and of the column of the class (feature_table.h)
 };
 
 // The same as audit_folder, for rows in place of images. Files have the table's names, or the numbers of the rows if it has none, and

@@ -39,6 +39,13 @@ void refuse_overwriting(const std::string& what, const std::vector<std::string>&
   }
 }
 
+void require_folder_of(const std::string& path) {
+  std::error_code ignored;
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (path.empty() || fs::is_directory(folder, ignored)) return;
+  throw resource_error("writing '{}': there is no folder '{}'; create it, or give another path", path, folder.string());
+}
+
 void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs) {
   for (const auto& input : inputs) {
     if (!lies_in(input, folder)) continue;

@@ -12,6 +12,9 @@ namespace debias {
 // outputs. Empty paths are absent.
 void refuse_overwriting(const std::string& what, const std::vector<std::string>& outputs, const std::vector<std::string>& inputs);
 
+// Throws a resource error if the folder of `path`, which is to be written, does not exist. An empty path is absent.
+void require_folder_of(const std::string& path);
+
 // Throws a usage error if one of the inputs is in the run folder that --overwrite empties.
 void refuse_emptying(const std::string& folder, const std::vector<std::string>& inputs);
 

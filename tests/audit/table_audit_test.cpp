@@ -37,7 +37,7 @@ class TableAuditTest : public testing::Test {
     write_npy(folder_ / "z.npy", DType::kFloat32, {kRows, kDimensions}, z.data());
   }
   FolderAudit audited(std::vector<std::string> columns = {}, const std::string& split = "") const {
-    return audit_table({folder_ / "z.npy", folder_ / "c.csv", std::move(columns), split}, 0);
+    return audit_table({folder_ / "z.npy", folder_ / "c.csv", std::move(columns), split, "", ""}, 0);
   }
 
   TemporaryFolder folder_;
@@ -53,6 +53,7 @@ TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsNot)
   const auto first = std::ranges::find(result.findings, "direction 1", [](const AuditFinding& f) { return f.candidate.name; });
   ASSERT_NE(first, result.findings.end());
   EXPECT_EQ(first->verdict, AuditVerdict::kPredictive);  // the class is what varies most
+  EXPECT_THAT(not_detectable(result), testing::Contains(HasSubstr("a direction is predictive at most")));
   EXPECT_GT(first->reference, 0.7);
 }
 
@@ -60,7 +61,8 @@ TEST_F(TableAuditTest, ValuesAreGivenForTheRowsThatWereAudited) {
   const std::string csv = bias_file(audited(), "site");
   EXPECT_THAT(csv, HasSubstr("\np0,ape,ape,0."));
   EXPECT_THAT(csv, HasSubstr("\np18,ape,bee,0."));
-  EXPECT_THAT(csv, HasSubstr("\np399,bee,,\n"));  // of the test split
+  EXPECT_THAT(csv, testing::StartsWith("path,label,bias,confidence,split\n"));
+  EXPECT_THAT(csv, HasSubstr("\np399,bee,,,test\n"));
 }
 
 TEST_F(TableAuditTest, RefusesUnknownColumnsAndSplits) {
