@@ -13,6 +13,8 @@ namespace {
 
 using Classifier = std::function<at::Tensor(const at::Tensor&)>;
 
+constexpr double kNotableCost = 0.005;
+
 struct JudgedRows {
   std::vector<int64_t> train, valid, test;  // places of the table; train: those of the probe
   bool by_folds = false;
@@ -86,6 +88,19 @@ FixedEvaluation judged(EvaluationInput input, Classifier classifier, bool probe,
   return {cache.judge("groups"), cache.judge("geometry", Config::map({{"bias_probe", Config::boolean(probe)}}))};
 }
 
+// What an erasure of the label's part costs.
+void note_cost(FixedEvaluations& all) {
+  for (const char* split : {"test", "valid"}) {
+    const std::string name = std::string(split) + ".acc1";
+    const auto before = all.before.groups.metrics.find(name), after = all.after.groups.metrics.find(name);
+    if (before == all.before.groups.metrics.end() || after == all.after.groups.metrics.end()) continue;
+    if (after->second >= before->second - kNotableCost) return;
+    all.notes.push_back(
+        fmt::format("leace: accuracy on {} rows falls from {:.1f} to {:.1f} %", split, 100 * before->second, 100 * after->second));
+    return;
+  }
+}
+
 }  // namespace
 
 FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& result, uint64_t seed, Progress& progress) {
@@ -98,6 +113,7 @@ FixedEvaluations evaluate_fixed(const FeatureTable& table, const FixResult& resu
   };
   all.before = evaluated(result.before, result.folds.before);
   all.after = result.changed ? evaluated(result.after, result.folds.after) : all.before;
+  if (result.method == FixMethod::kLeace) note_cost(all);
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include "debias/core/config.h"
 #include "debias/core/error.h"
 #include "debias/core/safetensors.h"
+#include "debias/core/sha256.h"
 #include "debias/evaluate/embedding_file.h"
 #include "debias/fix/fixed_onnx.h"
 #include "debias/fix/fixed_predictions.h"
@@ -81,6 +82,23 @@ Config words(const std::vector<std::string>& names) {
   return list;
 }
 
+// Rows of a split as data that reports compare: their number, and a digest of names, classes and bias labels.
+Config data_section(const FixedOutcome& outcome, TableSplit split) {
+  const TableRows& rows = outcome.table.rows;
+  const JointBias& bias = outcome.result.bias;
+  Sha256 digest;
+  const auto add = [&digest](const std::string& text) { digest.update(text.c_str(), text.size() + 1); };
+  const std::vector<int64_t> places = outcome.table.of_split(split);
+  for (const int64_t place : places) {
+    const auto i = static_cast<size_t>(place);
+    add(rows.names.empty() ? std::to_string(place) : rows.names[i]);
+    add(rows.classes[static_cast<size_t>(rows.labels[i])]);
+    add(bias.values[i] == kUnknown ? "" : bias.names[static_cast<size_t>(bias.values[i])]);
+  }
+  return Config::map(
+      {{"name", Config::string("features")}, {"rows", Config::integer(std::ssize(places))}, {"samples", Config::string(digest.hex())}});
+}
+
 Config recipe_config(const FixRecipe& recipe, const FixedOutcome& outcome) {
   Config section = FixOptions::table().write(recipe.options);
   section.set("embeddings", Config::string(recipe.files.vectors()));
@@ -94,6 +112,12 @@ Config recipe_config(const FixRecipe& recipe, const FixedOutcome& outcome) {
   Config config = Config::map({{"name", Config::string(fmt::format("fix-{}", enum_name(outcome.result.method)))}});
   config.set("seed", Config::integer(recipe.options.seed()));
   config.set("fix", std::move(section));
+  Config data = Config::map();
+  for (const auto& [name, split] : EnumNames<TableSplit>::values) {
+    if (!outcome.table.of_split(split).empty()) data.set(std::string(name), data_section(outcome, split));
+  }
+  config.set("data", std::move(data));
+  config.set("train", Config::map({{"epochs", Config::integer(1)}}));
   return config;
 }
 

@@ -74,6 +74,19 @@ TEST_F(FixCommand, WritesAFolderThatOtherCommandsKnow) {
   EXPECT_NEAR(groups["metrics"]["test.conflicting_acc"], json["after"]["test"]["conflicting_acc"], 1e-9);
 }
 
+TEST_F(FixCommand, TwoFoldersOfOneTableAreCompared) {
+  ASSERT_EQ(run_debias(words("fixed", {"--method", "balanced"})).exit, 0);
+  ASSERT_EQ(run_debias(words("plain", {"--method", "erm"})).exit, 0);
+  const ProcessResult report = run_debias({"report", path("fixed"), path("plain"), "--text"});
+  ASSERT_EQ(report.exit, 0) << report.err;
+  EXPECT_THAT(report.out, testing::Not(HasSubstr("cannot be compared")));
+  const ProcessResult table = run_debias({"table", path("fixed"), path("plain"), "--metric", "test.conflicting_acc"});
+  EXPECT_EQ(table.exit, 0) << table.err;
+  rewrite_csv(",c0,b1,test", ",c0,b2,test");  // other test rows
+  ASSERT_EQ(run_debias(words("other", {"--method", "erm"})).exit, 0);
+  EXPECT_THAT(run_debias({"report", path("fixed"), path("other"), "--text"}).out, HasSubstr("cannot be compared"));
+}
+
 TEST_F(FixCommand, AppliesTheLayerToOtherVectors) {
   ASSERT_EQ(run_debias(words("fixed", {"--method", "erase"})).exit, 0);
   const std::vector<std::string> apply = {
