@@ -113,6 +113,8 @@ int run_init(const InitArguments& arguments) {
   }
   fmt::print("goal: {}\n", goal_text(proposal.goal, asked.has_value()));
   print_likely_biases(arguments, survey, proposal);
+  if (survey.has_labels() && !survey.has_biases())
+    print_lines(fmt::format("to look for a shortcut first: debias audit {}\n", shell_word(arguments.folder)));
   print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.corrected.file,
                           proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
   if (!arguments.from.empty()) {

@@ -105,7 +105,7 @@ constexpr const char* kUnbalanced = "  # Ignores the bias labels.\n  name: cross
 
 std::string encoder_remark(const ProposedNetwork& network) {
   if (!network.pretrained) {
-    return "# As wide as the time allows; a full ResNet-18 has width 64. debias export writes ONNX for ResNets only.";
+    return "# The widest of five that fits the time; a full ResNet-18 has width 64. debias export writes ONNX for ResNets only.";
   }
   return "# Starts from the file's weights and changes them at a tenth of the learning rate. freeze: all keeps them as they are.";
 }
@@ -187,9 +187,9 @@ std::string evaluate_section(const FolderSurvey& survey, const ProposalInput& in
 
 const std::vector<ProposedNetwork>& proposed_networks() {
   static const std::vector<ProposedNetwork> networks = {
-      {"{name: resnet18, stem: cifar, width: 8}", 32, 1},
-      {"{name: resnet18, stem: cifar, width: 16}", 32, 4},
-      {"{name: resnet18, stem: cifar, width: 16}", 64, 16},
+      {"{name: resnet18, stem: cifar, width: 8}", 32, 1},    {"{name: resnet18, stem: cifar, width: 16}", 32, 4},
+      {"{name: resnet18, stem: cifar, width: 16}", 64, 16},  {"{name: resnet18, stem: cifar, width: 32}", 64, 64},
+      {"{name: resnet18, stem: cifar, width: 64}", 64, 256},
   };
   return networks;
 }
