@@ -11,7 +11,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import torch
 
 _SPLITS = ("train", "valid", "test")
-_RESERVED = ("path", "filenames", "id", "label", "split")
+_NAMES = ("path", "filenames", "id")
+_RESERVED = (*_NAMES, "label", "split")
 _Path = Union[str, "os.PathLike[str]"]
 
 
@@ -104,16 +105,77 @@ def _field(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _columns(what: str, given: Any, default: str) -> Dict[str, Any]:
+def _columns(given: Any, default: str) -> Dict[Any, Any]:
     """Names and values of one array, a dict of them or a frame."""
     if given is None:
         return {}
-    if hasattr(given, "columns") and hasattr(given, "to_numpy"):  # a frame
-        return {name: given[name] for name in given.columns}
-    if isinstance(given, Mapping):
-        return dict(given)
+    if _is_frame(given):
+        return _frame_columns(default, given)
     name = getattr(given, "name", None)
     return {name if isinstance(name, str) and name not in _RESERVED else default: given}
+
+
+def _is_frame(value: Any) -> bool:
+    return isinstance(value, Mapping) or (hasattr(value, "columns") and hasattr(value, "to_numpy"))
+
+
+def _frame_columns(what: str, given: Any) -> Dict[Any, Any]:
+    """Names and values of a frame of pandas or of columns by name."""
+    if not _is_frame(given):
+        raise TypeError(f"FeatureTable: {what}: expected a frame of pandas or columns by name, found {type(given).__name__}")
+    names = list(given if isinstance(given, Mapping) else given.columns)
+    if len(set(names)) < len(names):
+        raise _refuse(what, f"expected columns of different names, found '{max(names, key=names.count)}' {max(map(names.count, names))} times")
+    return {name: given[name] for name in names}
+
+
+def require_column(where: str, name: Any, columns: Mapping[Any, Any]) -> None:
+    """KeyError, with the nearest name, if `columns` lacks it."""
+    if name not in columns:
+        near = difflib.get_close_matches(str(name), [str(one) for one in columns], n=1)
+        raise KeyError(f"{where} no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+
+
+def _taken_out(columns: Dict[Any, Any], names: Sequence[str]) -> Any:
+    """Vectors [n, D] from the D columns of these names, which are removed from `columns`."""
+    import numpy
+    for name in names:
+        require_column("FeatureTable: vectors: the frame has", name, columns)
+    parts = [numpy.asarray(columns[name]) for name in names]
+    if any(part.ndim != 1 or len(part) != len(parts[0]) for part in parts):
+        raise _refuse("vectors", f"expected columns of one length, found shapes {', '.join(str(list(part.shape)) for part in parts[:4])}")
+    for name in set(names):
+        del columns[name]
+    return numpy.column_stack(parts)
+
+
+def _names_columns(given: Any, columns: Mapping[Any, Any], count: int) -> bool:
+    """Whether these are names of columns, not values of rows."""
+    if isinstance(given, str):
+        return True
+    texts = isinstance(given, (list, tuple)) and all(isinstance(name, str) for name in given)
+    return texts and (all(name in columns for name in given) or len(given) != count)
+
+
+def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, split: Any, path: Any) -> Dict[str, Any]:
+    """Keywords of FeatureTable. bias, split and path: names of columns, values, or None for the columns of these names, if there are any.
+    All other columns are `columns`, except those whose names are reserved."""
+    used = list(_RESERVED)
+    count = max((len(values) for values in columns.values() if hasattr(values, "__len__")), default=0)
+
+    def taken(what: str, given: Any, *defaults: str) -> Any:
+        name = next((one for one in defaults if one in columns), None) if given is None else given
+        if not isinstance(name, str):
+            return name
+        require_column(f"FeatureTable: {what}: the frame has", name, columns)
+        used.append(name)
+        return columns[name]
+
+    bias = "bias" if bias is None and "bias" in columns else bias
+    if _names_columns(bias, columns, count):
+        bias = {name: taken("bias", name) for name in ([bias] if isinstance(bias, str) else bias)}
+    found = {"labels": taken("label", label), "bias": bias, "split": taken("split", split, "split"), "paths": taken("path", path, *_NAMES)}
+    return {**found, "columns": {name: values for name, values in columns.items() if name not in used}}
 
 
 class FeatureTable:
@@ -121,7 +183,8 @@ class FeatureTable:
 
     Args:
         vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, a frame of pandas.
-        labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown.
+        labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown. Or a
+            frame of pandas, or a dict of columns, which is used as by `from_frame`; `bias`, `split` and `paths` may then name its columns.
         bias: ``[n]`` bias labels, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
             whole count as numeric.
         split: ``[n]`` of "train", "valid" and "test"; None puts all rows into train.
@@ -137,19 +200,22 @@ class FeatureTable:
 
     def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None) -> None:
         self.vectors = _vectors(vectors)
-        count = len(self.vectors)
+        count, others = len(self.vectors), {}
+        if _is_frame(labels):
+            found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
+            labels, bias, split, paths, others = (found[name] for name in ("labels", "bias", "split", "paths", "columns"))
         self.labels: Optional[List[Any]] = None if labels is None else _without_minus_one("labels", _whole_numbers(_values("labels", labels, count)))
         for row, value in enumerate(self.labels or []):
             if isinstance(value, float):
                 raise _refuse("labels", f"expected names or whole numbers, found {value} in row {row}")
         self.split = None if split is None else self._checked_split(_values("split", split, count))
         self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
-        own = {"bias": _columns("bias", bias, "bias"), "columns": _columns("columns", columns, "column")}
+        biases = _columns(bias, "bias")
         self.columns: Dict[str, List[Any]] = {}
-        for what, given in own.items():
+        for what, given in (("bias", biases), ("columns", others), ("columns", _columns(columns, "column"))):
             for name, values in given.items():
                 self._add(what, name, _values(f"{what} '{name}'", values, count))
-        self.bias: Tuple[str, ...] = tuple(own["bias"])
+        self.bias: Tuple[str, ...] = tuple(biases)
         self.numeric: Tuple[str, ...] = tuple(name for name, values in self.columns.items() if any(isinstance(value, float) for value in values))
 
     def _add(self, what: str, name: Any, values: List[Any]) -> None:
@@ -188,29 +254,16 @@ class FeatureTable:
     @classmethod
     def from_frame(cls, frame: Any, vectors: Any, *, label: Optional[str] = "label", bias: Union[str, Sequence[str], None] = None,
                    split: Optional[str] = None, path: Optional[str] = None) -> "FeatureTable":
-        """Makes a table from a frame of pandas whose columns are named here; all other columns are kept as `columns`.
+        """Makes a table from a frame of pandas, or a dict of columns, whose columns are named here; all other columns are kept as `columns`.
 
         vectors: an array [n, D] in the order of the frame's rows, or the names of its columns that hold them. bias, split and path: by
-        default the frame's columns of these names, if it has them.
+        default the frame's columns of these names, if it has them; path also filenames or id.
         """
-        def named(what: str, name: Optional[str], default: str) -> Optional[str]:
-            name = default if name is None and default in frame.columns else name
-            if name is not None and name not in frame.columns:
-                near = difflib.get_close_matches(str(name), [str(one) for one in frame.columns], n=1)
-                raise KeyError(f"FeatureTable: {what}: the frame has no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
-            return name
-
-        own = {"label": named("label", label, "label"), "split": named("split", split, "split"), "path": named("path", path, "path")}
-        biases = [bias] if isinstance(bias, str) else list(bias) if bias is not None else ["bias"] if "bias" in frame.columns else []
-        for name in biases:
-            named("bias", name, name)
-        used = {*own.values(), *biases}
-        if isinstance(vectors, (list, tuple)) and all(isinstance(name, str) for name in vectors):
-            used.update(vectors)
-            vectors = frame[list(vectors)]
-        take = lambda name: None if name is None else frame[name]
-        return cls(vectors, take(own["label"]), bias={name: frame[name] for name in biases}, split=take(own["split"]), paths=take(own["path"]),
-                   columns={name: frame[name] for name in frame.columns if name not in used})
+        columns = _frame_columns("frame", frame)
+        if isinstance(vectors, (list, tuple)) and len(vectors) > 0 and all(isinstance(name, str) for name in vectors):
+            vectors = _taken_out(columns, vectors)
+        biases = bias if bias is None or isinstance(bias, str) else list(bias)
+        return cls(vectors, **_from_columns(columns, label=label, bias=biases, split=split, path=path))
 
     @classmethod
     def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
@@ -290,13 +343,11 @@ def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict
         fields = {"path": fields["filenames"], "label": _names_or_numbers(fields["class"], fields["labels"]),
                   **({"bias": _names_or_numbers(fields["bias_name"], fields["bias"])} if "bias_name" in fields else {})}
     take = lambda *names: next((fields.pop(name) for name in names if name in fields), None)
-    paths, labels, split = take("path", "filenames", "id"), take("label", "labels"), take("split")
+    paths, labels, split = take(*_NAMES), take("label", "labels"), take("split")
     fields = {name: values for name, values in fields.items() if name not in _RESERVED}
     names = [bias] if isinstance(bias, str) else list(bias) if bias is not None else ["bias"] if "bias" in fields else []
     for name in names:
-        if name not in fields:
-            near = difflib.get_close_matches(name, list(fields), n=1)
-            raise KeyError(f"{path}: no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
+        require_column(f"{path}:", name, fields)
     typed = {name: _typed(values) for name, values in fields.items()}
     return {"labels": None if labels is None else _typed(labels), "split": split, "paths": paths,
             "bias": {name: typed[name] for name in names}, "columns": {name: typed[name] for name in typed if name not in names}}

@@ -60,6 +60,37 @@ def test_frames_give_and_take():
         debias.FeatureTable.from_frame(frame, ["e0"], label="lable")
 
 
+ROWS = {"label": ["a", "b", None, "a"], "place": ["in", "out", "in", None], "bias": [1, 0, 0, 1], "split": ["train", "valid", "test", "train"],
+        "path": ["w", "x", "y", "z"], "age": [1.5, 2.5, 3.0, 4.0]}
+
+
+@pytest.mark.parametrize("kind", ["frame", "dict"])
+def test_a_frame_as_second_argument_gives_all_rows(kind):
+    rows = pytest.importorskip("pandas").DataFrame(ROWS, index=[5, 3, 9, 1]) if kind == "frame" else ROWS
+    table, same = debias.FeatureTable(VECTORS, rows), debias.FeatureTable.from_frame(rows, VECTORS)
+    for one in (table, same):
+        assert one.labels == ROWS["label"] and one.split == ROWS["split"] and one.paths == ROWS["path"] and one.bias == ("bias",)
+        assert one.columns == {"bias": [1, 0, 0, 1], "place": ROWS["place"], "age": [1.5, 2.5, 3, 4]} and one.numeric == ("age",)
+    assert debias.FeatureTable(VECTORS, rows, bias="place").bias == ("place",)
+    assert debias.FeatureTable(VECTORS, rows, bias=["age", "place"], split="split").bias == ("age", "place")
+    assert debias.FeatureTable(VECTORS, rows, bias=[]).bias == () == debias.FeatureTable.from_frame(rows, VECTORS, bias=[]).bias
+    own = debias.FeatureTable(VECTORS, rows, bias={"own": ["u", "v", "u", "v"]}, split=["test"] * 4, columns={"hour": [1, 2, 3, 4]})
+    assert own.split == ["test"] * 4 and own.bias == ("own",) and list(own.columns) == ["own", "place", "bias", "age", "hour"]
+
+
+@pytest.mark.parametrize("make, error, words", [
+    (lambda rows: debias.FeatureTable(VECTORS, rows, bias=["age", "plcae"]), KeyError, "bias: the frame has no column 'plcae'; did you mean 'place'"),
+    (lambda rows: debias.FeatureTable(VECTORS, {"lable": rows["label"]}), KeyError, "label: the frame has no column 'label'; did you mean 'lable'"),
+    (lambda rows: debias.FeatureTable(VECTORS, {**rows, "label": ["a"]}), ValueError, "labels: expected 4 values, one for each row, found 1"),
+    (lambda rows: debias.FeatureTable(VECTORS, rows, columns={"age": [1, 2, 3, 4]}), ValueError, "column 'age' is given twice"),
+    (lambda rows: debias.FeatureTable.from_frame(VECTORS, rows), TypeError, "frame: expected a frame of pandas or columns by name, found ndarray"),
+    (lambda rows: debias.FeatureTable.from_frame(rows, ["age", "e1"]), KeyError, "vectors: the frame has no column 'e1'"),
+])
+def test_a_frame_that_does_not_fit_is_rejected(make, error, words):
+    with pytest.raises(error, match=words):
+        make(ROWS)
+
+
 def test_only_minus_one_is_unknown():
     table = debias.FeatureTable(VECTORS, columns={"celsius": [-30.0, 0.0, 30.0, -1.0]})
     assert table.columns == {"celsius": [-30, 0, 30, None]}
