@@ -1,5 +1,6 @@
 """Results of the program's commands: evaluations, audits, corrections and reports, as values and as pages of a notebook."""
 
+import collections
 import dataclasses
 import html
 import json
@@ -159,6 +160,8 @@ class Correction(torch.nn.Module):
             self.register_buffer(name, tensor)
 
     def forward(self, features: torch.Tensor) -> torch.Tensor:
+        if features.shape[-1:] != self.mean.shape:
+            raise ValueError(f"Correction: features: expected shape [..., {self.mean.shape[0]}], found {list(features.shape)}")
         return features - (features - self.mean) @ self.right.T @ self.left.T
 
 
@@ -166,7 +169,8 @@ class FixedFeatures:
     """A folder of `debias fix`, opened without the program.
 
     `method`, `changed`, `before` and `after` (by split: accuracies with their intervals), `rank`; `layer` corrects features and `head` is
-    the linear classifier of corrected ones, both modules of torch; `classes` are the names of the logits.
+    the linear classifier of corrected ones, both modules of torch; `classes` are the names of the logits. `correct` is another name of
+    `transform`.
     """
 
     def __init__(self, path: Any) -> None:
@@ -188,30 +192,51 @@ class FixedFeatures:
         self.head.load_state_dict(head)
         self.layer.requires_grad_(False), self.head.requires_grad_(False)
 
-    def correct(self, features: Any) -> torch.Tensor:
-        """Corrects features ``[n, D]`` of the same encoder, an array or a tensor."""
-        rows = torch.as_tensor(features)
-        width = self.layer.mean.shape[0]
-        if rows.dim() != 2 or rows.shape[1] != width:
-            raise ValueError(f"FixedFeatures: features: expected shape [n, {width}], found {list(rows.shape)}")
-        return self.layer.to(rows.device)(rows.to(self.layer.mean.dtype))
+    def _rows(self, features: Any) -> torch.Tensor:
+        """Features ``[n, D]`` as a tensor of the layer's type."""
+        dtype, width = self.layer.mean.dtype, self.layer.mean.shape[0]
+        given = features.to_numpy() if hasattr(features, "to_numpy") else features
+        try:
+            if not isinstance(given, torch.Tensor):  # without the warning of torch about an array that is only readable
+                given = torch.tensor(given, dtype=dtype) if hasattr(given, "flags") and not given.flags.writeable else torch.as_tensor(given)
+        except (TypeError, ValueError, RuntimeError):
+            raise TypeError(f"FixedFeatures: features: expected numbers [n, {width}], found {type(features).__name__}") from None
+        if given.dim() != 2 or given.shape[1] != width:
+            raise ValueError(f"FixedFeatures: features: expected shape [n, {width}], found {list(given.shape)}")
+        return given.to(dtype)
+
+    def transform(self, features: Any) -> torch.Tensor:
+        """Corrects features ``[n, D]`` of the same encoder: an array, a tensor on any device, a frame of pandas."""
+        rows = self._rows(features)
+        return self.layer.to(rows.device)(rows)
+
+    correct = transform
 
     def predict(self, features: Any) -> List[str]:
         """The class of each row."""
-        logits = self.head.to(torch.as_tensor(features).device)(self.correct(features))
-        return [self.classes[place] for place in logits.argmax(1).tolist()]
+        corrected = self.transform(features)
+        return [self.classes[place] for place in self.head.to(corrected.device)(corrected).argmax(1).tolist()]
 
-    def _rows(self) -> List[List[Any]]:
+    def module(self) -> torch.nn.Module:
+        """A new module in float32 that maps features ``[..., D]`` to logits ``[..., C]``: `layer`, then `head`. The head can be trained; the
+        layer has no parameters, and gradients flow through it."""
+        with torch.inference_mode(False):
+            layer = Correction(*(tensor.detach().float().cpu().clone() for tensor in (self.layer.mean, self.layer.left, self.layer.right)))
+            head = torch.nn.Linear(self.head.in_features, self.head.out_features)
+            head.load_state_dict({name: tensor.detach().clone() for name, tensor in self.head.state_dict().items()})
+            return torch.nn.Sequential(collections.OrderedDict(layer=layer, head=head))
+
+    def _accuracies(self) -> List[List[Any]]:
         shown = ("acc", "aligned_acc", "conflicting_acc", "worst_group_acc")
         return [[split, name, self.before[split].get(name), value] for split, found in self.after.items()
                 for name, value in found.items() if name in shown and value is not None]
 
     def frame(self) -> Any:
         """A frame of pandas: split, metric, before, after."""
-        return frame_of([dict(zip(("split", "metric", "before", "after"), row)) for row in self._rows()])
+        return frame_of([dict(zip(("split", "metric", "before", "after"), row)) for row in self._accuracies()])
 
     def __repr__(self) -> str:
         return f"FixedFeatures({str(self.path)!r}, method={self.method!r}, changed={self.changed}, rank={self.rank})"
 
     def _repr_html_(self) -> str:
-        return table_page(["split", "metric", "before", "after"], self._rows())
+        return table_page(["split", "metric", "before", "after"], self._accuracies())

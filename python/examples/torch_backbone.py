@@ -68,7 +68,7 @@ if __name__ == "__main__":
     print(f"shortcuts {', '.join(one.name for one in found.shortcuts)}")
     with tempfile.TemporaryDirectory() as folder:
         fixed = debias.fix(debias.FeatureTable(features, labels, bias={"colour": colours}, split=split), pathlib.Path(folder) / "fixed")
-    model = torch.nn.Sequential(encoder, fixed.layer, fixed.head)       # corrected, from images to scores
+    model = torch.nn.Sequential(encoder, fixed.module())                # corrected, from images to scores
     test = torch.tensor([one == "test" for one in split])
     fresh = drawn(shape[test], colour[test], generator)
     with torch.no_grad():

@@ -131,11 +131,11 @@ def test_fixed_features_are_those_of_the_command(tmp_path, method):
         assert fixed.predict(own.vectors) == [row["after"] for row in csv.DictReader(file)]
     numpy.save(tmp_path / "other.npy", table(30, 1).vectors)
     subprocess.run([BINARY, "fix", "--apply", tmp_path / "fixed", "--embeddings", tmp_path / "other.npy", "--out", tmp_path / "corrected.npy"], check=True, capture_output=True)
-    torch.testing.assert_close(fixed.correct(table(30, 1).vectors), torch.from_numpy(numpy.load(tmp_path / "corrected.npy")), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(fixed.transform(table(30, 1).vectors), torch.from_numpy(numpy.load(tmp_path / "corrected.npy")), rtol=1e-5, atol=1e-5)
     assert debias.Run(tmp_path / "fixed").evaluations["groups"].metrics["test.acc1"] == fixed.after["test"]["acc"]
     assert "worst_group_acc" in fixed._repr_html_()
     with pytest.raises(ValueError, match=r"features: expected shape \[n, 8\], found \[2, 3\]"):
-        fixed.correct(torch.zeros(2, 3))
+        fixed.transform(torch.zeros(2, 3))
     with pytest.raises(debias.ProgramError, match="exists already") as caught:
         debias.fix(own, tmp_path / "fixed")
     assert caught.value.exit_code == 2

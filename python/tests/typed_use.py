@@ -26,8 +26,11 @@ def trained(folder: str) -> float:
     found: debias.Evaluations = debias.evaluate(run, ["knn"], knn={"k": 5})
     accuracy: float = found["knn"].metrics["test.knn_acc1"]
     page: str = debias.report(run).html
-    corrected: torch.Tensor = debias.fix(debias.FeatureTable.load("z.npy"), "fixed").correct(torch.zeros(2, 3))
-    return accuracy + len(page) + float(corrected.sum())
+    fixed = debias.fix(debias.FeatureTable.load("z.npy"), "fixed")
+    corrected: torch.Tensor = fixed.transform(torch.zeros(2, 3))
+    logits: torch.Tensor = fixed.module()(corrected)
+    names: list[str] = fixed.predict(corrected)
+    return accuracy + len(page) + len(names) + float(logits.sum() + fixed.correct(corrected).sum())
 
 
 if __name__ == "__main__":
