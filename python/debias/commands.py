@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _program, _yaml
 from ._program import Progress, ProgramError
-from .feature_table import FeatureTable
+from .feature_table import FeatureTable, require_column
 from .results import Audit, Evaluation, Evaluations, FixedFeatures, Report
 from .run_folder import Run
 
@@ -43,16 +43,33 @@ def _json(words: Sequence[str], progress: Progress) -> Dict[str, Any]:
         raise ProgramError(f"debias {words[0]}: expected a JSON object, found {said[:80]!r}; the program is of another version", 1) from None
 
 
+def _names(what: str, given: Any, columns: Sequence[str], owner: str) -> List[str]:
+    """One name or several, each of `columns`, which are those of `owner`."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, (list, tuple)) else None
+    if not names or not all(isinstance(name, str) for name in names):
+        found = "none" if names == [] else f"{type(given).__name__} {str(given)[:40]}"
+        raise TypeError(f"{what}: expected the name of a column, or a list of names, found {found}")
+    for name in names:
+        require_column(f"{what}: {owner}", name, dict.fromkeys(columns))
+    return names
+
+
+def _bias_words(command: str, table: FeatureTable, bias: Any, numeric: Any) -> List[str]:
+    """Arguments that name the bias columns: those given, or the table's own."""
+    biases = list(table.bias) if bias is None else _names(f"{command}: bias", bias, list(table.columns), "the table has")
+    if numeric is None:
+        numbers = [name for name in biases if name in table.numeric]
+    else:
+        numbers = [] if numeric == [] else _names(f"{command}: numeric", numeric, biases, "the bias has")
+    return [*(["--bias", ",".join(biases)] if biases else []), *(["--numeric", ",".join(numbers)] if numbers else [])]
+
+
 @contextlib.contextmanager
-def _table_words(table: FeatureTable, bias: bool) -> Iterator[List[str]]:
+def _table_words(table: FeatureTable) -> Iterator[List[str]]:
     """Arguments that name the files of a table, which exist within this context. Messages name the files without their folder."""
     with tempfile.TemporaryDirectory(prefix="debias-") as folder:
         vectors, rows = table.save(pathlib.Path(folder) / "table")
         words = ["--embeddings", str(vectors), "--csv", str(rows)]
-        if bias and table.bias:
-            words += ["--bias", ",".join(table.bias)]
-            numeric = [name for name in table.bias if name in table.numeric]
-            words += ["--numeric", ",".join(numeric)] if numeric else []
         try:
             yield words
         except ProgramError as error:
@@ -60,13 +77,18 @@ def _table_words(table: FeatureTable, bias: bool) -> Iterator[List[str]]:
 
 
 @contextlib.contextmanager
-def _source_words(command: str, source: Any, bias: bool = True) -> Iterator[List[str]]:
+def _source_words(command: str, source: Any, *, with_bias: bool = True, bias: Any = None, numeric: Any = None) -> Iterator[List[str]]:
     if isinstance(source, FeatureTable):
         if source.labels is None:
             raise ValueError(f"{command}: the table has no labels; give FeatureTable(..., labels=)")
-        with _table_words(source, bias) as words:
-            yield words
+        columns = _bias_words(command, source, bias, numeric) if with_bias else []
+        with _table_words(source) as words:
+            yield [*words, *columns]
     else:
+        for name, value in (("bias", bias), ("numeric", numeric)):
+            if value is not None:
+                raise TypeError(f"{command}: {name}: expected None with a run, which has bias labels of its own, found {str(value)[:40]!r}; "
+                                "give a FeatureTable")
         yield [_path(command, "source", source)]
 
 
@@ -176,20 +198,26 @@ def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[
         words += ["--columns", ",".join([columns] if isinstance(columns, str) else columns)]
     for name, value in (("--split", split), ("--accept", accept), ("--bias-out", None if bias_out is None else os.fspath(bias_out))):
         words += [name, value] if value is not None else []
-    with _source_words("audit", source, bias=False) as own, _page(out) as page:
+    with _source_words("audit", source, with_bias=False) as own, _page(out) as page:
         found = _json(["audit", *own, *words, "--out", str(page)], progress)
         return Audit.of(found, page.read_text(encoding="utf-8"))
 
 
-def fix(source: _Source, out: _Path, *, method: str = "auto", keep: float = 0.98, seed: int = 1, progress: Progress = False) -> FixedFeatures:
+def fix(source: _Source, out: _Path, *, method: str = "auto", bias: Union[str, Sequence[str], None] = None,
+        numeric: Union[str, Sequence[str], None] = None, keep: float = 0.98, seed: int = 1, threads: Optional[int] = None,
+        progress: Progress = False) -> FixedFeatures:
     """Corrects frozen features for their bias columns, as `debias fix` does, into the new folder `out`.
 
     Args:
-        source: a FeatureTable with `bias`, or a run, whose data sets are embedded first.
+        source: a FeatureTable, or a run, whose data sets are embedded first.
         method: auto, erm, balanced, erase, erase_balanced, fairkl or leace.
+        bias: names of the table's columns to correct for; by default its `bias`.
+        numeric: names of those among them that are numbers, not categories; by default the ones with numbers that are not all whole.
         keep: for auto, the minimum share of the plain head's mean accuracy over groups.
         seed: seed of the folds.
+        threads: processor threads; the result is the same for any number.
     """
-    with _source_words("fix", source) as words:
-        _json(["fix", *words, "--out", _path("fix", "out", out), "--method", method, "--keep", repr(keep), "--seed", str(seed)], progress)
+    more = ["--threads", str(threads)] if threads is not None else []
+    with _source_words("fix", source, bias=bias, numeric=numeric) as words:
+        _json(["fix", *words, "--out", _path("fix", "out", out), "--method", method, "--keep", repr(keep), "--seed", str(seed), *more], progress)
     return FixedFeatures(out)

@@ -150,6 +150,36 @@ def test_numeric_and_several_bias_columns_are_passed_on(tmp_path):
     assert recipe["bias"] == ["place", "age"] and recipe["numeric"] == ["age"]
 
 
+def test_bias_columns_are_named_in_the_call(tmp_path):
+    own = table()
+    ages = numpy.random.default_rng(1).integers(20, 60, len(own))
+    several = debias.FeatureTable(own.vectors, own.labels, split=own.split, columns={"place": own.columns["bias"], "age": ages})
+    both = debias.fix(several, tmp_path / "both", method="balanced", bias=["place", "age"], numeric="age", threads=1)
+    recipe = debias.Run(tmp_path / "both").recipe["fix"]
+    assert recipe["bias"] == ["place", "age"] and recipe["numeric"] == ["age"]
+    debias.fix(several, tmp_path / "one", method="balanced", bias="place", numeric=[], threads=2)
+    recipe = debias.Run(tmp_path / "one").recipe["fix"]
+    assert recipe["bias"] == ["place"] and not recipe.get("numeric")
+    again = debias.fix(several, tmp_path / "again", method="balanced", bias=["place", "age"], numeric=["age"], threads=2)
+    assert torch.equal(again.head.weight, both.head.weight)
+
+
+@pytest.mark.parametrize("given, error, words", [
+    ({"bias": "palce"}, KeyError, "fix: bias: the table has no column 'palce'; did you mean 'place'"),
+    ({"bias": []}, TypeError, "fix: bias: expected the name of a column, or a list of names, found none"),
+    ({"bias": 3}, TypeError, "fix: bias: expected the name of a column, or a list of names, found int 3"),
+    ({"bias": "place", "numeric": "age"}, KeyError, "fix: numeric: the bias has no column 'age'"),
+    ({"bias": "place", "threads": 0}, debias.ProgramError, "--threads"),
+])
+def test_bias_columns_that_are_not_there_are_rejected(tmp_path, given, error, words):
+    own = table(40)
+    several = debias.FeatureTable(own.vectors, own.labels, columns={"place": own.columns["bias"], "age": [1] * 20 + [2] * 20})
+    with pytest.raises(error, match=words):
+        debias.fix(several, tmp_path / "fixed", **given)
+    with pytest.raises(TypeError, match="fix: bias: expected None with a run, which has bias labels of its own, found 'place'"):
+        debias.fix(tmp_path, tmp_path / "fixed", bias="place")
+
+
 def test_a_table_is_evaluated_and_its_prior_is_the_commands(tmp_path):
     own = table()
     found = debias.evaluate(own, "knn,groups")
