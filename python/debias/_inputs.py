@@ -1,8 +1,17 @@
 """Converts callers' inputs to what the operators need, and rejects others in one line; an operator would print its schema."""
 
+import difflib
+
 import torch
 
 _SHOWN = 60
+
+
+def require_name(message, name, names):
+    """KeyError with this message, the name and the nearest one, if `names` lacks it."""
+    if name not in names:
+        near = difflib.get_close_matches(str(name), [str(one) for one in names], n=1)
+        raise KeyError(f"{message} '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
 
 
 def _described(value):

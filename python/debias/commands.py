@@ -8,8 +8,9 @@ import tempfile
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from . import _program, _yaml
+from ._inputs import require_name
 from ._program import Progress, ProgramError
-from .feature_table import FeatureTable, require_column
+from .feature_table import FeatureTable
 from .results import Audit, Evaluation, Evaluations, FixedFeatures, Report
 from .run_folder import Run
 
@@ -50,7 +51,7 @@ def _names(what: str, given: Any, columns: Sequence[str], owner: str) -> List[st
         found = "none" if names == [] else f"{type(given).__name__} {str(given)[:40]}"
         raise TypeError(f"{what}: expected the name of a column, or a list of names, found {found}")
     for name in names:
-        require_column(f"{what}: {owner}", name, dict.fromkeys(columns))
+        require_name(f"{what}: {owner} no column", name, columns)
     return names
 
 
@@ -60,7 +61,7 @@ def _bias_words(command: str, table: FeatureTable, bias: Any, numeric: Any) -> L
     if numeric is None:
         numbers = [name for name in biases if name in table.numeric]
     else:
-        numbers = [] if numeric == [] else _names(f"{command}: numeric", numeric, biases, "the bias has")
+        numbers = [] if isinstance(numeric, (list, tuple)) and not numeric else _names(f"{command}: numeric", numeric, biases, "the bias has")
     return [*(["--bias", ",".join(biases)] if biases else []), *(["--numeric", ",".join(numbers)] if numbers else [])]
 
 
@@ -68,7 +69,7 @@ def _bias_words(command: str, table: FeatureTable, bias: Any, numeric: Any) -> L
 def _table_words(table: FeatureTable) -> Iterator[List[str]]:
     """Arguments that name the files of a table, which exist within this context. Messages name the files without their folder."""
     with tempfile.TemporaryDirectory(prefix="debias-") as folder:
-        vectors, rows = table.save(pathlib.Path(folder) / "table")
+        vectors, rows = table._files(pathlib.Path(folder))
         words = ["--embeddings", str(vectors), "--csv", str(rows)]
         try:
             yield words

@@ -1,18 +1,23 @@
 """Vectors of a frozen encoder with their labels and other columns: the table that `debias audit`, `fix`, `eval` and `prior` read."""
 
+import contextlib
 import csv
 import difflib
 import math
 import os
 import pathlib
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import torch
+
+from . import _vector_files
+from ._inputs import require_name
 
 _SPLITS = ("train", "valid", "test")
 _NAMES = ("path", "filenames", "id")
 _RESERVED = (*_NAMES, "label", "split")
+_BLOCK = 1 << 22  # numbers that are checked at once
 _Path = Union[str, "os.PathLike[str]"]
 
 
@@ -38,10 +43,12 @@ def _vectors(value: Any) -> Any:
         raise _refuse("vectors", f"expected non-empty numbers [n, D], found {array.dtype} of shape {list(array.shape)}")
     if array.dtype.itemsize > 8:
         array = array.astype(numpy.float64)
-    wrong = numpy.argwhere(~numpy.isfinite(array))
-    if len(wrong):
-        row, column = wrong[0].tolist()
-        raise _refuse("vectors", f"expected finite numbers, found {array[row, column]} in row {row}, column {column}")
+    rows = max(1, _BLOCK // array.shape[1])
+    for begin in range(0, len(array), rows):
+        wrong = numpy.argwhere(~numpy.isfinite(array[begin:begin + rows]))
+        if len(wrong):
+            row, column = begin + int(wrong[0, 0]), int(wrong[0, 1])
+            raise _refuse("vectors", f"expected finite numbers, found {array[row, column]} in row {row}, column {column}")
     return array
 
 
@@ -129,18 +136,11 @@ def _frame_columns(what: str, given: Any) -> Dict[Any, Any]:
     return {name: given[name] for name in names}
 
 
-def require_column(where: str, name: Any, columns: Mapping[Any, Any]) -> None:
-    """KeyError, with the nearest name, if `columns` lacks it."""
-    if name not in columns:
-        near = difflib.get_close_matches(str(name), [str(one) for one in columns], n=1)
-        raise KeyError(f"{where} no column '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
-
-
 def _taken_out(columns: Dict[Any, Any], names: Sequence[str]) -> Any:
     """Vectors [n, D] from the D columns of these names, which are removed from `columns`."""
     import numpy
     for name in names:
-        require_column("FeatureTable: vectors: the frame has", name, columns)
+        require_name("FeatureTable: vectors: the frame has no column", name, columns)
     parts = [numpy.asarray(columns[name]) for name in names]
     if any(part.ndim != 1 or len(part) != len(parts[0]) for part in parts):
         raise _refuse("vectors", f"expected columns of one length, found shapes {', '.join(str(list(part.shape)) for part in parts[:4])}")
@@ -167,7 +167,7 @@ def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, s
         name = next((one for one in defaults if one in columns), None) if given is None else given
         if not isinstance(name, str):
             return name
-        require_column(f"FeatureTable: {what}: the frame has", name, columns)
+        require_name(f"FeatureTable: {what}: the frame has no column", name, columns)
         used.append(name)
         return columns[name]
 
@@ -176,6 +176,27 @@ def _from_columns(columns: Dict[Any, Any], *, label: Optional[str], bias: Any, s
         bias = {name: taken("bias", name) for name in ([bias] if isinstance(bias, str) else bias)}
     found = {"labels": taken("label", label), "bias": bias, "split": taken("split", split, "split"), "paths": taken("path", path, *_NAMES)}
     return {**found, "columns": {name: values for name, values in columns.items() if name not in used}}
+
+
+@contextlib.contextmanager
+def _new_file(path: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A path to write to, which then replaces `path`: the file may be mapped, even by the table that is written."""
+    target = pathlib.Path(os.path.realpath(path))
+    part = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _state(file: pathlib.Path) -> Optional[Tuple[int, ...]]:
+    """What differs after a file was replaced or written; None if it is gone."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class FeatureTable:
@@ -200,6 +221,7 @@ class FeatureTable:
 
     def __init__(self, vectors: Any, labels: Any = None, *, bias: Any = None, split: Any = None, paths: Any = None, columns: Any = None) -> None:
         self.vectors = _vectors(vectors)
+        self._source: Tuple[Any, pathlib.Path, Any] = (None, pathlib.Path(), None)  # the mapped array, its .npy file and the file's state
         count, others = len(self.vectors), {}
         if _is_frame(labels):
             found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
@@ -266,20 +288,28 @@ class FeatureTable:
         return cls(vectors, **_from_columns(columns, label=label, bias=biases, split=split, path=path))
 
     @classmethod
-    def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
-        """Reads the files that `save` or `debias embed` wrote. csv: by default F.names.csv or F.csv next to F.npy. bias: names of columns,
-        by default the column `bias`."""
-        import numpy
+    def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, key: Optional[str] = None, label: Optional[str] = None,
+             bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
+        """Reads vectors from .npy, .safetensors or, with pandas and pyarrow, .parquet, and the rows from a CSV.
+
+        The vectors of .npy and .safetensors stay on disk and cannot be changed. csv: by default F.names.csv or F.csv next to the file F.npy.
+        key: the tensor, or Parquet's column of lists, if there are several. label and bias: names of columns, by default `label` and `bias`.
+        Parquet may have the rows' columns too; without a column of lists, its other columns are the vectors.
+        """
         file = pathlib.Path(vectors)
-        try:
-            array = numpy.load(file, allow_pickle=False)
-        except ValueError as error:
-            raise ValueError(f"{file}: expected an .npy file of numbers ({error})") from None
+        biases = ["bias"] if bias is None else [bias] if isinstance(bias, str) else list(bias)
+        state = _state(file)
+        array, own = _vector_files.read(file, key, {*_RESERVED, *biases, *([label] if label is not None else [])})
         beside = [file.with_suffix(".names.csv"), file.with_suffix(".csv")]
-        table = pathlib.Path(csv) if csv is not None else next((path for path in beside if path.exists()), None)
-        if table is None:
+        if csv is None and (label or "label") in own:
+            return cls(array, **_from_columns(own, label=label or "label", bias=None if bias is None else biases, split=None, path=None))
+        rows = pathlib.Path(csv) if csv is not None else next((path for path in beside if path.exists()), None)
+        if rows is None:
             raise FileNotFoundError(f"{file}: no {beside[1].name} beside it; name the rows' CSV")
-        return cls(array, **_from_csv(table, bias))
+        table = cls(array, **_from_csv(rows, label, None if bias is None else biases))
+        if file.suffix == ".npy" and table.vectors.base is array and array.flags.c_contiguous:
+            table._source = (table.vectors, file, state)
+        return table
 
     @property
     def classes(self) -> List[str]:
@@ -298,11 +328,25 @@ class FeatureTable:
         base = pathlib.Path(path)
         base = base.with_suffix("") if base.suffix in (".npy", ".csv") else base
         vectors, rows = base.with_name(base.name + ".npy"), base.with_name(base.name + ".csv")
-        numpy.save(vectors, numpy.ascontiguousarray(self.vectors))
-        with open(rows, "w", newline="", encoding="utf-8") as file:
+        with _new_file(vectors) as part, open(part, "wb") as file:
+            numpy.save(file, numpy.ascontiguousarray(self.vectors))
+        self._save_rows(rows)
+        return vectors, rows
+
+    def _save_rows(self, path: pathlib.Path) -> None:
+        with _new_file(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self._fields())
             writer.writerows(zip(*(map(_field, values) for values in self._fields().values())))
+
+    def _files(self, folder: pathlib.Path) -> Tuple[pathlib.Path, pathlib.Path]:
+        """The files of `save` in a new folder; vectors that an unchanged .npy file holds are a link to it."""
+        vectors, rows = folder / "table.npy", folder / "table.csv"
+        mapped, file, state = self._source
+        if self.vectors is not mapped or mapped.flags.writeable or _state(file) != state:
+            return self.save(folder / "table")
+        vectors.symlink_to(file.absolute())
+        self._save_rows(rows)
         return vectors, rows
 
     def _fields(self) -> Dict[str, List[Any]]:
@@ -329,7 +373,7 @@ class FeatureTable:
                 + (f", bias {', '.join(self.bias)}" if self.bias else "") + ")")
 
 
-def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict[str, Any]:
+def _from_csv(path: pathlib.Path, label: Optional[str], bias: Optional[Sequence[str]]) -> Dict[str, Any]:
     """Keywords of FeatureTable from a CSV. In those of `debias embed` it reads the names of classes and bias labels, not their numbers."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         lines = list(csv.reader(file))
@@ -340,14 +384,17 @@ def _from_csv(path: pathlib.Path, bias: Union[str, Sequence[str], None]) -> Dict
     if "filenames" in fields:  # embed guards text that a spreadsheet would run
         fields = {name: [re.sub(r"^'(?=[=+\-@\t\r])", "", value) for value in values] for name, values in fields.items()}
     if {"labels", "class"} <= set(fields):
+        label = None if label in ("labels", "class") else label
         fields = {"path": fields["filenames"], "label": _names_or_numbers(fields["class"], fields["labels"]),
                   **({"bias": _names_or_numbers(fields["bias_name"], fields["bias"])} if "bias_name" in fields else {})}
     take = lambda *names: next((fields.pop(name) for name in names if name in fields), None)
-    paths, labels, split = take(*_NAMES), take("label", "labels"), take("split")
+    if label is not None:
+        require_name(f"{path}: no column", label, fields)
+    paths, labels, split = take(*_NAMES), take(*(("label", "labels") if label is None else (label,))), take("split")
     fields = {name: values for name, values in fields.items() if name not in _RESERVED}
-    names = [bias] if isinstance(bias, str) else list(bias) if bias is not None else ["bias"] if "bias" in fields else []
+    names = list(bias) if bias is not None else ["bias"] if "bias" in fields else []
     for name in names:
-        require_column(f"{path}:", name, fields)
+        require_name(f"{path}: no column", name, fields)
     typed = {name: _typed(values) for name, values in fields.items()}
     return {"labels": None if labels is None else _typed(labels), "split": split, "paths": paths,
             "bias": {name: typed[name] for name in names}, "columns": {name: typed[name] for name in typed if name not in names}}

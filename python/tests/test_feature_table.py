@@ -1,13 +1,18 @@
 """FeatureTable: from arrays, tensors and frames, into the files that the program reads and back."""
 
+import copy
 import csv
 import math
+import pickle
+import sys
 
 import numpy
 import pytest
 import torch
 
 import debias
+from debias import feature_table
+from test_run_folder import write_safetensors
 
 VECTORS = numpy.arange(12.0, dtype=numpy.float32).reshape(4, 3)
 
@@ -40,6 +45,161 @@ def test_a_saved_table_is_the_same_when_loaded(tmp_path):
     assert debias.FeatureTable.load(tmp_path / "t.npy", bias=["age", "bias"]).bias == ("age", "bias")
     with pytest.raises(KeyError, match="no column 'bais'; did you mean 'bias'"):
         debias.FeatureTable.load(tmp_path / "t.npy", bias="bais")
+
+
+def is_mapped(array):
+    return array is not None and (isinstance(array, numpy.memmap) or is_mapped(getattr(array, "base", None)))
+
+
+def write_rows(path, name="label"):
+    path.write_text(f"path,{name},place\nw,a,in\nx,b,out\ny,a,in\nz,b,in\n")
+
+
+@pytest.mark.parametrize("dtype", [numpy.float16, numpy.float32, numpy.float64])
+def test_vectors_of_a_file_stay_on_disk(tmp_path, dtype):
+    numpy.save(tmp_path / "z.npy", VECTORS.astype(dtype))
+    write_safetensors(tmp_path / "z.safetensors", {"z": torch.from_numpy(VECTORS.astype(dtype))}, {"format": "pt"})
+    write_rows(tmp_path / "z.csv")
+    for name in ("z.npy", "z.safetensors"):
+        table = debias.FeatureTable.load(tmp_path / name, bias="place")
+        assert is_mapped(table.vectors) and not table.vectors.flags.writeable and table.vectors.dtype == dtype
+        assert table.vectors.tolist() == VECTORS.tolist() and table.labels == ["a", "b", "a", "b"] and table.bias == ("place",)
+
+
+def test_a_tensor_among_several_and_a_label_column_are_named(tmp_path):
+    tensors = {"patch": torch.zeros(4, 5), "pooled": torch.from_numpy(VECTORS).bfloat16(), "counts": torch.arange(8).reshape(4, 2)}
+    write_safetensors(tmp_path / "z.safetensors", tensors)
+    write_rows(tmp_path / "rows.csv", "species")
+    table = debias.FeatureTable.load(tmp_path / "z.safetensors", tmp_path / "rows.csv", key="pooled", label="species")
+    assert table.vectors.dtype == numpy.float32 and table.vectors.tolist() == VECTORS.tolist() and table.labels == ["a", "b", "a", "b"]
+    assert debias.FeatureTable.load(tmp_path / "z.safetensors", tmp_path / "rows.csv", key="counts").vectors.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+    for given, error, words in [({}, ValueError, "expected one tensor, or its name in key=, found 3: patch, pooled, counts"),
+                                ({"key": "poled"}, KeyError, "key: no tensor 'poled'; did you mean 'pooled'"),
+                                ({"key": "patch", "label": "specie"}, KeyError, "no column 'specie'; did you mean 'species'")]:
+        with pytest.raises(error, match=words):
+            debias.FeatureTable.load(tmp_path / "z.safetensors", tmp_path / "rows.csv", **given)
+
+
+def test_a_table_is_written_over_the_file_that_it_reads(tmp_path):
+    first = debias.FeatureTable(VECTORS, ["a", "b", "a", "b"], paths=list("wxyz"))
+    first.save(tmp_path / "z")
+    table = debias.FeatureTable.load(tmp_path / "z.npy")
+    debias.FeatureTable(VECTORS + 1, ["a", "b", "a", "b"]).save(tmp_path / "z")
+    assert table.vectors.tolist() == VECTORS.tolist()
+    table.save(tmp_path / "z")
+    assert numpy.load(tmp_path / "z.npy").tolist() == VECTORS.tolist() and sorted(one.name for one in tmp_path.iterdir()) == ["z.csv", "z.npy"]
+
+
+def test_the_program_reads_a_mapped_file_itself(tmp_path):
+    debias.FeatureTable(VECTORS, ["a", "b", "a", "b"]).save(tmp_path / "z")
+    table = debias.FeatureTable.load(tmp_path / "z.npy")
+    names = iter("abcdefg")
+
+    def handed_over(one):
+        folder = tmp_path / next(names)
+        folder.mkdir()
+        vectors, rows = one._files(folder)
+        assert rows.parent == folder and numpy.load(vectors).tolist() == one.vectors.tolist()
+        return vectors.is_symlink()
+
+    assert handed_over(table) and not handed_over(copy.deepcopy(table)) and not handed_over(pickle.loads(pickle.dumps(table)))
+    rows, table.vectors = table.vectors, table.vectors[::-1]
+    assert not handed_over(table)
+    table.vectors = rows
+    assert handed_over(table)
+    debias.FeatureTable(VECTORS + 1, ["a", "b", "a", "b"]).save(tmp_path / "z")
+    assert not handed_over(table)
+    numpy.save(tmp_path / "z.npy", numpy.asfortranarray(VECTORS))
+    assert not handed_over(debias.FeatureTable.load(tmp_path / "z.npy"))
+
+
+def test_a_wrong_number_is_found_in_any_block(monkeypatch):
+    monkeypatch.setattr(feature_table, "_BLOCK", 4)
+    wrong = VECTORS.copy()
+    wrong[3, 1] = numpy.nan
+    with pytest.raises(ValueError, match="found nan in row 3, column 1"):
+        debias.FeatureTable(wrong)
+    assert debias.FeatureTable(VECTORS).vectors.shape == (4, 3)
+
+
+@pytest.fixture(params=["pyarrow", "stand-in"])
+def write_parquet(request, monkeypatch):
+    """Writes a frame, with pyarrow or, where it is missing, kept in memory for a stand-in of pandas.read_parquet."""
+    pandas = pytest.importorskip("pandas")
+    if request.param == "pyarrow":
+        pytest.importorskip("pyarrow")
+        return lambda frame, path: frame.to_parquet(path)
+    written = {}
+    monkeypatch.setattr(pandas, "read_parquet", lambda path: written[path])
+    return lambda frame, path: written.update({path: frame})
+
+
+def test_parquet_has_vectors_in_columns_or_in_one_of_lists(tmp_path, write_parquet):
+    import pandas
+    file = tmp_path / "z.parquet"
+    numbers = pandas.DataFrame(VECTORS, columns=["e0", "e1", "e2"])
+    write_parquet(numbers, file)
+    with pytest.raises(FileNotFoundError, match="no z.csv beside it; name the rows' CSV"):
+        debias.FeatureTable.load(file)
+    write_rows(tmp_path / "rows.csv")
+    table = debias.FeatureTable.load(file, tmp_path / "rows.csv", bias="place")
+    assert table.vectors.flags.c_contiguous and table.vectors.tolist() == VECTORS.tolist() and table.bias == ("place",)
+    rows = {"path": list("wxyz"), "label": [0, 1, 0, 1], "bias": ["in", "out", None, "in"]}
+    write_parquet(numbers.assign(**rows), file)
+    table = debias.FeatureTable.load(file)
+    assert table.vectors.tolist() == VECTORS.tolist() and table.labels == rows["label"] and table.columns == {"bias": rows["bias"]}
+    assert table.bias == ("bias",) and table.paths == rows["path"]
+    write_parquet(pandas.DataFrame({**rows, "embedding": list(VECTORS), "age": [1.5, 2, 3, 4]}), file)
+    table = debias.FeatureTable.load(file, key="embedding")
+    assert table.vectors.tolist() == VECTORS.tolist() and list(table.columns) == ["bias", "age"]
+    assert debias.FeatureTable.load(file, bias=["age"]).bias == ("age",)
+
+
+def test_parquet_that_does_not_fit_is_rejected(tmp_path, write_parquet):
+    import pandas
+    file = tmp_path / "z.parquet"
+    for columns, given, error, words in [
+            ({"e": [1.0, 2], "camera": ["x", "y"], "label": [0, 1]}, {}, ValueError, "in columns of numbers or in one of lists, found .* in column 'camera'"),
+            ({"e": [[1.0], [2.0, 3.0]], "label": [0, 1]}, {}, ValueError, "column 'e': expected lists of numbers, each of one length, found a list of 1 and a list of 2"),
+            ({"e": [[1.0], [2.0]], "f": [[1.0], [2.0]]}, {}, ValueError, "expected one column of lists, or its name in key=, found 2: e, f"),
+            ({"e": [[1.0], [2.0]]}, {"key": "emb"}, KeyError, "key: no column 'emb'"),
+            ({"e": [1.0, 2.0]}, {"key": "e"}, ValueError, "column 'e': expected lists of numbers, each of one length, found float")]:
+        write_parquet(pandas.DataFrame(columns), file)
+        with pytest.raises(error, match=words):
+            debias.FeatureTable.load(file, **given)
+
+
+def test_parquet_needs_pyarrow(tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+
+    def refuse(path):
+        raise ImportError("Unable to find a usable engine")
+
+    monkeypatch.setattr(pandas, "read_parquet", refuse)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"z.parquet: expected pandas and pyarrow to read Parquet, found no pyarrow; pip install pandas pyarrow, or"):
+        debias.FeatureTable.load(tmp_path / "z.parquet")
+
+
+@pytest.mark.parametrize("name, content, given, words", [
+    ("z.npy", b"", {}, "z.npy: expected an .npy file of numbers"),
+    ("z.npy", b"PK\x03\x04", {}, "z.npy: expected an .npy file of numbers"),
+    ("z.npy", b"", {"key": "z"}, "z.npy: key: expected None, since an .npy file has one array, found 'z'"),
+    ("z.safetensors", b"", {}, "z.safetensors: expected a safetensors file, found 0 bytes"),
+    ("z.safetensors", (2).to_bytes(8, "little") + b"{}", {}, "expected one tensor, or its name in key=, found 0"),
+    ("z.pt", b"", {}, "z.pt: expected a file of vectors, .npy, .safetensors or .parquet, found '.pt'"),
+])
+def test_files_without_vectors_are_rejected(tmp_path, name, content, given, words):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=words):
+        debias.FeatureTable.load(tmp_path / name, **given)
+
+
+def test_an_archive_of_arrays_is_rejected(tmp_path):
+    numpy.savez(tmp_path / "z.npz", a=VECTORS, b=VECTORS)
+    (tmp_path / "z.npz").rename(tmp_path / "z.npy")
+    with pytest.raises(ValueError, match="z.npy: expected an .npy file of one array, found an archive of 2"):
+        debias.FeatureTable.load(tmp_path / "z.npy")
 
 
 def test_the_prior_of_a_table_is_that_of_its_labels():

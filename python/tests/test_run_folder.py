@@ -26,7 +26,7 @@ version: "1.0"
 
 
 def write_safetensors(path, tensors, metadata=None):
-    names = {torch.float32: "F32", torch.int64: "I64", torch.bfloat16: "BF16", torch.bool: "BOOL"}
+    names = {torch.float16: "F16", torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.bfloat16: "BF16", torch.bool: "BOOL"}
     header, body = {} if metadata is None else {"__metadata__": metadata}, b""
     for name, tensor in tensors.items():
         data = tensor.contiguous().flatten().view(torch.uint8).numpy().tobytes()
