@@ -8,6 +8,8 @@ from typing import Any, Collection, Dict, List, Optional, Tuple
 from . import _safetensors
 from ._inputs import require_name
 
+SUFFIXES = (".npy", ".safetensors", ".parquet")
+
 
 def _npy(file: pathlib.Path, key: Optional[str]) -> Any:
     import numpy

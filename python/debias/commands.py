@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 from . import _program, _yaml
 from ._inputs import require_name
 from ._program import Progress, ProgramError
+from ._vector_files import SUFFIXES
 from .feature_table import FeatureTable
 from .results import Audit, Evaluation, Evaluations, FixedFeatures, Report
 from .run_folder import Run
@@ -178,12 +179,30 @@ def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False
         return Report(found, page.read_text(encoding="utf-8"), None if kept is None else pathlib.Path(kept))
 
 
-def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0,
-          out: Optional[_Path] = None, accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
+def _audited(source: Any, csv: Optional[_Path], key: Optional[str], label: Optional[str]) -> Any:
+    """The table of a file of vectors; a table as it is, with the labels of another column if one is named; or a folder."""
+    if isinstance(source, FeatureTable):
+        for name, value in (("csv", csv), ("key", key)):
+            if value is not None:
+                raise TypeError(f"audit: {name}: expected None with a FeatureTable, found {str(value)!r}; it belongs to FeatureTable.load")
+        return source if label is None else source._labelled_by(label)
+    if os.path.splitext(_path("audit", "source", source))[1] in SUFFIXES:
+        return FeatureTable.load(source, csv, key=key, label=label)
+    for name, value in (("csv", csv), ("key", key), ("label", label)):
+        if value is not None:
+            raise TypeError(f"audit: {name}: expected None with a folder of images, found {str(value)!r}; labels= names its CSV")
+    return source
+
+
+def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Path] = None, key: Optional[str] = None, label: Optional[str] = None,
+          columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0, out: Optional[_Path] = None,
+          accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
     """Reports which properties of images, files or columns give the class away, as `debias audit` does.
 
     Args:
-        source: a folder of images in class folders, or a FeatureTable, whose columns and directions are audited.
+        source: a folder of images in class folders, a FeatureTable, whose columns and directions are audited, or a file for `FeatureTable.load`.
+        csv, key: rows and tensor of a file of vectors, for `FeatureTable.load`.
+        label: column of the class, for a table or a file; by default the table's labels.
         labels: CSV with the column path, for a folder.
         columns: columns to audit; by default all.
         split: rows or folder to audit; by default train.
@@ -191,9 +210,10 @@ def audit(source: _Source, *, labels: Optional[_Path] = None, columns: Optional[
         accept, bias_out: the candidate whose values are written to this CSV as bias labels.
     """
     words = ["--seed", str(seed)]
+    source = _audited(source, csv, key, label)
     if labels is not None:
         if isinstance(source, FeatureTable):
-            raise TypeError("audit: labels: expected None with a FeatureTable, which has its own labels")
+            raise TypeError("audit: labels: expected None with a FeatureTable, which has its own labels; label= names a column")
         words += ["--labels", _path("audit", "labels", labels)]
     if columns is not None:
         words += ["--columns", ",".join([columns] if isinstance(columns, str) else columns)]

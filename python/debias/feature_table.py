@@ -1,6 +1,7 @@
 """Vectors of a frozen encoder with their labels and other columns: the table that `debias audit`, `fix`, `eval` and `prior` read."""
 
 import contextlib
+import copy
 import csv
 import difflib
 import math
@@ -226,10 +227,7 @@ class FeatureTable:
         if _is_frame(labels):
             found = _from_columns(_frame_columns("labels", labels), label="label", bias=bias, split=split, path=paths)
             labels, bias, split, paths, others = (found[name] for name in ("labels", "bias", "split", "paths", "columns"))
-        self.labels: Optional[List[Any]] = None if labels is None else _without_minus_one("labels", _whole_numbers(_values("labels", labels, count)))
-        for row, value in enumerate(self.labels or []):
-            if isinstance(value, float):
-                raise _refuse("labels", f"expected names or whole numbers, found {value} in row {row}")
+        self.labels: Optional[List[Any]] = None if labels is None else self._checked_labels("labels", _values("labels", labels, count))
         self.split = None if split is None else self._checked_split(_values("split", split, count))
         self.paths = None if paths is None else self._checked_paths(_values("paths", paths, count))
         biases = _columns(bias, "bias")
@@ -252,6 +250,14 @@ class FeatureTable:
         if kinds == {"str", "float"}:
             raise _refuse(f"{what} '{name}'", "expected names or numbers, found both; convert the column to one of them")
         self.columns[name] = values if kinds == {"float"} else _without_minus_one(f"{what} '{name}'", values)
+
+    @staticmethod
+    def _checked_labels(what: str, values: List[Any]) -> List[Any]:
+        values = _without_minus_one(what, _whole_numbers(values))
+        for row, value in enumerate(values):
+            if isinstance(value, float):
+                raise _refuse(what, f"expected names or whole numbers, found {value} in row {row}")
+        return values
 
     @staticmethod
     def _checked_split(values: List[Any]) -> List[str]:
@@ -310,6 +316,15 @@ class FeatureTable:
         if file.suffix == ".npy" and table.vectors.base is array and array.flags.c_contiguous:
             table._source = (table.vectors, file, state)
         return table
+
+    def _labelled_by(self, name: str) -> "FeatureTable":
+        """The same table with the values of a column as labels."""
+        require_name("FeatureTable: label: the table has no column", name, self.columns)
+        other = copy.copy(self)
+        other.labels = self._checked_labels(f"label '{name}'", self.columns[name])
+        other.columns = {column: values for column, values in self.columns.items() if column != name}
+        other.bias, other.numeric = (tuple(column for column in own if column != name) for own in (self.bias, self.numeric))
+        return other
 
     @property
     def classes(self) -> List[str]:

@@ -12,6 +12,7 @@ import torch
 
 import debias
 from debias import _program
+from test_run_folder import write_safetensors
 
 BINARY = os.environ.get("DEBIAS_BINARY", str(pathlib.Path(__file__).parents[2] / "build/release/bin/debias"))
 pytestmark = pytest.mark.skipif(not os.access(BINARY, os.X_OK), reason="the program is not built")
@@ -120,6 +121,37 @@ def test_an_audit_finds_the_shortcut_of_a_table(tmp_path):
     with open(tmp_path / "bias.csv", newline="") as file:
         assert next(csv.reader(file))[:3] == ["path", "label", "bias"]
     assert [one.name for one in debias.audit(table(), columns=["noise"]).candidates if one.kind == "column"] == ["noise"]
+
+
+def test_an_audit_takes_a_file_of_vectors_and_any_column_as_label(tmp_path):
+    own = table()
+    whole = debias.audit(own)
+    own.save(tmp_path / "z")
+    write_safetensors(tmp_path / "z.safetensors", {"z": torch.from_numpy(own.vectors), "other": torch.zeros(2, 2)})
+    for found in (debias.audit(tmp_path / "z.npy"), debias.audit(str(tmp_path / "z.safetensors"), tmp_path / "z.csv", key="z")):
+        assert found.candidates == whole.candidates and found.classes == ["cat", "dog"]
+    renamed = (tmp_path / "z.csv").read_text().replace("path,label,", "path,species,", 1)
+    (tmp_path / "species.csv").write_text(renamed)
+    assert debias.audit(tmp_path / "z.npy", tmp_path / "species.csv", label="species").candidates == whole.candidates
+    assert debias.audit(debias.FeatureTable(own.vectors, columns={"species": own.labels, **own.columns}, split=own.split),
+                        label="species").candidates == whole.candidates
+    turned = debias.audit(own, label="noise")
+    assert turned.classes == ["0", "1", "2"] and [one.name for one in turned.candidates if one.kind == "column"] == ["bias"]
+    assert own.labels[0] in ("cat", "dog") and list(own.columns) == ["bias", "noise"]
+
+
+@pytest.mark.parametrize("given, error, words", [
+    (lambda own, folder: {"source": own, "key": "z"}, TypeError, "audit: key: expected None with a FeatureTable, found 'z'; it belongs to FeatureTable.load"),
+    (lambda own, folder: {"source": own, "csv": "c.csv"}, TypeError, "audit: csv: expected None with a FeatureTable, found 'c.csv'"),
+    (lambda own, folder: {"source": own, "label": "nois"}, KeyError, "label: the table has no column 'nois'; did you mean 'noise'"),
+    (lambda own, folder: {"source": own, "labels": "c.csv"}, TypeError, "audit: labels: expected None with a FeatureTable"),
+    (lambda own, folder: {"source": folder, "label": "species"}, TypeError, "audit: label: expected None with a folder of images, found 'species'"),
+    (lambda own, folder: {"source": folder / "no.safetensors"}, FileNotFoundError, "no.safetensors"),
+    (lambda own, folder: {"source": 3}, TypeError, "audit: source: expected a path, found int"),
+])
+def test_what_an_audit_cannot_take_is_rejected(tmp_path, given, error, words):
+    with pytest.raises(error, match=words):
+        debias.audit(**given(table(40), tmp_path))
 
 
 @pytest.mark.parametrize("method", ["balanced", "erase"])
