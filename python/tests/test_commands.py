@@ -63,7 +63,7 @@ def test_an_encoder_computes_what_the_program_embeds(trained, tmp_path):
     pixels = torch.from_numpy(numpy.load(tmp_path / "x.npy")).permute(0, 3, 1, 2) / 255
     with torch.no_grad():
         own = run.encoder()((pixels - 0.5) / 0.5)
-    torch.testing.assert_close(own, torch.from_numpy(embedded.vectors), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(own, torch.tensor(embedded.vectors), rtol=1e-4, atol=1e-5)
     assert embedded.classes and embedded.bias == ("bias",) and len(set(embedded.paths)) == 40
 
 
