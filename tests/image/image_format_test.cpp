@@ -61,9 +61,9 @@ TEST(ImageExtension, CountsInAnyCase) {
 TEST(ImageFormat, ThatIsKnownButNotReadIsNamed) {
   EXPECT_EQ(refusal(text("GIF89a......")),
             "a.img: is an image in the unsupported format GIF; supported are JPEG, PNG, WebP, TIFF, BMP and PNM");
-  EXPECT_THAT(refusal(text(std::string("\0\0\0\x18", 4) + "ftypheic....")), HasSubstr("in the format HEIC,"));
-  EXPECT_THAT(refusal(text(std::string("\0\0\0\x1c", 4) + "ftypavif....")), HasSubstr("in the format AVIF,"));
-  EXPECT_THAT(refusal(text("8BPS")), HasSubstr("in the format Photoshop,"));
+  EXPECT_THAT(refusal(text(std::string("\0\0\0\x18", 4) + "ftypheic....")), HasSubstr("in the unsupported format HEIC;"));
+  EXPECT_THAT(refusal(text(std::string("\0\0\0\x1c", 4) + "ftypavif....")), HasSubstr("in the unsupported format AVIF;"));
+  EXPECT_THAT(refusal(text("8BPS")), HasSubstr("in the unsupported format Photoshop;"));
   EXPECT_THAT(refusal(text("RIFF....WAVE")), HasSubstr("is not an image of a supported format"));
   EXPECT_THAT(refusal(text("P7")), HasSubstr("it begins with 50 37"));
 }

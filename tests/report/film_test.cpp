@@ -90,7 +90,7 @@ TEST_F(Reports, OfAgentsAloneHaveNothingThatAsksForClasses) {
   const std::string both = html({"run", "encoder"});
   EXPECT_EQ(well_formed(both).fault, "");
   EXPECT_THAT(both, HasSubstr("An agent learns from rewards"));
-  EXPECT_THAT(both, HasSubstr("encoder: no map"));
+  EXPECT_THAT(both, HasSubstr("encoder: no t-SNE plot"));
   EXPECT_THAT(html({"encoder"}), Not(HasSubstr("Video</h2>")));
 }
 

@@ -109,7 +109,7 @@ TEST_F(Reports, WhatARunLacksIsSaidInOneLineWithTheCommandThatAddsIt) {
   }
   const MissingPart groups = missing_part(read({"a", "b"}), Part::kGroups);
   EXPECT_EQ(groups.words, "a: no groups");
-  EXPECT_EQ(missing_part(read({"a", "b"}), Part::kMap).words, "a, b: no map");
+  EXPECT_EQ(missing_part(read({"a", "b"}), Part::kMap).words, "a, b: no t-SNE plot");
   EXPECT_EQ(missing_part(read({"b"}), Part::kGroups).words, "");
   EXPECT_EQ(shell_word("runs/a b"), "'runs/a b'");
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
@@ -167,7 +167,7 @@ TEST_F(Reports, OfSentencesBesideImagesSayWhyTheyHaveNoVerdict) {
   const std::string page = html({"text", "images"});
   EXPECT_EQ(well_formed(page).fault, "");
   EXPECT_THAT(page, HasSubstr("This run learns from sentences: there are no classes and no bias labels to evaluate it by."));
-  EXPECT_THAT(page, HasSubstr("images: no map"));
+  EXPECT_THAT(page, HasSubstr("images: no t-SNE plot"));
   EXPECT_THAT(page, Not(HasSubstr("debias eval groups,geometry " + run_path("text"))));
   EXPECT_THAT(html({"images"}), Not(HasSubstr("Nearest sentences")));
 }

@@ -146,7 +146,6 @@ inline const std::vector<PaperSweep> kContrastivePapers = {
              {"evaluate.linear_supcon.learning_rate", 30},
              {"evaluate.linear_supcon.epochs", 60},
              {"evaluate.linear_supcon.milestones", {30, 40, 50}},
-             {"train.device", "cpu"},
              {"evaluate.linear_supcon.batch_size", 256}},
      .some = {{"objective.tau_plus=0/", {{"objective.0.tau_plus", 0}}},
               {"objective.tau_plus=0.005/", {{"objective.0.tau_plus", 0.005}}},

@@ -104,7 +104,7 @@ TEST(EmbeddingStudy, BadInputIsRefused) {
     change(options);
     expect_refused(blobs(2, 30, 0.3), options, ErrorKind::kUsage, words);
   };
-  refused([](EmbeddingStudyOptions& o) { o.negatives = 60; }, "hold 59");
+  refused([](EmbeddingStudyOptions& o) { o.negatives = 60; }, "rows have 59");
   refused([](EmbeddingStudyOptions& o) { o.negatives = 0; }, "negatives");
   refused([](EmbeddingStudyOptions& o) { o.alpha = 0.3; }, "alpha");
   refused([](EmbeddingStudyOptions& o) { o.tau_plus = 1; }, "tau_plus");

@@ -147,10 +147,10 @@ TEST_F(ImageFolder, NamesOnceWhatLooksLikeAnImageButIsNotRead) {
 
 TEST_F(ImageFolder, NamesWhatIsNotReadWhereNothingIs) {
   write(folder_ / "a/1.heic", "x");
-  EXPECT_THAT(message(), HasSubstr("nor such images; 1 file is not read (.heic 1); JPEG, PNG"));
+  EXPECT_THAT(message(), HasSubstr("nor readable images; 1 file is not read (.heic 1); JPEG, PNG"));
   std::filesystem::rename(folder_ / "a/1.heic", folder_ / "1.gif");
   std::filesystem::remove(folder_ / "a");
-  EXPECT_THAT(message(), HasSubstr("nor such images; 1 file is not read (.gif 1)"));
+  EXPECT_THAT(message(), HasSubstr("nor readable images; 1 file is not read (.gif 1)"));
 }
 
 TEST_F(ImageFolder, RemarksDoNotSteerTheTerminal) {

@@ -55,7 +55,7 @@ TEST_F(LinkedSamplesTest, OnlySameAnswersAndFoundPairsOfOneSplitAreLinks) {
 TEST_F(LinkedSamplesTest, RejectsUnknownImagesContradictionsAndNoLinks) {
   EXPECT_THAT(complaint("a,b\nrow 0,row 9\n"),
               HasSubstr("line 2: 'row 9' is not an image of the training set (6 of 'listed'); its first is 'row 0'"));
-  EXPECT_THAT(complaint("a,b\nrow 0,6\n"), HasSubstr("'6' is no image"));
+  EXPECT_THAT(complaint("a,b\nrow 0,6\n"), HasSubstr("'6' is not an image"));
   EXPECT_THAT(complaint("a,b,answer\nrow 0,row 1,same\nrow 1,row 2,same\nrow 0,row 2,different\n"),
               HasSubstr("line 4: 'row 0' and 'row 2' are marked different"));
   EXPECT_THAT(complaint("a,b,answer\nrow 0,row 1,skip\n"), HasSubstr("links no images"));
