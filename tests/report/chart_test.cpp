@@ -154,7 +154,7 @@ TEST(Chart, ALongLineKeepsItsExtremes) {
   y[10001] = -40;
   const Html drawn = svg(line_chart(y), "a");
   EXPECT_LT(drawn.source.size(), 20000u);
-  EXPECT_THAT(drawn.source, HasSubstr("least -40, largest 50"));
+  EXPECT_THAT(drawn.source, HasSubstr("smallest -40, largest 50"));
   const std::string line = path(drawn, "line");
   double top = 1e9, bottom = 0;  // of the drawing, downwards
   for (size_t at = line.find(' '); at != std::string::npos; at = line.find(' ', at + 1)) {
