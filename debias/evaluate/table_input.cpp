@@ -21,9 +21,8 @@ Features table_features(const FeatureTable& table, const Dataset& rows, const st
   return features;
 }
 
-EvaluationInput table_input(const FeatureTable& table, uint64_t seed) {
-  const bool biased = !table.rows.biases.empty();
-  const std::optional<JointBias> bias = biased ? std::optional(joint_bias(table.rows)) : std::nullopt;
+EvaluationInput table_input(const FeatureTable& table, uint64_t seed, std::optional<JointBias> bias) {
+  if (!bias && !table.rows.biases.empty()) bias = joint_bias(table.rows);
   EvaluationInput input;
   input.seed = seed;
   input.training_temperature = kTableTemperature;

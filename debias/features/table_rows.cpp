@@ -190,7 +190,7 @@ void read_described(const Columns& columns, const TableRowOptions& options, Tabl
   const size_t label = columns.required(label_title, "--label");
   require_known_numeric(columns, options);
   if (has(options.numeric(), label_title)) throw usage_error("{}: column '{}' is the label, which is not numeric", rows.path, label_title);
-  const ColumnFields labels = known_fields(columns.fields(label), rows);
+  const ColumnFields labels = columns.fields(label);
   set_labels(labels, categorical_values(labels), rows);
   const bool has_split = label_title != kSplitColumn && columns.find(kSplitColumn);
   if (has_split) {

@@ -3,7 +3,7 @@
 // Columns, by the header: `path` (or `filenames`, or `id`) names the sample and may be absent; `label` is its class; `split` is train,
 // valid or test, and without that column all rows are of train. Every other column describes the sample: categorical, or numeric if
 // the caller requests it. Blanks around fields are ignored. An empty field is unknown, and so are nan, NA and their like
-// (is_missing_word), which a remark counts. The files of `debias embed`, F.csv and F.names.csv, are read with classes in the order of their
+// (is_missing_word) except as a label, which a remark counts. The files of `debias embed`, F.csv and F.names.csv, are read with classes in the order of their
 // numbers.
 //
 // Categorical values are numbered in byte-wise order of their names. If all are integers, they are in numeric order, and -1 is unknown.

@@ -23,7 +23,7 @@ double l2_of(double C, int64_t training_rows) { return 1 / (C * static_cast<doub
 }  // namespace
 
 AffineErasure fitted_erasure(const FitRows& rows, Shrinkage shrinkage) {
-  const WeightedRows weighted = rows.weighted(rows.balanced);
+  const WeightedRows weighted = rows.weighted(rows.erased);
   const ClassMoments moments = class_moments(weighted, 0, rows.size());
   const double fourth = fourth_moment(weighted, 0, rows.size(), moments.class_means());
   return class_conditional_erasure(moments, fourth / moments.total(), shrinkage);
@@ -56,7 +56,7 @@ const at::Tensor& CrossValidation::fold_weights(bool balanced, size_t fold) {
 }
 
 std::shared_ptr<const AffineErasure> CrossValidation::erasure(Shrinkage shrinkage, size_t fold) {
-  const WeightedRows weighted = rows_.weighted(rows_.balanced);
+  const WeightedRows weighted = rows_.weighted(rows_.erased);
   const auto size = [&](size_t part) { return folds_.begins[part + 1] - folds_.begins[part]; };
   if (moments_.empty()) {
     std::vector<ClassMoments> parts;

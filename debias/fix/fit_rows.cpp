@@ -7,15 +7,28 @@
 namespace debias {
 namespace {
 
-at::Tensor balanced_weights(const FitRows& rows, const BiasGroups& groups) {
-  at::Tensor weights = rows.plain.clone();
+// `counts`: the rows of each group.
+at::Tensor balanced_weights(const at::Tensor& plain, const std::vector<int64_t>& groups, const std::vector<double>& counts) {
+  at::Tensor weights = plain.clone();
   double* weight = weights.mutable_data_ptr<double>();
-  for (size_t i = 0; i < rows.groups.size(); ++i) {
-    const int64_t group = rows.groups[i];
-    weight[i] = group == kUnknown ? 0 : weight[i] / static_cast<double>(groups.count[static_cast<size_t>(group)]);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const int64_t group = groups[i];
+    weight[i] = group == kUnknown ? 0 : weight[i] / counts[static_cast<size_t>(group)];
   }
   const double sum = weights.sum().item<double>();
-  return sum > 0 ? weights * (rows.plain.sum().item<double>() / sum) : weights;
+  return sum > 0 ? weights * (plain.sum().item<double>() / sum) : weights;
+}
+
+// A group has the same weight whatever share of its rows is known.
+at::Tensor erasing_weights(const FitRows& rows, const std::vector<bool>& known, size_t groups) {
+  std::vector<int64_t> own = rows.groups;
+  std::vector<double> sums(groups);
+  const double* plain = rows.plain.const_data_ptr<double>();
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (!known[i]) own[i] = kUnknown;
+    if (own[i] != kUnknown) sums[static_cast<size_t>(own[i])] += plain[i];
+  }
+  return balanced_weights(rows.plain, own, sums);
 }
 
 }  // namespace
@@ -23,17 +36,21 @@ at::Tensor balanced_weights(const FitRows& rows, const BiasGroups& groups) {
 FitRows fit_rows(StandardRows x, const TableRows& table, const BiasGroups& groups, const std::vector<int64_t>& places,
                  const std::vector<double>& importance) {
   const int64_t n = x.size();
-  FitRows rows{std::move(x), {}, {}, {}, {}, at::ones({n}, at::kDouble), {}, std::ssize(table.classes)};
+  FitRows rows{std::move(x), {}, {}, {}, {}, at::ones({n}, at::kDouble), {}, {}, std::ssize(table.classes)};
   BiasDesign design = bias_design(table, places);
   rows.z = std::move(design.z);
   for (size_t i = 0; i < places.size(); ++i) {
     const auto place = static_cast<size_t>(places[i]);
     rows.labels.push_back(table.labels[place]);
-    rows.groups.push_back(design.known[i] ? groups.of_row[place] : kUnknown);
+    rows.groups.push_back(groups.of_row[place]);
   }
   rows.targets = at::tensor(rows.labels, at::kLong);
   if (!importance.empty()) rows.plain = at::tensor(importance, at::kDouble);
-  rows.balanced = balanced_weights(rows, groups);
+  rows.balanced = balanced_weights(rows.plain, rows.groups, {groups.count.begin(), groups.count.end()});
+  const auto is_left_out = [&](size_t i) { return !design.known[i] && rows.groups[i] != kUnknown; };
+  bool all = true;
+  for (size_t i = 0; i < places.size(); ++i) all = all && !is_left_out(i);
+  rows.erased = all ? rows.balanced : erasing_weights(rows, design.known, groups.count.size());
   return rows;
 }
 

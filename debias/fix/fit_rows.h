@@ -15,11 +15,12 @@ namespace debias {
 
 struct FitRows {
   StandardRows x;
-  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias label is not known
+  std::vector<int64_t> labels, groups;  // [n]; groups: kUnknown where a bias label of the groups is not known
   at::Tensor targets;                   // int64 [n]: the labels
   at::Tensor z;                         // double [n, K] (bias_columns.h)
   at::Tensor plain;                     // double [n]: 1, or the row's importance
   at::Tensor balanced;                  // double [n]: plain / rows of its group, 0 of no group; mean as of plain
+  at::Tensor erased;                    // double [n]: the same over the rows whose bias columns are all known, for erasure
   int64_t classes = 0;
 
   int64_t size() const { return x.size(); }

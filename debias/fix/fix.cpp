@@ -140,10 +140,12 @@ class Correction {
                                       places_.size(), table_.vectors.dimensions(), table_.rows.classes.size(), folds_.size(), kFolds,
                                       scorer_->conflicting_rows()));
     const auto unknown = std::count(full_->groups.begin(), full_->groups.end(), kUnknown);
+    const int64_t more = full_->erased.eq(0).sum().item<int64_t>() - unknown;
     if (unknown > 0) {
       result_.notes.push_back(
           fmt::format("{} of {} training rows have no bias label: erasure and balanced heads leave them out", unknown, places_.size()));
     }
+    if (more > 0) result_.notes.push_back(fmt::format("{} more rows have an unknown bias column: erasure leaves them out", more));
     for (size_t y = 0; y < table_.rows.classes.size(); ++y) {
       const auto begin = result_.groups.count.begin() + static_cast<std::ptrdiff_t>(y) * result_.groups.biases;
       if (std::count_if(begin, begin + result_.groups.biases, [](int64_t count) { return count > 0; }) > 1) continue;
@@ -274,7 +276,7 @@ class Correction {
   void fit_leace(const HeadChoice& before) {
     std::vector<int64_t> known;
     for (int64_t i = 0; i < full_->size(); ++i) {
-      if (full_->groups[static_cast<size_t>(i)] != kUnknown) known.push_back(i);
+      if (full_->erased[i].item<double>() > 0) known.push_back(i);
     }
     const StandardScale& scale = full_->x.scale();
     const StandardRows rows = full_->x.selected(known);

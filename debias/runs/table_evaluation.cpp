@@ -45,7 +45,8 @@ EvaluatedTable evaluate_fixed_folder(const std::string& folder, const std::vecto
   const FixRecipe recipe = read_fix_recipe(folder);
   const FixedModel model = read_fixed(folder);
   const FeatureTable table = open_feature_table(recipe.files, recipe.columns);
-  EvaluationInput input = table_input(table, static_cast<uint64_t>(recipe.options.seed()));
+  const GroupingColumns groups = grouping_columns(table.rows, table.of_split(TableSplit::kTrain));  // as fix has formed them
+  EvaluationInput input = table_input(table, static_cast<uint64_t>(recipe.options.seed()), joint_bias(table.rows, groups.used));
   if (input.stored.at("train").values.size(1) != model.layer.mean.size(0)) {
     throw data_error("{}: vectors of {} dimensions for a layer of {}; the table has changed since", table.vectors.path(),
                      table.vectors.dimensions(), model.layer.mean.size(0));

@@ -178,6 +178,36 @@ TEST(Fix, AutoCorrectsBesideAColumnThatIsIndependent) {
   EXPECT_GE(metric(found.after, "worst_group_acc"), metric(found.before, "worst_group_acc") + 0.1);
 }
 
+// Rows that lack the label of a column without a meaning are left out of the erasure alone.
+TEST(Fix, AnUnknownLabelElsewhereLeavesTheBalanceAsItIs) {
+  const GaussianTable made({.train = 600, .test = 0});
+  const FeatureTable plain = made.open();
+  std::string csv = "label,bias,camera\n";
+  for (int64_t i = 0; i < plain.size(); ++i) {
+    const auto row = static_cast<size_t>(i);
+    const int64_t y = plain.rows.labels[row], b = plain.rows.columns[0].values[row];
+    const char* camera = y != b && i % 10 != 0 ? "" : i * 7919 % 13 < 7 ? "left" : "right";
+    csv += fmt::format("{},{},{}\n", y, b, camera);
+  }
+  std::ofstream(made.csv()) << csv;
+  const FeatureTable table = made.open(TableRowOptions().biases({{"bias", "camera"}}));
+  const std::vector<int64_t> places = table.of_split(TableSplit::kTrain);
+  const GroupingColumns columns = grouping_columns(table.rows, places);
+  ASSERT_EQ(columns.used.size(), 1u);
+  const BiasGroups groups = bias_groups(table.rows, joint_bias(table.rows, columns.used), places);
+  const FitRows rows = fit_rows(StandardRows(table.vectors, places), table.rows, groups, places);
+  std::map<int64_t, std::pair<double, double>> weight;
+  for (size_t i = 0; i < places.size(); ++i) {
+    weight[rows.groups[i]].first += rows.balanced[static_cast<int64_t>(i)].item<double>();
+    weight[rows.groups[i]].second += rows.erased[static_cast<int64_t>(i)].item<double>();
+  }
+  for (const auto& [group, sums] : weight) {
+    EXPECT_NEAR(sums.first, 600.0 / static_cast<double>(weight.size()), 1e-9) << group;
+    EXPECT_TRUE(sums.second == 0 || std::abs(sums.second - weight.begin()->second.second) < 1e-9) << group << " " << sums.second;
+  }
+  EXPECT_THAT(fixed(table, FixMethod::kErase).notes, testing::Contains(HasSubstr("have an unknown bias column: erasure leaves them out")));
+}
+
 TEST(Fix, GroupsAreOfAllColumnsThatAreAssociated) {
   const GaussianTable made({.train = 600, .test = 0});
   const FeatureTable plain = made.open();
