@@ -7,6 +7,7 @@
 
 #include "debias/core/checked_math.h"
 #include "debias/core/error.h"
+#include "debias/encoders/state.h"
 #include "debias/evaluate/encoder_guard.h"
 #include "debias/loader/loader.h"
 #include "debias/runtime/autocast.h"
@@ -72,12 +73,20 @@ at::Tensor pooled_features(Encoder& encoder, const at::Tensor& images, Precision
   return launched(encoder, images, precision).to(at::kCPU, at::kFloat).contiguous();
 }
 
-EncoderCopies copies_beside(c10::Device device, const std::function<std::shared_ptr<Encoder>()>& open) {
+EncoderCopies copies_beside(const Encoder& first, const std::function<std::shared_ptr<Encoder>()>& open) {
+  const at::NoGradGuard no_grad;
   EncoderCopies copies;
-  for (const c10::Device other : devices_beside(device)) {
-    copies.push_back(open());
-    copies.back()->to(other);
-    copies.back()->eval();
+  for (const c10::Device other : devices_beside(device_of(first))) {
+    const std::shared_ptr<Encoder> copy = open();
+    const auto source = named_state(first), target = named_state(*copy);
+    for (size_t i = 0; i < source.size(); ++i) target[i].second.copy_(source[i].second);
+    try {
+      copy->to(other);
+    } catch (const c10::Error&) {
+      continue;
+    }
+    copy->eval();
+    copies.push_back(copy);
   }
   return copies;
 }

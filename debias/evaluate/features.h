@@ -38,8 +38,9 @@ class ExtractOptions {
 
 // Encoders of the same weights, in evaluation mode, on devices beside the first one's: batches go round.
 using EncoderCopies = std::vector<std::shared_ptr<Encoder>>;
-// `open` is called for each of the devices beside `device` (devices_beside), and opens the encoder once more.
-EncoderCopies copies_beside(c10::Device device, const std::function<std::shared_ptr<Encoder>()>& open);
+// `open` makes an encoder like the first, once for each of the devices beside the first one's (devices_beside); it gets the first one's
+// parameters and buffers. A device on which that fails, because it has no room or is taken, is left out.
+EncoderCopies copies_beside(const Encoder& first, const std::function<std::shared_ptr<Encoder>()>& open);
 
 // Eval mode for the call; the modes of the encoder and its submodules are restored. No gradient. Order of the data set, the same bytes for
 // any number of workers. Data error on an empty data set and on an image that cannot be read (where such images are left out, on one for

@@ -104,7 +104,7 @@ std::vector<EmbeddedSet> embedded_sets(const LoadedRun& run, const BiasValueRequ
   const auto network = embedded_layer(run, request.layer);
   const c10::Device device = resolve_device(request.device);
   network->to(device);
-  const EncoderCopies copies = copies_beside(device, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
+  const EncoderCopies copies = copies_beside(*network, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1)).on_error(recipe.on_error);
   const ViewPipeline views = embedding_views(recipe, sets.front().dataset->info());
   for (EmbeddedSet& set : sets) {

@@ -185,7 +185,7 @@ FolderEmbedding embed_folder(const FolderEmbeddingRequest& asked, Progress& prog
 
   const auto [height, width] = views.output_size(307, 211);
   encoder->to(device);
-  const EncoderCopies copies = copies_beside(device, [&] { return opened_encoder(frozen, splits.front().images->info().channels); });
+  const EncoderCopies copies = copies_beside(*encoder, [&] { return opened_encoder(frozen, splits.front().images->info().channels); });
   const ExtractOptions options = ExtractOptions()
                                      .precision(asked.precision)
                                      .workers(std::clamp<int64_t>(available_cpus() / 2, 1, 16))

@@ -73,7 +73,7 @@ EmbeddedImages embedded_images(const EmbeddingRequest& request, EmbeddedSplit sp
   images.dataset = in_numbers_of(run, std::move(images.dataset), log);
   const ViewPipeline views = views_of(recipe, *images.dataset, data.name.empty());
   network->to(device);
-  const EncoderCopies copies = copies_beside(device, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
+  const EncoderCopies copies = copies_beside(*network, [&] { return embedded_layer(load_run(request.run, request.which), request.layer); });
   const ExtractOptions options = ExtractOptions().workers(recipe.train.workers().value_or(1));
   images.features = extract_features(*network, images.dataset, views, options, progress, copies);
   return images;

@@ -143,7 +143,7 @@ RunEvaluation evaluate_run(const EvaluationRequest& request, Progress& progress,
   if (request.labels) require_added(labels, input, watch);
   for (const auto& note : watch.notes()) log.warn("eval: " + note);
   run.encoder->to(device);
-  input.copies = copies_beside(device, [&] { return load_run(request.run, request.which).encoder; });
+  input.copies = copies_beside(*run.encoder, [&] { return load_run(request.run, request.which).encoder; });
   EvaluationCache cache(input, progress, merged_options(recipe, protocols));
   RunEvaluation evaluation{run.checkpoint, run.epoch, {}};
   for (const FoundProtocol& protocol : protocols) {

@@ -347,7 +347,7 @@ TEST_F(OnTheDouble, FeaturesComeFromAllDevices) {
     const auto encoder = open();
     encoder->to(device);
     return extract_features(*encoder, images_of(input.dataset), views, ExtractOptions().batch_size(10), Progress::silent(),
-                            copies_beside(device, open))
+                            copies_beside(*encoder, open))
         .values;
   };
   const at::Tensor here = values(at::kCPU);
