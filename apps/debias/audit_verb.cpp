@@ -37,13 +37,17 @@ struct AuditArguments {
 
 std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, const AuditResult& result) {
   const std::string folder = shell_word(arguments.folder.folder);
-  const std::string z = shell_word(arguments.embeddings), rows = shell_word(arguments.csv);
+  const std::string z = shell_word(arguments.embeddings);
   const auto found =
       std::ranges::find_if(result.findings, [](const AuditFinding& f) { return f.verdict == AuditVerdict::kShortcut && f.assignable; });
   if (!arguments.embeddings.empty()) {
     if (found == result.findings.end()) return {};
     if (found->candidate.kind != CandidateKind::kColumn) return {};
-    return {fmt::format("debias fix --embeddings {} --csv {} --bias {} --out fixed", z, rows, shell_word(found->candidate.name))};
+    const auto option = [](const char* name, const std::string& value) {
+      return value.empty() ? std::string() : fmt::format(" --{} {}", name, shell_word(value));
+    };
+    return {fmt::format("debias fix --embeddings {}{}{}{} --bias {} --out fixed", z, option("csv", arguments.csv),
+                        option("key", arguments.key), option("label", arguments.label), shell_word(found->candidate.name))};
   }
   if (found == result.findings.end()) return {fmt::format("debias init {}", folder)};
   const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + shell_word(arguments.folder.labels);

@@ -40,9 +40,10 @@ void refuse_overwriting(const std::string& what, const std::vector<std::string>&
 }
 
 void require_folder_of(const std::string& path) {
+  if (path.empty()) return;
   std::error_code ignored;
   const fs::path folder = fs::absolute(path).parent_path();
-  if (path.empty() || fs::is_directory(folder, ignored)) return;
+  if (fs::is_directory(folder, ignored)) return;
   throw resource_error("writing '{}': there is no folder '{}'; create it, or give another path", path, folder.string());
 }
 

@@ -87,6 +87,24 @@ TEST_F(FixCommand, TwoFoldersOfOneTableAreCompared) {
   EXPECT_THAT(run_debias({"report", path("fixed"), path("other"), "--text"}).out, HasSubstr("cannot be compared"));
 }
 
+TEST_F(FixCommand, EvalGroupsTheRowsOfAFolderAsFixDid) {
+  std::string csv = "path,label,bias,camera,split\n", line;
+  std::istringstream given(file_text(table_.csv()));
+  std::getline(given, line);
+  for (int64_t i = 0; std::getline(given, line); ++i) {
+    const size_t split = line.rfind(',');
+    csv += line.substr(0, split) + (i * 7919 % 13 < 7 ? ",left" : ",right") + line.substr(split) + "\n";
+  }
+  std::ofstream(table_.csv()) << csv;
+  const ProcessResult result = run_debias(words("fixed", {"--bias", "bias,camera", "--method", "balanced", "--json"}));
+  ASSERT_EQ(result.exit, 0) << result.err;
+  const Json fixed = Json::parse(result.out)["after"]["test"];
+  const ProcessResult judged = run_debias({"eval", "groups", path("fixed"), "--json"});
+  ASSERT_EQ(judged.exit, 0) << judged.err;
+  const Json metrics = Json::parse(judged.out)["protocols"]["groups"]["metrics"];
+  for (const char* name : {"conflicting_acc", "worst_group_acc"}) EXPECT_EQ(metrics["test." + std::string(name)], fixed[name]) << name;
+}
+
 TEST_F(FixCommand, AppliesTheLayerToOtherVectors) {
   ASSERT_EQ(run_debias(words("fixed", {"--method", "erase"})).exit, 0);
   const std::vector<std::string> apply = {

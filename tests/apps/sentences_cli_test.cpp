@@ -225,7 +225,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {beside_text({"--accept-data-change"}), 2, "--text does not take --accept-data-change"},
       {beside_text({"--bias-features"}), 2, "--text does not take --bias-features"},
       {beside_text({"--data", "glyphs"}), 2, "--text does not take --data"},
-      {beside_text({"split=train"}), 2, "--text does not take words"},
+      {beside_text({"split=train"}), 2, "--text does not take overrides"},
       {{"embed", path("run"), "--text", path("fine.txt"), "--out", path("x.csv")}, 2, "x.csv': vectors of a text are written as .npy"},
       {embed("blank.txt"), 3, "blank.txt: line 2: no word"},
       {embed("binary.txt"), 3, "binary.txt: line 2: a NUL byte"},
