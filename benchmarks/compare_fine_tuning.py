@@ -92,7 +92,7 @@ def fine_tuned(options, planted, work, seed):
     recipe = work / "photos.yaml"
     debias(options, "init", planted, "--labels", planted / "planted.csv", "--from", options.weights, "--minutes", options.minutes, "--out", recipe)
     for method, file in (("fine-tuned, bias_balanced", recipe), ("fine-tuned, cross_entropy", work / "photos-plain.yaml")):
-        run = work / file.stem
+        run = work / f"run-{file.stem}"
         _, seconds = debias(options, "train", file, f"seed={seed}", f"output={run}")
         yield method, of_run(run), seconds
 
