@@ -21,7 +21,6 @@ difference to plain with the same seeds. Needs torch, numpy and Pillow.
 
 import argparse
 import json
-import math
 import pathlib
 import statistics
 
@@ -31,9 +30,10 @@ from PIL import Image
 
 import debias
 
+from seed_intervals import interval
+
 TEMPLATES = ("a photo of a {}", "a small picture of the {}", "a blurry photo of a {}", "one {} in the middle", "the {} seen from near",
              "a dark photo of the {}", "a bright photo of a {}", "this is a {}", "a cropped view of a {}", "a {} on some background")
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
 BATCH = 256
 METHODS = {"plain": ({"objective": "infonce"}, None), "debiased": ({"objective": "debiased_negatives", "tau_plus": 0.1}, None),
            "hard": ({"objective": "hard_negatives", "tau_plus": 0.1, "beta": 0.5}, None), "caption ids": ({"objective": "infonce"}, "captions"),
@@ -125,12 +125,6 @@ def trained(method, temperature, seed, data, options):
         found.update({f"{split}.{name}": round(number, 4) for name, number in judged(images, texts, pixels_of, labels_of, words).items()})
     print(json.dumps(found), flush=True)
     return found
-
-
-def interval(values):
-    mean = statistics.mean(values)
-    half = STUDENT[len(values) - 1] * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
-    return [round(100 * number, 2) for number in (mean, half)]
 
 
 def main():

@@ -23,7 +23,6 @@ import math
 import pathlib
 import random
 import shutil
-import statistics
 import subprocess
 import tempfile
 import time
@@ -32,7 +31,8 @@ import torch
 import torchvision
 from safetensors.torch import load_file
 
-STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}
+from seed_intervals import interval
+
 OF_CLASS = {"train": 300, "test": 200}
 
 
@@ -154,12 +154,6 @@ def of_torchvision(options, planted, work, seed, seconds):
     return found, seconds, round(step * 64 / len(train), 1)
 
 
-def interval(values):
-    mean = statistics.mean(values)
-    half = STUDENT[len(values) - 1] * statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.inf
-    return [round(100 * number, 1) for number in (mean, half)]
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photos", type=pathlib.Path)
@@ -189,9 +183,9 @@ def main():
             metrics, seconds, epochs = of_torchvision(options, work / "planted", work, seed, longest)
             report("torchvision, balanced sampler", seed, metrics, seconds, epochs=epochs)
     for method, runs in found.items():
-        line = {"method": method, **{name: interval([run[name] for run in runs]) for name in runs[0]}}
+        line = {"method": method, **{name: interval([run[name] for run in runs], 1) for name in runs[0]}}
         peer = found["torchvision, balanced sampler"]
-        line["conflicting over torchvision"] = interval([a["conflicting"] - b["conflicting"] for a, b in zip(runs, peer)])
+        line["conflicting over torchvision"] = interval([a["conflicting"] - b["conflicting"] for a, b in zip(runs, peer)], 1)
         print(json.dumps(line), flush=True)
 
 
