@@ -275,8 +275,9 @@ class Correction {
 
   void fit_leace(const HeadChoice& before) {
     std::vector<int64_t> known;
+    const double* weight = full_->erased.const_data_ptr<double>();
     for (int64_t i = 0; i < full_->size(); ++i) {
-      if (full_->erased[i].item<double>() > 0) known.push_back(i);
+      if (weight[i] > 0) known.push_back(i);
     }
     const StandardScale& scale = full_->x.scale();
     const StandardRows rows = full_->x.selected(known);

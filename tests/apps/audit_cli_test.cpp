@@ -1,4 +1,5 @@
 // `debias data plant` and `debias audit` as processes: a shortcut is planted, found, accepted and trained against.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/image/blur.h"
@@ -88,6 +90,21 @@ TEST_F(AuditCommand, ACleanFolderPassesTheConditionOfAPipeline) {
   EXPECT_THAT(result.out, HasSubstr("debias init photos"));
 }
 
+TEST_F(AuditCommand, OfATableNamesTheColumnsThatItWasGiven) {
+  std::string csv = "kind,site\n";
+  std::vector<float> z;
+  for (int i = 0; i < 200; ++i) {
+    csv += fmt::format("{},{}\n", i % 2 == 0 ? "ape" : "bee", i % 20 < 18 ? i % 2 : 1 - i % 2);
+    z.insert(z.end(), {static_cast<float>(i % 7), static_cast<float>(i % 5)});
+  }
+  std::ofstream("c.csv") << csv;
+  write_npy("z.npy", DType::kFloat32, {200, 2}, z.data());
+  const ProcessResult found = call({"audit", "--embeddings", "z.npy", "--csv", "c.csv", "--label", "kind"});
+  ASSERT_EQ(found.exit, 0) << found.err;
+  EXPECT_THAT(found.out, HasSubstr("200 rows of 2 classes"));
+  EXPECT_THAT(found.out, HasSubstr("debias fix --embeddings z.npy --csv c.csv --label kind --bias site --out fixed"));
+}
+
 TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "nowhere"}, 3, "no such folder");
   expect_refused({"audit", "photos/heron"}, 3, "at least two classes of 20 images or more");
@@ -96,6 +113,8 @@ TEST_F(AuditCommand, RefusesBadInputInOneLineAndWritesNothing) {
   expect_refused({"audit", "photos", "--accept", "sharpness", "--bias-out", "b.csv"}, 2, "no bias labels can be given");
   expect_refused({"audit", "photos", "--out", "photos/a.html"}, 2, "is inside the data folder");
   expect_refused({"audit", "photos", "--out", "a.txt"}, 2, "use .html");
+  expect_refused({"audit", "photos", "--out", "nowhere/a.html"}, 5, "create it, or give another path");
+  expect_refused({"audit", "photos", "--label", "kind"}, 2, "--label requires --embeddings");
   expect_refused({"audit", "photos", "--fail-if", "shortcuts>0"}, 2, "did you mean 'shortcut'?");
   expect_refused({"audit", "photos", "--columns", "site"}, 2, "give it with --labels");
   expect_refused({"data", "plant", "squar", "photos", "--out", "p"}, 2, "did you mean 'square'?");

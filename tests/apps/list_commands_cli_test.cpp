@@ -119,5 +119,13 @@ TEST(ListMetrics, EachIsListedOnceWithUnitDirectionAndProtocols) {
   EXPECT_EQ(run_debias({"list", "metrics", "knn_acc1"}).out, "knn_acc1: kNN accuracy (share; better: higher; of knn)\n");
 }
 
+TEST(ListAgents, HasTheKeysTasksAndMetrics) {
+  const json sections = listed("agent_sections");
+  if (sections.empty()) GTEST_SKIP() << "built without MuJoCo or EGL";
+  EXPECT_THAT(names(named(sections, "environment").at("options")), Contains("task"));
+  EXPECT_THAT(names(listed("tasks")), Contains("cartpole_swingup"));
+  EXPECT_THAT(names(listed("agent_metrics")), Contains("return_mean"));
+}
+
 }  // namespace list_commands_cli_test
 }  // namespace debias

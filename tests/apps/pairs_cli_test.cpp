@@ -132,6 +132,28 @@ TEST_F(PairsCommand, DrawsARandomSampleForThePrior) {
   EXPECT_LT(Json::parse(prior.out)["low"], 0.25);
 }
 
+TEST_F(PairsCommand, RanksBySimilarityUnlessAskedForTheGradient) {
+  const auto ranked = [&](const std::vector<std::string>& more) {
+    const ProcessResult result = run_debias(words(with({"--top", "100", "--temperature", "1", "--json"}, more)));
+    EXPECT_EQ(result.exit, 0) << result.err;
+    return Json::parse(result.out);
+  };
+  const auto falls = [](const Json& found) {
+    double last = 2;
+    for (const Json& pair : found["pairs"]) {
+      if (pair["kind"] != "false_negative") continue;
+      if (pair["similarity"].get<double>() > last) return false;
+      last = pair["similarity"];
+    }
+    return true;
+  };
+  const Json usual = ranked({}), by_gradient = ranked({"--rank", "gradient"});
+  EXPECT_EQ(usual["rank"], "similarity");
+  EXPECT_EQ(by_gradient["rank"], "gradient");
+  EXPECT_TRUE(falls(usual));
+  EXPECT_FALSE(falls(by_gradient));
+}
+
 TEST_F(PairsCommand, NeedsNoCsvAndSaysWhatItThenCannotDo) {
   fs::remove(folder_ / "z.csv");
   const ProcessResult result = run_debias(words({"--top", "5", "--json"}));
@@ -150,6 +172,7 @@ TEST_F(PairsCommand, RejectsWhatCannotBeMeant) {
   expect_refused(run_debias(words({"--out", folder_ / "pairs.txt"})), 2, "use .csv");
   expect_refused(run_debias(words({"--out", folder_ / "z.csv"})), 2, "z.csv");
   expect_refused(run_debias(words({"--temperature", "0"})), 2, "temperature");
+  expect_refused(run_debias(words({"--rank", "gradiant"})), 2, "did you mean 'gradient'?");
   expect_refused(run_debias(words({"--tau-plus", "1"})), 2, "tau_plus");
   expect_refused(run_debias(words({"--sample", "60", "--top", "5"})), 2, "--top excludes --sample");
   expect_refused(run_debias(words({"--checkpoint", "best"})), 2, "--embeddings excludes --checkpoint");
