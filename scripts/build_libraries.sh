@@ -62,6 +62,9 @@ for wanted in "$@"; do
   strip --strip-unneeded -o "$folder/libdebias_torch-${version%.*}.so" "$build/python/libdebias_torch.so"
 done
 for library in "$folder"/*.so; do
+  # A shared library links without its own symbols too; then it cannot be loaded.
+  missing=$(nm -D --undefined-only -C "$library" | sed -nE 's/^ +U (debias::.*)/\1/p' | head -n 3 | paste -sd ';' | sed 's/;/; /g')
+  [ -z "$missing" ] || stop "$library lacks $missing: name the source in python/CMakeLists.txt"
   needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p' |
     grep -vE '^(libtorch_cpu|libc10|libstdc\+\+|libm|libgcc_s|libc|ld-linux.*)\.so')
   for name in $needed; do

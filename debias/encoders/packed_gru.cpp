@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "debias/core/error.h"
-#include "debias/runtime/device.h"
+#include "debias/runtime/upload.h"
 
 namespace debias {
 namespace {

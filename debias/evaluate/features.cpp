@@ -12,6 +12,7 @@
 #include "debias/loader/loader.h"
 #include "debias/runtime/autocast.h"
 #include "debias/runtime/device.h"
+#include "debias/runtime/upload.h"
 
 namespace debias {
 namespace {

@@ -23,10 +23,6 @@ std::string cuda_obstacle() {
 
 }  // namespace
 
-at::Tensor upload(const at::Tensor& host, c10::Device device) {
-  return device.is_cpu() ? host : host.pin_memory().to(device, /*non_blocking=*/true);
-}
-
 void set_arithmetic(const DeviceArithmetic& arithmetic) {
   auto& context = at::globalContext();
   context.setAllowTF32CuBLAS(arithmetic.tf32);

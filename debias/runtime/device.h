@@ -1,7 +1,6 @@
 // Where models live: the CPU, or a CUDA device where one is available.
 #pragma once
 
-#include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
 #include <cstdint>
@@ -45,9 +44,6 @@ struct DeviceArithmetic {
 };
 // For the whole process, before its first product on a device (cuBLAS reads CUBLAS_WORKSPACE_CONFIG, which is set where it is not, once).
 void set_arithmetic(const DeviceArithmetic& arithmetic);
-
-// A tensor of the host on a device, without a wait for the device: from pinned memory. On the CPU, itself.
-at::Tensor upload(const at::Tensor& host, c10::Device device);
 
 // What dlerror() says, as a reason: "libcudnn.so.9 was not found" where a library is missing, its own words otherwise.
 std::string load_failure(const std::string& dlerror_text);

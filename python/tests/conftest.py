@@ -1,0 +1,12 @@
+"""Tests of the compiled library need it: without this check they would pass with the plain half in its place."""
+
+import os
+
+import pytest
+
+import debias
+
+
+def pytest_configure():
+    if os.environ.get("DEBIAS_ENGINE", "auto") == "auto" and debias.about()["backend"] != "compiled":
+        raise pytest.UsageError(f"{debias._library.MISSING}; set DEBIAS_ENGINE=none to test the plain half")
