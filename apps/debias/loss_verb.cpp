@@ -135,7 +135,9 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = no sample", "NPY");
   text("--prior", arguments->files.prior, "prior P(y|b), [C,G]", "NPY");
   verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
-  text("--variant", arguments->variant, "set of defaults", "stable|paper|authors");
+  text("--variant", arguments->variant,
+       "set of defaults: stable (alias: default), the paper's text, or its released code: authors (alias: original_code)",
+       "stable|paper|authors");
   text("--normalize", arguments->normalize, "L2-normalise the rows, keys too", "true|assert|false");
   text("--engine", arguments->engine, "engine of the sums over pairs", "auto|fused|blocked|dense");
   text("--precision", arguments->precision, "precision of the sums; default: the file's", "fp32|bf16|fp64");

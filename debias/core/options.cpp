@@ -14,6 +14,12 @@ std::string Range::text() const {
   return "finite";
 }
 
+std::string variant_key(const std::string& name) {
+  if (name == "default") return "stable";
+  if (name == "original_code" || name == "original-code") return "authors";
+  return name;
+}
+
 std::string option_line(const OptionSpec& spec) {
   std::string allowed = spec.range;
   if (!spec.choices.empty()) allowed = fmt::format("{}", fmt::join(spec.choices, "|"));

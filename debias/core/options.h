@@ -96,6 +96,9 @@ struct OptionSpec {
   std::map<std::string, Config> variants;  // variant name -> its value, where it differs from the default
 };
 
+// The name under which OptionSpec::variants holds `variant: NAME`: of `default` that is stable, of `original_code` authors.
+std::string variant_key(const std::string& name);
+
 // "name  type  default  range-or-choices  help" as one line of plain text, and as JSON for `debias list --json`.
 std::string option_line(const OptionSpec& spec);
 nlohmann::ordered_json option_json(const OptionSpec& spec);
@@ -285,7 +288,7 @@ class OptionTable {
   }
 
   // The struct that a map requests. `what` names the thing in messages ("objective 'infonce'"); keys in `others` are left to the
-  // caller. A key `variant` (stable|paper|authors) is consumed where allowed. A null node gives the defaults.
+  // caller. A key `variant` (stable|paper|authors, or their aliases) is consumed where allowed. A null node gives the defaults.
   T read(const Config& node, const std::string& what, const std::vector<std::string>& others = {}) const {
     T result{};
     if (!node.is_null() && !node.is_map()) {
@@ -361,10 +364,10 @@ class OptionTable {
   }
 
   void apply_variant(T& target, const Config& variant_node, const std::string& what) const {
-    const std::string name = variant_node.is_scalar() ? variant_node.text() : "";
+    const std::string name = variant_key(variant_node.is_scalar() ? variant_node.text() : "");
     if (name != "stable" && name != "paper" && name != "authors") {
       throw usage_error("{}{}: variant: unknown value '{}'{}", variant_node.prefix(), what, name,
-                        suggestion(name, {"stable", "paper", "authors"}));
+                        suggestion(name, {"stable", "paper", "authors", "default", "original_code"}));
     }
     for (const auto& candidate : entries_) {
       const auto found = candidate.spec.variants.find(name);

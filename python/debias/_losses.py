@@ -11,9 +11,9 @@ from . import _attributes, _documentation, _evidence, _inputs, plain
 from ._evidence import Evidence
 from ._gather import batch_of_all, refuse_gathered_keys
 from ._library import AVAILABLE, _table, resolved_options
+from ._options import VARIANTS
 from .plain.call import without_autocast
 
-_VARIANTS = ("stable", "paper", "authors")
 _REDUCTIONS = ("mean", "sum", "none")
 _COMMON = {
     "reduction": ("mean", "mean | sum over the anchors in use | none: the losses of all anchors, view-major, 0 for one left out"),
@@ -313,7 +313,7 @@ def _docstring(entry, base):
     for option in entry["options"]:
         what = option.get("range") or " | ".join(option.get("choices", []))
         lines.append(f"    {option['name']} = {option['default']} ({option['type']}{' ' + what if what else ''}): {option['help']}")
-    lines.append(f"    variant ({' | '.join(_VARIANTS)}): whose defaults the options have")
+    lines.append(f"    variant ({' | '.join(VARIANTS)}): the set of defaults; aliases: default for stable, original_code for authors")
     lines += [f"    {name} = {default}: {meaning}" for name, (default, meaning) in _COMMON.items()]
     return "\n".join(lines)
 

@@ -3,7 +3,8 @@
 import difflib
 import math
 
-_VARIANTS = ("stable", "paper", "authors")
+VARIANTS = ("stable", "paper", "authors")
+_ALIASES = {"default": "stable", "original_code": "authors", "original-code": "authors"}
 
 
 def _number(text):
@@ -49,10 +50,15 @@ def _checked(entry, option, value):
     return number
 
 
+def _variant(given):
+    name = given.get("variant", "stable")
+    return _ALIASES.get(name, name)
+
+
 def resolved(entry, given):
-    variant = given.get("variant", "stable")
-    if variant not in _VARIANTS:
-        raise ValueError(f"objective '{entry['name']}': variant: unknown value '{variant}'; give {', '.join(_VARIANTS)}")
+    variant = _variant(given)
+    if variant not in VARIANTS:
+        raise ValueError(f"objective '{entry['name']}': variant: unknown value '{variant}'; give {', '.join(VARIANTS)}")
     out = {}
     for option in entry["options"]:
         default = option.get("variants", {}).get(variant, option["default"])
@@ -77,7 +83,7 @@ def _bayesian(out, given):
 
 
 def _fairkl(out, given):
-    if "mode" not in given and given.get("variant", "stable") == "stable" and out["pooling"] == "anchor":
+    if "mode" not in given and _variant(given) == "stable" and out["pooling"] == "anchor":
         out["mode"] = "mean"
     if out["mode"] == "authors" and out["pooling"] == "anchor":
         raise ValueError("objective 'fairkl': mode authors pools over the batch; give pooling batch or another mode")

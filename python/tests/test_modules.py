@@ -105,6 +105,9 @@ def test_refusals_of_a_call():
 def test_variants_and_schedules():
     assert debias.FairKLLoss(variant="authors").options["mode"] == "authors"
     assert debias.FairKLLoss().options["mode"] == "authors" and debias.FairKLLoss(variant="paper").options["mode"] == "kl"
+    assert debias.FairKLLoss(variant="original_code").options == debias.FairKLLoss(variant="authors").options
+    assert debias.FairKLLoss(variant="default").options == debias.FairKLLoss().options
+    assert debias.BayesianLoss(variant="original_code").options == debias.BayesianLoss(variant="authors").options
     assert debias.FairKLLoss(pooling="anchor").mode == debias.FairKLLoss().set(pooling="anchor").mode == "mean"
     loss = debias.HardNegativesLoss(beta=2)
     z, *_ = arguments_of("hard_negatives")

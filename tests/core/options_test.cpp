@@ -121,6 +121,9 @@ TEST(Options, VariantSetsDefaultsOnly) {
   EXPECT_EQ(read("variant: authors").coats(), 7);
   EXPECT_EQ(read("{coats: 3, variant: authors}").coats(), 3);
   EXPECT_EQ(read("variant: stable").coats(), 2);
+  EXPECT_EQ(read("variant: default").coats(), 2);
+  EXPECT_EQ(read("variant: original_code").coats(), 7);
+  EXPECT_EQ(read("variant: original-code").coats(), 7);
   EXPECT_EQ(message("variant: author"), "r.yaml:1: paint: variant: unknown value 'author'; did you mean 'authors'?");
 }
 

@@ -82,7 +82,7 @@ double default_value(const std::string& option, const ObjectiveEntry& entry, con
     throw usage_error("{}: unknown option '{}'{}", where, option, suggestion(option, known));
   }
   const Config* variant = term.find("variant");
-  const auto own = variant == nullptr ? spec->variants.end() : spec->variants.find(variant->text());
+  const auto own = variant == nullptr ? spec->variants.end() : spec->variants.find(variant_key(variant->text()));
   return options_detail::Field<double>::parse(own == spec->variants.end() ? spec->default_value : own->second, Range::any(), where);
 }
 

@@ -231,7 +231,8 @@ TermRecipe read_term(const Config& item, const Recipe& recipe, int64_t epochs, b
   TermRecipe term;
   term.where = section.prefix();
   term.entry = &find_entry(objective_registry(), section_name(section, "objective"), "objective", term.where);
-  if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar()) term.variant = variant->text();
+  if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar())
+    term.variant = variant_key(variant->text());
   if (recipe.method.entry != nullptr && recipe.method.entry->scores_products) set_product_defaults(section, *term.entry);
   drop_linked_pairs(section, *term.entry, recipe);
   Config first = section;
@@ -352,7 +353,7 @@ Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs
   const Config* variant = result.find("variant");
   for (const auto& spec : specs) {
     if (result.find(spec.name) != nullptr || spec.default_value.is_null()) continue;  // without a default: left out
-    const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant->text());
+    const auto value = variant == nullptr ? spec.variants.end() : spec.variants.find(variant_key(variant->text()));
     result.set(spec.name, value == spec.variants.end() ? spec.default_value : value->second);
   }
   return result;
