@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/debias/fail_condition.h"
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/audit/audit_page.h"
@@ -19,6 +18,7 @@
 #include "debias/core/error.h"
 #include "debias/core/home_path.h"
 #include "debias/core/output_path.h"
+#include "debias/evaluate/condition.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"
 

@@ -163,8 +163,8 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   check->footer("Example: debias data check glyphs correlation=0.95 --json");
   runs(check, run_check);
 
-  auto* make = add_reader(
-      verb, "make", "builds biased_mnist, corrupted_cifar10 or glyphs on disk: PNG files in align, conflict, valid and test", *arguments);
+  auto* make =
+      add_reader(verb, "make", "builds biased_mnist, corrupted_cifar10, garments_on_scenes or glyphs on disk, as PNG files", *arguments);
   make->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
   make->add_flag("--json", arguments->json, "one JSON object on standard output: images made");
   make->footer("Example: debias data make glyphs correlation=0.95 train_count=1000 --out glyphs95");

@@ -5,7 +5,6 @@
 
 #include "apps/debias/brief_help.h"
 #include "apps/debias/eval_words.h"
-#include "apps/debias/fail_condition.h"
 #include "apps/debias/metric_text.h"
 #include "apps/debias/results.h"
 #include "apps/debias/sentence_verbs.h"
@@ -13,6 +12,7 @@
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
 #include "debias/core/registry.h"
+#include "debias/evaluate/condition.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/fix/fixed_folder.h"
 #include "debias/process/terminal.h"

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "apps/debias/fail_condition.h"
 #include "apps/debias/results.h"
 #include "debias/core/error.h"
 #include "debias/core/npy.h"
 #include "debias/core/output_path.h"
 #include "debias/core/printable.h"
+#include "debias/evaluate/condition.h"
 #include "debias/evaluate/protocol_registry.h"
 #include "debias/process/terminal.h"
 #include "debias/runs/evaluation_files.h"

@@ -57,4 +57,11 @@ NamedMetrics metrics_of(const Condition& condition, const NamedMetrics& all) {
   return matching;
 }
 
+void check_condition(const Condition& condition, const NamedMetrics& metrics, const std::string& command) {
+  for (const auto& [name, value] : metrics_of(condition, metrics)) {
+    if (!condition.holds(value)) continue;
+    throw Error(ErrorKind::kFailure, fmt::format("{}: {} is {:.6g}, so --fail-if '{}' holds", command, name, value, condition.text));
+  }
+}
+
 }  // namespace debias

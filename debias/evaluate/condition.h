@@ -26,4 +26,7 @@ using NamedMetrics = std::vector<std::pair<std::string, double>>;
 // The metrics that the condition speaks of, at least one; a usage error with the nearest name otherwise.
 NamedMetrics metrics_of(const Condition& condition, const NamedMetrics& all);
 
+// A failure, exit code 1, that names the first of these metrics for which the condition holds, and the command that found it.
+void check_condition(const Condition& condition, const NamedMetrics& metrics, const std::string& command = "eval");
+
 }  // namespace debias

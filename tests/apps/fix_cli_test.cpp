@@ -139,6 +139,21 @@ TEST_F(FixCommand, LeavesNothingBehindWhereItFails) {
   }
 }
 
+TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
+  const std::vector<std::string> balanced = {"--method", "balanced", "--fail-if"};
+  EXPECT_EQ(run_debias(words("good", with(balanced, {"test.acc1<0.01"}))).exit, 0);
+  expect_refused(run_debias(words("unknown", with(balanced, {"test.worst_group<0.5"}))), 2, "did you mean 'test.worst_group_acc'");
+  EXPECT_FALSE(fs::exists(path("unknown")));
+  const ProcessResult bad = run_debias(words("bad", with(balanced, {"worst_group_acc<1.1"})));
+  EXPECT_EQ(bad.exit, 1);
+  EXPECT_THAT(bad.err, HasSubstr("worst_group_acc is 0."));
+  EXPECT_TRUE(fs::exists(path("bad/fix.json")));
+  expect_refused(run_debias(words("never", {"--fail-if", "test.acc1"})), 2, "expected METRIC");
+  expect_refused(
+      run_debias({"fix", "--apply", path("good"), "--embeddings", table_.vectors(), "--out", path("z.npy"), "--fail-if", "acc1<1"}), 2,
+      "computes no metrics");
+}
+
 TEST_F(FixCommand, AFolderThatExistsIsRefused) {
   fs::create_directory(path("fixed"));
   const ProcessResult result = run_debias(words("fixed"));
