@@ -25,7 +25,7 @@ bool is_corpus(const Config& section) {
 std::vector<NamedFolder> folders_named_in(const std::vector<Config>& sections) {
   std::vector<NamedFolder> folders;
   for (const auto& section : sections) {
-    for (const char* key : {"root", "frost"}) {
+    for (const char* key : {"root", "frost", "scenes"}) {
       const Config* root = section.find(key);
       if (root == nullptr || !root->is_scalar() || root->text().empty()) continue;
       const NamedFolder folder = {root->text(), is_corpus(section)};

@@ -139,4 +139,18 @@ void AtomicFolder::commit() {
   flush_file_system_of(fs::path(path_).parent_path().string());
 }
 
+void write_into_folder(const std::string& path, const std::vector<uint8_t>& bytes) {
+  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  bool good = file.value() >= 0;
+  size_t written = 0;
+  while (good && written < bytes.size()) {
+    const ssize_t count = write(file.value(), bytes.data() + written, bytes.size() - written);
+    if (count < 0 && errno == EINTR) continue;
+    good = count >= 0;
+    if (good) written += static_cast<size_t>(count);
+  }
+  good = good && close(file.release()) == 0;  // over a network it may be the first to say that the disk is full
+  if (!good) throw resource_error("writing '{}' failed: {}; check the folder and the disk", path, std::strerror(errno));
+}
+
 }  // namespace debias

@@ -1,7 +1,9 @@
 // Folders that are whole or absent.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "debias/core/descriptor.h"
 
@@ -31,5 +33,8 @@ class AtomicFolder {
   Present present_;
   Descriptor lock_{-1};  // of the folder under construction
 };
+
+// Writes a new file of such a folder, which commit() flushes to disk. A resource error naming the path.
+void write_into_folder(const std::string& path, const std::vector<uint8_t>& bytes);
 
 }  // namespace debias

@@ -6,6 +6,7 @@
 #include "debias/core/registry.h"
 #include "debias/data/builders/biased_mnist.h"
 #include "debias/data/builders/corrupted_cifar10.h"
+#include "debias/data/builders/garments_on_scenes.h"
 #include "debias/data/builders/glyphs.h"
 #include "debias/data/data_roots.h"
 
@@ -92,12 +93,21 @@ MadeCounts make_corrupted_cifar10_folder(const Config& section, const std::strin
   return counts;
 }
 
+MadeCounts make_garments_on_scenes_folder(const Config& section, const std::string& out, Progress& progress) {
+  return make_garments_on_scenes(GarmentsOnScenesOptions::table().read(section, "data make garments_on_scenes", {"name"}), out, progress);
+}
+
 }  // namespace
 
 const std::vector<DataMakeEntry>& data_make_registry() {
   static const std::vector<DataMakeEntry> registry = {
       {"biased_mnist", {}, "from MNIST's IDX files", BiasedMnistOptions::table().specs(), make_biased_mnist_folder},
       {"corrupted_cifar10", {}, "from CIFAR-10", CorruptedCifar10Recipe::table().specs(), make_corrupted_cifar10_folder},
+      {"garments_on_scenes",
+       {},
+       "from Fashion-MNIST and photographs in class folders",
+       GarmentsOnScenesOptions::table().specs(),
+       make_garments_on_scenes_folder},
       {"glyphs", {}, "drawn", GlyphsOptions::table().specs(), make_glyphs_folder},
   };
   return registry;

@@ -91,14 +91,14 @@ double coverage(const Drawing& drawing, Point point) {
   return std::clamp(0.5 - signed_distance, 0.0, 1.0);
 }
 
-struct Box {
+struct InkBox {
   double left = 1e9, top = 1e9, right = -1e9, bottom = -1e9;
   bool contains(Point p) const { return p.x >= left && p.x <= right && p.y >= top && p.y <= bottom; }
 };
 
-Box ink_box(const Drawing& drawing) {
+InkBox ink_box(const Drawing& drawing) {
   const double margin = drawing.half_stroke + 1;
-  Box box;
+  InkBox box;
   for (const Segment& segment : drawing.segments) {
     for (const Point& p : {segment.a, segment.b}) {
       box = {std::min(box.left, p.x - margin), std::min(box.top, p.y - margin), std::max(box.right, p.x + margin),
@@ -120,7 +120,7 @@ Image paint(const Drawing& drawing, int size, Random& random) {
   Image image;
   image.height = image.width = size;
   image.pixels.resize(static_cast<size_t>(size) * size * 3);
-  const Box box = ink_box(drawing);
+  const InkBox box = ink_box(drawing);
   uint8_t* out = image.pixels.data();
   for (int y = 0; y < size; ++y) {
     for (int x = 0; x < size; ++x) {

@@ -1,15 +1,9 @@
 #include "debias/data/builders/made_folder.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/descriptor.h"
 #include "debias/core/file_bytes.h"
 #include "debias/core/file_error.h"
 #include "debias/data/builders/atomic_folder.h"
@@ -25,21 +19,6 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kAbout = "about.json";
 constexpr int64_t kLargestAbout = 1 << 20;  // bytes
 constexpr int64_t kBlock = 64;              // images a thread takes at once
-
-// Without fsync: the folder is flushed as a whole.
-void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {
-  Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  bool good = file.value() >= 0;
-  size_t written = 0;
-  while (good && written < bytes.size()) {
-    const ssize_t count = write(file.value(), bytes.data() + written, bytes.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    good = count >= 0;
-    if (good) written += static_cast<size_t>(count);
-  }
-  good = good && close(file.release()) == 0;  // over a network it may be the first to say that the disk is full
-  if (!good) throw resource_error("writing '{}' failed: {}; check the folder and the disk", path, std::strerror(errno));
-}
 
 struct Part {
   std::string split;
@@ -72,7 +51,7 @@ void write_image(const fs::path& root, const Part& part, int64_t index) {
     throw data_error("data make: image {} has no label or no bias", part.images->source(index));
   }
   const std::string name = fmt::format("{}_{}_{}.png", sample.id, sample.label, sample.bias);
-  write_file((root / folder_of(part, sample.label, sample.bias) / name).string(), encode_png(sample.image));
+  write_into_folder((root / folder_of(part, sample.label, sample.bias) / name).string(), encode_png(sample.image));
 }
 
 void write_images(const fs::path& root, const Part& part, int64_t done, Progress& progress) {

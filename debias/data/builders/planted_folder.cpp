@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <span>
 #include <vector>
@@ -163,14 +162,6 @@ std::vector<std::string> sites(size_t count) {
   return names;
 }
 
-// Flushed to disk with the whole folder, by commit().
-void write_bytes(const std::string& path, const std::vector<uint8_t>& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  file.close();
-  if (!file) throw resource_error("writing '{}' failed; check the folder, its permissions and the space on the disk", path);
-}
-
 void write_images(const Planter& planter, const std::string& folder, const std::string& out, const std::vector<PlantedImage>& images,
                   Progress& progress) {
   for (const PlantedImage& image : images) fs::create_directories((fs::path(out) / image.path).parent_path());
@@ -181,7 +172,7 @@ void write_images(const Planter& planter, const std::string& folder, const std::
         for (int64_t i = first; i < last; ++i) {
           const PlantedImage& image = images[static_cast<size_t>(i)];
           const std::vector<uint8_t> bytes = planter.bytes_of(folder, image, static_cast<uint64_t>(i));
-          write_bytes((fs::path(out) / image.path).string(), bytes);
+          write_into_folder((fs::path(out) / image.path).string(), bytes);
         }
       },
       [&](int64_t done) { progress.advance(done, ""); });
