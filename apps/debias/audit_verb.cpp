@@ -107,28 +107,30 @@ int run_audit(const AuditArguments& arguments) {
 }  // namespace
 
 void add_audit_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("audit", "reports which properties of images, files or columns give the class away");
+  auto* verb = root.add_subcommand("audit", "reports which properties of images, files or columns predict the class");
   auto arguments = std::make_shared<AuditArguments>();
-  verb->add_option("folder", arguments->folder.folder, "images in class folders, in train and test or not");
+  verb->add_option("folder", arguments->folder.folder, "folder of class folders, optionally split into train and test");
   verb->add_option("--labels", arguments->folder.labels,
-                   "CSV with the column path; label replaces the class folders, other columns are audited")
+                   "CSV with the column path; a column label replaces the class folders, other columns are audited")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  auto* embeddings = verb->add_option("--embeddings", arguments->embeddings, "features in place of a folder: [n, D], .npy or .safetensors")
+  auto* embeddings = verb->add_option("--embeddings", arguments->embeddings, "features [n, D] in place of a folder: .npy or .safetensors")
                          ->option_text("Z")
                          ->transform(with_home);
-  verb->add_option("--csv", arguments->csv, "rows of --embeddings: label, path and columns")->option_text("FILE.csv")->transform(with_home);
-  verb->add_option("--key", arguments->key, "tensor of a .safetensors file with several")->needs(embeddings);
-  verb->add_option("--label", arguments->label, "column of the class (label)")->option_text("COLUMN")->needs(embeddings);
+  verb->add_option("--csv", arguments->csv, "CSV with a row for each feature vector: label, path and columns to audit")
+      ->option_text("FILE.csv")
+      ->transform(with_home);
+  verb->add_option("--key", arguments->key, "name of the tensor, if the .safetensors file has several")->needs(embeddings);
+  verb->add_option("--label", arguments->label, "column with the class (label)")->option_text("COLUMN")->needs(embeddings);
   verb->add_option("--columns", arguments->folder.columns, "columns of the CSV to audit; default: all")->delimiter(',');
-  verb->add_option("--split", arguments->folder.split, "folder to audit; default: train");
+  verb->add_option("--split", arguments->folder.split, "split to audit; default: train");
   verb->add_option("--seed", arguments->seed, "seed of folds and permutations; default: 0");
-  verb->add_option("--out", arguments->out, "page with heat map and contact sheets")->option_text("FILE.html");
+  verb->add_option("--out", arguments->out, "HTML page to write, with heat map and contact sheets")->option_text("FILE.html");
   verb->add_option("--accept", arguments->accept, "candidate whose values are written to --bias-out")->option_text("NAME");
   verb->add_option("--bias-out", arguments->bias_out, "file of bias labels to write: path,label,bias,confidence")
       ->option_text("FILE.csv")
       ->transform(with_home);
-  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1; metrics: shortcut, predictive, none, accuracy")
+  verb->add_option("--fail-if", arguments->fail_if, "condition for exit code 1; metrics: shortcut, predictive, none, accuracy")
       ->option_text("'shortcut>0'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias audit photos --out audit.html");

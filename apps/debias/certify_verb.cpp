@@ -95,13 +95,13 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("certify", "checks the documentation's claims on this machine");
   verb->require_subcommand(1);
   const auto json = std::make_shared<bool>(false);
-  auto* ranks = verb->add_subcommand("ranks", "compares trainings of several processes with one process: exit 1 if a claim fails");
+  auto* ranks = verb->add_subcommand("ranks", "compares training in several processes with training in one; exit 1 if a claim fails");
   auto asked = std::make_shared<RankSelfTest>();
   ranks->add_option("recipe", asked->recipe, "a YAML file, or the name of a recipe (debias list recipes)")->required();
   ranks->add_option("overrides", asked->overrides, "key.sub=value: overrides of the recipe");
   ranks->add_option("--ranks", asked->ranks, "numbers of processes, such as 2,3,4")->delimiter(',')->allow_extra_args(false);
-  ranks->add_option("--steps", asked->steps, "steps of each trial");
-  ranks->add_option("--device", asked->device, "cpu, or cuda: each process takes a GPU of its own");
+  ranks->add_option("--steps", asked->steps, "number of steps of each trial");
+  ranks->add_option("--device", asked->device, "cpu, or cuda with one GPU for each process");
   ranks->add_flag("--json", *json, "one JSON object on standard output");
   ranks->callback([asked, json, &action] { action = [asked, json] { return run_certify_ranks(*asked, *json); }; });
   auto* trial = verb->add_subcommand("trial", "")->group("");  // what the processes of `ranks` run
@@ -113,12 +113,12 @@ void add_certify_verb(CLI::App& root, VerbAction& action) {
   trial->add_option("--out", given->trial.out)->required();
   trial->callback([given, &action] { action = [given] { return run_one_trial(*given); }; });
   auto* device =
-      verb->add_subcommand("device", "compares a device with the CPU: objectives, a short training, memory and the time of a step");
+      verb->add_subcommand("device", "compares a device with the CPU: objectives, a short training run, memory and time per step");
   auto checked = std::make_shared<DeviceSelfTest>();
-  device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe; without one, a small training on synthetic shapes");
+  device->add_option("recipe", checked->recipe, "a YAML file, or the name of a recipe (default: a small training run on synthetic shapes)");
   device->add_option("overrides", checked->overrides, "key.sub=value: overrides of the recipe");
   device->add_option("--device", checked->device, "cuda, or cpu to try the command");
-  device->add_option("--steps", checked->steps, "number of steps of the short training");
+  device->add_option("--steps", checked->steps, "number of steps of the short training run");
   device->add_flag("--json", *json, "one JSON object on standard output");
   device->callback([checked, json, &action] { action = [checked, json] { return run_certify_device(*checked, *json); }; });
   verb->footer("Example: debias certify ranks mini/cross_entropy train.batch_size=64 --ranks 2,4");

@@ -70,7 +70,7 @@ int run_verify(const CheckpointArguments& arguments) {
     print_json({{"path", file.path()}, {"form", "ok"}, {"checksum", checked ? "ok" : "none"}}, -1);
   } else {
     fmt::print("{}: {} tensors; {}\n", without_control_characters(file.path()), file.tensors().size(),
-               checked ? "form and checksum are right" : "form is right; it carries no checksum");
+               checked ? "format and checksum are valid" : "format is valid; the file has no checksum");
   }
   return 0;
 }
@@ -78,7 +78,7 @@ int run_verify(const CheckpointArguments& arguments) {
 }  // namespace
 
 void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("checkpoint", "shows or verifies a checkpoint without running anything in it");
+  auto* verb = root.add_subcommand("checkpoint", "shows or verifies a checkpoint without executing code from it");
   verb->require_subcommand(1);
   auto arguments = std::make_shared<CheckpointArguments>();
   const auto add = [&](const char* name, const char* help, int (*run)(const CheckpointArguments&)) {
@@ -89,8 +89,8 @@ void add_checkpoint_verb(CLI::App& root, VerbAction& action) {
     return sub;
   };
   add("show", "shows training state, recipe and tensors", run_show)
-      ->add_flag("--recipe", arguments->recipe, "prints the resolved recipe alone, as in the run's config.yaml");
-  add("verify", "checks form and checksum", run_verify);
+      ->add_flag("--recipe", arguments->recipe, "print only the resolved recipe, as in the run's config.yaml");
+  add("verify", "checks format and checksum", run_verify);
   verb->footer("Example: debias checkpoint show runs/demo");
 }
 

@@ -138,7 +138,7 @@ int run_plant(const DataArguments& arguments) {
 CLI::App* add_reader(CLI::App* verb, const char* name, const char* help, DataArguments& arguments) {
   auto* sub = verb->add_subcommand(name, help);
   sub->add_option("NAME", arguments.name, "data set (debias data list)")->required();
-  sub->add_option("--root", arguments.root, "folder the files are in");
+  sub->add_option("--root", arguments.root, "folder of the files");
   sub->add_option("key=value", arguments.words, "options of the data set, as in a recipe: split=test seed=1");
   return sub;
 }
@@ -153,12 +153,13 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
     sub->callback([=, &action] { action = [=] { return run(*arguments); }; });
   };
 
-  auto* list = verb->add_subcommand("list", "lists the data sets that can be read");
+  auto* list = verb->add_subcommand("list", "lists the supported data sets");
   list->add_flag("--json", arguments->json, "one JSON object, with every option");
   list->footer("Example: debias data list");
   runs(list, run_list);
 
-  auto* check = add_reader(verb, "check", "reads every image: counts, mean, std, label x bias table, bad files (exit 3)", *arguments);
+  auto* check =
+      add_reader(verb, "check", "reads every image; reports counts, mean, std, a label x bias table and bad files (exit 3)", *arguments);
   check->add_flag("--json", arguments->json, "one JSON object on standard output");
   check->footer("Example: debias data check glyphs correlation=0.95 --json");
   runs(check, run_check);
@@ -166,16 +167,17 @@ void add_data_verb(CLI::App& root, VerbAction& action) {
   auto* make =
       add_reader(verb, "make", "builds biased_mnist, corrupted_cifar10, garments_on_scenes or glyphs on disk, as PNG files", *arguments);
   make->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
-  make->add_flag("--json", arguments->json, "one JSON object on standard output: images made");
+  make->add_flag("--json", arguments->json, "one JSON object on standard output: number of images written");
   make->footer("Example: debias data make glyphs correlation=0.95 train_count=1000 --out glyphs95");
   runs(make, run_make);
 
-  auto* plant = verb->add_subcommand("plant", "copies a class folder with a shortcut planted in it");
+  auto* plant = verb->add_subcommand("plant", "copies a folder of class folders and plants a shortcut in the copy");
   std::vector<std::string> kinds;
   for (const auto& [name, kind] : EnumNames<PlantKind>::values) kinds.emplace_back(name);
   plant->add_option("KIND", arguments->name, fmt::format("{}", fmt::join(kinds, ", ")))->required();
-  plant->add_option("DIR", arguments->root, "images in class folders, in train and test or not")->required();
-  plant->add_option("key=value", arguments->words, "correlation=0.95 (share of training images with the value of their class), seed=1");
+  plant->add_option("DIR", arguments->root, "folder of class folders, optionally split into train and test")->required();
+  plant->add_option("key=value", arguments->words,
+                    "correlation=0.95 (share of training images that carry the shortcut of their class), seed=1");
   plant->add_option("--out", arguments->out, "the new folder; it must not exist")->required();
   plant->add_flag("--json", arguments->json, "one JSON object on standard output");
   plant->footer("Example: debias data plant square photos --out planted correlation=0.9");

@@ -101,7 +101,7 @@ int run_folder_embed(const EmbedArguments& arguments) {
   for (const auto& path : made.files) text += without_control_characters(path) + "\n";
   for (const auto& [name, count] : made.splits) splits += fmt::format("{}{} {}", splits.empty() ? "" : ", ", name, count);
   print_lines(fmt::format("{}{} images ({}), {} dimensions, {}, not normalised{}\n", text, made.rows, splits, made.dimensions, made.encoder,
-                          made.reused ? "; made earlier from the same images, weights and views, and not computed again" : ""));
+                          made.reused ? "; reused from an earlier call with the same images, weights and views" : ""));
   return 0;
 }
 
@@ -181,24 +181,23 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<EmbedArguments>();
   verb->add_option("run", arguments->run, "a run folder or a checkpoint; with --encoder, a folder of images")->required();
   verb->add_option("overrides", arguments->data.words, "key=value of the data set, such as split=train; views.eval=...");
-  verb->add_option("--data", arguments->data.name, "embed this data set; without it, the run's test set");
+  verb->add_option("--data", arguments->data.name, "data set to embed (the run's test set)");
   verb->add_option("--root", arguments->data.root, "folder of the data set");
-  verb->add_option("--out", arguments->out, "F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table");
+  verb->add_option("--out", arguments->out, "output file: F or F.npy (labels in F.csv, names in F.names.csv), or F.csv for one table");
   verb->add_option("--encoder", arguments->encoder, "encoder in place of a run: F.safetensors, RECIPE.yaml or {name: ..., weights: F}")
       ->option_text("ENCODER");
-  verb->add_option("--text", arguments->text, "file with a sentence on every line, for a run on sentences");
-  verb->add_option("--expand", arguments->expand, "file of word vectors, for words of --text that the run does not know");
+  verb->add_option("--text", arguments->text, "file with one sentence per line, for a run on sentences");
+  verb->add_option("--expand", arguments->expand, "file of word vectors for words of --text that are not in the run's vocabulary");
   verb->add_option("--encoding", arguments->encoding, "character encoding of --text: utf8 or latin1")
       ->check(CLI::IsMember({"utf8", "latin1"}))
       ->option_text("NAME")
       ->group(kSeldomUsed);
-  verb->add_option("--layer", arguments->layer, "encoder (its pooled output) or projection (the head's output)");
+  verb->add_option("--layer", arguments->layer, "layer to embed: encoder (its pooled output) or projection (the head's output)");
   verb->add_flag("--bias-features", arguments->bias_features,
-                 "embeds the training set, row = sample id: for `bias_features` of an objective");
-  verb->add_option("--bias-values", arguments->bias_values,
-                   "pseudo bias labels, as many as classes or --values N: a CSV for debias init --labels")
+                 "embed the training set in the order of its sample ids, for `bias_features` of an objective");
+  verb->add_option("--bias-values", arguments->bias_values, "CSV of pseudo bias labels to write, for debias init --labels")
       ->option_text("OUT.csv");
-  verb->add_option("--values", arguments->values, "number of distinct bias labels of --bias-values (one for each class)")
+  verb->add_option("--values", arguments->values, "number of distinct bias labels for --bias-values (the number of classes)")
       ->group(kSeldomUsed);
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")
       ->check(CLI::IsMember({"last", "best", "previous"}))
@@ -206,7 +205,8 @@ void add_embed_verb(CLI::App& root, VerbAction& action) {
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
   verb->add_option("--precision", arguments->precision, "precision of --encoder: fp32 or bf16")->group(kSeldomUsed);
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "embed data that have changed since training")->group(kSeldomUsed);
-  verb->add_flag("--raw", arguments->raw, "CSV: names as they are, also those that a spreadsheet would run (=1+1)")->group(kSeldomUsed);
+  verb->add_flag("--raw", arguments->raw, "write names to CSV unescaped, even those that a spreadsheet would execute (=1+1)")
+      ->group(kSeldomUsed);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias embed runs/first --out embeddings.npy");
   verb->callback([arguments, verb, &action] {

@@ -114,7 +114,7 @@ int run_eval(const EvalArguments& arguments) {
 
 std::string protocol_names() {
   std::string names;
-  for (const auto& entry : protocol_registry()) names += (names.empty() ? "one or several, with commas: " : ", ") + entry.name;
+  for (const auto& entry : protocol_registry()) names += (names.empty() ? "one or several, separated by commas: " : ", ") + entry.name;
   return names;
 }
 
@@ -135,14 +135,14 @@ const CLI::App* add_sentences(CLI::App& verb, const std::shared_ptr<EvalArgument
   auto* part = verb.add_subcommand("sentences", "evaluates a sentence encoder on six tasks (debias eval sentences --help)");
   auto arguments = std::make_shared<SentenceEvalArguments>();
   part->add_option("run", arguments->run, "a run folder of method quick_thoughts, or a checkpoint")->required();
-  part->add_option("--root", above->data.root, "the folder with the sentence sets, or with folders of them");
-  part->add_option("--tasks", arguments->tasks, "tasks to evaluate, such as mr,trec; without it mr,cr,subj,mpqa,trec,msrp");
+  part->add_option("--root", above->data.root, "folder with the sentence sets, or with folders of them");
+  part->add_option("--tasks", arguments->tasks, "tasks to evaluate, such as mr,trec; default: mr,cr,subj,mpqa,trec,msrp");
   part->add_option("--with", arguments->with, "further runs, whose vectors are appended to the first's");
-  part->add_option("--expand", arguments->expand, "file of word vectors, for words that the run does not know");
-  part->add_flag("--cheap", arguments->cheap, "choose C on one tenth of the training part, not by ten folds");
-  part->add_flag("--untrained", arguments->untrained, "evaluates the encoder as it was before training");
+  part->add_option("--expand", arguments->expand, "file of word vectors for words that are not in the run's vocabulary");
+  part->add_flag("--cheap", arguments->cheap, "choose C on a tenth of the training set, not by tenfold cross-validation");
+  part->add_flag("--untrained", arguments->untrained, "evaluate the encoder as it was before training");
   add_checkpoint_name(*part, above->which);
-  part->add_option("--fail-if", above->fail_if, "condition of exit code 1, such as 'mr_acc<0.7'");
+  part->add_option("--fail-if", above->fail_if, "condition for exit code 1, such as 'mr_acc<0.7'");
   part->add_flag("--json", above->json, "one JSON object on standard output");
   part->footer("Example: debias eval sentences runs/novels --root data/sentence-sets --cheap");
   exclude_others(*part, verb);
@@ -179,23 +179,23 @@ void add_eval_verb(CLI::App& root, VerbAction& action) {
   const auto* protocols = verb->add_option("protocols", arguments->protocols, protocol_names())->option_text("TEXT REQUIRED");
   const auto* run = verb->add_option("run", arguments->run, "a run folder, a folder of debias fix, or a checkpoint")->option_text("TEXT");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors,
-                                      "vectors [n, D] in the place of a run, with --csv ROWS.csv (debias fix --help has its options)");
+                                      "vectors [n, D] in place of a run, with --csv ROWS.csv (see debias fix --help)");
   for (CLI::Option* option : add_table_columns(*verb, *embeddings, arguments->table)) option->group(kSeldomUsed);
   verb->add_option("overrides", arguments->words,
                    "PROTOCOL.key=value; data.test.root=DIR, views.eval=...; with --data, keys of the data set");
   verb->add_option("--data", arguments->data.name, "data set to evaluate on (train split as gallery, test split as queries)");
-  verb->add_option("--root", arguments->data.root, "folder of --data; alone, the current folder of the run's own data")->group(kSeldomUsed);
-  verb->add_option("--labels", arguments->labels, "bias labels by path: a CSV with the header path,bias (labels.bias=COLUMN for others)")
+  verb->add_option("--root", arguments->data.root, "folder of --data; without --data, where the run's data are now")->group(kSeldomUsed);
+  verb->add_option("--labels", arguments->labels, "CSV of bias labels with the header path,bias (labels.bias=COLUMN names another column)")
       ->option_text("FILE.csv");
   add_checkpoint_name(*verb, arguments->which);
   verb->add_option("--device", arguments->device, "auto, cpu or cuda")->group(kSeldomUsed);
-  verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1, such as 'test.knn_acc1<0.7'");
+  verb->add_option("--fail-if", arguments->fail_if, "condition for exit code 1, such as 'test.knn_acc1<0.7'");
   verb->add_flag("--accept-data-change", arguments->accept_data_change, "evaluate on data that have changed since training")
       ->group(kSeldomUsed);
   verb->add_flag("--predictions", arguments->predictions,
                  "write evaluation/PROTOCOL.csv: the class predicted for each image (--raw: names unescaped)")
       ->group(kSeldomUsed);
-  verb->add_flag("--raw", arguments->raw, "writes names unescaped to PROTOCOL.csv, even those that a spreadsheet would run (=1+1)")
+  verb->add_flag("--raw", arguments->raw, "write names to PROTOCOL.csv unescaped, even those that a spreadsheet would execute (=1+1)")
       ->group(kSeldomUsed);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias eval knn,linear runs/first linear.views=eval knn.k=50");

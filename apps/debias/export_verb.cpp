@@ -47,8 +47,8 @@ void add_export_verb(CLI::App& root, VerbAction& action) {
   auto arguments = std::make_shared<ExportArguments>();
   verb->add_option("run", arguments->run, "a run folder, a folder of debias fix, or a checkpoint")->required();
   verb->add_option("--format", arguments->format,
-                   "safetensors (torchvision's keys) or onnx (ResNets); without it, all that the encoder has");
-  verb->add_option("--out", arguments->out, "a folder, new or of an earlier export; RUN/exported without it");
+                   "safetensors (torchvision's keys) or onnx (ResNets); default: all that the encoder supports");
+  verb->add_option("--out", arguments->out, "output folder, new or from an earlier export (RUN/exported)");
   verb->add_option("--checkpoint", arguments->which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias export runs/first");

@@ -118,20 +118,21 @@ std::string method_names() {
 }  // namespace
 
 void add_fix_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("fix", "corrects frozen features for a bias: an affine layer and a linear head, in seconds");
+  auto* verb = root.add_subcommand("fix", "corrects frozen features for a bias with an affine layer and a linear head, in seconds");
   auto arguments = std::make_shared<FixArguments>();
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose data sets are embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors");
   add_table_columns(*verb, *embeddings, arguments->table);
-  verb->add_option("--out", arguments->out, "the folder to write, which must not exist; with --apply a .npy file")->required();
+  verb->add_option("--out", arguments->out, "folder to write, which must not exist; with --apply, a .npy file")->required();
   verb->add_option("--method", arguments->method, method_names());
-  verb->add_option("--keep", arguments->keep, "auto: minimum share of the plain head's mean accuracy over groups (0.98)");
+  verb->add_option("--keep", arguments->keep, "minimum mean accuracy over groups for method auto, as a share of the plain head's (0.98)");
   verb->add_option("--seed", arguments->seed, "seed of the folds (1)");
-  verb->add_option("--apply", arguments->apply, "correct --embeddings by the layer in this folder; --out is the array")->option_text("DIR");
-  verb->add_option("--root", arguments->run.root, "current folder of the run's own data");
+  verb->add_option("--apply", arguments->apply, "apply the layer in this folder to --embeddings; --out is the corrected array")
+      ->option_text("DIR");
+  verb->add_option("--root", arguments->run.root, "folder where the run's data are now");
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda");
-  verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));
+  verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
   verb->add_option("--fail-if", arguments->fail_if, "condition of exit code 1 on a metric after the correction")
       ->option_text("'test.worst_group_acc<0.6'");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");

@@ -57,7 +57,7 @@ void print_remark_on_steps(const FittedProposal& fit) {
   const int64_t steps = fit.plan.steps_per_epoch * proposal.epochs;
   if (steps >= kFewSteps) return;
   const double enough = std::ceil(proposal.minutes * static_cast<double>(kFewSteps) / static_cast<double>(steps));
-  fmt::print("note: {} steps of training are few and will show little; --minutes {:.0f} would give {}\n", steps, enough, kFewSteps);
+  fmt::print("note: {} training steps are too few to show much; --minutes {:.0f} would give {}\n", steps, enough, kFewSteps);
 }
 
 nlohmann::ordered_json plan_json(const FittedProposal& fit) {
@@ -84,8 +84,8 @@ void print_likely_biases(const InitArguments& arguments, const FolderSurvey& sur
     const std::filesystem::path recipe = proposal.corrected.file;
     const std::string out = (recipe.parent_path() / (recipe.stem().string() + "-" + file_word(title) + ".yaml")).string();
     command += fmt::format(" {} --out {}", shell_word((unlabelled ? "labels.label=" : "labels.bias=") + title), shell_word(out));
-    print_lines(fmt::format("note: column {} has few values, as a {} would, and nothing uses it; to use it:\n  {}\n", title,
-                            unlabelled ? "class or a bias" : "bias", command));
+    print_lines(fmt::format("note: column {} has few values, like a {}, and is not used; to use it:\n  {}\n", title,
+                            unlabelled ? "class or bias label" : "bias label", command));
   }
 }
 
@@ -115,8 +115,8 @@ int run_init(const InitArguments& arguments) {
   print_likely_biases(arguments, survey, proposal);
   if (survey.has_labels() && !survey.has_biases())
     print_lines(fmt::format("to look for a shortcut first: debias audit {}\n", shell_word(arguments.folder)));
-  print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes a training on this machine\n", proposal.corrected.file,
-                          proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
+  print_lines(fmt::format("{}: {} epochs of {:.1f} s at {} pixels, {:.1f} minutes per training run on this machine\n",
+                          proposal.corrected.file, proposal.epochs, fit.plan.seconds_per_epoch, fit.network.side, proposal.seconds / 60));
   if (!arguments.from.empty()) {
     print_lines(fmt::format("frozen features first: {:.1f} minutes for all images on this machine\n", fit.embedding_seconds / 60));
   }
@@ -129,19 +129,22 @@ int run_init(const InitArguments& arguments) {
 }  // namespace
 
 void add_init_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("init", "surveys a folder of images and writes two recipes for it: with the correction, and without");
+  auto* verb =
+      root.add_subcommand("init", "surveys a folder of images and writes two recipes for it: one with the correction, one without");
   auto arguments = std::make_shared<InitArguments>();
-  verb->add_option("folder", arguments->folder, "folder of images: class folders, in train and test or not, or no classes at all")
+  verb->add_option("folder", arguments->folder, "folder of images, with or without class folders, optionally split into train and test")
       ->required();
-  verb->add_option("overrides", arguments->words, "labels.bias=COLUMN, labels.label=, labels.path=: columns of the CSV with other names");
-  verb->add_option("--labels", arguments->labels, "class and bias labels by path: a CSV with the header path,label,bias")
-      ->option_text("FILE.csv");
-  verb->add_option("--goal", arguments->goal, "bias: an encoder that does not use a known bias; sampling: one without labels")
+  verb->add_option("overrides", arguments->words,
+                   "labels.bias=COLUMN, labels.label=COLUMN, labels.path=COLUMN: other names of the CSV's columns");
+  verb->add_option("--labels", arguments->labels, "CSV of class and bias labels with the header path,label,bias")->option_text("FILE.csv");
+  verb->add_option("--goal", arguments->goal,
+                   "bias: an encoder that does not use a known bias; sampling: an encoder trained without labels")
       ->option_text("bias|sampling");
-  verb->add_option("--from", arguments->from, "start from weights: F.safetensors or {name: ..., weights: F}; frozen features first")
+  verb->add_option("--from", arguments->from,
+                   "pretrained weights: F.safetensors or {name: ..., weights: F}; proposes frozen features first")
       ->option_text("ENCODER");
-  verb->add_option("--minutes", arguments->minutes, "total minutes for the commands that it prints (10)");
-  verb->add_option("--out", arguments->out, "the recipe, with RECIPE-plain.yaml beside it; FOLDER's name with .yaml where not given")
+  verb->add_option("--minutes", arguments->minutes, "total time in minutes for the printed commands (10)");
+  verb->add_option("--out", arguments->out, "recipe file to write, with RECIPE-plain.yaml next to it (FOLDER.yaml)")
       ->option_text("RECIPE.yaml");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("To find out whether the folder has a shortcut, run debias audit first.\nExample: debias init photos --labels photos.csv");

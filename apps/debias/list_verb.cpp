@@ -170,7 +170,7 @@ void add_list_verb(CLI::App& root, VerbAction& action) {
   auto kind = std::make_shared<std::string>(), only = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
   verb->add_option("kind", *kind, fmt::format("{}", fmt::join(kKinds, "|")))->required();
-  verb->add_option("name", *only, "name of the one entry to list");
+  verb->add_option("name", *only, "name of a single entry to list");
   verb->add_flag("--json", *json, "one JSON object on standard output");
   verb->footer("Example: debias list objectives debiased_negatives");
   verb->callback([=, &root, &action] { action = [=, &root] { return run_list(root, *kind, *only, *json); }; });

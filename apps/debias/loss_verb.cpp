@@ -47,7 +47,7 @@ std::unique_ptr<Objective> configured(const ObjectiveEntry& entry, const LossArg
 
 void check_flags(const ObjectiveEntry& entry, const LossArguments& arguments) {
   if (parsed<Engine>("--engine", arguments.engine) == Engine::kFused && !has_fused_engine(entry)) {
-    throw usage_error("loss: '{}' has no fused engine, only the dense composition; give --engine dense or auto", entry.name);
+    throw usage_error("loss: '{}' has no fused backend, only the dense one; give --engine dense or auto", entry.name);
   }
   require_loss_files(entry, arguments.files);
 }
@@ -61,11 +61,11 @@ void check_dense_memory(const ObjectiveInput& input, InputKind kind, const std::
   const double needed = dense_bytes(input, kind);
   const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (needed > machine) {
-    throw resource_error("loss: the dense composition of {} samples needs about {:.3g} GB, this machine has {:.3g} GB; give fewer samples",
+    throw resource_error("loss: the dense backend for {} samples needs about {:.3g} GB, this machine has {:.3g} GB; give fewer samples",
                          input.z.size(0), needed / 1e9, machine / 1e9);
   }
   if (budget && needed > static_cast<double>(*budget)) {
-    terminal_log()->warn(fmt::format("loss: the dense composition needs about {:.3g} MB, beyond the --memory-budget of {:.3g} MB",
+    terminal_log()->warn(fmt::format("loss: the dense backend needs about {:.3g} MB, more than the --memory-budget of {:.3g} MB",
                                      needed / 1e6, static_cast<double>(*budget) / 1e6));
   }
 }
@@ -102,8 +102,8 @@ int run_loss(const LossArguments& arguments) {
   const bool rows = input.z.is_cpu() && options.precision != LossPrecision::kFp64 && !input.keys.defined();
   if (input.engine == Engine::kFused && entry.kind == InputKind::kPairs && !rows) {
     throw usage_error(
-        "loss: the fused engine takes float32 on the CPU without keys, found {} on {}{}; give --precision fp32, --engine auto, "
-        "blocked or dense",
+        "loss: the fused backend takes float32 on the CPU without keys, found {} on {}{}; give --precision fp32, --engine auto, blocked or "
+        "dense",
         enum_name(options.precision), arguments.device, input.keys.defined() ? " with keys" : "");
   }
   check_dense_memory(input, entry.kind, budget);
@@ -119,7 +119,7 @@ int run_loss(const LossArguments& arguments) {
 }  // namespace
 
 void add_loss_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("loss", "computes value and gradient of an objective on embeddings from a file");
+  auto* verb = root.add_subcommand("loss", "computes the value and the gradient of an objective on embeddings from a file");
   auto arguments = std::make_shared<LossArguments>();
   const auto text = [&](const char* flag, std::string& target, const char* meaning, const char* type) {
     return verb->add_option(flag, target, meaning)->option_text(type);
@@ -129,24 +129,26 @@ void add_loss_verb(CLI::App& root, VerbAction& action) {
   text("--labels", arguments->files.labels, "labels: integers [B], -1 = unknown", "NPY");
   text("--bias", arguments->files.bias, "bias labels: integers [B]", "NPY");
   text("--weights", arguments->files.weights, "bias features [B,F]", "NPY");
-  text("--ids", arguments->files.ids, "samples' ids [B]; rows of one id are not negatives", "NPY");
-  text("--keys", arguments->files.keys, "rows [K,D] to compare with, in place of each other", "NPY");
+  text("--ids", arguments->files.ids, "sample ids [B]; embeddings with the same id are not negatives", "NPY");
+  text("--keys", arguments->files.keys, "keys [K,D]: embeddings are compared with them, not with each other", "NPY");
   text("--key-labels", arguments->files.key_labels, "labels of the keys: integers [K], -1 = unknown", "NPY");
-  text("--key-ids", arguments->files.key_ids, "samples' ids of the keys [K], -1 = no sample", "NPY");
+  text("--key-ids", arguments->files.key_ids, "sample ids of the keys [K], -1 = no sample", "NPY");
   text("--prior", arguments->files.prior, "prior P(y|b), [C,G]", "NPY");
-  verb->add_option("--set", arguments->words, "an option of the objective; repeat it")->option_text("KEY=VALUE")->allow_extra_args(false);
+  verb->add_option("--set", arguments->words, "an option of the objective")->option_text("KEY=VALUE")->allow_extra_args(false);
   text("--variant", arguments->variant,
        "set of defaults: stable (alias: default), the paper's text, or its released code: authors (alias: original_code)",
        "stable|paper|authors");
-  text("--normalize", arguments->normalize, "L2-normalise the rows, keys too", "true|assert|false");
-  text("--engine", arguments->engine, "engine of the sums over pairs", "auto|fused|blocked|dense");
+  text("--normalize", arguments->normalize, "L2-normalise embeddings and keys", "true|assert|false");
+  text("--engine", arguments->engine, "backend of the sums over pairs", "auto|fused|blocked|dense");
   text("--precision", arguments->precision, "precision of the sums; default: the file's", "fp32|bf16|fp64");
   text("--device", arguments->device, "device of the computation", "cpu|cuda");
-  text("--memory-budget", arguments->memory_budget, "memory budget of the fused engine (256MB)", "SIZE");
-  text("--grad-out", arguments->gradient_out, "gradient, shape of the embeddings", "NPY");
-  text("--per-anchor-out", arguments->per_anchor_out, "loss of each anchor", "NPY");
-  verb->add_option("--repeat", arguments->repeat, "times R more runs and reports medians")->option_text("R")->check(CLI::Range(0, 1000000));
-  verb->add_option("--threads", arguments->threads, "number of processor threads")->option_text("T")->check(CLI::Range(1, 4096));
+  text("--memory-budget", arguments->memory_budget, "memory budget of the fused backend (256MB)", "SIZE");
+  text("--grad-out", arguments->gradient_out, "file for the gradient, with the shape of the embeddings", "NPY");
+  text("--per-anchor-out", arguments->per_anchor_out, "file for the loss of each anchor", "NPY");
+  verb->add_option("--repeat", arguments->repeat, "time R more runs and report the medians")
+      ->option_text("R")
+      ->check(CLI::Range(0, 1000000));
+  verb->add_option("--threads", arguments->threads, "number of CPU threads")->option_text("T")->check(CLI::Range(1, 4096));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias loss --objective debiased_negatives --embeddings z.npy --set tau_plus=0.1 --json");
   verb->callback([arguments, &action] { action = [arguments] { return run_loss(*arguments); }; });

@@ -50,8 +50,7 @@ void add_quiet(CLI::App& app) {
   const auto parts = app.get_subcommands([](const CLI::App*) { return true; });
   for (auto* part : parts) add_quiet(*part);
   if (app.get_parent() == nullptr || app.get_require_subcommand_min() > 0) return;
-  auto* quiet =
-      app.add_flag_callback("-q,--quiet", hush_terminal, "no progress and no remarks on standard error: warnings and errors only");
+  auto* quiet = app.add_flag_callback("-q,--quiet", hush_terminal, "print only warnings and errors on standard error");
   if (app.get_parent() != nullptr) quiet->group(kSeldomUsed);  // the help of the whole describes it
 }
 
@@ -104,14 +103,13 @@ void add_help_and_version(CLI::App& root, VerbAction& action) {
   });
   root.require_subcommand(1);
   root.footer(
-      "Exit codes: 0 success, 1 failure, 2 usage or recipe, 3 data, 4 numbers that are not finite,\n"
-      "5 memory or disk, 75 stopped with a checkpoint (--resume), 130 or 143 stopped by Ctrl-C or SIGTERM\n"
-      "Example: debias train demo/infonce output=runs/first");
+      "Exit codes: 0 success, 1 failure, 2 usage or recipe, 3 data, 4 non-finite numbers,\n5 memory or disk, 75 stopped with a checkpoint "
+      "(--resume), 130 or 143 stopped by Ctrl-C or SIGTERM\nExample: debias train demo/infonce output=runs/first");
 }
 
 int run(int argc, char** argv) {
   use_threads();
-  CLI::App root("debias: contrastive representation learning with sampling bias and data bias corrected", "debias");
+  CLI::App root("debias: contrastive representation learning that corrects sampling bias and data bias", "debias");
   root.formatter(std::make_shared<BriefHelp>());  // which the commands inherit
   VerbAction action;
   add_verbs(root, action);

@@ -58,7 +58,7 @@ std::string leaks_text(const SplitLeaks& leaks, const std::string& second) {
     if (of.leaked > 0) text += fmt::format("  {:<24} {:>6} of {}\n", of.name, of.leaked, of.rows);
   }
   if (leaks.accuracy && leaks.accuracy_without) {
-    text += fmt::format("kNN accuracy {:.2f} %, without them {:.2f} %\n", 100 * *leaks.accuracy, 100 * *leaks.accuracy_without);
+    text += fmt::format("kNN accuracy {:.2f} %, {:.2f} % without them\n", 100 * *leaks.accuracy, 100 * *leaks.accuracy_without);
   }
   return text;
 }
@@ -103,7 +103,7 @@ int run_pairs(const PairsArguments& arguments) {
   const MiningOptions options = mining_options(request, source);
   if (!source.has_images()) {
     log->warn(fmt::format(
-        "not all splits have images that can be opened: copies are pairs at a similarity of {} or more, which no pixels confirm{}",
+        "not all splits have readable images: copies are pairs with a similarity of at least {}, which are not confirmed by pixels{}",
         kUnconfirmedCopy,
         arguments.table.given() ? "; give --csv C.csv with the column path, and --root DIR if the images are elsewhere" : ""));
   }
@@ -118,7 +118,8 @@ int run_pairs(const PairsArguments& arguments) {
 }  // namespace
 
 void add_pairs_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("pairs", "finds false negatives, duplicates and images in two splits, and writes a page to mark them");
+  auto* verb =
+      root.add_subcommand("pairs", "finds false negatives, duplicates and images that are in two splits; writes a page to mark them");
   auto arguments = std::make_shared<PairsArguments>();
   verb->add_option("run", arguments->run.path, "a run folder or a checkpoint, whose training set is embedded first");
   auto* embeddings = verb->add_option("--embeddings", arguments->table.vectors, "vectors [n, D] of any encoder: .npy or .safetensors")
@@ -127,20 +128,20 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
   add_table_columns(*verb, *embeddings, arguments->table);
   auto* top = verb->add_option("--top", arguments->request.top, "number of false negatives to report (500)")
                   ->check(CLI::Range(int64_t{1}, int64_t{1} << 30));
-  verb->add_option("--rank", arguments->rank, "what false negatives are ranked by: similarity (default) or gradient")->option_text("NAME");
-  verb->add_option("--leaks", arguments->leaks, "also search for images of one split in another")->option_text("train:test");
+  verb->add_option("--rank", arguments->rank, "order of the false negatives: similarity (default) or gradient")->option_text("NAME");
+  verb->add_option("--leaks", arguments->leaks, "also search for images that are in both splits")->option_text("train:test");
   verb->add_option("--sample", arguments->request.sample, "number of random pairs to draw instead; their marks estimate tau_plus")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->excludes(top)
       ->option_text("200");
-  verb->add_option("--out", arguments->out, "the pairs as a table")->option_text("FILE.csv")->transform(with_home);
-  verb->add_option("--html", arguments->html, "a page with thumbnails on which the pairs are marked")
+  verb->add_option("--out", arguments->out, "CSV of the pairs to write")->option_text("FILE.csv")->transform(with_home);
+  verb->add_option("--html", arguments->html, "HTML page to write, with thumbnails, for marking the pairs")
       ->option_text("FILE.html")
       ->transform(with_home);
   verb->add_option("--temperature", arguments->request.temperature,
-                   "temperature of the loss whose gradient is given; default: the run's, 0.07 for --embeddings");
-  verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior of the posterior; default: the run's, else 0.1");
-  verb->add_option("--root", arguments->run.root, "folder of the images: the run's data, or the column path, are below it")
+                   "temperature of the loss whose gradient is computed; default: the run's, or 0.07 for --embeddings");
+  verb->add_option("--tau-plus", arguments->request.tau_plus, "class prior for the posterior; default: the run's, else 0.1");
+  verb->add_option("--root", arguments->run.root, "folder of the images: that of the run's data, or of the paths in the CSV")
       ->option_text("DIR")
       ->transform(with_home);
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")
@@ -148,7 +149,7 @@ void add_pairs_verb(CLI::App& root, VerbAction& action) {
       ->excludes(embeddings);
   verb->add_option("--device", arguments->run.device, "device of the run's encoder: auto, cpu or cuda")->excludes(embeddings);
   verb->add_option("--seed", arguments->request.seed, "seed of the random pairs (1)");
-  verb->add_option("--threads", arguments->threads, "processor threads; the result is the same for any number")->check(CLI::Range(1, 4096));
+  verb->add_option("--threads", arguments->threads, "number of CPU threads; does not change the result")->check(CLI::Range(1, 4096));
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias pairs --embeddings Z.npy --csv C.csv --out pairs.csv --html pairs.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_pairs(*arguments); }; });

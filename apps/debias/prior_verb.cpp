@@ -88,7 +88,7 @@ int run_prior(const PriorArguments& arguments) {
 std::string footer() {
   std::string text =
       "tau_plus is the probability that a random negative shares the anchor's class. From labels: the share of pairs that agree, with a\n"
-      "95 % interval. Without labels: the smallest ratio of random pairs to pairs of views above a cosine, with a 95 % bound.\n";
+      "95 % interval. Without labels: the smallest ratio, over cosine thresholds, of random pairs to pairs of views, with a 95 % bound.\n";
   for (const auto& [name, method] : EnumNames<PriorMethod>::values) {
     for (const auto& assumption : assumptions(method)) text += fmt::format("Assumption of {}: {}.\n", name, assumption);
   }
@@ -100,7 +100,7 @@ std::string footer() {
 void add_prior_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("prior", "estimates tau_plus, the probability that a negative shares the anchor's class");
   auto arguments = std::make_shared<PriorArguments>();
-  verb->add_option("run", arguments->run.run, "a run folder or a checkpoint: labels of its training set, and its encoder's view of it");
+  verb->add_option("run", arguments->run.run, "a run folder or a checkpoint; uses the labels and the embeddings of its training set");
   auto* embeddings =
       verb->add_option("--embeddings", arguments->files.embeddings, "z.npy [B, V, D] (views, V >= 2), or [N, D] with --labels or --csv");
   add_table_columns(*verb, *embeddings, arguments->table);
@@ -110,7 +110,7 @@ void add_prior_verb(CLI::App& root, VerbAction& action) {
       ->transform(with_home);
   verb->add_option("--images", arguments->run.images, "maximum number of a run's images whose two views are compared (4096)")
       ->check(CLI::Range(kLeastImagesOfViews, int64_t{1} << 20));
-  verb->add_option("--root", arguments->run.root, "current folder of the run's training set");
+  verb->add_option("--root", arguments->run.root, "folder where the run's training set is now");
   verb->add_option("--checkpoint", arguments->run.which, "last, best or previous")->check(CLI::IsMember({"last", "best", "previous"}));
   verb->add_option("--device", arguments->run.device, "auto, cpu or cuda");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");

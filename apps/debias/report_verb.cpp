@@ -81,10 +81,11 @@ int run_report(ReportArguments arguments) {
 void add_report_verb(CLI::App& root, VerbAction& action) {
   auto* verb = root.add_subcommand("report", "writes a page about one or several runs: verdict, numbers, curves, groups, neighbours");
   auto arguments = std::make_shared<ReportArguments>();
-  verb->add_option("runs", arguments->runs, "run folders, or sweeps; runs that differ in their seed alone are one column")->required();
-  verb->add_option("--out", arguments->out, "the page (RUN/report.html of one run, report.html of several)")->option_text("FILE.html");
-  verb->add_flag("--text", arguments->text, "verdict and key numbers on the terminal; a page only with --out");
-  verb->add_flag("--json", arguments->json, "verdict and key numbers as one JSON object; a page only with --out");
+  verb->add_option("runs", arguments->runs, "run folders, or sweeps; runs that differ only in their seed share a column")->required();
+  verb->add_option("--out", arguments->out, "HTML page to write (RUN/report.html for one run, report.html for several)")
+      ->option_text("FILE.html");
+  verb->add_flag("--text", arguments->text, "print the verdict and the key numbers on the terminal; write a page only with --out");
+  verb->add_flag("--json", arguments->json, "print the verdict and the key numbers as one JSON object; write a page only with --out");
   verb->footer("Example: debias report runs/infonce runs/debiased --out comparison.html");
   verb->callback([arguments, &action] { action = [arguments] { return run_report(*arguments); }; });
 }

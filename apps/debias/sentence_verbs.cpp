@@ -67,8 +67,8 @@ std::string table_of(const EvaluationRecord& record) {
   for (const auto& [metric, value] : record.metrics) {
     const auto task = std::ranges::find_if(record.tasks, [&](const EvaluatedTask& one) { return one.has(metric); });
     const auto& [low, high] = record.intervals.at(metric);
-    table += fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} evaluated, commonest class {:.2f}, C {}\n", metric, 100 * value, 100 * low,
-                         100 * high, task->judged, 100 * task->majority, list_of(task->C));
+    table += fmt::format("  {:<10} {:6.2f}  [{:.2f}, {:.2f}]  {} evaluated, most frequent class {:.2f}, C {}\n", metric, 100 * value,
+                         100 * low, 100 * high, task->judged, 100 * task->majority, list_of(task->C));
   }
   return table;
 }
@@ -122,7 +122,7 @@ EvaluationRecord beside_other_tasks(const std::string& path, const EvaluationRec
     }
     return all;
   } catch (const Error& error) {
-    log.warn(fmt::format("eval: {}: it is written anew", error.what()));
+    log.warn(fmt::format("eval: {}: it is overwritten", error.what()));
     return record;
   }
 }

@@ -116,15 +116,15 @@ std::string spelled(const CLI::App& verb) {
 }  // namespace
 
 void add_study_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("study", "compares estimators with known truth, and checks the papers' theorems");
+  auto* verb = root.add_subcommand("study", "compares estimators with the known true value, and checks the papers' theorems");
   verb->require_subcommand(1);
   const auto part = [&](const char* name, const char* meaning, int (*run)(StudyArguments)) {
     auto* sub = verb->add_subcommand(name, meaning);
     auto arguments = std::make_shared<StudyArguments>();
     arguments->run.threads = available_cpus();
-    sub->add_option("--out", arguments->out, "a new folder for JSON, CSV and a page of figures")->option_text("DIR");
+    sub->add_option("--out", arguments->out, "new folder to write: JSON, CSV and a page of figures")->option_text("DIR");
     sub->add_option("--seed", arguments->run.seed, "seed of all random numbers (1)")->option_text("S");
-    sub->add_option("--threads", arguments->run.threads, "number of threads; changes no figure")
+    sub->add_option("--threads", arguments->run.threads, "number of threads; does not change the numbers")
         ->option_text("T")
         ->check(CLI::Range(1, 4096));
     sub->add_flag("--json", arguments->json, "one JSON object on standard output");
@@ -167,13 +167,13 @@ void add_study_verb(CLI::App& root, VerbAction& action) {
   estimators->get_option("--embeddings")->required();
   estimators->get_option("--labels")->required();
   given->run.repetitions = 10;
-  estimators->add_option("--repetitions", given->run.repetitions, "draws for each anchor (10)")
+  estimators->add_option("--repetitions", given->run.repetitions, "number of draws for each anchor (10)")
       ->option_text("R")
       ->check(CLI::Range(1, 100000));
   number(estimators, "--temperature", given->embedding.temperature, "temperature (0.5)", "t");
-  number(estimators, "--tau-plus", given->embedding.tau_plus, "class prior, [0, 1); default: by the labels", "TAU");
-  number(estimators, "--alpha", given->embedding.alpha, "chance that a positive outranks a negative, [0.5, 1]; default: by the labels",
-         "A");
+  number(estimators, "--tau-plus", given->embedding.tau_plus, "class prior, [0, 1); default: computed from the labels", "TAU");
+  number(estimators, "--alpha", given->embedding.alpha,
+         "probability that a positive outranks a negative, [0.5, 1]; default: from the labels", "A");
   number(estimators, "--beta", given->embedding.beta, "hardness of the hard estimator (1)", "B");
   number(estimators, "--negatives", given->embedding.negatives, "number of negatives (256)", "N");
   number(estimators, "--positives", given->embedding.positives, "number of positives (1)", "K");

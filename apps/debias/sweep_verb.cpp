@@ -103,7 +103,7 @@ int print_sweep_plan(const SweepArguments& arguments, const SweepPlan& plan, con
   std::string lines = fmt::format("{}: {}, {} to do\n", plan.file, size_text(plan), to_do.size());
   for (const auto& [number, point] : points) lines += point_line(plan, number, point, left[number], !arguments.check);
   if (!arguments.check) {
-    lines += fmt::format("time, evaluations not counted: {}{}\n", duration_text(seconds),
+    lines += fmt::format("time, without evaluations: {}{}\n", duration_text(seconds),
                          arguments.jobs == 1
                              ? " one after another"
                              : fmt::format(" of all jobs, {} with --jobs {}", duration_text(seconds / arguments.jobs), arguments.jobs));
@@ -183,11 +183,11 @@ void add_sweep_verb(CLI::App& root, VerbAction& action) {
                    "a YAML file with base, variants, grid, seeds and output, or the name of one (debias list recipes)")
       ->required();
   verb->add_option("overrides", arguments->words, "key.sub=value: overrides of every run; output=, seeds= and metric= of the sweep");
-  verb->add_option("--jobs", arguments->jobs, "runs at a time, which share the processors (1)")->option_text("N");
-  verb->add_option("--shard", arguments->shard, "only runs i, i + n, ... of them all")->option_text("i/n");
+  verb->add_option("--jobs", arguments->jobs, "number of runs at a time, which share the CPU cores (1)")->option_text("N");
+  verb->add_option("--shard", arguments->shard, "only the runs i, i + n, i + 2n, ...")->option_text("i/n");
   verb->add_flag("--print-commands", arguments->print_commands, "write each run's recipe and print its command, for other schedulers");
   verb->add_flag("--dry-run", arguments->dry_run, "check every setting, print the number of runs and the time, then stop");
-  verb->add_flag("--check", arguments->check, "checks every setting without trial steps for the time, then stops");
+  verb->add_flag("--check", arguments->check, "check every setting, without trial steps to estimate the time, then stop");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias sweep small/biased_mnist --jobs 2");
   verb->callback([arguments, &action] { action = [arguments] { return run_sweep_verb(*arguments); }; });

@@ -41,7 +41,7 @@ EpochChoice parse_epoch(const std::string& name) {
   if (int64_t number = 0; parse_integer(name, &number) && number > 0) return {TableEpoch::kNumber, number};
   if (name == "best") {
     throw usage_error(
-        "table: choosing the epoch by test images is not fair; train with evaluate.select: valid.METRIC and write --epoch selected");
+        "table: choosing the epoch by test images biases the result; train with evaluate.select: valid.METRIC and write --epoch selected");
   }
   const std::vector<std::string> known = {"last", "selected"};
   throw usage_error("table: --epoch '{}': give last, selected or the number of an epoch, from 1{}", name,
@@ -75,21 +75,21 @@ int run_table(const ComparisonArguments& arguments) {
 }  // namespace
 
 void add_table_verb(CLI::App& root, VerbAction& action) {
-  auto* verb = root.add_subcommand("table", "compares the settings of a sweep over seeds, with published numbers");
+  auto* verb = root.add_subcommand("table", "compares the settings of a sweep over seeds, and with published numbers");
   auto arguments = std::make_shared<ComparisonArguments>();
   verb->add_option("paths", arguments->paths, "sweeps (the file, its name or its output) or run folders")->required();
-  verb->add_option("--metric", arguments->metrics, "the first of these that a run has; without it, the sweep's")
+  verb->add_option("--metric", arguments->metrics, "metric; if repeated, the first that a run has (default: the sweep's)")
       ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option("--epoch", arguments->epoch,
-                   "last, a number from 1, or selected: by evaluate.select on valid; without it selected where every run is, else last")
+                   "last, a number from 1, or selected (by evaluate.select); default: selected if all runs have it, else last")
       ->option_text("WHICH");
   verb->add_option("--against", arguments->against, "the setting that the others are compared with (the first)")->option_text("SETTING");
   verb->add_option("--format", arguments->format, "output format: text, markdown, latex, csv, csv_differences or csv_orderings")
       ->option_text("FORMAT");
-  verb->add_flag("--minutes", arguments->minutes, "adds the mean training minutes of each setting, which --json always has");
+  verb->add_flag("--minutes", arguments->minutes, "add the mean training minutes of each setting (--json always has them)");
   verb->add_option("--fail-if", arguments->fail_if,
-                   "condition of exit code 1, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
+                   "condition for exit code 1, such as 'ordering.contradicted_holm>0' or 'low.fairkl.over.ce<0'; shares are from 0 to 1")
       ->allow_extra_args(false);
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias table runs/small/cifar10 --format markdown");

@@ -92,10 +92,10 @@ void print_plan(const TrainPlan& plan, const TrainOptions& options, const Config
   fmt::print("# precision          {}\n", rounding(options));
   fmt::print("# step               {:.4f} s with fresh {}, {:.4f} s on a cached batch: ratio {:.3f}\n", plan.seconds_per_step,
              plan.inputs_are, plan.seconds_per_cached_step, ratio);
-  fmt::print("# time               {} an epoch, {} in all, evaluations not counted\n", duration_text(plan.seconds_per_epoch),
+  fmt::print("# time               {} an epoch, {} in all, without evaluations\n", duration_text(plan.seconds_per_epoch),
              duration_text(plan.seconds_total));
   fmt::print("# memory             {} peak, resident\n", bytes(plan.peak_bytes));
-  fmt::print("# disk               {} a checkpoint, two or three are kept\n", bytes(plan.checkpoint_bytes));
+  fmt::print("# disk               {} per checkpoint; two or three are stored\n", bytes(plan.checkpoint_bytes));
   print_groups(plan);
 }
 
@@ -229,14 +229,15 @@ void add_train_verb(CLI::App& root, VerbAction& action) {
       ->required();
   verb->add_option("overrides", arguments->words, "key.sub=value: overrides of the recipe");
   verb->add_option("--seeds", arguments->seeds,
-                   "number of seeds to train one after another, from the recipe's seed on; their runs are OUTPUT/seed-N")
+                   "number of seeds to train, one after another, from the recipe's seed on; run folders are OUTPUT/seed-N")
       ->option_text("N");
   verb->add_option("--ranks", arguments->ranks, "number of data-parallel processes on this machine, which share each batch");
-  verb->add_option("--rendezvous", arguments->meeting.rendezvous, "HOST:PORT or file:PATH, where processes of mpirun and srun meet");
+  verb->add_option("--rendezvous", arguments->meeting.rendezvous,
+                   "HOST:PORT or file:PATH, the meeting point of processes started by mpirun or srun");
   verb->add_option("--interface", arguments->meeting.interface, "network interface between the processes, such as eth0");
-  verb->add_flag("--resume", arguments->resume, "resumes the output folder's run where it stopped, bit for bit");
+  verb->add_flag("--resume", arguments->resume, "resume the run in the output folder where it stopped, bit for bit");
   verb->add_flag("--overwrite", arguments->overwrite, "start again in an existing run folder");
-  verb->add_flag("--accept-data-change", arguments->accept_data_change, "lets --resume continue with changed data");
+  verb->add_flag("--accept-data-change", arguments->accept_data_change, "resume although the data have changed");
   verb->add_flag("--dry-run", arguments->dry_run, "print the resolved recipe and a time and memory plan, then stop");
   verb->add_flag("--json", arguments->json, "one JSON object on standard output");
   verb->footer("Example: debias train demo/debiased_negatives train.epochs=2 output=runs/try");

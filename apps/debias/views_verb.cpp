@@ -113,14 +113,14 @@ void add_views_verb(CLI::App& root, VerbAction& action) {
   verb->require_subcommand(1);
   const auto arguments = std::make_shared<ViewsArguments>();
 
-  auto* show = verb->add_subcommand("show", "writes a contact sheet: each image, then its views");
+  auto* show = verb->add_subcommand("show", "writes a contact sheet: each image, followed by its views");
   show->add_option("views", arguments->preset, "a preset (debias list views), or a recipe");
   show->add_option("overrides", arguments->words, "key=value: options of the data set");
-  show->add_option("--out", arguments->out, "the PNG to write (views.png)");
+  show->add_option("--out", arguments->out, "PNG file to write (views.png)");
   show->add_option("--image", arguments->images, "JPEG or PNG files to show instead of a data set's images");
-  show->add_option("--data", arguments->data, "a data set (glyphs)");
+  show->add_option("--data", arguments->data, "data set (glyphs)");
   show->add_option("--root", arguments->root, "folder of the data set");
-  show->add_option("--count", arguments->count, "views of each image (6)")->check(CLI::Range(1, 64));
+  show->add_option("--count", arguments->count, "number of views of each image (6)")->check(CLI::Range(1, 64));
   show->add_option("--rows", arguments->rows, "number of images (8)")->check(CLI::Range(1, 256));
   show->add_option("--seed", arguments->seed, "seed of the views (1)")->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   show->footer("Example: debias views show sim32 --out sim32.png");
@@ -128,7 +128,7 @@ void add_views_verb(CLI::App& root, VerbAction& action) {
 
   auto* apply = verb->add_subcommand("apply", "applies fixed steps in order, without randomness");
   apply->add_option("--image", arguments->image, "image file, JPEG or PNG")->required();
-  apply->add_option("--out", arguments->out, "the PNG to write")->required();
+  apply->add_option("--out", arguments->out, "PNG file to write")->required();
   apply->add_option("steps", arguments->steps, "fixed steps, such as 'hue: {factor: 0.1}' 'resize: {size: 32}'")->required();
   apply->footer("Example: debias views apply --image in.png --out out.png 'hue: {factor: 0.1}' 'resize: {size: 32}'");
   apply->callback([=, &action] { action = [=] { return run_apply(*arguments); }; });

@@ -138,15 +138,13 @@ PriorEstimate class_prior_from_views(const at::Tensor& rows) {
 
 std::vector<std::string> assumptions(PriorMethod method) {
   if (method == PriorMethod::kLabels) {
-    return {"the labelled images are a random sample of those that negatives are drawn from"};
+    return {"the labelled images are a random sample of the images that negatives are drawn from"};
   }
   if (method == PriorMethod::kDraws) return {"images are drawn by the sampler of the run, which knows the label of each"};
-  return {
-      "the images are a random sample of those that negatives are drawn from",
-      "two views of an image are as alike as two images of its class, which the debiased objectives assume as well; as a rule views are "
-      "more alike, and the bound is then too low: it counts pairs that the encoder takes for views of one image, and the true prior may "
-      "lie above `high`",
-      "there is no lower bound: `low` is 0"};
+  return {"the images are a random sample of the images that negatives are drawn from",
+          "two views of an image are as similar as two images of its class, as the debiased objectives assume too. Usually views are more "
+          "similar, and the bound is then too low: the true prior may lie above `high`",
+          "there is no lower bound: `low` is 0"};
 }
 
 nlohmann::ordered_json to_json(const PriorEstimate& estimate) {

@@ -127,7 +127,7 @@ at::Tensor known_rows(const KeyedRows& rows, bool weighted) {
 void check_engine(const ObjectiveInput& input, const FairKlOptions& options, bool weighted) {
   refuse_blocked(input, kFairklName);
   if (input.engine != Engine::kFused || (!weighted && options.mode() != FairKlMode::kLogNormal)) return;
-  throw usage_error("{}: {} needs every pair, the fused engine sums by groups of rows; give engine dense or auto", kFairklName,
+  throw usage_error("{}: {} needs every pair, but the fused backend sums over groups; give engine dense or auto", kFairklName,
                     weighted ? "a continuous bias" : "mode lognormal");
 }
 

@@ -84,7 +84,7 @@ at::Tensor times_slopes(const at::Tensor& z, const std::vector<int64_t>& sizes, 
 
 void refuse_second_derivatives() {
   if (!at::GradMode::is_enabled()) return;
-  throw usage_error("the fused engine of this regulariser has no second derivative; compute it with engine dense");
+  throw usage_error("the fused backend of this regulariser has no second derivative; compute it with engine dense");
 }
 
 // Written out because autograd would form the backward product of z^T z once for each of its two factors.

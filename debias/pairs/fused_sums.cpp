@@ -27,8 +27,8 @@ constexpr int64_t kLeastBudget = int64_t{4} << 20;
 
 SortedBatch& batch_of(const Rows& rows) {
   if (rows.memory_budget < kLeastBudget) {
-    throw usage_error("fused engine: a memory budget of {} bytes cannot hold the tiles it works on; give at least {} MB",
-                      rows.memory_budget, kLeastBudget >> 20);
+    throw usage_error("fused backend: a memory budget of {} bytes cannot hold its tiles; give at least {} MB", rows.memory_budget,
+                      kLeastBudget >> 20);
   }
   const auto of_these_rows = [&](const SortedBatch& batch) {  // a copy of `rows` may have been given other groups since
     return batch.source_anchors.is_same(rows.anchors) && batch.source_group.is_same(rows.group);

@@ -39,9 +39,9 @@ Engine engine_of(const Rows& rows) {
   if (takes_fused(rows)) return Engine::kFused;
   if (rows.engine == Engine::kFused) {
     if (!rows.square()) {
-      throw usage_error("fused engine: it compares rows with themselves, and keys were given; give engine auto, blocked or dense");
+      throw usage_error("fused backend: it compares embeddings with each other, and keys were given; give engine auto, blocked or dense");
     }
-    throw usage_error("fused engine: it takes float32 rows on the CPU, found {} on {}; give engine auto, blocked or dense",
+    throw usage_error("fused backend: it takes float32 embeddings on the CPU, found {} on {}; give engine auto, blocked or dense",
                       c10::toString(rows.anchors.scalar_type()), rows.anchors.device().str());
   }
   return !rows.anchors.is_cpu() || rows.size() * rows.key_count() >= kManyPairs ? Engine::kBlocked : Engine::kDense;

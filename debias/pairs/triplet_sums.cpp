@@ -113,7 +113,7 @@ at::Tensor dense_triplet_sums(const Rows& rows, double epsilon) {
 
 at::Tensor log_add_triplet_sums(const Rows& rows, double epsilon, int64_t panel_terms) {
   if (rows.engine == Engine::kFused) {
-    throw usage_error("fused engine: sums over an anchor's positives and negatives have no tiles; give engine auto, blocked or dense");
+    throw usage_error("fused backend: it cannot sum over an anchor's positives and negatives; give engine auto, blocked or dense");
   }
   const Engine engine = rows.engine == Engine::kDense ? Engine::kDense : Engine::kBlocked;
   if (rows.engines) rows.engines->note(engine);

@@ -87,7 +87,7 @@ at::Tensor compared(const at::Tensor& rows, const at::Tensor& z, bool normalize)
 ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::Tensor& keys, const at::Tensor& positives,
                          const ObjectiveEntry& entry, const ObjectiveCall& call) {
   if (call.input.engine == Engine::kFused && !has_fused_engine(entry)) {
-    throw usage_error("objective '{}' has no fused engine, only the dense composition; give engine dense or auto", entry.name);
+    throw usage_error("objective '{}' has no fused backend, only the dense one; give engine dense or auto", entry.name);
   }
   ObjectiveInput input = call.input;
   input.z = rows;

@@ -72,7 +72,7 @@ def test_all_losses_and_measures_are_those_of_this_half(newer):
 
 
 def test_the_tile_engine_is_refused_with_its_reason(newer):
-    assert "there is no fused engine here" in newer["refusal"]
+    assert "there is no fused backend here" in newer["refusal"]
 
 
 def test_the_engine_can_be_hidden():

@@ -96,7 +96,7 @@ def test_refusals_of_a_call():
         debias.BiasConLoss()(z, torch.zeros(4, dtype=torch.int64))
     with pytest.raises(ValueError, match="needs labels"):
         debias.InfoNCELoss(drop_false_negatives=True)(z, z)
-    with pytest.raises(ValueError, match="no fused engine"):
+    with pytest.raises(ValueError, match="no fused backend"):
         debias.CrossEntropyLoss(engine="fused")(z, torch.zeros(4, dtype=torch.int64))
     with pytest.raises(ValueError, match="floating-point"):
         debias.InfoNCELoss()(torch.ones(4, 2, 3, dtype=torch.int64))

@@ -23,7 +23,7 @@ TEST(CommandLine, AloneItPrintsItsHelpWithTheExitCodes) {
   EXPECT_EQ(alone.exit, 0) << alone.err;
   EXPECT_EQ(alone.out, help.out);
   EXPECT_EQ(run_debias({"help"}).out, help.out);
-  for (const char* code : {"0 success", "1 failure", "2 usage", "3 data", "4 numbers", "5 memory", "75 stopped", "130 or 143"}) {
+  for (const char* code : {"0 success", "1 failure", "2 usage", "3 data", "4 non-finite numbers", "5 memory", "75 stopped", "130 or 143"}) {
     EXPECT_THAT(help.out, HasSubstr(code));
   }
 }

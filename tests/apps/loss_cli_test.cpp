@@ -157,7 +157,7 @@ TEST_F(LossCli, FormDComputesDenseWhereAsked) {
     EXPECT_EQ(json("eps_supinfonce", {"--labels", folder_ / "y.npy", "--set", "form=d", "--engine", engine})["engine"], engine);
   }
   expect_complaint(loss("eps_supinfonce", {"--labels", folder_ / "y.npy", "--set", "form=d", "--engine", "fused", "--precision", "fp32"}),
-                   2, {"fused engine"});
+                   2, {"fused backend"});
 }
 
 TEST_F(LossCli, KeysThatDoNotFitAreRefused) {

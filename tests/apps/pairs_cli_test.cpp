@@ -158,7 +158,7 @@ TEST_F(PairsCommand, NeedsNoCsvAndSaysWhatItThenCannotDo) {
   fs::remove(folder_ / "z.csv");
   const ProcessResult result = run_debias(words({"--top", "5", "--json"}));
   ASSERT_EQ(result.exit, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("not all splits have images that can be opened"));
+  EXPECT_THAT(result.err, HasSubstr("not all splits have readable images"));
   const Json json = Json::parse(result.out);
   EXPECT_EQ(json["rows"], kTrain + kTest);
   EXPECT_TRUE(json["pairs"][0]["same_label"].is_null());

@@ -69,7 +69,7 @@ TEST_F(SentenceJudging, KeepsEachKindOfJudgementInAFileOfItsOwn) {
   EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("is of epoch 1 or of other options; it is replaced, with all its tasks"));
   EXPECT_EQ(judged_in(file)["metrics"].size(), 1u);
   write(file, "{");
-  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is written anew"));
+  EXPECT_THAT(judge({"--tasks", "cr"}), HasSubstr("it is overwritten"));
   EXPECT_EQ(judged_in(file)["epoch"], 2);
 }
 

@@ -79,7 +79,7 @@ TEST_F(TableCommand, ConditionsDecideTheExitCode) {
 }
 
 TEST_F(TableCommand, BadInputIsOneLineAndExit2) {
-  expect_table_refusal({"--epoch", "best"}, 2, "not fair");
+  expect_table_refusal({"--epoch", "best"}, 2, "biases the result");
   expect_table_refusal({"--epoch", "lst"}, 2, "did you mean 'last'?");
   expect_table_refusal({"--epoch", "0"}, 2, "last, selected or the number of an epoch, from 1");
   expect_table_refusal({"--epoch", "2x"}, 2, "the number of an epoch");

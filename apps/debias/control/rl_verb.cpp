@@ -148,7 +148,7 @@ int rl_play(const RlPlayArguments& arguments) {
   });
   const AgentState trained = agent_state_of(checkpoint);
   if (trained.mujoco != mujoco_version() || trained.renderer != renderer) {
-    log->warn(fmt::format("'{}' was trained on MuJoCo {} drawn by {}, and plays on {} drawn by {}: other returns may come from that alone",
+    log->warn(fmt::format("'{}' was trained on MuJoCo {} rendered by {}, and plays on {} rendered by {}: this alone may change returns",
                           arguments.run, trained.mujoco, trained.renderer, mujoco_version(), renderer));
   }
   Agent agent = make_agent(recipe, actions);
@@ -195,13 +195,13 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   train->add_option("recipe", asked->recipe, "a YAML file, the name of a recipe (debias list recipes), or a run folder (its config.yaml)")
       ->required();
   train->add_option("overrides", asked->words, "key.sub=value: overrides of the recipe");
-  train->add_flag("--resume", asked->resume, "resumes the output folder's run where it stopped, bit for bit");
+  train->add_flag("--resume", asked->resume, "resume the run in the output folder where it stopped, bit for bit");
   train->add_flag("--overwrite", asked->overwrite, "start again in an existing run folder");
   train->add_flag("--dry-run", asked->dry_run, "print the resolved recipe, then stop");
   train->add_flag("--json", asked->json, "one JSON object on standard output");
   train->footer("Example: debias rl train rl/small/cartpole output=runs/cartpole");
   train->callback([asked, &action] { action = [asked] { return rl_train(*asked); }; });
-  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and keeps frames of the first for debias report");
+  auto* play = verb->add_subcommand("play", "plays episodes with a trained agent, and stores frames of the first for debias report");
   auto given = std::make_shared<RlPlayArguments>();
   play->add_option("run", given->run, "a run folder of debias rl train")->required();
   play->add_option("--episodes", given->episodes, "number of episodes to play (10)");
@@ -209,7 +209,7 @@ void add_rl_verb(CLI::App& root, VerbAction& action) {
   play->add_option("--checkpoint", given->checkpoint, "last, best or previous (the newest)")
       ->check(CLI::IsMember({"last", "best", "previous"}))
       ->option_text("NAME");
-  play->add_option("--video", given->video, "a video of the first episode: .gif, or .mp4 by ffmpeg")
+  play->add_option("--video", given->video, "video of the first episode to write: .gif, or .mp4 (needs ffmpeg)")
       ->option_text("FILE")
       ->transform(with_home);
   play->add_flag("--json", given->json, "one JSON object on standard output");

@@ -211,8 +211,8 @@ void report_columns(const LabelPlaces& places, const LabelFile& labels, const st
   const bool unlabelled = info.class_names.empty();
   for (const std::string& title : use.likely_bias) {
     info.remarks.push_back(without_control_characters(
-        fmt::format("{0}: column {1} has few values, as a {2} would, and nothing uses it; to use it, write labels: {{file: {0}, {3}: {1}}}",
-                    places.csv, title, unlabelled ? "class or a bias" : "bias", unlabelled ? "label" : "bias")));
+        fmt::format("{0}: column {1} has few values, like a {2}, and is not used; to use it, write labels: {{file: {0}, {3}: {1}}}",
+                    places.csv, title, unlabelled ? "class or bias label" : "bias label", unlabelled ? "label" : "bias")));
   }
 }
 

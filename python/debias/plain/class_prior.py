@@ -12,11 +12,10 @@ _BLOCK = 256  # rows whose cosines are held together
 _SAME = 1 - 1e-6  # cosine of two views without randomness
 _LEAST_IMAGES = 50
 
-_OF_LABELS = ("the labelled images are a random sample of those that negatives are drawn from",)
-_OF_VIEWS = ("the images are a random sample of those that negatives are drawn from",
-             "two views of an image are as alike as two images of its class, which the debiased objectives assume as well; as a rule views are "
-             "more alike, and the bound is then too low: it counts pairs that the encoder takes for views of one image, and the true prior may "
-             "lie above `high`",
+_OF_LABELS = ("the labelled images are a random sample of the images that negatives are drawn from",)
+_OF_VIEWS = ("the images are a random sample of the images that negatives are drawn from",
+             "two views of an image are as similar as two images of its class, as the debiased objectives assume too. Usually views are more "
+             "similar, and the bound is then too low: the true prior may lie above `high`",
              "there is no lower bound: `low` is 0")
 
 

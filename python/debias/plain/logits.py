@@ -21,7 +21,7 @@ def _refuse_outside(name, what, values, count, of, conditions):
 
 def _checked_labels(name, call, conditions):
     if call.engine in ("fused", "blocked"):
-        raise ValueError(f"{name}: works on logits, there are no pairs to walk in blocks, and no fused engine; give engine dense or auto")
+        raise ValueError(f"{name}: works on logits, so there are no pairs to compute in blocks, and no fused backend; give engine dense or auto")
     _refuse_outside(name, "label", call.labels, call.z.shape[1], "logits", conditions)
     # Where it cannot be read that a label lies outside, the value is NaN; what is gathered must lie inside all the same.
     return call.labels.clamp(0, call.z.shape[1] - 1)
