@@ -22,9 +22,9 @@ const OptionTable<EnvironmentSection>& EnvironmentSection::table() {
           .add("task", &Self::task_,
                "task to learn: finger_spin, cartpole_swingup, reacher_easy, cheetah_run, walker_walk, ball_in_cup_catch")
           .add("action_repeat", &Self::action_repeat_, Range::closed(1, kControlSteps),
-               "control steps of one action; auto: the task's (CURL's)")
+               "number of control steps for each action; auto: the task's (CURL's)")
           .add("pixels", &Self::pixels_, Range::closed(kLeastCrop, kMostPixels), "side of a frame in pixels")
-          .add("stack", &Self::stack_, Range::closed(1, 16), "frames that the agent sees at a time, the newest last")
+          .add("stack", &Self::stack_, Range::closed(1, 16), "number of consecutive frames that the agent sees, the newest last")
           .add("look", &Self::look_, "rendering: full has shadows and reflections; plain has none and takes half the time");
   return table;
 }
@@ -35,21 +35,23 @@ const OptionTable<AgentOptions>& AgentOptions::table() {
       OptionTable<Self>()
           .add("crop", &Self::crop_, Range::closed(kLeastCrop, kMostPixels),
                "side of the random crops of a frame that the agent learns from")
-          .add("filters", &Self::filters_, Range::at_least(1), "filters of each of the four convolutions")
+          .add("filters", &Self::filters_, Range::at_least(1), "number of filters of each of the four convolutions")
           .add("features", &Self::features_, Range::at_least(1), "dimensions of the encoder's output")
-          .add("hidden", &Self::hidden_, Range::at_least(1), "units of each hidden layer of actor and critic")
+          .add("hidden", &Self::hidden_, Range::at_least(1), "number of units of each hidden layer of actor and critic")
           .add("batch_size", &Self::batch_size_, Range::at_least(2), "batch size: transitions of an update")
           .add("discount", &Self::discount_, Range::half_open(0, 1), "discount factor")
           .add("learning_rate", &Self::learning_rate_, Range::above(0), "learning rate of Adam, for critic, actor and contrastive step")
-          .add("temperature", &Self::temperature_, Range::above(0), "initial entropy temperature: reward for a nat of the policy's entropy")
+          .add("temperature", &Self::temperature_, Range::above(0),
+               "initial entropy temperature: reward for one nat of the policy's entropy")
           .add("temperature_learning_rate", &Self::temperature_learning_rate_, Range::at_least(0),
                "learning rate of the temperature's logarithm (Adam, betas 0.5, 0.999)")
           .add("head_rate", &Self::head_rate_, Range::open_closed(0, 1),
                "soft update rate of the target's heads: share of the way to the critic's")
           .add("encoder_rate", &Self::encoder_rate_, Range::open_closed(0, 1), "soft update rate of the target's encoder")
-          .add("actor_every", &Self::actor_every_, Range::at_least(1), "updates between two of the actor")
-          .add("target_every", &Self::target_every_, Range::at_least(1), "updates between two of the target")
-          .add("random_steps", &Self::random_steps_, Range::at_least(1), "first steps of the agent, with random actions and no updates");
+          .add("actor_every", &Self::actor_every_, Range::at_least(1), "number of updates between two updates of the actor")
+          .add("target_every", &Self::target_every_, Range::at_least(1), "number of updates between two updates of the target")
+          .add("random_steps", &Self::random_steps_, Range::at_least(1),
+               "number of first steps of the agent with random actions and no updates");
   return table;
 }
 
@@ -57,7 +59,7 @@ const OptionTable<ReplayOptions>& ReplayOptions::table() {
   using Self = ReplayOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("capacity", &Self::capacity_, Range::at_least(1), "newest transitions that batches are drawn from")
+          .add("capacity", &Self::capacity_, Range::at_least(1), "maximum number of transitions; the oldest are dropped")
           .add("megabytes", &Self::megabytes_, Range::above(0), "maximum size of their frames on disk, which bounds the capacity");
   return table;
 }
@@ -70,8 +72,8 @@ const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
           .add("control_steps", &Self::control_steps_, Range::at_least(1), "steps of the environment in an epoch, action repeats counted")
           .add("threads", &Self::threads_, Range::at_least(1), "threads of torch; auto: one for each processor")
           .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
-          .add("log_every", &Self::log_every_, Range::at_least(1), "updates between two step lines of metrics.jsonl")
-          .add("on_full_disk", &Self::on_full_disk_, "stop: the run ends; wait: it tries again every minute, until there is room");
+          .add("log_every", &Self::log_every_, Range::at_least(1), "number of updates between two step lines of metrics.jsonl")
+          .add("on_full_disk", &Self::on_full_disk_, "reaction to a full disk: stop the run, or wait for space and retry every minute");
   return table;
 }
 
@@ -82,7 +84,7 @@ const OptionTable<AgentEvaluateOptions>& AgentEvaluateOptions::table() {
       OptionTable<Self>()
           .add("every", &Self::every_, Range::at_least(1), "epochs between two evaluations (and after the last)")
           .add("episodes", &Self::episodes_, Range::at_least(1), "episodes of an evaluation, with the policy's mean action")
-          .add("select", &Self::select_, "test.return_mean: the epoch with the highest is kept as `best`")
+          .add("select", &Self::select_, "test.return_mean: the epoch with the highest value is stored as `best`")
           .check([](const Self& options, const std::string& what) {
             if (options.select().empty() || options.select() == kReturnMean) return;
             throw usage_error("{}: select '{}' does not say which epoch of an agent is the best; write {}, or leave it out", what,

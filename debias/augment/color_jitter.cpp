@@ -25,8 +25,8 @@ class ColorJitterOptions {
         OptionTable<ColorJitterOptions>()
             .add("brightness", &ColorJitterOptions::brightness_, Range::at_least(0),
                  "brightness factor; x stands for [max(0, 1 - x), 1 + x]")
-            .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "likewise")
-            .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "likewise")
+            .add("contrast", &ColorJitterOptions::contrast_, Range::at_least(0), "like brightness, for this property")
+            .add("saturation", &ColorJitterOptions::saturation_, Range::at_least(0), "like brightness, for this property")
             .add("hue", &ColorJitterOptions::hue_, Range::closed(-0.5, 0.5), "hue shift in turns; x stands for [-x, x]")
             .add("p", &ColorJitterOptions::p_, Range::closed(0, 1), "probability that the step acts (RandomApply)");
     return table;
@@ -79,7 +79,7 @@ JitterDraw draw_jitter(const Spread& brightness, const Spread& contrast, const S
 
 ViewStepEntry color_jitter_entry() {
   return step_entry<ColorJitter, ColorJitterOptions>("color_jitter", {"colour_jitter", "jitter"},
-                                                     "brightness, contrast, saturation and hue by random factors, in random order");
+                                                     "changes brightness, contrast, saturation and hue by random factors, in random order");
 }
 
 }  // namespace debias

@@ -98,13 +98,14 @@ class CenterCrop : public StepWithOptions<CenterCropOptions> {
 }  // namespace
 
 ViewStepEntry random_crop_entry() {
-  return step_entry<RandomCrop, RandomCropOptions>("random_crop", {"crop"}, "a random part of fixed size, after padding with black");
+  return step_entry<RandomCrop, RandomCropOptions>("random_crop", {"crop"}, "crops a random part of fixed size, after padding with black");
 }
 
 ViewStepEntry resize_entry() { return step_entry<Resize, ResizeOptions>("resize", {}, "antialiased bilinear resize"); }
 
 ViewStepEntry center_crop_entry() {
-  return step_entry<CenterCrop, CenterCropOptions>("center_crop", {"centre_crop"}, "the middle of the image; black around a smaller one");
+  return step_entry<CenterCrop, CenterCropOptions>("center_crop", {"centre_crop"},
+                                                   "crops the centre of the image; pads a smaller image with black");
 }
 
 }  // namespace debias

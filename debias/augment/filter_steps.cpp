@@ -30,16 +30,17 @@ class GaussianBlurOptions {
   DEBIAS_OPTION(GaussianBlurOptions, Spread, sigma, Spread::between(0.1, 2.0))
   DEBIAS_OPTION(GaussianBlurOptions, double, p, 1.0)
   static const OptionTable<GaussianBlurOptions>& table() {
-    static const auto table = OptionTable<GaussianBlurOptions>()
-                                  .add("kernel_size", &GaussianBlurOptions::kernel_size_, Range::closed(1, 999), "taps per direction, odd")
-                                  .add("sigma", &GaussianBlurOptions::sigma_, Range::closed(1e-3, 1e3),
-                                       "standard deviation in pixels; drawn uniformly from a pair")
-                                  .add("p", &GaussianBlurOptions::p_, Range::closed(0, 1), "probability that the step acts")
-                                  .check([](const GaussianBlurOptions& options, const std::string& what) {
-                                    if (options.kernel_size() % 2 == 1) return;
-                                    throw usage_error("{}: kernel_size: {} is even; give an odd number such as {}", what,
-                                                      options.kernel_size(), options.kernel_size() + 1);
-                                  });
+    static const auto table =
+        OptionTable<GaussianBlurOptions>()
+            .add("kernel_size", &GaussianBlurOptions::kernel_size_, Range::closed(1, 999), "side of the kernel in pixels, odd")
+            .add("sigma", &GaussianBlurOptions::sigma_, Range::closed(1e-3, 1e3),
+                 "standard deviation in pixels; drawn uniformly from a pair")
+            .add("p", &GaussianBlurOptions::p_, Range::closed(0, 1), "probability that the step acts")
+            .check([](const GaussianBlurOptions& options, const std::string& what) {
+              if (options.kernel_size() % 2 == 1) return;
+              throw usage_error("{}: kernel_size: {} is even; give an odd number such as {}", what, options.kernel_size(),
+                                options.kernel_size() + 1);
+            });
     return table;
   }
 };
@@ -60,7 +61,7 @@ class GaussianBlur : public StepWithOptions<GaussianBlurOptions> {
 }  // namespace
 
 ViewStepEntry random_grayscale_entry() {
-  return step_entry<RandomGrayscale, RandomGrayscaleOptions>("random_grayscale", {"grayscale"}, "luma in all channels");
+  return step_entry<RandomGrayscale, RandomGrayscaleOptions>("random_grayscale", {"grayscale"}, "converts to grey: luma in all channels");
 }
 
 ViewStepEntry gaussian_blur_entry() {

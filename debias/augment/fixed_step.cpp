@@ -123,7 +123,7 @@ class BlurOptions {
   DEBIAS_OPTION(BlurOptions, double, sigma, 1)
   static const OptionTable<BlurOptions>& table() {
     static const auto table = OptionTable<BlurOptions>()
-                                  .add("kernel", &BlurOptions::kernel_, Range::closed(1, 999), "taps per direction, odd")
+                                  .add("kernel", &BlurOptions::kernel_, Range::closed(1, 999), "side of the kernel in pixels, odd")
                                   .add("sigma", &BlurOptions::sigma_, Range::closed(1e-3, 1e3), "standard deviation in pixels");
     return table;
   }
@@ -156,10 +156,11 @@ std::vector<FixedStepEntry> all_steps() {
                            [](Image& image, const FactorOptions& o) { adjust_saturation(image, o.factor()); }),
       entry<HueOptions>("hue", {}, "turns the hue, through HSV bytes",
                         [](Image& image, const HueOptions& o) { adjust_hue(image, o.factor()); }),
-      entry<NoOptions>("grayscale", {}, "luma in all channels", [](Image& image, const NoOptions&) { make_grayscale(image); }),
+      entry<NoOptions>("grayscale", {}, "converts to grey: luma in all channels",
+                       [](Image& image, const NoOptions&) { make_grayscale(image); }),
       entry<BlurOptions>("gaussian_blur", {"blur"}, "Gaussian blur, borders mirrored",
                          [](Image& image, const BlurOptions& o) { gaussian_blur(image, static_cast<int>(o.kernel()), o.sigma()); }),
-      entry<RotateOptions>("rotate", {}, "turns about the centre: nearest pixel, black outside",
+      entry<RotateOptions>("rotate", {}, "rotates about the centre, with nearest-pixel sampling and black outside",
                            [](Image& image, const RotateOptions& o) { image = rotated(image, o.degrees()); }),
       from_view_step(rgb_to_lab_entry()),
       from_view_step(rgb_to_ycbcr_entry()),

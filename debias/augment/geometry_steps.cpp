@@ -51,7 +51,7 @@ ViewStepEntry random_horizontal_flip_entry() {
 
 ViewStepEntry random_rotation_entry() {
   return step_entry<RandomRotation, RandomRotationOptions>("random_rotation", {"rotation", "rotate"},
-                                                           "turns about the centre: nearest pixel, black outside");
+                                                           "rotates about the centre, with nearest-pixel sampling and black outside");
 }
 
 }  // namespace debias

@@ -16,7 +16,7 @@ class RgbToLab : public StepWithOptions<NoOptions> {
 }  // namespace
 
 ViewStepEntry rgb_to_lab_entry() {
-  return step_entry<RgbToLab, NoOptions>("rgb_to_lab", {}, "sRGB to L*a*b*, normalised by the range of each coordinate");
+  return step_entry<RgbToLab, NoOptions>("rgb_to_lab", {}, "converts sRGB to L*a*b*, normalised by the range of each coordinate");
 }
 
 }  // namespace debias

@@ -68,7 +68,7 @@ Box random_resized_box(int image_height, int image_width, const Interval& scale,
 
 ViewStepEntry random_resized_crop_entry() {
   return step_entry<RandomResizedCrop, RandomResizedCropOptions>("random_resized_crop", {"resized_crop", "rrc"},
-                                                                 "a random part of the image, resized (antialiased bilinear)");
+                                                                 "crops a random part of the image and resizes it (antialiased bilinear)");
 }
 
 }  // namespace debias

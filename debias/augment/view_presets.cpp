@@ -27,8 +27,8 @@ std::vector<PresetStep> cmc(const std::string& colours) {
 
 const std::vector<ViewPresetEntry>& view_preset_registry() {
   static const std::vector<ViewPresetEntry> registry = {
-      {"none", {}, "the image as it is", {}, {}},
-      {"eval0", {"eval"}, "evaluation on the image as it is, at its own size", {}, {}},
+      {"none", {}, "the unchanged image", {}, {}},
+      {"eval0", {"eval"}, "evaluation on the unchanged image, at its own size", {}, {}},
       {"sim32", {}, "SimCLR views of 32 pixels with blur (DCL, HCL, BCL)", {}, simclr("32", "3")},
       {"sim224", {}, "SimCLR views of 224 pixels with blur", {}, simclr("224", "23")},
       {"sup32", {}, "SupCon views of 32 pixels, no blur", {}, supcon("32")},
@@ -65,7 +65,7 @@ const std::vector<ViewPresetEntry>& view_preset_registry() {
        {},
        {step("resize", "{size: 256}"), step("random_resized_crop", "{size: 224}"), step("random_horizontal_flip")}},
       {"cmc", {"cmc_lab"}, "L*a*b* views of 224 pixels (contrastive multiview coding): L, then a and b", {}, cmc("rgb_to_lab")},
-      {"cmc_ycbcr", {}, "the same in YCbCr: Y, then Cb and Cr", {}, cmc("rgb_to_ycbcr")},
+      {"cmc_ycbcr", {}, "YCbCr views of 224 pixels (contrastive multiview coding): Y, then Cb and Cr", {}, cmc("rgb_to_ycbcr")},
   };
   return registry;
 }

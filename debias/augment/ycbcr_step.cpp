@@ -16,7 +16,8 @@ class RgbToYcbcr : public StepWithOptions<NoOptions> {
 }  // namespace
 
 ViewStepEntry rgb_to_ycbcr_entry() {
-  return step_entry<RgbToYcbcr, NoOptions>("rgb_to_ycbcr", {}, "sRGB to YCbCr (BT.601), normalised by the range of each coordinate");
+  return step_entry<RgbToYcbcr, NoOptions>("rgb_to_ycbcr", {},
+                                           "converts sRGB to YCbCr (BT.601), normalised by the range of each coordinate");
 }
 
 }  // namespace debias

@@ -46,9 +46,9 @@ void set_quotas(std::vector<Stratum>& strata, int64_t count, int64_t total) {
 const OptionTable<HoldOutOptions>& HoldOutOptions::table() {
   static const auto table = OptionTable<HoldOutOptions>()
                                 .add("hold_out", &HoldOutOptions::hold_out_, Range::closed(0, 1e9),
-                                     "images removed from train, by class; `split: held_out` is those images")
+                                     "number of images to remove from train, stratified by class; `split: held_out` has them")
                                 .add("seed", &HoldOutOptions::seed_, Range::closed(0, 9e15),
-                                     "seed of everything random in the data set; in a recipe, run: the run's seed");
+                                     "random seed of the data set; in a recipe, `run` means the run's seed");
   return table;
 }
 

@@ -29,7 +29,7 @@ struct options_detail::Field<Freeze> {
 };
 
 // Range of `freeze_epochs`, which freezes the whole encoder for a while (Encoder::hold).
-constexpr const char* kFreezeEpochsHelp = "first epochs in which the whole encoder is frozen, and heads and classifiers train";
+constexpr const char* kFreezeEpochsHelp = "number of first epochs that train only heads and classifiers, with the whole encoder frozen";
 constexpr double kMostFreezeEpochs = 100000;
 
 // Freezes the encoder. Usage errors: more stages than there are, an unknown stage with the nearest, stages of an encoder without any.

@@ -193,7 +193,7 @@ const OptionTable<LinearHeadOptions>& LinearHeadOptions::table() {
       OptionTable<LinearHeadOptions>()
           .add("output_dim", &LinearHeadOptions::output_dim_, Range::closed(1, kMaxDim), "dimensions of the projection")
           .add("batch_norm", &LinearHeadOptions::batch_norm_,
-               "batch norm without weights after the layer: the rows' common direction goes");
+               "batch normalisation without weights after the layer, which removes the direction common to all embeddings");
   return table;
 }
 

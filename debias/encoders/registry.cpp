@@ -68,7 +68,7 @@ EncoderEntry bagnet18() {
   };
   return {"bagnet18",
           {},
-          "features of 5x5 pixels, 512 of them (Bahng et al. 2020): a bias model",
+          "512 features that each see 5x5 pixels (Bahng et al. 2020), for bias models",
           without_new_defaults(BagNetOptions::table().specs()),
           make};
 }
@@ -130,7 +130,7 @@ EncoderEntry torchscript() {
   };
   EncoderEntry entry{"torchscript",
                      {},
-                     "a network from a TorchScript file, which is run: only with its SHA-256",
+                     "a network from a TorchScript file; its code is executed, so its SHA-256 is required",
                      TorchScriptOptions::table().specs(),
                      make};
   entry.pretrained = imagenet_input();
@@ -142,7 +142,7 @@ EncoderEntry gru() {
   const auto make = [](const Config& section, int64_t words, uint64_t seed) {
     return make_gru(GruOptions::table().read(section_map(section), "encoder 'gru'", {"name"}), words, seed);
   };
-  return {"gru", {},  "sentence encoder: final states of a gated recurrent unit, one or both directions", GruOptions::table().specs(),
+  return {"gru", {},  "sentence encoder: final states of a gated recurrent unit in one or both directions", GruOptions::table().specs(),
           make,  true};
 }
 

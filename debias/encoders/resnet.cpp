@@ -84,7 +84,7 @@ const OptionTable<ResNetOptions>& ResNetOptions::table() {
           .add("stem_width", &ResNetOptions::stem_width_, Range::closed(1, 1024),
                "channels of the first layers, a multiple of 8; auto: width")
           .add("stem_weights", &ResNetOptions::stem_weights_,
-               "initialisation of the first convolution: that of the others, or the one that DCL's code leaves")
+               "initialisation of the first convolution: as for the others, or the default that DCL's code keeps")
           .add("activation", &ResNetOptions::activation_,
                "activation of the last block; tanh gives signed features for models without a head")
           .include(BackboneOptions::table())

@@ -165,9 +165,9 @@ const OptionTable<GruOptions>& GruOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "dimensions of a word's vector")
-          .add("features", &Self::features_, Range::closed(1, 1 << 16), "number of features of all directions together")
-          .add("direction", &Self::direction_, "both: half of the features reads from the end")
-          .add("cell", &Self::cell_, "place of the reset gate: on the state, or on the state's product")
+          .add("features", &Self::features_, Range::closed(1, 1 << 16), "total number of features of all directions")
+          .add("direction", &Self::direction_, "both: half of the features come from the backward direction")
+          .add("cell", &Self::cell_, "place of the reset gate: on the state, or on its product with the weights")
           .add("vectors", &Self::vectors_, "file of fixed word vectors (debias text vectors) in place of a learnt table")
           .check([](const Self& options, const std::string& what) {
             if (options.direction() == GruDirection::kForward || options.features() % 2 == 0) return;

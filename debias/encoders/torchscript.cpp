@@ -148,15 +148,15 @@ const OptionTable<TorchScriptOptions>& TorchScriptOptions::table() {
   using Self = TorchScriptOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("file", &Self::file_, "the TorchScript file, a program that is run; required")
+          .add("file", &Self::file_, "the TorchScript file, whose code is executed; required")
           .add("sha256", &Self::sha256_, "SHA-256 of the file in hexadecimal, without which it is not opened; required")
-          .add("size", &Self::size_, Range::closed(1, 4096), "side of the square images that it takes")
+          .add("size", &Self::size_, Range::closed(1, 4096), "side of the square input images")
           .add("channels", &Self::channels_, Range::closed(1, 4096), "number of image channels")
           .add("freeze", &Self::freeze_, "none or all")
           .add("freeze_epochs", &Self::freeze_epochs_, Range::closed(0, kMostFreezeEpochs), kFreezeEpochsHelp)
           .add("learning_rate", &Self::learning_rate_, Range::above(0), "factor of the optimizer's learning rate for the encoder")
-          .add("mean", &Self::mean_, "per channel, taken off values in [0, 1]; none: ImageNet's")
-          .add("std", &Self::std_, Range::above(0), "standard deviation of each channel, by which values are divided; as mean")
+          .add("mean", &Self::mean_, "mean of each channel, subtracted from values in [0, 1]; none: ImageNet's")
+          .add("std", &Self::std_, Range::above(0), "standard deviation of each channel, by which values are divided; none: as for mean")
           .check([](const TorchScriptOptions& options, const std::string& what) {
             if (options.file().empty()) throw usage_error("{}: no file is given; add file: MODEL.pt", what);
             const std::string& digest = options.sha256();

@@ -44,14 +44,15 @@ ProtocolEntry entry(const std::string& name, std::vector<std::string> aliases, c
 }
 
 ProtocolEntry neighbours_entry() {
-  ProtocolEntry of_neighbours = entry<NeighboursOptions>("neighbours", {}, "whether the sentence with the largest score is one next to it",
-                                                         run_neighbours, neighbours_metrics(), Needs::kSamples);
+  ProtocolEntry of_neighbours =
+      entry<NeighboursOptions>("neighbours", {}, "whether the sentence with the highest score is an actual neighbour in the text",
+                               run_neighbours, neighbours_metrics(), Needs::kSamples);
   of_neighbours.reads = SampleKind::kSentences;
   return of_neighbours;
 }
 
 ProtocolEntry sentences_entry() {
-  ProtocolEntry of_tasks = entry<SentencesProtocolOptions>("sentences", {}, "six tasks for vectors of sentences (Kiros et al. 2015)",
+  ProtocolEntry of_tasks = entry<SentencesProtocolOptions>("sentences", {}, "six tasks for sentence vectors (Kiros et al. 2015)",
                                                            run_sentence_tasks, sentence_task_metrics(), Needs::kSamples);
   of_tasks.check = [](const Config& section) { read_sentences_options(section); };
   of_tasks.reads = SampleKind::kSentences;
@@ -60,7 +61,7 @@ ProtocolEntry sentences_entry() {
 }
 
 ProtocolEntry low_shot_entry() {
-  ProtocolEntry of_draws = entry<LowShotOptions>("low_shot", {}, "linear classifier on frozen features of few labelled training images",
+  ProtocolEntry of_draws = entry<LowShotOptions>("low_shot", {}, "linear classifier on the frozen features of few labelled training images",
                                                  run_low_shot, low_shot_metrics());
   of_draws.check_data = check_low_shot_data;
   return of_draws;
@@ -77,18 +78,20 @@ const std::vector<ProtocolEntry>& protocol_registry() {
                               linear_dcl_metrics()),
       entry<LinearSupconOptions>("linear_supcon", {}, "linear classifier on the frozen encoder, SGD, best epoch (SupCon)",
                                  run_linear_supcon, linear_supcon_metrics()),
-      entry<LinearFeaturesOptions>("linear_features", {}, "linear classifier on stored features, Adam until the loss stalls (USC)",
+      entry<LinearFeaturesOptions>("linear_features", {},
+                                   "linear classifier on stored features, trained with Adam until the loss stops falling (USC)",
                                    run_linear_features, linear_features_metrics()),
       low_shot_entry(),
-      entry<MeanClassifierOptions>("mean_classifier", {}, "each class by the mean of its normalised training features", run_mean_classifier,
-                                   mean_classifier_metrics()),
+      entry<MeanClassifierOptions>("mean_classifier", {},
+                                   "linear classifier whose weights are the class means of the normalised training features",
+                                   run_mean_classifier, mean_classifier_metrics()),
       entry<MacroAucOptions>("macro_auc", {}, "ROC-AUC of cosines, own class against the rest, mean over anchors (BCL)", run_macro_auc,
                              macro_auc_metrics()),
-      entry<RetrievalOptions>("retrieval", {}, "recall@k, mAP and mAP@R: whether the images most like an image are of its class",
+      entry<RetrievalOptions>("retrieval", {}, "recall@k, mAP and mAP@R: whether the nearest images of an image are of its class",
                               run_retrieval, retrieval_metrics()),
       entry<GroupsOptions>("groups", {}, "accuracy by class and bias label, worst group, fairness differences, with confidence intervals",
                            run_groups, groups_metrics(), Needs::kBiasValues),
-      entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, mean over clusterings of a CSV (ReBias)",
+      entry<ClusteringsOptions>("clusterings", {}, "accuracy by class and cluster, averaged over the clusterings of a CSV (ReBias)",
                                 run_clusterings, clusterings_metrics()),
       entry<GeometryOptions>("geometry", {}, "alignment, uniformity, RankMe, spread, similarity distributions, bias probe", run_geometry,
                              geometry_metrics(), Needs::kSamples),

@@ -62,7 +62,7 @@ const OptionTable<BayesianOptions>& BayesianOptions::table() {
       table_with_temperatures<Self>()
           .add("form", &Self::form_, "the paper's weights with the mixture inverted, as printed, or the released code's")
           .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
-          .add("alpha", &Self::alpha_, Range::closed(0.5, 1), "chance that the encoder ranks a positive above a true negative")
+          .add("alpha", &Self::alpha_, Range::closed(0.5, 1), "probability that the encoder ranks a positive above a true negative")
           .add("beta", &Self::beta_, Range::at_least(0), "hardness: weights grow as e^{beta s}; form authors: a mixture, in [0.5, 1]")
           .add("stabilize", &Self::stabilize_, "form authors without the 1e-3 that its code adds to two divisors")
           .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
@@ -100,8 +100,7 @@ ObjectiveEntry bayesian_entry() {
   ObjectiveEntry entry;
   entry.name = kBayesianName;
   entry.aliases = {"bcl"};
-  entry.summary =
-      "weighs negatives by hardness and by their probability, from the similarity rank, of being true ones (Liu and Wang 2023 eq. 1)";
+  entry.summary = "InfoNCE with negatives weighted by hardness and by their probability of being true negatives (Liu and Wang 2023 eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
   return with_options<BayesianOptions>(std::move(entry), computed, {{ScoreForm::kNeighbours}, on_scores});

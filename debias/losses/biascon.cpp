@@ -63,7 +63,7 @@ ObjectiveResult biascon(const at::Tensor& z, const at::Tensor& labels, const at:
 ObjectiveEntry biascon_entry() {
   ObjectiveEntry entry;
   entry.name = kBiasconName;
-  entry.summary = "SupCon with bias-conflicting rows of the anchor's class as its only positives (Hong and Yang 2021)";
+  entry.summary = "SupCon whose only positives are the bias-conflicting samples of the anchor's class (Hong and Yang 2021)";
   entry.needs_labels = true;
   entry.needs_bias = true;
   return with_options<BiasConOptions>(std::move(entry), computed);

@@ -65,7 +65,7 @@ ObjectiveEntry cross_entropy_entry() {
   ObjectiveEntry entry;
   entry.name = kCrossEntropyName;
   entry.aliases = {"ce"};
-  entry.summary = "minus log probability of the label, on logits";
+  entry.summary = "negative log-likelihood of the label, on logits";
   entry.kind = InputKind::kLogits;
   entry.needs_labels = true;
   return with_options<CrossEntropyOptions>(std::move(entry), cross_entropy);

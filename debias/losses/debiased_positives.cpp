@@ -51,7 +51,8 @@ const OptionTable<DebiasedPositivesOptions>& DebiasedPositivesOptions::table() {
           .add("guard", &Self::guard_, "handling of a numerator below its minimum tau_plus e^{-1/t}")
           .add("aggregation", &Self::aggregation_, "use of more than two views: as further positives, or averaged over all pairs of views")
           .add("drop_false_negatives", &Self::drop_false_negatives_,
-               "negatives' mean over other classes only (needs labels); P keeps them, so the loss is supervised except with form final")
+               "average negatives over other classes only (needs labels); P keeps all of them, so the loss is supervised except with form "
+               "final")
           .with_variants()
           .variant("paper", "guard", "none")
           .variant("authors", "form", "sum")
@@ -105,7 +106,8 @@ ObjectiveEntry debiased_positives_entry() {
   ObjectiveEntry entry;
   entry.name = kDebiasedPositivesName;
   entry.aliases = {};
-  entry.summary = "the positive pair corrected by tau_plus and the negatives' mean (Mitigating Biases in Contrastive Learning eq. 12)";
+  entry.summary =
+      "InfoNCE with the positive term corrected by tau_plus and the mean over negatives (Mitigating Biases in Contrastive Learning eq. 12)";
   entry.min_views = 2;
   entry.takes_keys = true;
   return with_options<DebiasedPositivesOptions>(std::move(entry), computed);

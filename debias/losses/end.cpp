@@ -99,7 +99,7 @@ const OptionTable<EndOptions>& EndOptions::table() {
       OptionTable<Self>()
           .add("alpha", &Self::alpha_, Range::at_least(0), "weight of R_perp, which spreads embeddings of one bias label")
           .add("beta", &Self::beta_, Range::at_least(0), "weight of R_par, which gathers embeddings of one class across bias labels")
-          .add("full_pairs", &Self::full_pairs_, "uses all pairs of R_par, not only those whose later embedding has the smaller bias label")
+          .add("full_pairs", &Self::full_pairs_, "use all pairs of R_par, not only those whose later embedding has the smaller bias label")
           .with_variants()
           .variant("paper", "full_pairs", "true");
   return table;
@@ -137,7 +137,8 @@ ObjectiveResult end(const at::Tensor& z, const at::Tensor& labels, const at::Ten
 ObjectiveEntry end_entry() {
   ObjectiveEntry entry;
   entry.name = kEndName;
-  entry.summary = "spreads embeddings of one bias label, gathers those of one class across bias labels (Tartaglione et al. 2021)";
+  entry.summary =
+      "regulariser that spreads embeddings of one bias label and gathers those of one class across bias labels (Tartaglione et al. 2021)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.needs_bias = true;

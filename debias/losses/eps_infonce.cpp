@@ -58,7 +58,7 @@ ObjectiveResult eps_infonce(const at::Tensor& z, const EpsInfoNceOptions& option
 ObjectiveEntry eps_infonce_entry() {
   ObjectiveEntry entry;
   entry.name = kEpsInfonceName;
-  entry.summary = "InfoNCE with a margin epsilon; inf is InfoL1O (Barbano et al. 2023 eq. 2)";
+  entry.summary = "InfoNCE with a margin epsilon; epsilon = inf gives InfoL1O (Barbano et al. 2023 eq. 2)";
   entry.min_views = 2;
   entry.takes_keys = true;
   return with_options<EpsInfoNceOptions>(std::move(entry), computed);

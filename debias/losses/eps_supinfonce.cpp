@@ -103,7 +103,7 @@ ObjectiveResult eps_supinfonce(const at::Tensor& z, const at::Tensor& labels, co
 ObjectiveEntry eps_supinfonce_entry() {
   ObjectiveEntry entry;
   entry.name = kEpsSupinfonceName;
-  entry.summary = "each positive of the anchor's class against the negatives alone, with a margin (Barbano et al. 2023 eq. 4)";
+  entry.summary = "contrasts each positive of the anchor's class with the negatives only, with a margin (Barbano et al. 2023 eq. 4)";
   entry.needs_labels = true;
   entry.takes_keys = true;
   entry.joins_positives = true;

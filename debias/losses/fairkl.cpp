@@ -146,10 +146,12 @@ const OptionTable<FairKlOptions>& FairKlOptions::table() {
       OptionTable<Self>()
           .add_dependent<FairKlMode>(
               "mode", [](const Self& options) { return options.mode(); }, [](Self& options, FairKlMode mode) { options.mode(mode); },
-              "comparison of two sets of pairs; with pooling anchor mean by default; kl, the paper's, trained worse than no regulariser")
+              "comparison of two sets of pairs (default with pooling anchor: mean); kl is the paper's and trained worse than no "
+              "regulariser")
           .add("kld", &Self::kld_, Range::at_least(0), "weight of the deviations in modes stats and authors")
           .add("pooling", &Self::pooling_, "sets of pairs of the whole batch, or of each anchor")
-          .add("empty", &Self::empty_, "a sign with an empty set is left out, or the set has mean cosine 0")
+          .add("empty", &Self::empty_,
+               "handling of an empty set: skip its sign (positive or negative pairs), or give the set a mean cosine of 0")
           .add("variance_floor", &Self::variance_floor_, Range::at_least(0),
                "minimum variance of squared distances in kl, jeffreys, lognormal")
           .add("normaliser", &Self::normaliser_,
@@ -231,7 +233,7 @@ ObjectiveResult fairkl(const at::Tensor& z, const at::Tensor& labels, const at::
 ObjectiveEntry fairkl_entry() {
   ObjectiveEntry entry;
   entry.name = kFairklName;
-  entry.summary = "keeps distances within and across bias labels alike (Barbano et al. 2023 eq. 10)";
+  entry.summary = "regulariser that equalises distances within and across bias labels (Barbano et al. 2023 eq. 10)";
   entry.kind = InputKind::kRegulariser;
   entry.needs_labels = true;
   entry.takes_bias_features = true;

@@ -49,7 +49,7 @@ ObjectiveEntry generalized_cross_entropy_entry() {
   ObjectiveEntry entry;
   entry.name = kGeneralizedCrossEntropyName;
   entry.aliases = {"gce"};
-  entry.summary = "cross-entropy that trusts confident samples more, (1 - p^q) / q (Zhang & Sabuncu 2018)";
+  entry.summary = "cross-entropy that gives confident samples more weight, (1 - p^q) / q (Zhang & Sabuncu 2018)";
   entry.kind = InputKind::kLogits;
   entry.needs_labels = true;
   return with_options<GeneralizedCrossEntropyOptions>(std::move(entry), computed);

@@ -64,7 +64,7 @@ ObjectiveEntry infonce_entry() {
   ObjectiveEntry entry;
   entry.name = kInfonceName;
   entry.aliases = {"simclr", "ntxent"};
-  entry.summary = "pulls the other view near and pushes other samples away (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
+  entry.summary = "pulls the views of a sample together and pushes other samples away (van den Oord et al. 2018 eq. 4; SimCLR eq. 1)";
   entry.min_views = 2;
   entry.takes_keys = true;
   return with_options<InfoNceOptions>(std::move(entry), computed,

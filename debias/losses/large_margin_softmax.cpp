@@ -70,9 +70,10 @@ const OptionTable<LargeMarginSoftmaxOptions>& LargeMarginSoftmaxOptions::table()
   using Self = LargeMarginSoftmaxOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("margin", &Self::margin_, Range::closed(1, 8), "m, by which the angle to the label's weight is multiplied; 1: cross-entropy")
-          .add("blend", &Self::blend_, Range::at_least(0), "weight of the plain logit beside the lowered one; large: cross-entropy")
-          .add("scale", &Self::scale_, Range::closed(1e-3, 1e6), "maximum of a logit without norms; training passes the norms")
+          .add("margin", &Self::margin_, Range::closed(1, 8), "m, the factor of the angle to the label's weight; 1: cross-entropy")
+          .add("blend", &Self::blend_, Range::at_least(0),
+               "weight of the plain logit against the lowered one; large values give cross-entropy")
+          .add("scale", &Self::scale_, Range::closed(1e-3, 1e6), "maximum of a logit, used without norms; training passes the norms")
           .with_variants()
           .variant("paper", "margin", "4")
           .variant("authors", "margin", "4");

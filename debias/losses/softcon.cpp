@@ -87,7 +87,7 @@ ObjectiveResult softcon(const at::Tensor& z, const at::Tensor& labels, const at:
 ObjectiveEntry softcon_entry() {
   ObjectiveEntry entry;
   entry.name = kSoftconName;
-  entry.summary = "SupCon with positives weighted by how unlike their bias features are (Hong and Yang 2021); reads weights [B, F]";
+  entry.summary = "SupCon with positives weighted by the dissimilarity of their bias features (Hong and Yang 2021); takes weights [B, F]";
   entry.needs_labels = true;
   entry.takes_bias_features = entry.needs_bias_features = true;
   return with_options<SoftConOptions>(std::move(entry), computed);

@@ -53,7 +53,7 @@ ObjectiveResult supcon(const at::Tensor& z, const at::Tensor& labels, const SupC
 ObjectiveEntry supcon_entry() {
   ObjectiveEntry entry;
   entry.name = kSupconName;
-  entry.summary = "pulls rows of the anchor's class near and pushes all rows away (Khosla et al. 2020 eqs. 2 and 3)";
+  entry.summary = "pulls embeddings of one class together and pushes those of other classes away (Khosla et al. 2020 eqs. 2 and 3)";
   entry.takes_keys = true;
   entry.joins_positives = true;
   return with_options<SupConOptions>(std::move(entry), computed);

@@ -10,12 +10,12 @@ class AdamOptions : public AdamMomentOptions, public CommonOptimizerOptions {
   DEBIAS_OPTION(AdamOptions, double, weight_decay, 0)
 
   static const OptionTable<AdamOptions>& table() {
-    static const auto table =
-        OptionTable<AdamOptions>()
-            .include(AdamMomentOptions::table())
-            .add("weight_decay", &AdamOptions::weight_decay_, Range::at_least(0), "L2: times the weights, added to the gradient")
-            .include(CommonOptimizerOptions::table())
-            .check(require_two_betas);
+    static const auto table = OptionTable<AdamOptions>()
+                                  .include(AdamMomentOptions::table())
+                                  .add("weight_decay", &AdamOptions::weight_decay_, Range::at_least(0),
+                                       "L2 penalty: multiplies the weights and is added to the gradient")
+                                  .include(CommonOptimizerOptions::table())
+                                  .check(require_two_betas);
     return table;
   }
 
@@ -33,7 +33,7 @@ const OptionTable<AdamMomentOptions>& AdamMomentOptions::table() {
   using Self = AdamMomentOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("learning_rate", &Self::learning_rate_, Range::at_least(0), "step size, before the schedule")
+          .add("learning_rate", &Self::learning_rate_, Range::at_least(0), "learning rate before the schedule is applied")
           .add("betas", &Self::betas_, Range::half_open(0, 1), "decay of the running means of the gradient and of its square")
           .add("eps", &Self::eps_, Range::above(0), "added to the root of the mean square");
   return table;

@@ -10,13 +10,12 @@ class AdamwOptions : public AdamMomentOptions, public CommonOptimizerOptions {
   DEBIAS_OPTION(AdamwOptions, double, weight_decay, 0.01)
 
   static const OptionTable<AdamwOptions>& table() {
-    static const auto table =
-        OptionTable<AdamwOptions>()
-            .include(AdamMomentOptions::table())
-            .add("weight_decay", &AdamwOptions::weight_decay_, Range::at_least(0),
-                 "decoupled weight decay: times the weights and the current learning rate, subtracted from the weights")
-            .include(CommonOptimizerOptions::table())
-            .check(require_two_betas);
+    static const auto table = OptionTable<AdamwOptions>()
+                                  .include(AdamMomentOptions::table())
+                                  .add("weight_decay", &AdamwOptions::weight_decay_, Range::at_least(0),
+                                       "decoupled weight decay: multiplies weights and learning rate, and is subtracted from the weights")
+                                  .include(CommonOptimizerOptions::table())
+                                  .check(require_two_betas);
     return table;
   }
 

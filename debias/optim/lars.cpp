@@ -82,15 +82,15 @@ class LarsOptions : public MomentumOptions, public CommonOptimizerOptions {
 
   static const OptionTable<LarsOptions>& table() {
     using Self = LarsOptions;
-    static const auto table =
-        OptionTable<Self>()
-            .include(MomentumOptions::table())
-            .add("trust_coefficient", &Self::trust_coefficient_, Range::above(0),
-                 "a tensor's step as a share of its norm, at learning rate 1")
-            .add("eps", &Self::eps_, Range::at_least(0), "added to the norms that the trust ratio is divided by")
-            .add("no_adaptation", &Self::no_adaptation_, "parameters with a trust ratio of 1: both of normalisation layers, all biases")
-            .include(CommonOptimizerOptions::table())
-            .check(require_momentum_for_nesterov);
+    static const auto table = OptionTable<Self>()
+                                  .include(MomentumOptions::table())
+                                  .add("trust_coefficient", &Self::trust_coefficient_, Range::above(0),
+                                       "a tensor's step as a share of its norm, at learning rate 1")
+                                  .add("eps", &Self::eps_, Range::at_least(0), "added to the norms that the trust ratio is divided by")
+                                  .add("no_adaptation", &Self::no_adaptation_,
+                                       "parameters with a trust ratio of 1: those of normalisation layers (norm), all biases (bias)")
+                                  .include(CommonOptimizerOptions::table())
+                                  .check(require_momentum_for_nesterov);
     return table;
   }
 
@@ -113,7 +113,7 @@ class LarsOptions : public MomentumOptions, public CommonOptimizerOptions {
 }  // namespace
 
 OptimizerEntry lars_entry() {
-  return optimizer_entry<LarsOptions>("lars", "SGD whose rate follows each tensor's norm (You et al. 2017); for batches of thousands",
+  return optimizer_entry<LarsOptions>("lars", "SGD with layer-wise adaptive learning rates (You et al. 2017), for batches of thousands",
                                       momentum_format());
 }
 

@@ -51,10 +51,11 @@ const OptionTable<CommonOptimizerOptions>& CommonOptimizerOptions::table() {
   using Self = CommonOptimizerOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("no_decay", &Self::no_decay_, "parameters without weight decay: both of normalisation layers, all biases")
-          .add("clip_norm", &Self::clip_norm_, Range::above(0), "scales all gradients down together to this Euclidean norm")
+          .add("no_decay", &Self::no_decay_, "parameters without weight decay: those of normalisation layers (norm), all biases (bias)")
+          .add("clip_norm", &Self::clip_norm_, Range::above(0),
+               "maximum L2 norm of all gradients together; larger gradients are scaled down")
           .add("clip_norm_per_tensor", &Self::clip_norm_per_tensor_, Range::above(0),
-               "scales each tensor's gradient down to this norm, before that");
+               "maximum L2 norm of each tensor's gradient, applied before clip_norm");
   return table;
 }
 

@@ -18,7 +18,7 @@ class WarmupOptions {
   static const OptionTable<WarmupOptions>& table() {
     static const auto table =
         OptionTable<WarmupOptions>()
-            .add("warmup_epochs", &WarmupOptions::warmup_epochs_, Range::at_least(0), "epochs of linear increase at the beginning")
+            .add("warmup_epochs", &WarmupOptions::warmup_epochs_, Range::at_least(0), "number of epochs of linear warm-up")
             .add("warmup_from", &WarmupOptions::warmup_from_, Range::at_least(0), "learning rate of the first step of the warm-up");
     return table;
   }
@@ -135,9 +135,9 @@ ScheduleEntry schedule_entry(const std::string& name, const std::string& summary
 
 const std::vector<ScheduleEntry>& schedule_registry() {
   static const std::vector<ScheduleEntry> registry = {
-      schedule_entry<ConstantOptions>("constant", "the optimizer's learning rate throughout"),
-      schedule_entry<CosineOptions>("cosine", "half a cosine per run, one value per epoch"),
-      schedule_entry<MultistepOptions>("multistep", "times gamma at each milestone"),
+      schedule_entry<ConstantOptions>("constant", "the optimizer's learning rate at every step"),
+      schedule_entry<CosineOptions>("cosine", "half a cosine over the run, updated every epoch"),
+      schedule_entry<MultistepOptions>("multistep", "multiplies the learning rate by gamma at each milestone"),
   };
   return registry;
 }

@@ -32,10 +32,10 @@ const OptionTable<MomentumOptions>& MomentumOptions::table() {
   using Self = MomentumOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("learning_rate", &Self::learning_rate_, Range::at_least(0), "step size, before the schedule")
+          .add("learning_rate", &Self::learning_rate_, Range::at_least(0), "learning rate before the schedule is applied")
           .add("momentum", &Self::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
-          .add("nesterov", &Self::nesterov_, "step by the sum as it will be after one more decay (Nesterov's momentum)")
-          .add("weight_decay", &Self::weight_decay_, Range::at_least(0), "L2: times the weights, added to the gradient");
+          .add("nesterov", &Self::nesterov_, "use Nesterov momentum")
+          .add("weight_decay", &Self::weight_decay_, Range::at_least(0), "L2 penalty: multiplies the weights and is added to the gradient");
   return table;
 }
 

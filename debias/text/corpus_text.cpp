@@ -41,9 +41,9 @@ std::vector<TextFile> books_below(const std::string& root, const std::string& wh
 
 const OptionTable<TextOptions>& TextOptions::table() {
   static const auto table = OptionTable<TextOptions>()
-                                .add("format", &TextOptions::format_, "text: paragraphs of wrapped lines; lines: a sentence a line")
+                                .add("format", &TextOptions::format_, "text: paragraphs of wrapped lines; lines: one sentence per line")
                                 .add("encoding", &TextOptions::encoding_, "character encoding of the files; latin1 is read as Windows-1252")
-                                .add("lowercase", &TextOptions::lowercase_, "all words in lower case, as the published test sets are");
+                                .add("lowercase", &TextOptions::lowercase_, "convert words to lower case, as in the published test sets");
   return table;
 }
 

@@ -70,7 +70,7 @@ double reward_of_reach(const MujocoModel& model) {
 Task reacher_easy() {
   return {.name = "reacher_easy",
           .aliases = {},
-          .summary = "bring the tip of a two-link arm into a target whose place changes with each episode",
+          .summary = "bring the tip of a two-link arm into a target whose position changes with each episode",
           .mjcf = model_text("reacher", kReacher),
           .action_repeat = 4,
           .mass = 0.0816814090,

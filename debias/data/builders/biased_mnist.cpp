@@ -113,11 +113,11 @@ std::unique_ptr<Dataset> digits_of(const BiasedMnistOptions& options) {
 const OptionTable<BiasedMnistOptions>& BiasedMnistOptions::table() {
   static const auto table =
       OptionTable<BiasedMnistOptions>()
-          .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that data make wrote")
+          .add("root", &BiasedMnistOptions::root_, "folder with MNIST's IDX files, or one that debias data make wrote")
           .add("split", &BiasedMnistOptions::split_, "split to read; only a generated folder has valid")
           .add("correlation", &BiasedMnistOptions::correlation_, Range::closed(0, 1),
                "share of images on their digit's own background colour; 0.1 means no bias; a generated folder keeps its own")
-          .add("palette", &BiasedMnistOptions::palette_, "colour of the tenth bias: bahng grey, usc (50, 255, 128)")
+          .add("palette", &BiasedMnistOptions::palette_, "tenth background colour: grey (bahng), or (50, 255, 128) (usc)")
           .include(HoldOutOptions::table());
   return table;
 }

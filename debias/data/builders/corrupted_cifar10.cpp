@@ -138,11 +138,12 @@ bool has_ratio_folder(const std::string& root) {
 const OptionTable<CorruptedCifar10Options>& CorruptedCifar10Options::table() {
   static const auto table =
       OptionTable<CorruptedCifar10Options>()
-          .add("root", &CorruptedCifar10Options::root_, "folder that data make wrote, or the published archive's")
+          .add("root", &CorruptedCifar10Options::root_, "folder that debias data make wrote, or that of the published archive")
           .add("split", &CorruptedCifar10Options::split_, "split to read")
-          .add("ratio", &CorruptedCifar10Options::ratio_, "share of conflicting images in a published archive; made: a folder of data make")
+          .add("ratio", &CorruptedCifar10Options::ratio_,
+               "share of bias-conflicting images in a published archive; made: a folder of debias data make")
           .add("correlation", &CorruptedCifar10Options::correlation_, Range::closed(0, 1),
-               "share of images with their class's own corruption, for data make; ignored for an existing folder")
+               "share of images with their class's own corruption, for debias data make; ignored for an existing folder")
           .include(HoldOutOptions::table());
   return table;
 }

@@ -205,14 +205,14 @@ class Glyphs : public Dataset {
 const OptionTable<GlyphsOptions>& GlyphsOptions::table() {
   static const auto table =
       OptionTable<GlyphsOptions>()
-          .add("root", &GlyphsOptions::root_, "folder that data make wrote; without one, images are drawn")
+          .add("root", &GlyphsOptions::root_, "folder that debias data make wrote; without one, images are generated")
           .add("split", &GlyphsOptions::split_, "split to read; only a generated folder has valid")
           .add("classes", &GlyphsOptions::classes_, Range::closed(2, 10), "number of shapes")
           .add("size", &GlyphsOptions::size_, Range::closed(16, 256), "height and width")
           .add("correlation", &GlyphsOptions::correlation_, Range::closed(0, 1),
                "share of images on their class's own background colour; 0.1 means no bias")
           .add("variation", &GlyphsOptions::variation_, Range::closed(0, 1),
-               "random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none")
+               "amount of random variation of position, size, rotation, stretch, stroke, fill, shade and noise; 0: none")
           .add("train_count", &GlyphsOptions::train_count_, Range::closed(1, 1e9), "number of training images, before hold_out")
           .add("test_count", &GlyphsOptions::test_count_, Range::closed(1, 1e9), "number of test images")
           .include(HoldOutOptions::table());

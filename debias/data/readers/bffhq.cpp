@@ -24,7 +24,7 @@ std::unique_ptr<Dataset> conflicting_only(std::unique_ptr<Dataset> test, const s
 const OptionTable<BffhqOptions>& BffhqOptions::table() {
   static const auto table = OptionTable<BffhqOptions>()
                                 .add("root", &BffhqOptions::root_, "folder with 0.5pct, valid and test")
-                                .add("split", &BffhqOptions::split_, "split to read; test has the images whose target and bias differ")
+                                .add("split", &BffhqOptions::split_, "split to read; test has only images whose target and bias differ")
                                 .include(HoldOutOptions::table());
   return table;
 }

@@ -161,7 +161,7 @@ std::unique_ptr<Dataset> make(const CifarOptions& options, const Format& format)
 
 const OptionTable<CifarOptions>& CifarOptions::table() {
   static const auto table = OptionTable<CifarOptions>()
-                                .add("root", &CifarOptions::root_, "folder with the binary files, or their archive's folder in it")
+                                .add("root", &CifarOptions::root_, "folder with the binary files, or with their archive's folder")
                                 .add("split", &CifarOptions::split_, "split to read")
                                 .include(HoldOutOptions::table());
   return table;

@@ -159,13 +159,14 @@ std::unique_ptr<Dataset> read_folder(const ImageFolderOptions& options, const st
 const OptionTable<ImageFolderOptions>& ImageFolderOptions::table() {
   static const auto table =
       OptionTable<ImageFolderOptions>()
-          .add("root", &ImageFolderOptions::root_, "folder that holds class folders, or a folder of them per split")
+          .add("root", &ImageFolderOptions::root_, "folder with class folders, or with one folder of class folders per split")
           .add("split", &ImageFolderOptions::split_, "folder of the root to read; train is the root itself if there is no such folder")
           .add("labels", &ImageFolderOptions::labels_,
                "CSV with columns path, label and bias, or a map {file, path, label, bias} that names them")
           .add("classes", &ImageFolderOptions::classes_,
-               "imagenet9, imagenet100, cifar4 or a file of lines CLASS: FOLDER ...; all where empty")
-          .add("exif_orientation", &ImageFolderOptions::exif_orientation_, "turn photographs as their camera noted; torchvision does not")
+               "classes to read: imagenet9, imagenet100, cifar4 or a file with lines CLASS: FOLDER ...; empty: all")
+          .add("exif_orientation", &ImageFolderOptions::exif_orientation_,
+               "rotate photographs by their EXIF orientation, which torchvision does not")
           .include(HoldOutOptions::table());
   return table;
 }

@@ -38,15 +38,15 @@ const OptionTable<SentencesOptions>& SentencesOptions::table() {
   using Self = SentencesOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("root", &Self::root_, "a text file, or a folder of .txt files, a book each")
-          .add("vocabulary", &Self::vocabulary_, "file of words, as debias text vocabulary writes it")
+          .add("root", &Self::root_, "a text file, or a folder of .txt files with one book each")
+          .add("vocabulary", &Self::vocabulary_, "vocabulary file, written by debias text vocabulary")
           .include(TextOptions::table())
           .add("split", &Self::split_, "split to read")
           .add("hold_out", &Self::hold_out_, Range::at_least(0), "number of books held out; split: held_out has those")
           .add("seed", &Self::seed_, Range::at_least(0), "seed of the choice of the held-out books")
           .add("max_tokens", &Self::max_tokens_, Range::closed(1, 1 << 16),
-               "maximum number of tokens of a sentence, which is truncated there")
-          .add("cache", &Self::cache_, "file to keep the numbered sentences in; it is mapped, so that a corpus may exceed the memory");
+               "maximum number of tokens per sentence; longer sentences are truncated")
+          .add("cache", &Self::cache_, "file for the tokenised sentences; it is memory-mapped, so a corpus may exceed the memory");
   return table;
 }
 

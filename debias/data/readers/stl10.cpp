@@ -177,7 +177,7 @@ std::unique_ptr<Dataset> with_part_held_out(std::unique_ptr<Dataset> both, const
 
 const OptionTable<Stl10Options>& Stl10Options::table() {
   static const auto table = OptionTable<Stl10Options>()
-                                .add("root", &Stl10Options::root_, "folder with the binary files, or their archive's folder in it")
+                                .add("root", &Stl10Options::root_, "folder with the binary files, or with their archive's folder")
                                 .add("split", &Stl10Options::split_, "split to read")
                                 .include(HoldOutOptions::table());
   return table;

@@ -107,16 +107,16 @@ ClusteringAccuracy mean_over_cells(const GroupCounts& counts, int64_t min_count,
 
 const OptionTable<ClusteringsOptions>& ClusteringsOptions::table() {
   using Self = ClusteringsOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("file", &Self::file_, "CSV with a row for each evaluated image")
-          .add("path", &Self::path_, "column of paths")
-          .add("columns", &Self::columns_, "columns of clusters, one for each clustering")
-          .add("min_count", &Self::min_count_, Range::closed(1, 1e9), "smaller cells of class and cluster are left out")
-          .add("predictions", &Self::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
-          .check([](const Self& options, const std::string& what) {
-            if (options.columns().empty()) throw usage_error("{}: columns: give at least one", what);
-          });
+  static const auto table = OptionTable<Self>()
+                                .add("file", &Self::file_, "CSV with a row for each evaluated image")
+                                .add("path", &Self::path_, "column of paths")
+                                .add("columns", &Self::columns_, "columns of clusters, one for each clustering")
+                                .add("min_count", &Self::min_count_, Range::closed(1, 1e9),
+                                     "minimum size of a cell of class and cluster; smaller cells are left out")
+                                .add("predictions", &Self::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
+                                .check([](const Self& options, const std::string& what) {
+                                  if (options.columns().empty()) throw usage_error("{}: columns: give at least one", what);
+                                });
   return table;
 }
 

@@ -36,7 +36,7 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
           .add("samples", &GeometryOptions::samples_, Range::closed(2, 1e6),
                "maximum number of images of a split; pairs are compared among them")
           .add("bins", &GeometryOptions::bins_, Range::closed(1, 1e5), "number of bins of the cosine histograms, over [-1, 1]")
-          .add("bias_probe", &GeometryOptions::bias_probe_, "trains a linear classifier for the bias label")
+          .add("bias_probe", &GeometryOptions::bias_probe_, "train a linear classifier for the bias label")
           .add("probe_iterations", &GeometryOptions::probe_iterations_, Range::closed(1, 1e5), "maximum number of L-BFGS iterations")
           .add("seed", &GeometryOptions::seed_, Range::at_least(0), "seed of the choice of images and their views; auto: the run's");
   return table;

@@ -127,11 +127,13 @@ const OptionTable<GroupsOptions>& GroupsOptions::table() {
       OptionTable<GroupsOptions>()
           .add("predictions", &GroupsOptions::predictions_, "predictions to evaluate; auto: the run's classifier, else kNN")
           .add("aligned", &GroupsOptions::aligned_,
-               "bias label that is aligned with a class: the most frequent one in training, the one of the label's number, or by names; "
-               "auto: label for data sets that are numbered so, else majority")
-          .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9), "smaller groups are left out of worst and unbiased")
-          .add("empty", &GroupsOptions::empty_, "rates without samples, in differences: left out, or 0 as in fairlearn")
-          .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6), "replicates of the intervals; 0: no intervals")
+               "bias label aligned with each class: the most frequent in training (majority), that of the class number (label), or by "
+               "name. With auto: label for data sets numbered so, else majority")
+          .add("min_count", &GroupsOptions::min_count_, Range::closed(1, 1e9),
+               "minimum size of a group; smaller groups do not count for worst-group and unbiased accuracy")
+          .add("empty", &GroupsOptions::empty_, "rates without samples in the fairness differences: left out, or 0 as in fairlearn")
+          .add("bootstrap", &GroupsOptions::bootstrap_, Range::closed(0, 1e6),
+               "number of bootstrap replicates for the intervals; 0: no intervals")
           .add("level", &GroupsOptions::level_, Range{0, 1, true, true}, "confidence level of the intervals")
           .add("seed", &GroupsOptions::seed_, Range::at_least(0), "seed of the bootstrap replicates; auto: the run's");
   return table;

@@ -65,9 +65,11 @@ void leave_out(int64_t query, const UnitRows& voters, std::vector<Neighbour>& ne
 const OptionTable<KnnOptions>& KnnOptions::table() {
   static const auto table =
       OptionTable<KnnOptions>()
-          .add("k", &KnnOptions::k_, Range::at_least(1), "neighbours that vote; auto: 200, or all of a smaller gallery")
-          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100), "divides the cosine of a vote; auto: that of training")
-          .add("examples", &KnnOptions::examples_, Range::closed(0, 10000), "images of a split shown with their nearest; 0: none");
+          .add("k", &KnnOptions::k_, Range::at_least(1), "number of neighbours that vote; auto: 200, or all of a smaller gallery")
+          .add("temperature", &KnnOptions::temperature_, Range::closed(1e-3, 100),
+               "temperature that divides the cosine of a vote; auto: that of training")
+          .add("examples", &KnnOptions::examples_, Range::closed(0, 10000),
+               "number of images of each split to show with their nearest neighbours; 0: none");
   return table;
 }
 

@@ -46,8 +46,9 @@ const OptionTable<LinearProbeOptions>& LinearProbeOptions::table() {
       OptionTable<LinearProbeOptions>()
           .add("epochs", &LinearProbeOptions::epochs_, Range::closed(1, 100000), "passes over the labelled training images")
           .add("batch_size", &LinearProbeOptions::batch_size_, Range::closed(1, 1 << 20), "batch size in images")
-          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "step size at the beginning")
-          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
+          .add("learning_rate", &LinearProbeOptions::learning_rate_, Range::closed(0, 1e6), "initial learning rate")
+          .add("weight_decay", &LinearProbeOptions::weight_decay_, Range::closed(0, 1e6),
+               "L2 penalty: multiplies the weights and is added to the gradient")
           .add("views", &LinearProbeOptions::views_, "views of the training images: the recipe's, a random crop and flip, or none (fast)")
           .add("seed", &LinearProbeOptions::seed_, Range::at_least(0), "seed of initialisation, sample order and views; auto: the run's");
   return table;
@@ -57,7 +58,8 @@ const OptionTable<LinearDclOptions>& LinearDclOptions::table() {
   static const auto table =
       OptionTable<LinearDclOptions>()
           .include(LinearProbeOptions::table())
-          .add("bn", &LinearDclOptions::bn_, "BatchNorm of the encoder during the probe; train: by the batch, averages move (DCL's code)");
+          .add("bn", &LinearDclOptions::bn_,
+               "mode of the encoder's BatchNorm during the probe; train: batch statistics, running averages are updated (DCL's code)");
   return table;
 }
 
@@ -70,7 +72,7 @@ const OptionTable<LinearSupconOptions>& LinearSupconOptions::table() {
       OptionTable<LinearSupconOptions>()
           .include(LinearProbeOptions::table())
           .add("momentum", &LinearSupconOptions::momentum_, Range::half_open(0, 1), "decay of the running sum of gradients")
-          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "factor of the step size at each milestone")
+          .add("gamma", &LinearSupconOptions::gamma_, Range::open_closed(0, 1), "factor of the learning rate at each milestone")
           .add("milestones", &LinearSupconOptions::milestones_, Range::closed(1, 100000),
                "epochs done before each decay, increasing; auto: 60, 75 and 90 % of the epochs")
           .check(require_milestones);
@@ -85,10 +87,11 @@ const OptionTable<LinearFeaturesOptions>& LinearFeaturesOptions::table() {
           .add("epochs", &LinearFeaturesOptions::epochs_, Range::closed(1, 100000), "maximum number of passes over the stored features")
           .add("batch_size", &LinearFeaturesOptions::batch_size_, Range::closed(1, 1 << 20),
                "batch size in images; a last smaller batch is dropped")
-          .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "step size")
-          .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6), "L2: times the weights, added to the gradient")
+          .add("learning_rate", &LinearFeaturesOptions::learning_rate_, Range::closed(0, 1e6), "learning rate")
+          .add("weight_decay", &LinearFeaturesOptions::weight_decay_, Range::closed(0, 1e6),
+               "L2 penalty: multiplies the weights and is added to the gradient")
           .add("patience", &LinearFeaturesOptions::patience_, Range::closed(0, 100000),
-               "epochs without a lower loss to stop after; 0: never")
+               "number of epochs without a lower loss before training stops; 0: no early stopping")
           .add("normalize", &LinearFeaturesOptions::normalize_, "divide features by their norms first")
           .add("seed", &LinearFeaturesOptions::seed_, Range::at_least(0), "seed of initialisation and sample order; auto: the run's");
   return table;

@@ -133,8 +133,8 @@ const OptionTable<LowShotOptions>& LowShotOptions::table() {
   using Self = LowShotOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("shares", &Self::shares_, Range::open_closed(0, 1), "shares of each class that have labels; []: none")
-          .add("per_class", &Self::per_class_, Range::closed(1, 1e6), "numbers of images of each class that have labels")
+          .add("shares", &Self::shares_, Range::open_closed(0, 1), "labelled shares of each class; []: none")
+          .add("per_class", &Self::per_class_, Range::closed(1, 1e6), "numbers of labelled images of each class")
           .add("draws", &Self::draws_, Range::closed(1, 1000), "random draws of labelled images; the metric is their mean")
           .add("level", &Self::level_, Range{0, 1, true, true}, "confidence level of the interval over the draws")
           .add("l2", &Self::l2_, Range::open_closed(0, 1e6), "L2 penalty of the logistic regression, 1 / C of scikit-learn")

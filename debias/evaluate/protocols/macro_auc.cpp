@@ -57,10 +57,10 @@ AucAnchors draw_anchors(const Features& features, int64_t count, uint64_t seed, 
 [[gnu::noinline]] MacroAucOptions::MacroAucOptions() = default;
 
 const OptionTable<MacroAucOptions>& MacroAucOptions::table() {
-  static const auto table =
-      OptionTable<MacroAucOptions>()
-          .add("anchors", &MacroAucOptions::anchors_, Range::closed(1, 1e9), "images compared with the gallery, of each set")
-          .add("seed", &MacroAucOptions::seed_, Range::at_least(0), "seed of the choice of anchors; auto: the run's");
+  static const auto table = OptionTable<MacroAucOptions>()
+                                .add("anchors", &MacroAucOptions::anchors_, Range::closed(1, 1e9),
+                                     "number of images of each set that are compared with the gallery")
+                                .add("seed", &MacroAucOptions::seed_, Range::at_least(0), "seed of the choice of anchors; auto: the run's");
   return table;
 }
 

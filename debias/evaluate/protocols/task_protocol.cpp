@@ -92,8 +92,8 @@ const OptionTable<SentencesProtocolOptions>& SentencesProtocolOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("root", &Self::root_, "folder with the sentence sets, or with folders of them")
-          .add("tasks", &Self::tasks_, "tasks to evaluate by, such as [mr, trec]; empty: all six")
-          .add("mode", &Self::mode_, "full: C is chosen by ten folds; cheap: C is chosen on one tenth of the training part");
+          .add("tasks", &Self::tasks_, "tasks to evaluate, such as [mr, trec]; empty: all six")
+          .add("mode", &Self::mode_, "choice of C: by tenfold cross-validation (full), or on a tenth of the training set (cheap)");
   return table;
 }
 

@@ -60,8 +60,8 @@ const OptionTable<TsneOptions>& TsneOptions::table() {
       OptionTable<TsneOptions>()
           .add("samples", &TsneOptions::samples_, Range::closed(kFewestImages, 1e5), "maximum number of images of a split")
           .add("perplexity", &TsneOptions::perplexity_, Range{1, 1e4, true, false},
-               "neighbours of an image, roughly; auto: 30, or a third of the images")
-          .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "steps of gradient descent")
+               "perplexity, roughly the number of neighbours of an image; auto: 30, or a third of the images")
+          .add("iterations", &TsneOptions::iterations_, Range::closed(1, 1e6), "number of gradient-descent steps")
           .add("seed", &TsneOptions::seed_, Range::at_least(0), "seed of the choice of images and the initialisation; auto: the run's");
   return table;
 }

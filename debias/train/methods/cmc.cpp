@@ -191,8 +191,8 @@ const OptionTable<CmcOptions>& CmcOptions::table() {
   using Self = CmcOptions;
   static const auto table = OptionTable<Self>()
                                 .add("negatives", &Self::negatives_, Range::closed(1, 1 << 24),
-                                     "rows of the bank that an anchor is compared with, drawn with replacement")
-                                .add("momentum", &Self::momentum_, Range::half_open(0, 1), "momentum of the rows of the memory bank")
+                                     "number of memory-bank entries that an anchor is compared with, drawn with replacement")
+                                .add("momentum", &Self::momentum_, Range::half_open(0, 1), "momentum of the memory-bank entries")
                                 .add("loss", &Self::loss_, "loss on infonce's scores: cross-entropy, or noise-contrastive estimation");
   return table;
 }
@@ -200,7 +200,7 @@ const OptionTable<CmcOptions>& CmcOptions::table() {
 MethodEntry cmc_entry() {
   MethodEntry entry;
   entry.name = "cmc";
-  entry.summary = "lightness against colour, each with a network and a memory bank of its own (Tian, Krishnan and Isola 2020)";
+  entry.summary = "contrasts lightness with colour, each with its own network and memory bank (Tian, Krishnan and Isola 2020)";
   take_options<CmcOptions>(entry);
   entry.check = check_cmc;
   entry.networks = halves_of;

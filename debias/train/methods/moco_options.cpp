@@ -16,14 +16,15 @@ const OptionTable<MocoOptions>& MocoOptions::table() {
       OptionTable<Self>()
           .add("version", &Self::version_, "v2: a queue of keys; v3: the batch's own keys, both directions, a predictor")
           .add("momentum", &Self::momentum_, Range::closed(0, 1), "momentum of the key encoder; auto: 0.999 in v2, 0.99 in v3")
-          .add("momentum_schedule", &Self::momentum_schedule_, "cosine: it rises to 1 over the run; auto: constant in v2, cosine in v3")
+          .add("momentum_schedule", &Self::momentum_schedule_, "cosine: rises to 1 over the run; auto: constant in v2, cosine in v3")
           .add("queue", &Self::queue_, Range::closed(0, 1 << 24),
-               "keys kept, a multiple of those of a step; auto: 4096 in v2, 0 (none) in v3")
-          .add("symmetric", &Self::symmetric_, "either view asks for the other's keys; auto: true in v3")
+               "number of keys in the queue, a multiple of the keys per step; auto: 4096 in v2, 0 (no queue) in v3")
+          .add("symmetric", &Self::symmetric_, "use each view as queries for the keys of the other; auto: true in v3")
           .add("predictor", &Self::predictor_, Range::closed(0, 65536),
-               "width of the hidden layer of a head on the queries alone, 0: none; auto: 0 in v2, 4096 in v3")
+               "hidden width of the predictor, a head on the queries only; 0: no predictor; auto: 0 in v2, 4096 in v3")
           .add("shuffle_bn", &Self::shuffle_bn_, Range::closed(1, 65536),
-               "groups of the permuted batch that the copy normalises one by one, a divisor of the batch size; 1: the batch as it is");
+               "number of groups of the shuffled batch that the momentum encoder normalises separately, a divisor of the batch size; 1: no "
+               "shuffling");
   return table;
 }
 

@@ -112,19 +112,19 @@ const OptionTable<QuickThoughtsOptions>& QuickThoughtsOptions::table() {
   using Self = QuickThoughtsOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("context", &Self::context_, Range::closed(1, 64), "sentences to either side that are positives")
-          .add(
-              "denominator", &Self::denominator_,
-              "negatives: all sentences but the positives and itself; official: the whole row of the published softmax; auto: official for "
-              "infonce, negatives for debiased_negatives")
-          .add("order", &Self::order_, "order of the batches of an epoch: shuffled anew, or that of the corpus");
+          .add("context", &Self::context_, Range::closed(1, 64), "number of sentences on each side that are positives")
+          .add("denominator", &Self::denominator_,
+               "denominator: only the negatives, or the whole row of the softmax as published (official); auto: official for infonce, "
+               "negatives for debiased_negatives")
+          .add("order", &Self::order_, "order of the batches in an epoch: reshuffled, or as in the corpus");
   return table;
 }
 
 MethodEntry quick_thoughts_entry() {
   MethodEntry entry;
   entry.name = "quick_thoughts";
-  entry.summary = "two encoders of sentences, one's vector of a sentence finds the other's of its neighbours (Logeswaran and Lee 2018)";
+  entry.summary =
+      "two sentence encoders: the vector of a sentence by one predicts those of its neighbours by the other (Logeswaran and Lee 2018)";
   take_options<QuickThoughtsOptions>(entry);
   entry.batches = batches_of_sentences;
   entry.check = check_quick_thoughts;

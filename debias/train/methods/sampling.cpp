@@ -36,8 +36,8 @@ class BalancedOptions {
  public:
   DEBIAS_OPTION(BalancedOptions, DrawBy, by, DrawBy::kGroup)
   static const OptionTable<BalancedOptions>& table() {
-    static const auto table = OptionTable<BalancedOptions>().add(
-        "by", &BalancedOptions::by_, "groups that each round draws one sample of: class and bias label, or class");
+    static const auto table =
+        OptionTable<BalancedOptions>().add("by", &BalancedOptions::by_, "groups to balance: class and bias label, or class");
     return table;
   }
 };
@@ -186,11 +186,11 @@ double share_of_pairs(const Recipe& recipe, const SampleTable& samples, const Sa
 const std::vector<SamplerEntry>& sampler_registry() {
   static const std::vector<SamplerEntry> registry = {
       sampler_entry<ShuffledOptions>(
-          "shuffled", "each sample once an epoch, in a fresh order", Draws::kOnceEach,
+          "shuffled", "each sample once per epoch, in a new random order", Draws::kOnceEach,
           [](const ShuffledOptions&, const SampleTable& samples) { return std::make_shared<ShuffledSampler>(samples.size()); }),
       sampler_entry<WeightedOptions>("weighted", "draws with replacement, rare groups more often (Hong and Yang 2021)", Draws::kIndependent,
                                      weighted),
-      sampler_entry<BalancedOptions>("balanced", "batches with as many samples of each group", Draws::kRounds, balanced)};
+      sampler_entry<BalancedOptions>("balanced", "batches with the same number of samples from each group", Draws::kRounds, balanced)};
   return registry;
 }
 

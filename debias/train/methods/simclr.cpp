@@ -82,7 +82,7 @@ std::unique_ptr<Method> make_simclr(MethodParts parts) { return std::make_unique
 MethodEntry simclr_entry() {
   MethodEntry entry;
   entry.name = "simclr";
-  entry.summary = "all views through one encoder; terms compare the rows of a batch with each other";
+  entry.summary = "one encoder for all views; the loss compares the embeddings of a batch with each other";
   take_options<SimclrOptions>(entry);
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) { require_images(recipe, dataset, "simclr"); };
   entry.drops_linked_pairs = true;

@@ -1,4 +1,4 @@
-"""EnD: spreads embeddings of one bias label, gathers those of one class across bias labels (Tartaglione et al. 2021).
+"""EnD: regulariser that spreads embeddings of one bias label and gathers those of one class across bias labels (Tartaglione et al. 2021).
 
     value = α R⊥ + β R∥ over unordered pairs of rows, c = z_i · z_j
     R⊥ = (1 / M) Σ over bias labels of | Σ over its pairs of c |,     R∥ = 1 - mean over pairs of one label and two bias labels of (1 + c) / 2

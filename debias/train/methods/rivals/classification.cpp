@@ -159,7 +159,7 @@ void take_bias_encoder(MethodEntry& entry) {
   OptionSpec spec;
   spec.name = kBiasEncoder;
   spec.type = "section of an encoder";
-  spec.help = "encoder of the biased network; absent: as the recipe's encoder";
+  spec.help = "encoder of the biased network; by default the recipe's encoder";
   entry.options.push_back(std::move(spec));
   entry.takes_bias_encoder = true;
 }

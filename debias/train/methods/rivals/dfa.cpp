@@ -147,11 +147,11 @@ const OptionTable<DfaOptions>& DfaOptions::table() {
           .add("q", &Self::q_, Range::open_closed(0, 1),
                "exponent of the bias classifier's generalized cross-entropy; near 0 it is cross-entropy")
           .add("momentum", &Self::momentum_, Range::half_open(0, 1),
-               "momentum of the running loss of each sample; 0: the loss of this visit")
+               "momentum of the running loss of each sample; 0: only the current loss")
           .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of the bias classifier's loss")
           .add("swap_weight", &Self::swap_weight_, Range::at_least(0), "weight of both losses on swapped features")
-          .add("bias_swap_weight", &Self::bias_swap_weight_, Range::at_least(0), "weight of the bias classifier's among them")
-          .add("swap_after", &Self::swap_after_, Range::closed(0, 1), "share of the run's steps without swapped features");
+          .add("bias_swap_weight", &Self::bias_swap_weight_, Range::at_least(0), "weight of the bias classifier's loss on swapped features")
+          .add("swap_after", &Self::swap_after_, Range::closed(0, 1), "share of the run's steps before features are swapped");
   return table;
 }
 

@@ -85,7 +85,7 @@ const OptionTable<GroupDroOptions>& GroupDroOptions::table() {
 MethodEntry group_dro_entry() {
   MethodEntry entry;
   entry.name = kGroupDroName;
-  entry.summary = "a classifier on the loss of its worst group of class and bias label (Sagawa et al. 2020)";
+  entry.summary = "a classifier that minimises the loss of its worst group of class and bias label (Sagawa et al. 2020)";
   take_options<GroupDroOptions>(entry);
   entry.metrics = {{kWorstGroupLoss, "largest loss of a group in a batch", Unit::kNumber, Better::kNeither, Standing::kTraining},
                    {kLargestGroupWeight, "largest weight of a group", Unit::kShare, Better::kNeither, Standing::kTraining}};

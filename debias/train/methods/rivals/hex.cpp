@@ -130,13 +130,13 @@ at::Tensor projected_out(const at::Tensor& all, const at::Tensor& texture) {
 
 const OptionTable<HexOptions>& HexOptions::table() {
   using Self = HexOptions;
-  static const auto table =
-      OptionTable<Self>()
-          .add("levels", &Self::levels_, Range::closed(2, 256), "grey levels that co-occurrences are counted of")
-          .add("row", &Self::row_, Range::closed(0, 8), "rows between a pixel and its neighbour")
-          .add("column", &Self::column_, Range::closed(0, 8), "columns between a pixel and its neighbour")
-          .add("texture_dim", &Self::texture_dim_, Range::closed(1, 4096), "features of the texture")
-          .add("texture_side", &Self::texture_side_, Range::closed(2, 256), "maximum side in pixels to which an image is reduced for them");
+  static const auto table = OptionTable<Self>()
+                                .add("levels", &Self::levels_, Range::closed(2, 256), "number of grey levels of the co-occurrence matrix")
+                                .add("row", &Self::row_, Range::closed(0, 8), "rows between a pixel and its neighbour")
+                                .add("column", &Self::column_, Range::closed(0, 8), "columns between a pixel and its neighbour")
+                                .add("texture_dim", &Self::texture_dim_, Range::closed(1, 4096), "number of texture features")
+                                .add("texture_side", &Self::texture_side_, Range::closed(2, 256),
+                                     "maximum side in pixels of the image that the texture features are computed from");
   return table;
 }
 

@@ -90,8 +90,9 @@ const OptionTable<JttOptions>& JttOptions::table() {
   using Self = JttOptions;
   static const auto table = OptionTable<Self>()
                                 .add("identification_epochs", &Self::identification_epochs_, Range::at_least(1),
-                                     "epochs that train the network whose errors are upweighted, part of train.epochs")
-                                .add("upweight", &Self::upweight_, Range::at_least(1), "weight of a sample that it gets wrong, against 1");
+                                     "number of first epochs, within train.epochs, that train the network whose errors are upweighted")
+                                .add("upweight", &Self::upweight_, Range::at_least(1),
+                                     "weight of a sample that this network misclassifies; all others have weight 1");
   return table;
 }
 

@@ -106,11 +106,12 @@ const OptionTable<LearnedMixinOptions>& LearnedMixinOptions::table() {
   using Self = LearnedMixinOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("bias", &Self::bias_, "the bias-only predictor: counted from bias labels, or a biased network trained before")
+          .add("bias", &Self::bias_, "bias-only predictor: counted from bias labels, or a biased network trained first")
           .add("entropy", &Self::entropy_, Range::at_least(0), "weight of the entropy of the scaled predictor; 0: learned-mixin without +H")
-          .add("pretrain", &Self::pretrain_, Range::at_least(1), "first epochs, with bias: network, in which that network alone learns")
+          .add("pretrain", &Self::pretrain_, Range::at_least(1),
+               "number of first epochs that train only the biased network (bias: network)")
           .add("train_mixin", &Self::train_mixin_,
-               "false: the layer behind g stays as it was drawn, as in the comparison of Bahng et al. 2020");
+               "false: the layer that gives g keeps its initial weights, as in the comparison of Bahng et al. 2020");
   return table;
 }
 

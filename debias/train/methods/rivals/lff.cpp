@@ -56,7 +56,7 @@ const OptionTable<LffOptions>& LffOptions::table() {
                                 .add("q", &Self::q_, Range::open_closed(0, 1),
                                      "exponent of the biased network's generalized cross-entropy; near 0 it is cross-entropy")
                                 .add("momentum", &Self::momentum_, Range::half_open(0, 1),
-                                     "momentum of the running loss of each sample; 0: the loss of this visit");
+                                     "momentum of the running loss of each sample; 0: only the current loss");
   return table;
 }
 

@@ -80,9 +80,9 @@ const OptionTable<LnlOptions>& LnlOptions::table() {
   using Self = LnlOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("entropy_weight", &Self::entropy_weight_, Range::at_least(0), "weight of minus the entropy of the adversary's answer")
+          .add("entropy_weight", &Self::entropy_weight_, Range::at_least(0), "weight of the negative entropy of the adversary's prediction")
           .add("reversal", &Self::reversal_, Range::at_least(0), "factor of the adversary's reversed gradient in the encoder")
-          .add("hidden", &Self::hidden_, Range::closed(0, 1 << 16), "units of the adversary's hidden layer; 0: it is linear");
+          .add("hidden", &Self::hidden_, Range::closed(0, 1 << 16), "units of the adversary's hidden layer; 0: a linear adversary");
   return table;
 }
 

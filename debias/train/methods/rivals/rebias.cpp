@@ -109,8 +109,8 @@ const OptionTable<RebiasOptions>& RebiasOptions::table() {
   static const auto table =
       OptionTable<Self>()
           .add("weight", &Self::weight_, Range::at_least(0), "weight of HSIC in the classifier's loss")
-          .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of HSIC in the biased network's loss, which raises it")
-          .add("radius", &Self::radius_, Range::above(0), "sigma of the Gaussian kernels; auto: the median distance, anew every epoch");
+          .add("bias_weight", &Self::bias_weight_, Range::at_least(0), "weight of HSIC in the biased network's loss, which maximises it")
+          .add("radius", &Self::radius_, Range::above(0), "sigma of the Gaussian kernels; auto: the median distance, updated every epoch");
   return table;
 }
 

@@ -62,9 +62,9 @@ const OptionTable<RubiOptions>& RubiOptions::table() {
   using Self = RubiOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("bias", &Self::bias_, "input of the gate: bias labels, or the output of a biased network trained beside")
+          .add("bias", &Self::bias_, "input of the gate: bias labels, or the output of a biased network trained alongside")
           .add("branch_weight", &Self::branch_weight_, Range::at_least(0), "weight of the gate's own cross-entropy")
-          .add("train_gate", &Self::train_gate_, "false: the gate stays as it was drawn, as in the comparison of Bahng et al. 2020");
+          .add("train_gate", &Self::train_gate_, "false: the gate keeps its initial weights, as in the comparison of Bahng et al. 2020");
   return table;
 }
 
