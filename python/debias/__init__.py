@@ -2,11 +2,11 @@
 
     loss = debias.DebiasedNegativesLoss(temperature=0.5, tau_plus=0.1)
     loss(z0, z1).backward()          # two views, each [B, D]
-    loss.evidence.clamped            # number of anchors whose estimate was held at its floor
+    loss.evidence.clamped            # number of anchors whose estimate was clamped to its floor
 
-`debias.Run(path)` opens a run folder of the program; `debias.train`, `evaluate`, `embed`, `report`, `audit` and `fix` start the program.
+`debias.Run(path)` opens a run folder of the program; `debias.train`, `evaluate`, `embed`, `report`, `audit` and `fix` run the program.
 
-Every objective of the C++ registry is one class, named in CamelCase + Loss; `debias.objectives()` lists them. docs/python.md is the manual.
+Every objective of the C++ registry is a class with a name in CamelCase + Loss; `debias.objectives()` lists them. docs/python.md is the manual.
 """
 
 from . import metrics, prior

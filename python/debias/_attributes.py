@@ -1,4 +1,4 @@
-"""Options as attributes of a loss, and the help() of its call. Both are made for each class from its entry in the table of objectives."""
+"""Options as attributes of a loss, and the help() of its call, for each class from its entry in the table of objectives."""
 
 import inspect
 import types
@@ -12,13 +12,13 @@ _MEANINGS = {
     "logits": "[B, C]",
     "labels": "[B] integers, -1 = unknown",
     "bias_labels": "[B] integers, -1 = unknown",
-    "weights": "[B, F] features of a frozen model that sees the bias",
-    "prior": "[C, G] P(label | bias); counted from the batch where it is left out",
-    "ids": "[B] integers that name the samples: rows of one id are not negatives of each other",
-    "keys": "[K, D] rows, such as a queue, to compare the first view (the features) with in place of each other; further views are positives",
+    "weights": "[B, F] features of a frozen bias model",
+    "prior": "[C, G] P(label | bias); by default counted from the batch",
+    "ids": "[B] integers that identify the samples; embeddings with the same id are not negatives of each other",
+    "keys": "[K, D] embeddings, such as a queue, that the first view (the features) is compared with; further views are positives",
     "key_labels": "[K] integers, -1 = unknown",
-    "key_ids": "[K] integers, negative = of no sample: keys of an anchor's own sample are not negatives, and its positives where there is no further view",
-    "temperature": "a number or tensor in place of the option; a tensor may ask for a gradient",
+    "key_ids": "[K] integers, negative = no sample; keys of an anchor's own sample are not negatives, and are its positives without further views",
+    "temperature": "a number or tensor that replaces the option; a tensor may require a gradient",
 }
 
 
@@ -40,7 +40,7 @@ def refuse(loss, name, value):
 
 
 def refuse_positives_among_keys(loss, views, keys, ids, key_ids):
-    """Raises ValueError if keys have the shape of the batch's own rows and nothing names their samples: each positive would be a negative."""
+    """Raises ValueError if keys have the shape of the batch's own embeddings without ids of their samples: positives would be negatives."""
     if keys is None or key_ids is not None or not isinstance(keys, torch.Tensor) or not views:
         return
     batch = views[0].shape[0] if isinstance(views[0], torch.Tensor) and views[0].dim() > 1 else len(views[0])

@@ -1,4 +1,4 @@
-"""The formula, the paper and an example of every loss, for its docstring. s is a similarity z_a · z_j / t, P the positives, N the negatives."""
+"""Formula, paper and example of every loss, for its docstring. s is a similarity z_a · z_j / t, P the positives, N the negatives."""
 
 _DCL, _HCL, _BCL = "https://arxiv.org/abs/2007.00224", "https://arxiv.org/abs/2010.04592", "https://arxiv.org/abs/2301.11673"
 _SIMCLR, _SUPCON, _USC = "https://arxiv.org/abs/2002.05709", "https://arxiv.org/abs/2004.11362", "https://arxiv.org/abs/2211.05568"

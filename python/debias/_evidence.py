@@ -1,4 +1,4 @@
-"""Diagnostics of a value, kept as tensors on their device until they are read."""
+"""Diagnostics of a loss value, stored as tensors on their device until they are read."""
 
 import math
 from typing import NamedTuple, Optional
@@ -10,9 +10,9 @@ class Evidence(NamedTuple):
     """Diagnostics of a loss value."""
 
     anchors: int
-    anchors_used: int  # of which the value is the mean
-    clamped: int  # anchors whose clamp, floor or fall-back acted
-    min_estimate: Optional[float]  # the smallest estimate before it acted
+    anchors_used: int  # the anchors that the value averages
+    clamped: int  # anchors whose estimate was clamped
+    min_estimate: Optional[float]  # the smallest estimate before the clamp
     effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
     engine: str  # fused (tiles), blocked (blocks of rows) or dense (the whole matrix)
 
@@ -22,7 +22,7 @@ class Evidence(NamedTuple):
 
 
 def read(numbers, engine):
-    """Evidence from the numbers of anchors, anchors in use and clamped ones, the smallest estimate and the sample size; infinity means none."""
+    """Diagnostics from the numbers of anchors, used and clamped ones, the smallest estimate and the sample size; infinity means none."""
     anchors, used, clamped, least, size = numbers
     some = lambda number: None if math.isinf(number) else number
     return Evidence(int(anchors), int(used), int(clamped), some(least), some(size), engine)

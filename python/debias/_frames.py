@@ -1,4 +1,4 @@
-"""Frames of pandas, if it is installed."""
+"""pandas DataFrames, if pandas is installed."""
 
 from typing import Any
 

@@ -1,9 +1,8 @@
-"""The batch of all processes, for losses that compare its rows with each other.
+"""The batch of all processes, for losses that compare its embeddings with each other.
 
-Every process computes the whole loss of all rows, and the backward pass keeps the gradient of its own rows. The other rows get their gradient
-from their own process's copy of the loss. Nothing is lost as long as every process computes the same loss. DistributedDataParallel divides the
-sum of the W processes' parameter gradients by W. Each process has the gradient of its own rows only, so the sum is needed, not the mean. The
-backward pass therefore multiplies by W.
+Every process computes the whole loss of all embeddings, and its backward pass returns the gradient of its own ones. The others get their
+gradient in their own process, which computes the same loss. DistributedDataParallel divides the sum of the W processes' parameter gradients
+by W. Each process has only the gradient of its own embeddings, so the sum is needed, not the mean. The backward pass therefore multiplies by W.
 """
 
 import torch
@@ -52,11 +51,11 @@ def _of_all(tensor, shares, group):
 
 
 def gather(tensor, group=None):
-    """The rows of every process, one after the other by rank: [W B, ...] from [B, ...], where B may differ.
+    """Concatenates the embeddings of all processes in the order of their ranks: [W B, ...] from [B, ...], where B may differ.
 
-    Use it to fill a queue. Gradients are multiplied by W: DistributedDataParallel's mean over processes needs that for a loss that every
-    process computes in full. In one process, the tensor itself is returned. Pass the rows as keys of a loss without a gradient (detach()):
-    in another process they are keys of other anchors.
+    Use it to fill a queue. Gradients are multiplied by W, because DistributedDataParallel averages them and every process computes the whole
+    loss. In one process, the tensor itself is returned. Pass the result as keys of a loss without a gradient (detach()), because the keys have
+    other anchors in other processes.
     """
     if _world(group) == 1:
         return tensor
@@ -64,7 +63,7 @@ def gather(tensor, group=None):
 
 
 def refuse_gathered_keys(name, keys):
-    """Rejects keys of gather() that need a gradient if the anchors are of this process alone: the other anchors' gradient would be missing."""
+    """Rejects keys of gather() that require a gradient if only this process has anchors: the gradient of other anchors would be missing."""
     if isinstance(keys, torch.Tensor) and type(keys.grad_fn).__name__ == "_GatherRowsBackward":
         raise ValueError(f"{name}: keys: rows of debias.gather get the gradient of this process's anchors alone; give keys.detach(), or all rows "
                          "as views with gather_distributed=True")
@@ -87,7 +86,7 @@ _FIELDS = ("refused", "samples", "dimensions", "width", "views", "type", *map(_r
 
 
 def _fingerprint(keys):
-    """Length and checksum of a queue, from three of its rows; equal queues have equal ones."""
+    """Length and checksum of a queue, from three of its entries; they are equal for equal queues."""
     if keys is None:
         return [0, 0]
     rows = keys.detach()[[0, len(keys) // 2, -1]].double() if len(keys) else keys.new_zeros((1, 1)).double()
@@ -164,9 +163,9 @@ def _device(views):
 
 
 def batch_of_all(name, views, inputs):
-    """z and the inputs of its samples, of all processes, where `inputs` returns those of this one. Keys are a queue that all processes share.
+    """z and its samples' inputs of all processes; `inputs` returns those of this process. Keys are a queue that all processes share.
 
-    A fault in the inputs of one process is sent to all, which then reject theirs. Otherwise they would wait forever.
+    An error in the inputs of one process is sent to all, which then reject theirs. Otherwise they would wait forever.
     """
     if _world() == 1:
         return inputs()

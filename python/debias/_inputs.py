@@ -1,4 +1,4 @@
-"""Converts callers' inputs to what the operators need, and rejects others in one line; an operator would print its schema."""
+"""Converts inputs to what the operators need, and rejects others with a message of one line; an operator would print its schema."""
 
 import difflib
 
@@ -8,7 +8,7 @@ _SHOWN = 60
 
 
 def require_name(message, name, names):
-    """KeyError with this message, the name and the nearest one, if `names` lacks it."""
+    """Raises KeyError with this message, the name and the nearest known name if `names` lacks it."""
     if name not in names:
         near = difflib.get_close_matches(str(name), [str(one) for one in names], n=1)
         raise KeyError(f"{message} '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
@@ -54,7 +54,7 @@ def needed_integers(name, value, what, like):
 
 
 def temperature(name, value):
-    """One number, or a tensor of one number, whose range the caller has to ensure."""
+    """One number, or a tensor of one number, whose range the caller must ensure."""
     if isinstance(value, torch.Tensor):
         if value.numel() != 1 or not value.is_floating_point():
             raise ValueError(f"{name}: temperature: expected one number, found {_described(value)}")

@@ -1,7 +1,7 @@
 """The shared library with the operators torch.ops.debias.*, one for each minor version of torch, and the table of objectives.
 
-If none fits the torch that is installed, or the environment variable DEBIAS_ENGINE is `none`, `AVAILABLE` is false and the plain backend
-computes everything (plain/).
+If none fits the installed torch, or the environment variable DEBIAS_ENGINE is `none`, `AVAILABLE` is false and the plain backend computes
+everything (plain/).
 """
 
 import functools
@@ -69,19 +69,19 @@ def _table():
 
 
 def objectives():
-    """The registry: one dict for each objective, with its name, aliases, summary and options (name, type, default, range, choices, help)."""
+    """The registry of objectives: one dict each, with name, aliases, summary and options (name, type, default, range, choices, help)."""
     return json.loads(json.dumps(_table()))
 
 
 def warn_once():
-    """Called when the package is imported, which happens once."""
+    """Called once, when the package is imported."""
     if not AVAILABLE:
-        warnings.warn(f"{MISSING}. All losses, metrics and priors are computed by PyTorch instead: the same values, without the compiled tile "
-                      "engine, hence more time and memory for float32 on the CPU", stacklevel=3)
+        warnings.warn(f"{MISSING}. All losses, metrics and priors are computed by PyTorch instead. Values are the same, but float32 on the "
+                      "CPU needs more time and memory", stacklevel=3)
 
 
 def about():
-    """The backend and the versions in use: a dict of `backend` (compiled or plain), `torch` (its version), `threads` and `debias` (our version).
+    """The backend and versions in use, as a dict: `backend` (compiled or plain), `torch` and `debias` (their versions), and `threads`.
 
     >>> debias.about()["backend"] in ("compiled", "plain")
     True
@@ -91,7 +91,7 @@ def about():
 
 
 def resolved_options(entry, options):
-    """The current options for `options`; ValueError, in the words of the library, if one is rejected."""
+    """The resolved options for `options`. Raises ValueError with the library's message if one is rejected."""
     if AVAILABLE:
         found = json.loads(torch.ops.debias.resolved_options(entry["name"], options))
         return {name: math.inf if value == ".inf" else value for name, value in found.items()}

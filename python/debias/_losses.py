@@ -16,11 +16,11 @@ from .plain.call import without_autocast
 
 _REDUCTIONS = ("mean", "sum", "none")
 _COMMON = {
-    "reduction": ("mean", "mean | sum over the anchors in use | none: the losses of all anchors, view-major, 0 for one left out"),
-    "gather_distributed": (False, "the loss of the batch of all processes of torch.distributed, with gradients for DistributedDataParallel"),
-    "normalize": (True, "divide rows by their L2 norms first; False: they are taken as given"),
-    "engine": ("auto", "auto | fused | blocked | dense; dense may be differentiated twice"),
-    "memory_budget": (256 << 20, "bytes that the fused engine may hold between forward and backward pass"),
+    "reduction": ("mean", "mean or sum over the anchors in use; none: the losses of all anchors, view-major, with 0 for an excluded one"),
+    "gather_distributed": (False, "compute the loss over the batch of all processes of torch.distributed; works with DistributedDataParallel"),
+    "normalize": (True, "L2-normalise the embeddings first; False: use them as given"),
+    "engine": ("auto", "backend: auto, fused, blocked or dense; dense can be differentiated twice"),
+    "memory_budget": (256 << 20, "maximum number of bytes that the fused backend holds between forward and backward pass"),
 }
 
 
@@ -54,8 +54,8 @@ def _is_learnt(value):
 
 
 class Objective(torch.nn.Module):
-    """Base class of all losses: the library checks the options, and a call returns one value and keeps its diagnostics. It has no buffers, and
-    no parameters except a learnt temperature."""
+    """Base class of all losses. A call returns one value and stores its diagnostics. It has no buffers, and no parameters except a learnt
+    temperature."""
 
     _entry = None  # of the table; set in the classes that are made from it
 
@@ -102,7 +102,7 @@ class Objective(torch.nn.Module):
         self._at_one = _as_json({key: value for key, value in self.options.items() if key != "base_temperature"} | {"temperature": 1.0})
 
     def set(self, **options):
-        """Sets options from now on; a schedule calls it between epochs."""
+        """Changes options, for example by a schedule between epochs."""
         _refuse_unknown(type(self).__name__, options, list(self.options))
         if self.learnt_temperature() is not None and "temperature" in options:
             raise ValueError(f"{type(self).__name__}: temperature: it is learnt; change the tensor itself")
@@ -154,7 +154,7 @@ class Objective(torch.nn.Module):
         return value
 
     def _moves_a_floor(self):
-        """Whether the formula has the temperature outside the similarities as well, in floors e^{-1/t}."""
+        """Whether the formula also uses the temperature outside the similarities, in floors e^{-1/t}."""
         return "floor" in (self.options.get("clamp"), self.options.get("guard"))
 
     def _unit(self, rows):
@@ -202,7 +202,7 @@ def _precise(rows):
 
 
 def _for_torch(z):
-    """Whether PyTorch computes although the library is there: the library reads numbers on the host, and torch.func cannot transform it."""
+    """Whether PyTorch computes although the library is available. The library reads numbers on the host, and torch.func cannot transform it."""
     return z.device.type != "cpu" or (not torch.compiler.is_compiling() and torch._C._functorch.peek_interpreter_stack() is not None)
 
 
@@ -239,12 +239,12 @@ for _field in ("anchors", "anchors_used", "clamped", "min_estimate", "effective_
 
 class _LabelFree(Objective):
     def forward(self, *views, labels=None, ids=None, keys=None, key_labels=None, key_ids=None, temperature=None):
-        """Views [B, D], or one tensor [B, V, D]; labels [B] only where an option asks for them.
+        """Views [B, D], or one tensor [B, V, D]; labels [B] only if an option needs them.
 
-        keys [K, D], such as a queue: the first view is compared with them, and the further views are its positives, as in `loss(q, k,
-        keys=queue)`. ids [B] and key_ids [K] (negative: of no sample) name the samples: keys of an anchor's own sample are not negatives,
-        and are its positives if there is no further view. key_labels [K] go with labels. temperature: a tensor in place of the option; it
-        may require a gradient.
+        keys [K, D], such as a queue, are compared with the first view; further views are its positives, as in `loss(q, k, keys=queue)`. ids
+        [B] and key_ids [K] (negative: no sample) identify the samples. Keys of an anchor's own sample are not negatives; without further
+        views they are its positives. key_labels [K] belong to labels. temperature is a tensor that replaces the option and may require a
+        gradient.
         """
         return self._evaluate(views, labels, ids=ids, keys=keys, key_labels=key_labels, key_ids=key_ids, temperature=temperature)
 
@@ -258,8 +258,9 @@ class _Supervised(Objective):
                 temperature=None):
         """features [B, D], [B, V, D] or a list of views [B, D]; labels and bias_labels [B], -1 = unknown; weights: bias features [B, F].
 
-        keys [K, D] with key_labels [K], such as a queue: what the features are compared with, in place of each other. ids [B] and key_ids
-        [K] (negative: of no sample) name the samples. temperature: a tensor in place of the option; it may require a gradient.
+        keys [K, D] with key_labels [K], such as a queue, are compared with the features, which are then not compared with each other. ids [B]
+        and key_ids [K] (negative: no sample) identify the samples. temperature is a tensor that replaces the option and may require a
+        gradient.
         """
         if temperature is not None and "temperature" not in self.options:
             raise TypeError(f"{type(self).__name__}: temperature: it has none")
@@ -273,7 +274,7 @@ class _Supervised(Objective):
 
 class _OnLogits(Objective):
     def forward(self, logits, labels, bias_labels=None, prior=None):
-        """logits [B, C]; labels and bias_labels [B]; prior [C, G], P(label | bias), is counted from the batch by default."""
+        """logits [B, C]; labels and bias_labels [B]; prior [C, G] is P(label | bias), by default counted from the batch."""
         _attributes.refuse(self, "prior", prior)
         return self._evaluate((logits,), labels, bias_labels, prior=prior)
 

@@ -17,7 +17,7 @@ def _resnet(name: str, stem: str, width: int, stem_width: int, channels: int) ->
     block, counts = _BLOCKS[name]
 
     class ResNet(resnet.ResNet):
-        """Stages of width, 2 width, ... channels in place of 64, 128, ..."""
+        """A ResNet with width, 2 width, ... channels instead of 64, 128, ..."""
 
         def _make_layer(self, block: Any, planes: int, *rest: Any, **named: Any) -> torch.nn.Sequential:
             if planes == 64:
@@ -34,7 +34,7 @@ def _resnet(name: str, stem: str, width: int, stem_width: int, channels: int) ->
 
 
 def encoder(recipe: Dict[str, Any], weights: Dict[str, torch.Tensor], source: str) -> torch.nn.Module:
-    """The encoder of a recipe with these weights; ValueError if torchvision has no such network."""
+    """The encoder of a recipe with these weights. Raises ValueError if torchvision has no such network."""
     options = recipe.get("encoder")
     name = options.get("name") if isinstance(options, dict) else options
     if name not in _BLOCKS or "conv1.weight" not in weights:

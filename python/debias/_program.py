@@ -20,9 +20,9 @@ _INSTALL = ("install its wheel (in a checkout: make cli-wheel, then pip install 
 
 
 class ProgramError(RuntimeError):
-    """The program ended with an error: `message`, its line, and `exit_code`.
+    """The program failed: `message` is its error message, `exit_code` its exit code.
 
-    Exit codes: 1 failure, 2 usage or recipe, 3 data, 4 numbers that are not finite, 5 memory or disk, 75 stopped with a checkpoint.
+    Exit codes: 1 failure, 2 usage or recipe, 3 data, 4 non-finite numbers, 5 memory or disk, 75 stopped with a checkpoint.
     """
 
     def __init__(self, message: str, exit_code: int) -> None:
@@ -34,7 +34,7 @@ class ProgramError(RuntimeError):
 
 
 class ProgramNotFound(FileNotFoundError):
-    """The program `debias` is not on this machine."""
+    """The program `debias` was not found on this machine."""
 
 
 def _is_program(path: Union[str, "os.PathLike[str]"]) -> bool:
@@ -59,7 +59,7 @@ def _environment(program: str) -> Dict[str, str]:
 
 @functools.lru_cache(maxsize=None)
 def _require_ours(path: str) -> str:
-    """`path`, if it answers as our program does: other projects have commands of this name."""
+    """`path`, if it is our program: other projects have commands of this name."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
                               env=_environment(path))
@@ -112,8 +112,8 @@ def _stop(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
 
 
 def output_of(words: Sequence[str], progress: Progress = False) -> str:
-    """Runs the program and returns its standard output; its lines of progress go to `progress` while it runs. Its warnings become Python
-    warnings if `progress` is False.
+    """Runs the program and returns its standard output. Progress lines go to `progress` while it runs. If `progress` is False, its warnings
+    become Python warnings.
 
     An interrupt (Ctrl-C, a notebook's stop button) is passed on once, so that training leaves a checkpoint to resume from.
     """

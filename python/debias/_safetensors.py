@@ -49,7 +49,7 @@ def _tensor(path: pathlib.Path, name: str, entry: dict, body: memoryview) -> tor
 
 
 def read(path: pathlib.Path, prefix: str = "") -> Dict[str, torch.Tensor]:
-    """The tensors whose names begin with `prefix`, under their names without it. ValueError where the file is damaged."""
+    """The tensors whose names begin with `prefix`, by their names without it. Raises ValueError if the file is damaged."""
     data = pathlib.Path(path).read_bytes()
     header, start = _header(path, data)
     body = memoryview(data)[start:]
@@ -67,7 +67,7 @@ def _one_name(path: pathlib.Path, header: dict, key: Optional[str]) -> str:
 
 
 def mapped(path: pathlib.Path, key: Optional[str] = None) -> Any:
-    """One tensor of a file, the only one or that of this name: an array of numpy that stays on disk, or a tensor where numpy lacks the type."""
+    """The only tensor of a file, or that of this name: a memory-mapped numpy array, or a tensor if numpy lacks the type."""
     import numpy
     data = numpy.memmap(path, "u1", "r") if pathlib.Path(path).stat().st_size else b""
     header, start = _header(path, data)

@@ -1,4 +1,4 @@
-"""Vectors [n, D] in files: .npy and .safetensors, which stay on disk and are read as they are used, and .parquet by pandas."""
+"""Vectors [n, D] in files: .npy and .safetensors, which are memory-mapped, and .parquet, which pandas reads."""
 
 import importlib.util
 import pathlib
@@ -50,7 +50,7 @@ def _stacked(file: pathlib.Path, name: str, values: List[Any]) -> Any:
 
 
 def _parquet(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> Tuple[Any, Dict[str, Any]]:
-    """The vectors, which are one column of lists or else all columns but `rows`, and the other columns."""
+    """The vectors and the other columns. The vectors are one column of lists, or else all columns except `rows`."""
     import numpy
     frame = _frame(file)
     if key is not None:
@@ -70,9 +70,9 @@ def _parquet(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> T
 
 
 def read(file: pathlib.Path, key: Optional[str], rows: Collection[str]) -> Tuple[Any, Dict[str, Any]]:
-    """The vectors in a file, and the columns that it has beside them, by name.
+    """The vectors in a file, and its other columns by name.
 
-    key: the tensor or the column of lists, if the file has several. rows: names of columns that are none of the vectors'.
+    key: the tensor or the column of lists, if the file has several. rows: names of columns that are not vectors.
     """
     if file.suffix == ".npy":
         return _npy(file, key), {}

@@ -32,7 +32,7 @@ def _number(text: str) -> float:
 
 
 def parsed(text: str, source: str) -> Any:
-    """The value of `text`; a ValueError of one line, which names `source`, if it is no YAML."""
+    """The value of `text`. Raises a ValueError of one line, which names `source`, if it is not YAML."""
     loader = _loader()
     import yaml
     try:

@@ -23,7 +23,7 @@ def _bare(encode):
 
 
 class _State:
-    """Random generators and autocast as they were, to run a chunk the same way again."""
+    """State of the random generators and of autocast, to run a chunk again in the same way."""
 
     def __init__(self, chunk):
         self.host = torch.get_rng_state()
@@ -74,14 +74,14 @@ def _averaged(gradients, encode):
 
 
 def _sum(total, one):
-    """In place: a parameter's gradient of one chunk is as large as that of all. Autograd may give two parameters one tensor."""
+    """Adds in place, to save memory. Autograd may give two parameters the same tensor."""
     if one is None:
         return total
     return one.clone() if total is None else total.add_(one)
 
 
 class _Encoded(torch.autograd.Function):
-    """The rows of all chunks; the backward pass encodes each chunk again and gives its parameters their gradients."""
+    """The embeddings of all chunks; the backward pass encodes each chunk again and returns the gradients of the parameters."""
 
     @staticmethod
     def forward(ctx, encode, inputs, size, *parameters):
@@ -108,17 +108,17 @@ class _Encoded(torch.autograd.Function):
 
 
 class CachedStep:
-    """A step whose loss compares a whole batch, while memory holds the activations of one chunk.
+    """A training step with the loss of a whole batch and the activation memory of one chunk (GradCache).
 
-    Every input is encoded in chunks without a graph, and the loss compares all rows. Its backward pass encodes each chunk again, with the same
-    random numbers (dropout), and propagates the rows' gradients to the parameters. Gradients are those of the whole batch, also for
-    parameters of the loss. Batch normalisation is the exception: it sees chunks.
+    Every input is encoded in chunks without an autograd graph, and the loss uses the embeddings of the whole batch. The backward pass encodes
+    each chunk again, with the same random numbers (dropout), and propagates the gradients to the parameters. Gradients are those of the whole
+    batch, also for parameters of the loss. The exception is batch normalisation, whose statistics are those of a chunk.
 
     Args:
-        encode: one module for all inputs, or one for each; or methods of a module, such as ``(model.encode_image, model.encode_text)``. A
-            module may be wrapped in ``DistributedDataParallel``: its gradients are averaged over processes; give losses
-            ``gather_distributed=True``.
-        loss: any loss of :mod:`debias`, or a function of the rows and the keywords of the call.
+        encode: one module for all inputs, or one for each. Methods of a module also work, such as ``(model.encode_image,
+            model.encode_text)``. A module may be wrapped in ``DistributedDataParallel``: its gradients are averaged over processes. The loss
+            then needs ``gather_distributed=True``.
+        loss: any loss of :mod:`debias`, or a function of the embeddings and the keywords of the call.
         chunk: number of samples that are encoded together.
 
     Example::
@@ -139,7 +139,7 @@ class CachedStep:
         self.loss, self.chunk = loss, chunk
 
     def __call__(self, *inputs, **keywords):
-        """The loss of the rows of `inputs`, each a tensor [B, ...]. Keywords of the whole batch (labels, ids, keys, ...) go to the loss."""
+        """The loss of `inputs`, each a tensor [B, ...]. Keywords (labels, ids, keys, ...) are those of the whole batch and go to the loss."""
         encoders = self.encode if isinstance(self.encode, tuple) else (self.encode,) * len(inputs)
         if not inputs or len(encoders) != len(inputs):
             raise TypeError(f"CachedStep: expected {len(encoders) if isinstance(self.encode, tuple) else 'at least 1'} inputs, got {len(inputs)}")

@@ -1,4 +1,4 @@
-"""The program's commands from Python: train, evaluate, embed, report, audit, fix. They start the program and return its results."""
+"""The program's commands in Python: train, evaluate, embed, report, audit, fix. They run the program and return its results."""
 
 import contextlib
 import json
@@ -112,12 +112,12 @@ def train(recipe: Union[Mapping[str, Any], _Path], *, resume: bool = False, over
         recipe: a YAML file, the name of a recipe (``"demo/infonce"``), a run, or the recipe itself as a dict.
         resume: continue the run in the output folder.
         overwrite: start again in an existing run folder.
-        progress: True prints a line for each epoch, False nothing; a function is called with each line.
-        overrides: keys of the recipe, as ``seed=2``, ``train={"epochs": 5}`` or ``**{"train.epochs": 5}``. A dict changes the keys that it
-            names, None is the word none.
+        progress: True prints a line for each epoch, False prints nothing, and a function is called with each line.
+        overrides: keys of the recipe, such as ``seed=2``, ``train={"epochs": 5}`` or ``**{"train.epochs": 5}``. A dict changes only the keys
+            that it names. None stands for the word none.
 
-    An interrupt stops training with a checkpoint, which ``resume=True`` continues. If training fails, ``ProgramError`` has
-    the program's message and exit code.
+    An interrupt stops training with a checkpoint, and ``resume=True`` continues from it. If training fails, ``ProgramError`` has the
+    program's message and exit code.
     """
     words = [*(["--resume"] if resume else []), *(["--overwrite"] if overwrite else []), *_overrides(overrides)]
     if not isinstance(recipe, Mapping):
@@ -139,7 +139,7 @@ def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, c
         source: a run or its path, a checkpoint, or a FeatureTable with training rows and valid or test rows.
         protocols: ``"knn"``, ``"knn,groups"`` or a list of names.
         checkpoint: last, best or previous, if the source is a run.
-        options: options of protocols, as ``knn={"k": 50}``.
+        options: options of protocols, such as ``knn={"k": 50}``.
     """
     names = protocols if isinstance(protocols, str) else ",".join(protocols)
     more = ["--checkpoint", checkpoint] if checkpoint is not None else []
@@ -150,10 +150,15 @@ def evaluate(source: _Source, protocols: Union[str, Sequence[str]] = "knn", *, c
 
 def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None, root: Optional[_Path] = None, layer: str = "encoder",
           checkpoint: Optional[str] = None, progress: Progress = False, **options: Any) -> FeatureTable:
-    """Computes features with a run's network, as `debias embed` does, of the run's test set or the data set `data`.
+    """Computes the features of the run's test set, or of the data set `data`, as `debias embed` does.
 
-    out: the .npy file, by default RUN/embeddings.npy; the names are written next to it. options: those of the data set, as
-    ``split="train"``.
+    Args:
+        run: a run or its path.
+        out: .npy file to write, by default RUN/embeddings.npy; the names are written next to it.
+        data: data set to embed, with its folder `root`; by default the run's test set.
+        layer: encoder (its pooled output) or projection (the head's output).
+        checkpoint: last, best or previous.
+        options: options of the data set, such as ``split="train"``.
     """
     file = pathlib.Path(run) / "embeddings.npy" if out is None else pathlib.Path(out)
     if file.suffix != ".npy":
@@ -166,9 +171,11 @@ def embed(run: _Path, out: Optional[_Path] = None, *, data: Optional[str] = None
 
 
 def report(*runs: _Path, out: Optional[_Path] = None, progress: Progress = False) -> Report:
-    """Makes one page about one run or several, as `debias report` does; a notebook shows it.
+    """Makes a page about one or several runs, as `debias report` does. A notebook displays it.
 
-    out: path of the page; by default RUN/report.html for one run, and no page for several.
+    Args:
+        runs: run folders.
+        out: path of the page; by default RUN/report.html for one run, and no file for several.
     """
     if not runs:
         raise TypeError("report: expected runs, found none")
@@ -197,17 +204,17 @@ def _audited(source: Any, csv: Optional[_Path], key: Optional[str], label: Optio
 def audit(source: _Source, csv: Optional[_Path] = None, *, labels: Optional[_Path] = None, key: Optional[str] = None, label: Optional[str] = None,
           columns: Optional[Sequence[str]] = None, split: Optional[str] = None, seed: int = 0, out: Optional[_Path] = None,
           accept: Optional[str] = None, bias_out: Optional[_Path] = None, progress: Progress = False) -> Audit:
-    """Reports which properties of images, files or columns give the class away, as `debias audit` does.
+    """Reports which properties of images, files or columns predict the class, as `debias audit` does.
 
     Args:
-        source: a folder of images in class folders, a FeatureTable, whose columns and directions are audited, or a file for `FeatureTable.load`.
-        csv, key: rows and tensor of a file of vectors, for `FeatureTable.load`.
-        label: column of the class, for a table or a file; by default the table's labels.
-        labels: CSV with the column path, for a folder.
+        source: a folder of class folders, a FeatureTable (its columns and directions are audited), or a file for `FeatureTable.load`.
+        csv, key: arguments of `FeatureTable.load` for a file of vectors.
+        label: column with the class, for a table or a file; by default the table's labels.
+        labels: CSV with the column path, for a folder of images.
         columns: columns to audit; by default all.
-        split: rows or folder to audit; by default train.
-        out: path of the page with heat map and contact sheets.
-        accept, bias_out: the candidate whose values are written to this CSV as bias labels.
+        split: split to audit; by default train.
+        out: HTML page to write, with heat map and contact sheets.
+        accept, bias_out: a candidate, and the CSV that its values are written to as bias labels.
     """
     words = ["--seed", str(seed)]
     source = _audited(source, csv, key, label)
@@ -233,10 +240,10 @@ def fix(source: _Source, out: _Path, *, method: str = "auto", bias: Union[str, S
         source: a FeatureTable, or a run, whose data sets are embedded first.
         method: auto, erm, balanced, erase, erase_balanced, fairkl or leace.
         bias: names of the table's columns to correct for; by default its `bias`.
-        numeric: names of those among them that are numbers, not categories; by default the ones with numbers that are not all whole.
-        keep: for auto, the minimum share of the plain head's mean accuracy over groups.
+        numeric: names of the bias columns that are numeric, not categorical; by default those with non-integer numbers.
+        keep: minimum mean accuracy over groups for method auto, as a share of the plain head's.
         seed: seed of the folds.
-        threads: processor threads; the result is the same for any number.
+        threads: number of CPU threads; does not change the result.
     """
     more = ["--threads", str(threads)] if threads is not None else []
     with _source_words("fix", source, bias=bias, numeric=numeric) as words:

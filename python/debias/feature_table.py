@@ -128,9 +128,9 @@ def _is_frame(value: Any) -> bool:
 
 
 def _frame_columns(what: str, given: Any) -> Dict[Any, Any]:
-    """Names and values of a frame of pandas or of columns by name."""
+    """Names and values of a pandas DataFrame or of columns by name."""
     if not _is_frame(given):
-        raise TypeError(f"FeatureTable: {what}: expected a frame of pandas or columns by name, found {type(given).__name__}")
+        raise TypeError(f"FeatureTable: {what}: expected a pandas DataFrame or columns by name, found {type(given).__name__}")
     names = list(given if isinstance(given, Mapping) else given.columns)
     if len(set(names)) < len(names):
         raise _refuse(what, f"expected columns of different names, found '{max(names, key=names.count)}' {max(map(names.count, names))} times")
@@ -204,14 +204,13 @@ class FeatureTable:
     """Vectors ``[n, D]`` with the label, the bias labels, the split and the path of each row.
 
     Args:
-        vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, a frame of pandas.
-        labels: ``[n]`` classes, names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown. Or a
-            frame of pandas, or a dict of columns, which is used as by `from_frame`; `bias`, `split` and `paths` may then name its columns.
-        bias: ``[n]`` bias labels, or several columns of them: a dict of name and values, or a frame. Columns of numbers that are not all
-            whole count as numeric.
-        split: ``[n]`` of "train", "valid" and "test"; None puts all rows into train.
+        vectors: ``[n, D]`` finite numbers: an array, a tensor on any device, or a pandas DataFrame.
+        labels: ``[n]`` classes, as names or integers. Missing values (None, NaN, ``pandas.NA``, "", and -1 among integers) are unknown labels.
+            A pandas DataFrame or a dict of columns is used as by `from_frame`; `bias`, `split` and `paths` may then name its columns.
+        bias: ``[n]`` bias labels, or several columns of them in a dict or a DataFrame. Columns with non-integer numbers count as numeric.
+        split: ``[n]`` values "train", "valid" or "test"; None puts all rows into train.
         paths: ``[n]`` unique names of the rows.
-        columns: other columns, a dict or a frame, which `debias.audit` searches.
+        columns: other columns, in a dict or a DataFrame, which `debias.audit` searches.
 
     Example::
 
@@ -282,10 +281,10 @@ class FeatureTable:
     @classmethod
     def from_frame(cls, frame: Any, vectors: Any, *, label: Optional[str] = "label", bias: Union[str, Sequence[str], None] = None,
                    split: Optional[str] = None, path: Optional[str] = None) -> "FeatureTable":
-        """Makes a table from a frame of pandas, or a dict of columns, whose columns are named here; all other columns are kept as `columns`.
+        """Makes a table from a pandas DataFrame, or a dict of columns. Columns that are not named here become `columns`.
 
-        vectors: an array [n, D] in the order of the frame's rows, or the names of its columns that hold them. bias, split and path: by
-        default the frame's columns of these names, if it has them; path also filenames or id.
+        `vectors` is an array [n, D] in the order of the frame's rows, or the names of the columns with the vectors. `bias`, `split` and
+        `path` are by default the columns of these names, if there are any. `path` may also be filenames or id.
         """
         columns = _frame_columns("frame", frame)
         if isinstance(vectors, (list, tuple)) and len(vectors) > 0 and all(isinstance(name, str) for name in vectors):
@@ -296,11 +295,11 @@ class FeatureTable:
     @classmethod
     def load(cls, vectors: _Path, csv: Optional[_Path] = None, *, key: Optional[str] = None, label: Optional[str] = None,
              bias: Union[str, Sequence[str], None] = None) -> "FeatureTable":
-        """Reads vectors from .npy, .safetensors or, with pandas and pyarrow, .parquet, and the rows from a CSV.
+        """Reads vectors from .npy, .safetensors or .parquet (with pandas and pyarrow), and their other columns from a CSV.
 
-        The vectors of .npy and .safetensors stay on disk and cannot be changed. csv: by default F.names.csv or F.csv next to the file F.npy.
-        key: the tensor, or Parquet's column of lists, if there are several. label and bias: names of columns, by default `label` and `bias`.
-        Parquet may have the rows' columns too; without a column of lists, its other columns are the vectors.
+        Vectors in .npy and .safetensors are memory-mapped and cannot be changed. The CSV is by default F.names.csv or F.csv next to F.npy.
+        `key` names the tensor, or Parquet's column of lists, if there are several. `label` and `bias` name columns, by default label and
+        bias. A Parquet file may have these columns too. Without a column of lists, all its remaining columns are the vectors.
         """
         file = pathlib.Path(vectors)
         biases = ["bias"] if bias is None else [bias] if isinstance(bias, str) else list(bias)
@@ -374,7 +373,7 @@ class FeatureTable:
         return {**out, **self.columns}
 
     def frame(self) -> Any:
-        """Everything except the vectors, as a frame of pandas."""
+        """Everything except the vectors, as a pandas DataFrame."""
         from ._frames import frame_of
         return frame_of(self._fields())
 

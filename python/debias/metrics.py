@@ -30,9 +30,10 @@ def _known(labels):
 
 def knn(gallery: torch.Tensor, gallery_labels: _Integers, queries: torch.Tensor, k: Optional[int] = None,
         temperature: float = 0.1) -> torch.Tensor:
-    """Classes of the queries by a vote of their k nearest rows of the gallery, weighted by exp(cos / temperature): int64 [Q].
+    """Classes int64 [Q] of the queries, by a vote of their k nearest neighbours in the gallery, weighted by exp(cos / temperature).
 
-    gallery [N, D] with gallery_labels [N] (-1: does not vote), queries [Q, D]; of any norm. k: by default 200, or all of a smaller gallery.
+    gallery is [N, D] with gallery_labels [N] (-1: does not vote), queries is [Q, D]. Norms do not matter. By default, k is 200, or all of a
+    smaller gallery.
     """
     gallery, queries = _inputs.embeddings("knn", gallery, "gallery"), _inputs.embeddings("knn", queries, "queries")
     labels = _inputs.needed_integers("knn", gallery_labels, "gallery_labels", torch.empty(0))
@@ -74,10 +75,16 @@ def group_metrics(predictions: _Integers, labels: _Integers, bias: _Integers, *,
     """Accuracy and fairness by group, as a dict of numbers, NaN if undefined. A group is the samples of one label and one bias label.
 
     The keys are acc1, worst_group_acc, unbiased_acc, demographic_parity_difference, equal_opportunity_difference and
-    equalized_odds_difference (the differences as in fairlearn). With `aligned` there are aligned_acc and conflicting_acc as well. aligned:
-    "same" if bias label c is aligned with class c, or the bias labels of each class (a list, or a dict by class). min_count: number of samples
-    that a group needs. empty: skip | zero, for a rate without samples. With replicates > 0, "intervals" holds for each metric the bootstrap
-    interval of that level.
+    equalized_odds_difference. The differences are those of fairlearn. With `aligned`, there are also aligned_acc and conflicting_acc. With
+    `replicates` > 0, "intervals" has a bootstrap interval of each metric.
+
+    Args:
+        aligned: "same" if bias label c is aligned with class c; else the bias labels of each class (a list, or a dict by class).
+        min_count: minimum number of samples of a group.
+        empty: skip or zero, for a rate without samples.
+        replicates: number of bootstrap replicates.
+        level: confidence level of the intervals.
+        seed: seed of the bootstrap.
     """
     like = torch.empty(0)
     labels = _inputs.needed_integers("group_metrics", labels, "labels", like)

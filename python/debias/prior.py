@@ -32,15 +32,17 @@ def _prior(found: Dict[str, Any]) -> Prior:
 
 
 def from_labels(labels: Union[torch.Tensor, Sequence[int], FeatureTable]) -> Prior:
-    """Computes the prior from labels [N] of a random sample, or those of a table; -1 is ignored."""
+    """Estimates the prior from the labels [N] of a random sample, or of a table; -1 is ignored."""
     labels = labels.label_numbers() if isinstance(labels, FeatureTable) else labels
     labels = _inputs.needed_integers("prior", labels, "labels", torch.empty(0))
     return _prior(json.loads(torch.ops.debias.class_prior(labels)) if AVAILABLE else _plain.of_labels(labels))
 
 
 def from_views(*views: torch.Tensor) -> Prior:
-    """Bounds the prior from two views' embeddings [B, D] each, or [B, V, D], of at least 50 images. It assumes what the loss
-    itself assumes (see `assumptions`)."""
+    """Upper bound of the prior from the embeddings of two views, [B, D] each or [B, V, D], of at least 50 images.
+
+    It assumes what the debiased losses assume (see `assumptions`).
+    """
     z = _inputs.views("prior", views)
     z = z if z.dim() == 3 else z.unsqueeze(1)
     return _prior(json.loads(torch.ops.debias.class_prior_of_views(z)) if AVAILABLE else _plain.of_views(z))

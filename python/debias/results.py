@@ -1,4 +1,4 @@
-"""Results of the program's commands: evaluations, audits, corrections and reports, as values and as pages of a notebook."""
+"""Results of the program's commands: evaluations, audits, corrections and reports, as values and as notebook output."""
 
 import collections
 import dataclasses
@@ -45,8 +45,8 @@ def framed(page: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """Result of one protocol: `metrics` by name (NaN where undefined), their `intervals` where there are any, `options` as used, and
-    `details`, the whole file."""
+    """Result of one protocol: `metrics` by name (NaN if undefined), their `intervals` if there are any, and the `options` in use. `details` is
+    the whole result file."""
 
     protocol: str
     metrics: Dict[str, float]
@@ -72,7 +72,7 @@ class Evaluations(Dict[str, Evaluation]):
         return [[name, metric, value, *one.intervals.get(metric, nothing)] for name, one in self.items() for metric, value in one.metrics.items()]
 
     def frame(self) -> Any:
-        """A frame of pandas: protocol, metric, value, low, high."""
+        """A pandas DataFrame: protocol, metric, value, low, high."""
         return frame_of([dict(zip(("protocol", "metric", "value", "low", "high"), row)) for row in self._rows()])
 
     def _repr_html_(self) -> str:
@@ -82,7 +82,7 @@ class Evaluations(Dict[str, Evaluation]):
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """A report: `verdict`, `runs` and `details` as the program writes them, `html` with the page, and `path` of the page (or None)."""
+    """A report: `verdict`, `runs` and `details` as the program writes them, the page as `html`, and its `path` (or None)."""
 
     details: Dict[str, Any] = dataclasses.field(repr=False)
     html: str = dataclasses.field(repr=False)
@@ -103,8 +103,8 @@ class Report:
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A property that may give the class away. `accuracy` is the balanced accuracy of predicting the class from it, `chance` that of a
-    constant, `reference` that of a legitimate sign. `verdict` is shortcut, predictive or none."""
+    """A property that may be a shortcut. `accuracy` is the balanced accuracy of predicting the class from it. `chance` is that of a constant,
+    `reference` that of a legitimate feature. `verdict` is shortcut, predictive or none."""
 
     name: str
     kind: str
@@ -124,7 +124,7 @@ class Candidate:
 
 @dataclasses.dataclass(frozen=True)
 class Audit:
-    """Result of an audit: `candidates`, the strongest first, the kinds that were `searched`, and what is `not_detectable`."""
+    """Result of an audit: `candidates` (strongest first), the kinds that were `searched`, and what is `not_detectable`."""
 
     images: int
     classes: List[str]
@@ -144,7 +144,7 @@ class Audit:
         return [one for one in self.candidates if one.verdict == "shortcut"]
 
     def frame(self) -> Any:
-        """The candidates as a frame of pandas."""
+        """The candidates as a pandas DataFrame."""
         return frame_of([dataclasses.asdict(one) for one in self.candidates])
 
     def _repr_html_(self) -> str:
@@ -168,9 +168,9 @@ class Correction(torch.nn.Module):
 class FixedFeatures:
     """A folder of `debias fix`, opened without the program.
 
-    `method`, `changed`, `before` and `after` (by split: accuracies with their intervals), `rank`; `layer` corrects features and `head` is
-    the linear classifier of corrected ones, both modules of torch; `classes` are the names of the logits. `correct` is another name of
-    `transform`.
+    `method`, `changed` and `rank` describe the correction. `before` and `after` have accuracies by split, with intervals. `layer` corrects
+    features, and `head` is the linear classifier of corrected features; both are torch modules. `classes` are the names of the logits.
+    `correct` is another name of `transform`.
     """
 
     def __init__(self, path: Any) -> None:
@@ -206,14 +206,14 @@ class FixedFeatures:
         return given.to(dtype)
 
     def transform(self, features: Any) -> torch.Tensor:
-        """Corrects features ``[n, D]`` of the same encoder: an array, a tensor on any device, a frame of pandas."""
+        """Corrects features ``[n, D]`` of the same encoder: an array, a tensor on any device, or a pandas DataFrame."""
         rows = self._rows(features)
         return self.layer.to(rows.device)(rows)
 
     correct = transform
 
     def predict(self, features: Any) -> List[str]:
-        """The class of each row."""
+        """The predicted class of each sample."""
         corrected = self.transform(features)
         return [self.classes[place] for place in self.head.to(corrected.device)(corrected).argmax(1).tolist()]
 
@@ -232,7 +232,7 @@ class FixedFeatures:
                 for name, value in found.items() if name in shown and value is not None]
 
     def frame(self) -> Any:
-        """A frame of pandas: split, metric, before, after."""
+        """A pandas DataFrame: split, metric, before, after."""
         return frame_of([dict(zip(("split", "metric", "before", "after"), row)) for row in self._accuracies()])
 
     def __repr__(self) -> str:

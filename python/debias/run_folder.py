@@ -43,13 +43,13 @@ def _require_run(path: pathlib.Path) -> None:
 
 
 class Run:
-    """A run folder of `debias train`: recipe, metrics, evaluations, weights, embeddings. It writes nothing and needs no program.
+    """A run folder of `debias train`: recipe, metrics, evaluations, weights, embeddings. It is read-only and does not need the program.
 
     Example::
 
         run = debias.Run("runs/first")
         run.recipe["train"]["epochs"]
-        run.last["test.knn_acc1"]                # run.metrics has every epoch, run.frame() a frame of pandas
+        run.last["test.knn_acc1"]                # run.metrics has every epoch, run.frame() is a DataFrame
         run.evaluations["knn"].metrics
         encoder = run.encoder()                  # torchvision's ResNet with the run's weights
     """
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def metrics(self) -> List[Dict[str, Any]]:
-        """One dict for each epoch, as far as training has come."""
+        """One dict for each finished epoch."""
         return [line for line in _lines(self.path / "metrics.jsonl") if "step" not in line]
 
     @property
@@ -113,12 +113,12 @@ class Run:
         return newest
 
     def frame(self, steps: bool = False) -> Any:
-        """The metrics as a frame of pandas: a row for each epoch, or each logged step."""
+        """The metrics as a pandas DataFrame, with a row for each epoch or each logged step."""
         return frame_of(self.steps if steps else self.metrics)
 
     @property
     def evaluations(self) -> Evaluations:
-        """The newest results by protocol, of `debias eval` and of training."""
+        """The newest results by protocol, from `debias eval` or from training."""
         return self._evaluations(self.path / "evaluation")
 
     def evaluations_at(self, epoch: int) -> Evaluations:
@@ -145,7 +145,7 @@ class Run:
         return there[name]
 
     def state_dict(self, checkpoint: str = "last", part: str = "encoder") -> Dict[str, torch.Tensor]:
-        """The weights of a part of the network by name, without the part's name before them. ResNets have torchvision's names."""
+        """The weights of a part of the network by name, without the part's prefix. ResNets have torchvision's names."""
         file = self._checkpoint(checkpoint)
         found = _safetensors.read(file, part + ".")
         if not found:
@@ -154,20 +154,20 @@ class Run:
         return found
 
     def encoder(self, checkpoint: str = "last") -> torch.nn.Module:
-        """The encoder in evaluation mode: torchvision's ResNet of the recipe's depth, stem and width, whose classifier is an identity, so that
-        it returns features ``[n, D]`` of images that were prepared as `preprocess` says. ValueError for other encoders, which torchvision
-        does not have: use `state_dict()`."""
+        """The encoder in evaluation mode, as torchvision's ResNet of the recipe's depth, stem and width. Its classifier is an identity, so it
+        returns features ``[n, D]``. Prepare images as `preprocess` says. Raises ValueError for encoders that torchvision does not have; use
+        `state_dict()` for those."""
         return _networks.encoder(self.recipe, self.state_dict(checkpoint), str(self.path))
 
     @property
     def preprocess(self) -> Optional[Dict[str, Any]]:
-        """Preparation of an image for `encoder`: resize, size, mean, std; None before `debias export RUN` has written it."""
+        """Preparation of an image for `encoder`: resize, size, mean, std; None until `debias export RUN` has written it."""
         file = self.path / "exported" / "preprocess.json"
         return dict(_read_json(file)) if file.exists() else None
 
     def embeddings(self, file: Optional[_Path] = None) -> FeatureTable:
-        """The vectors that `debias embed RUN --out RUN/F.npy` or `debias.embed` wrote. file: a path within the folder; by default the only
-        .npy file in it."""
+        """The vectors that `debias embed RUN --out RUN/F.npy` or `debias.embed` wrote. `file` is a path within the folder, by
+        default its only .npy file."""
         if file is None:
             there = sorted(one.name for one in self.path.glob("*.npy"))
             if len(there) != 1:

@@ -42,16 +42,16 @@ class TwoTowerLoss(torch.nn.Module):
         objective: ``infonce`` (CLIP, https://arxiv.org/abs/2103.00020), ``debiased_negatives`` (https://arxiv.org/abs/2007.00224),
             ``hard_negatives`` (https://arxiv.org/abs/2010.04592), ``bayesian`` (https://arxiv.org/abs/2301.11673) or ``siglip``
             (https://arxiv.org/abs/2303.15343), whose value is the sum over all pairs divided by B.
-        tau_plus: probability in [0, 1) that a negative is a false one. Required by ``debiased_negatives``, ``hard_negatives`` and ``bayesian``,
-            which have no default: :mod:`debias.prior` estimates it.
+        tau_plus: probability in [0, 1) that a negative is a false negative. Required by ``debiased_negatives``, ``hard_negatives`` and
+            ``bayesian``; :mod:`debias.prior` estimates it.
         beta: hardness of the negatives' weights e^(beta s), at least 0 (``hard_negatives``, ``bayesian``).
         alpha: probability in [0.5, 1] that a positive is nearer than a true negative (``bayesian``).
-        drop_above: leave out pairs that are too alike to be negatives. With `guide` in the call, pairs whose guide cosine is above it;
-            without, pairs with s_ij > s_ii + drop_above.
-        logit_scale: factor of the cosines if the call gives none: a number, or an ``nn.Parameter``, which is learnt.
+        drop_above: threshold that excludes likely false negatives. With `guide` in the call, it excludes pairs with a larger guide cosine.
+            Without, it excludes pairs with s_ij > s_ii + drop_above.
+        logit_scale: factor of the cosines if the call gives none: a number, or an ``nn.Parameter`` to learn.
         gather_distributed: compute the loss over the pairs of all processes of ``torch.distributed``.
-        engine: ``auto``, ``dense`` or ``blocked``.
-        memory_budget: maximum number of bytes of a block's matrices.
+        engine: backend, ``auto``, ``dense`` or ``blocked``.
+        memory_budget: maximum size of a block's matrices in bytes.
 
     Shape: image and text ``[B, D]``, of any norm; the value is one number.
 
@@ -92,11 +92,11 @@ class TwoTowerLoss(torch.nn.Module):
 
         Args:
             image, text: ``[B, D]``.
-            logit_scale: in place of the module's: a number or a tensor of one, already exponentiated.
+            logit_scale: replaces the module's; a number or a tensor of one number, already exponentiated.
             logit_bias: added to s by ``siglip``.
-            ids, labels: ``[B]`` integers; pairs of the same id or label are positives too, -1 matches nothing but its own pair.
-            targets: ``[B, B]`` weights q >= 0 of the pairs, 0 for a negative, in place of ids and labels; each direction is normalised.
-            guide: ``(image [B, G], text [B, G])`` rows of another model, with ``drop_above``.
+            ids, labels: ``[B]`` integers; pairs with the same id or label are positives too, -1 matches only its own pair.
+            targets: ``[B, B]`` weights q >= 0 of the pairs, 0 for a negative, instead of ids and labels; each direction is normalised.
+            guide: ``(image [B, G], text [B, G])``, embeddings of another model, with ``drop_above``.
         """
         self._require_agreement(logit_bias, ids, labels, targets, guide)
         scale = self.logit_scale if logit_scale is None else _scale("logit_scale", logit_scale)
@@ -186,7 +186,7 @@ class TwoTowerLoss(torch.nn.Module):
 
     @property
     def evidence(self):
-        """Diagnostics of the last value: anchors are images and texts, `clamped` those whose estimate was held at its floor."""
+        """Diagnostics of the last value. Anchors are images and texts; `clamped` counts those whose estimate was clamped to its floor."""
         return None if self._evidence is None else _evidence.of_plain(self._evidence)
 
     @property

@@ -2,10 +2,10 @@
 
     python -m debias.weights convert mobilenet_v2.pth mobilenet_v2.safetensors
 
-A .pth file is a pickle, which can run programs: it is read with torch.load(weights_only=True), which takes tensors and plain containers
-and nothing else. The keys must be those of a network that `debias` has: torchvision's or timm's mobilenet_v2, timm's, Google's or
-efficientnet-pytorch's efficientnet_lite0, timm's or torchvision's ViT-S/16, resnet18, resnet34 and resnet50. Nothing is written otherwise.
-Keys, shapes and types stay as they are.
+A .pth file is a pickle, which can execute code. It is therefore read with torch.load(weights_only=True), which accepts only tensors and
+plain containers. The keys must be those of a network that `debias` supports: mobilenet_v2 (torchvision or timm), efficientnet_lite0 (timm,
+Google or efficientnet-pytorch), ViT-S/16 (timm or torchvision), resnet18, resnet34 or resnet50. Other files are rejected. Keys, shapes and
+types are unchanged.
 """
 
 import argparse
@@ -29,7 +29,7 @@ _NETWORKS = "mobilenet_v2, efficientnet_lite0, vit_small, resnet18, resnet34, re
 
 
 class WeightError(ValueError):
-    """A file that cannot be converted; the text is one line."""
+    """A file cannot be converted; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Converted:
 
 
 def _blocks(keys, pattern):
-    """How many blocks each stage has: places are the groups of the pattern, one group: a single stage."""
+    """Number of blocks of each stage. The groups of the pattern are stage and block; with one group there is a single stage."""
     counts = {}
     for key in keys:
         if found := re.fullmatch(pattern, key):
@@ -84,7 +84,7 @@ def _resnet(keys, shapes):
 
 
 def section_of(shapes):
-    """The recipe's `encoder` section, without `weights`, of a network whose state has these shapes by key; None for others."""
+    """The recipe's `encoder` section, without `weights`, of the network whose state dict has these shapes; None if there is no such network."""
     return _mobile(shapes) or _transformer(shapes, shapes) or _resnet(shapes, shapes)
 
 
@@ -104,7 +104,7 @@ def _loaded(source):
 
 
 def _state(source, loaded):
-    """The tensors by key, out of the containers that training programs put around them."""
+    """The tensors by key, without the containers that training programs wrap them in."""
     while isinstance(loaded, dict) and not any(isinstance(value, torch.Tensor) for value in loaded.values()):
         inner = next((loaded[name] for name in _WRAPPERS if isinstance(loaded.get(name), dict)), None)
         if inner is None:
@@ -154,7 +154,7 @@ def _write(path, state):
 
 
 def convert(source, target):
-    """Writes the weights in `source` (torch.save) to the new file `target` (.safetensors). A WeightError has one line; nothing is written then."""
+    """Writes the weights in `source` (torch.save) to the new file `target` (.safetensors). Raises WeightError, with a message of one line."""
     source, target = os.fspath(source), os.fspath(target)
     if not target.endswith(".safetensors"):
         raise WeightError(f"{target}: the output is a safetensors file; give it a name that ends in .safetensors")
@@ -173,9 +173,9 @@ def convert(source, target):
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="python -m debias.weights", description="Weights of published networks as safetensors.")
     commands = parser.add_subparsers(dest="command", required=True)
-    verb = commands.add_parser("convert", help="a file of torch.save to safetensors")
-    verb.add_argument("source", help="X.pth, X.pt or X.bin: what torch.save wrote")
-    verb.add_argument("target", help="a new file F.safetensors")
+    verb = commands.add_parser("convert", help="convert a file of torch.save to safetensors")
+    verb.add_argument("source", help="X.pth, X.pt or X.bin, written by torch.save")
+    verb.add_argument("target", help="new file F.safetensors to write")
     asked = parser.parse_args(arguments)
     try:
         done = convert(asked.source, asked.target)

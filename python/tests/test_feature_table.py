@@ -243,7 +243,7 @@ def test_a_frame_as_second_argument_gives_all_rows(kind):
     (lambda rows: debias.FeatureTable(VECTORS, {"lable": rows["label"]}), KeyError, "label: the frame has no column 'label'; did you mean 'lable'"),
     (lambda rows: debias.FeatureTable(VECTORS, {**rows, "label": ["a"]}), ValueError, "labels: expected 4 values, one for each row, found 1"),
     (lambda rows: debias.FeatureTable(VECTORS, rows, columns={"age": [1, 2, 3, 4]}), ValueError, "column 'age' is given twice"),
-    (lambda rows: debias.FeatureTable.from_frame(VECTORS, rows), TypeError, "frame: expected a frame of pandas or columns by name, found ndarray"),
+    (lambda rows: debias.FeatureTable.from_frame(VECTORS, rows), TypeError, "frame: expected a pandas DataFrame or columns by name, found ndarray"),
     (lambda rows: debias.FeatureTable.from_frame(rows, ["age", "e1"]), KeyError, "vectors: the frame has no column 'e1'"),
 ])
 def test_a_frame_that_does_not_fit_is_rejected(make, error, words):

@@ -1,4 +1,4 @@
-"""Losses of debias in place of other libraries' losses: `debias.integrations.open_clip`, `debias.integrations.sentence_transformers`.
+"""Adapters that replace other libraries' losses: `debias.integrations.open_clip`, `debias.integrations.sentence_transformers`.
 
-Each module needs the library that it is named after, and is imported by its name.
+Each module needs the library that it is named after, and must be imported by name.
 """

@@ -1,4 +1,4 @@
-"""TwoTowerLoss in place of open_clip's losses.
+"""TwoTowerLoss as a replacement of open_clip's losses.
 
     from debias.integrations.open_clip import TwoTowerClipLoss
     loss = TwoTowerClipLoss("debiased_negatives", tau_plus=0.01)      # was: open_clip.ClipLoss()
@@ -13,8 +13,8 @@ from ..two_tower import TwoTowerLoss
 class TwoTowerClipLoss(TwoTowerLoss):
     """`debias.TwoTowerLoss` with the arguments of `open_clip.ClipLoss` and `SigLipLoss`: features, logit_scale, logit_bias, output_dict.
 
-    The keywords of TwoTowerLoss's call (ids, labels, targets, guide) may be given too. In several processes set gather_distributed=True in
-    place of open_clip's world_size and local_loss.
+    It also takes the keywords of TwoTowerLoss's call (ids, labels, targets, guide). In several processes, set gather_distributed=True instead
+    of open_clip's world_size and local_loss.
     """
 
     def forward(self, image_features, text_features, logit_scale=None, logit_bias=None, output_dict=False, **keywords):

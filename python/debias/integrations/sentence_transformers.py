@@ -1,4 +1,4 @@
-"""TwoTowerLoss in place of sentence-transformers' MultipleNegativesRankingLoss.
+"""TwoTowerLoss as a replacement of sentence-transformers' MultipleNegativesRankingLoss.
 
     from debias.integrations.sentence_transformers import TwoTowerRankingLoss
     loss = TwoTowerRankingLoss(model, "debiased_negatives", tau_plus=0.01)   # was: MultipleNegativesRankingLoss(model)
@@ -12,7 +12,7 @@ from ..two_tower import TwoTowerLoss
 
 
 class TwoTowerRankingLoss(torch.nn.Module):
-    """The mean over both directions of pairs (anchor, positive): MultipleNegativesRankingLoss with the objectives of `debias.TwoTowerLoss`.
+    """MultipleNegativesRankingLoss with the objectives of `debias.TwoTowerLoss`: the mean over both directions of pairs (anchor, positive).
 
     Args:
         model: the SentenceTransformer.
