@@ -129,8 +129,8 @@ class DeviceCertificates {
 
   void claim_loss(const std::string& what, double there, double here, double largest) {
     const double off = std::abs(there - here) / std::max(std::abs(here), 1e-6);
-    claim(fmt::format("{} after {} steps the loss is {:.4f}, the CPU's {:.4f}: {:.1f} % apart, at most {:.0f} %", what, test_.steps, there,
-                      here, 100 * off, 100 * largest),
+    claim(fmt::format("{} after {} steps the loss is {:.4f}, the CPU's {:.4f}: they differ by {:.1f} %, at most {:.0f} %", what,
+                      test_.steps, there, here, 100 * off, 100 * largest),
           off <= largest);
   }
 
@@ -153,15 +153,14 @@ class DeviceCertificates {
   void claim_steps() {
     const double moved = std::max(euclidean_distance(folder_ / "still", folder_ / "here"), 1e-30);
     const double there = euclidean_distance(folder_ / "there", folder_ / "here") / moved;
-    claim(fmt::format("after a step of gradient descent all tensors are within {:.1g} % of the step from the CPU's, at most {:.0f} %",
+    claim(fmt::format("after a step of gradient descent, all tensors differ from the CPU's by {:.1g} % of the step, at most {:.0f} %",
                       100 * there, 100 * kDescentApart),
           there <= kDescentApart);
     const double off = euclidean_distance(folder_ / "in-bf16", folder_ / "here") / moved;
     const double length = euclidean_distance(folder_ / "in-bf16", folder_ / "still") / moved;
-    claim(fmt::format(
-              "after a step in bfloat16 all tensors are within {:.0f} % of the step from the CPU's in float32, at most {:.0f} %; it is "
-              "{:.2f} times as long, at most a factor of {}",
-              100 * off, 100 * kBfloatApart, length, kBfloatLength),
+    claim(fmt::format("after a step in bfloat16, all tensors differ from the CPU's in float32 by {:.0f} % of the step, at most {:.0f} %; "
+                      "the step is {:.2f} times as long, at most a factor of {}",
+                      100 * off, 100 * kBfloatApart, length, kBfloatLength),
           off <= kBfloatApart && length <= kBfloatLength && length * kBfloatLength >= 1);
   }
 
@@ -172,8 +171,8 @@ class DeviceCertificates {
     trial(test_.device, test_.steps, "rest", {"train.precision=fp32"}, "half");
     const double moved = euclidean_distance(folder_ / "half", folder_ / "there");
     const double off = euclidean_distance(folder_ / "rest", folder_ / "there");
-    claim(fmt::format("stopped after {} steps and resumed, all tensors are within {:.0f} % of what the other steps change from those of a "
-                      "training without a stop, at most {:.0f} %",
+    claim(fmt::format("stopped after {} steps and resumed, all tensors differ from those of an uninterrupted run by {:.0f} % of the later "
+                      "change, at most {:.0f} %",
                       half, 100 * off / std::max(moved, 1e-30), 100 * kResumedApart),
           off <= kResumedApart * moved);
   }
@@ -192,9 +191,8 @@ class DeviceCertificates {
     const double bytes = device_.is_cpu() ? static_cast<double>(plan.peak_bytes) : device_peak();
     certificate_.costs = {
         {"seconds_per_step", plan.seconds_per_step}, {"seconds_per_cached_step", plan.seconds_per_cached_step}, {"peak_bytes", bytes}};
-    observer_.on_cost(
-        fmt::format("a step of {} images: {:.4f} s with their views, {:.4f} s where these are made already; {:.0f} MB at most",
-                    input.recipe.train.batch_size(), plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
+    observer_.on_cost(fmt::format("a step of {} images: {:.4f} s with making views, {:.4f} s with ready views; {:.0f} MB at most",
+                                  input.recipe.train.batch_size(), plan.seconds_per_step, plan.seconds_per_cached_step, bytes / 1e6));
   }
 
   double device_peak() const {

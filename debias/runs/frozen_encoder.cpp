@@ -35,8 +35,7 @@ const EncoderEntry& image_entry(const Config& section, const std::string& option
 void require_weights(const Config& section, const std::string& option) {
   const EncoderEntry& entry = image_entry(section, option);
   if (entry.needs_file || backbone_options(section).weights()) return;
-  throw usage_error("{}: encoder '{}' has no weights, so that its features are those of random ones; add weights: F.safetensors", option,
-                    entry.name);
+  throw usage_error("{}: encoder '{}' has no weights, so its features would be random; add weights: F.safetensors", option, entry.name);
 }
 
 FrozenEncoder of_recipe(const std::string& path, const std::string& option) {
@@ -56,8 +55,7 @@ FrozenEncoder of_weights(const std::string& path, const std::string& option) {
   }
   auto section = section_of_weights(SafetensorsFile::open(path));
   if (!section) {
-    throw data_error("{}: the keys of '{}' are those of no encoder that is known (debias list encoders); give the model as TorchScript",
-                     option, path);
+    throw data_error("{}: the keys of '{}' match no supported encoder (debias list encoders); give the model as TorchScript", option, path);
   }
   section->set("weights", Config::string(path));
   return {std::move(*section), {}};
@@ -93,7 +91,7 @@ Config changed_views(const FrozenEncoder& frozen, const DatasetInfo& images) {
     const size_t begin = std::string_view("views.").size();
     const std::string key = change.substr(begin, change.find_first_of(".=[", begin) - begin);
     if (key != "eval" && key != "normalize") {
-      throw usage_error("'{}': an encoder without a run has the views of evaluation alone, views.eval and views.normalize{}", change,
+      throw usage_error("'{}': an encoder without a run takes only the evaluation views, views.eval and views.normalize{}", change,
                         suggestion(key, {"eval", "normalize"}));
     }
     recipe.assign(change);
@@ -140,9 +138,7 @@ std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t cha
 int64_t pretrained_side(const Config& section) {
   const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
   if (!entry.pretrained || has_small_stem(entry, section)) {
-    throw usage_error(
-        "encoder '{}': the size of the images that its weights were trained on is not known; give a recipe, whose views define it",
-        entry.name);
+    throw usage_error("encoder '{}': the image size of its weights is unknown; give a recipe, whose views define it", entry.name);
   }
   const Config* size = section.find("size");
   int64_t side = entry.pretrained->side;
@@ -154,14 +150,13 @@ ViewPipeline frozen_views(const FrozenEncoder& frozen, const Encoder& encoder, c
   ViewPipeline pipeline = eval_views(changed_views(frozen, images), images);
   const auto tall = pipeline.output_size(307, 211), wide = pipeline.output_size(211, 307);
   if (tall != wide && (images.height == 0 || images.width == 0)) {
-    throw usage_error("encoder '{}': its recipe's views leave images their own sizes; give it views.eval with a resize and a crop",
-                      frozen.name());
+    throw usage_error("encoder '{}': its recipe's views do not resize images; give it views.eval with a resize and a crop", frozen.name());
   }
   const auto side = encoder.image_side();
   const auto size = images.height > 0 ? pipeline.output_size(images.height, images.width) : tall;
   if (side && (size.first != *side || size.second != *side)) {
-    throw usage_error("encoder '{}': the recipe's views of evaluation have {}x{} pixels and it takes {}x{}; change views.eval",
-                      frozen.name(), size.first, size.second, *side, *side);
+    throw usage_error("encoder '{}': the recipe's evaluation views have {}x{} pixels and it takes {}x{}; change views.eval", frozen.name(),
+                      size.first, size.second, *side, *side);
   }
   return pipeline;
 }

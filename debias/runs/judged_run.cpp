@@ -133,7 +133,7 @@ EvaluationInput open_for_evaluation(const LoadedRun& run, const JudgedData& data
   const NameTable own = name_table(*train);
   const bool foreign = run.names && are_others(own.classes, run.names->classes);
   if (foreign) {
-    log.warn(fmt::format("no class of {} is one that training knew: it is evaluated by its own classes{}", train->info().name,
+    log.warn(fmt::format("no class of {} is in the training set: it is evaluated by its own classes{}", train->info().name,
                          run.classifier == nullptr ? "" : ", without the run's classifier"));
   }
   EvaluationInput input = evaluation_input(read_recipe(run.recipe), data, foreign ? own : run.names.value_or(own), watch, log, train);

@@ -48,7 +48,7 @@ std::string loss_text(const LossEvaluation& evaluation, const LossRun& run) {
   const std::string of = result.clamped_of() == result.anchors ? "" : fmt::format(" of {}", result.clamped_of());
   text += fmt::format("anchors         {}, {} used, {}{} clamped\n", result.anchors, static_cast<int64_t>(result.anchors_used),
                       static_cast<int64_t>(result.clamped), of);
-  if (result.min_estimate) text += fmt::format("least estimate  {:.9g}\n", result.min_estimate->value());
+  if (result.min_estimate) text += fmt::format("min estimate    {:.9g}\n", result.min_estimate->value());
   if (result.effective_sample_size) text += fmt::format("effective N     {:.6g}\n", result.effective_sample_size->value());
   text += fmt::format("seconds         {:.3g} forward, {:.3g} backward\n", evaluation.seconds_forward, evaluation.seconds_backward);
   text += fmt::format("peak memory     {:.3g} MB beyond the input\n", static_cast<double>(evaluation.peak_bytes) / 1e6);

@@ -26,7 +26,7 @@ void add_by_views(std::vector<PriorEstimate>& found, Log& log, const std::functi
     return;
   }
   if (found.size() == 1 || found.front().method == PriorMethod::kDraws || found.back().high >= found.front().low) return;
-  log.warn("prior: the bound by views is below what the labels say: here views are more alike than images of one class");
+  log.warn("prior: the bound from views is below the estimate from labels: here views are more similar than images of one class");
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ void require_more_is_better(const std::string& select) {
   const auto found = std::ranges::find_if(known, [&](const Metric& metric) { return describes(metric, split_of(select).name); });
   if (found == known.end() || found->better == Better::kHigher) return;
   throw usage_error(
-      "evaluate: select '{}': {}, and the epoch with the largest would be kept; select an accuracy such as valid.worst_group_acc", select,
-      found->better == Better::kNeither ? "neither more nor less of it is better" : "less of it is better");
+      "evaluate: select '{}': {}, and `best` is the epoch with the highest value; select an accuracy such as valid.worst_group_acc", select,
+      found->better == Better::kNeither ? "neither higher nor lower values are better" : "lower values are better");
 }
 
 }  // namespace debias

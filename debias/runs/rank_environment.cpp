@@ -82,9 +82,8 @@ std::optional<RankStart> rank_start(const RankArguments& arguments) {
     }
     if (start.rendezvous.host.empty() && start.rendezvous.file.empty()) {
       throw usage_error(
-          "{} says that this is one of {} processes, and nothing says where they meet; set MASTER_ADDR and MASTER_PORT to rank 0's machine "
-          "and a "
-          "free port of it, or give --rendezvous HOST:PORT, or --rendezvous file:PATH in a folder that all see",
+          "{} says that this is one of {} processes, but no rendezvous point is given; set MASTER_ADDR and MASTER_PORT to rank 0's machine "
+          "and a free port there, or give --rendezvous HOST:PORT, or --rendezvous file:PATH in a shared folder",
           names.size, place->size);
     }
     start.rendezvous.interface = network_interface(arguments.interface);
@@ -97,8 +96,8 @@ std::optional<RankStart> rank_start(const RankArguments& arguments) {
   }
   if (arguments.rendezvous.empty()) return std::nullopt;
   throw usage_error(
-      "--rendezvous: nothing says which of several processes this is; set RANK and WORLD_SIZE, start it by torchrun, mpirun or srun, or "
-      "leave --rendezvous out");
+      "--rendezvous: the rank of this process is unknown; set RANK and WORLD_SIZE, start it by torchrun, mpirun or srun, or leave "
+      "--rendezvous out");
 }
 
 }  // namespace debias

@@ -142,7 +142,7 @@ void require_content(const Config& root, const std::string& file, const std::str
   if (!root.is_null() && (!root.is_map() || !root.entries().empty())) return;
   throw usage_error("recipe '{}': it is empty; {}", file,
                     run.empty() ? "write the sections data, encoder and objective, or take a recipe that debias list recipes shows"
-                                : fmt::format("write it anew: debias checkpoint show {0} --recipe > {0}/config.yaml", run));
+                                : fmt::format("restore it: debias checkpoint show {0} --recipe > {0}/config.yaml", run));
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ std::vector<std::string> sentences_in(const std::string& path, Encoding encoding
     }
   }
   splitter.end();
-  if (sentences.empty()) throw FileError(path, "not one sentence in it");
+  if (sentences.empty()) throw FileError(path, "it has no sentence");
   return sentences;
 }
 
@@ -102,7 +102,7 @@ VocabularyFile write_vocabulary(const VocabularyRequest& request, Progress& prog
   progress.end();
   const Vocabulary vocabulary = counter.vocabulary(request.size, request.min_count);
   if (vocabulary.size() < 2) {
-    throw usage_error("text vocabulary: no word occurs {} times; lower --min-count, or raise --size", request.min_count);
+    throw usage_error("text vocabulary: no word occurs {} times or more; lower --min-count, or raise --size", request.min_count);
   }
   write_file_atomically(request.out, vocabulary.text());
   return {.files = std::ssize(files),
@@ -127,7 +127,7 @@ WordTableFile write_word_table(const WordTableRequest& request) {
   };
   const size_t dimensions = for_each_word_vector(request.vectors, is_known, take);
   if (std::find(found.begin() + 1, found.end(), true) == found.end()) {
-    throw FileError(request.vectors, "it has not one word of the vocabulary; give vectors of the same language and case");
+    throw FileError(request.vectors, "it has no word of the vocabulary; give vectors of the same language and case");
   }
   write_npy(request.out, DType::kFloat32, {vocabulary.size(), static_cast<int64_t>(dimensions)}, table.data());
   return {

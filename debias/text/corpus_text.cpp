@@ -81,7 +81,7 @@ void for_each_sentence(const TextFile& file, const TextOptions& options, const s
     }
   }
   splitter.end();
-  if (!any) throw FileError(file.path, "not one sentence in it");
+  if (!any) throw FileError(file.path, "it has no sentence");
 }
 
 std::vector<std::string> words_of(std::string_view text, bool lowercase) {

@@ -160,7 +160,7 @@ std::optional<SentenceSet> read_sentence_set(const std::string& name, const std:
   set.classes = {"0", "1"};
   source->read(first, second, set);
   require_classes(set.train, set.classes.size(), first);
-  if (set.test && set.test->texts.empty()) throw FileError(second, "not one sentence in it");
+  if (set.test && set.test->texts.empty()) throw FileError(second, "it has no sentence");
   return set;
 }
 

@@ -38,7 +38,7 @@ class ChangedData : public Photographs {
   }
   static void expect_refused(const ProcessResult& result, const std::string& difference) {
     expect_one_line(result, 3, difference);
-    EXPECT_THAT(result.err, HasSubstr("is not what it was"));
+    EXPECT_THAT(result.err, HasSubstr("has changed: "));
     EXPECT_THAT(result.err, HasSubstr("--accept-data-change"));
   }
 };
@@ -67,7 +67,7 @@ TEST_F(ChangedData, OfTheTestSetIsRefusedByResumeEvalAndEmbedAndTakenWhereAsked)
   EXPECT_EQ(embed({"--accept-data-change"}).exit, 0);
   const ProcessResult resumed = resume({"--accept-data-change"});
   EXPECT_EQ(resumed.exit, 0) << resumed.err;
-  EXPECT_THAT(file_text(folder_ / "run/train.log"), HasSubstr("data.test is not what it was, which is accepted"));
+  EXPECT_THAT(file_text(folder_ / "run/train.log"), HasSubstr("data.test has changed, which is accepted"));
   EXPECT_THAT(run_debias({"checkpoint", "show", folder_ / "run", "--json"}).out, HasSubstr("dog/5.jpg"));
   EXPECT_EQ(eval().exit, 0) << "what was accepted is now what the run knows";
 }
@@ -111,7 +111,7 @@ TEST_F(ChangedData, ARenamedPictureIsNamedAndNotTheCsvThatFollowsIt) {
   const ProcessResult result = run_debias({"train", folder_ / "labelled", "--resume"});
   EXPECT_EQ(result.exit, 3);
   const std::string message = result.err.substr(result.err.rfind("debias: "));  // behind a line on the columns that are read
-  EXPECT_THAT(message, HasSubstr("is not what it was: cat/2.jpg is missing; cat/renamed.jpg is new"));
+  EXPECT_THAT(message, HasSubstr("has changed: cat/2.jpg is missing; cat/renamed.jpg is new"));
   EXPECT_THAT(message, testing::Not(HasSubstr("CSV")));
 }
 

@@ -113,7 +113,7 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}}, command("run")), 2,
                    "MASTER_ADDR is set and MASTER_PORT is not");
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run")), 2,
-                   "nothing says where they meet; set MASTER_ADDR and MASTER_PORT");
+                   "no rendezvous point is given; set MASTER_ADDR and MASTER_PORT");
   expect_complaint(run_with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}, command("run")), 2, "RANK is '2', which is not a number from 0 to 1");
   expect_complaint(run_with({{"OMPI_COMM_WORLD_RANK", "0"}}, command("run")), 2, "OMPI_COMM_WORLD_RANK is set and OMPI_COMM_WORLD_SIZE");
   expect_complaint(run_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}}, command("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
@@ -124,7 +124,8 @@ TEST_F(RankRuns, AreRefusedWhereTheEnvironmentSaysHalf) {
 }
 
 TEST_F(RankRuns, AreRefusedAPlaceToMeetWhereNobodyIsMet) {
-  expect_complaint(run_debias(training("run", {"--rendezvous", "127.0.0.1:29500"})), 2, "--rendezvous: nothing says which of several");
+  expect_complaint(run_debias(training("run", {"--rendezvous", "127.0.0.1:29500"})), 2,
+                   "--rendezvous: the rank of this process is unknown");
   expect_complaint(run_debias(training("run", {"--rendezvous", "nowhere"})), 2, "neither HOST:PORT");
   expect_complaint(run_debias(training("run", {"--ranks", "2", "--rendezvous", "127.0.0.1:29500"})), 2, "leave --rendezvous out");
   EXPECT_FALSE(fs::exists(run_of("run")));

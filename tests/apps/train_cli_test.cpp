@@ -116,8 +116,8 @@ TEST_F(TrainCommand, MistakesExitWith2InOneLineThatNamesThem) {
   expect("schedule.name=cosin", "did you mean 'cosine'?");
   expect("evaluate={protocols: [knnn]}", "did you mean 'knn'?");
   expect("data.train.nam=x", "did you mean 'name'?");
-  expect("evaluate={protocols: [groups], select: valid.equalized_odds_difference}", "less of it is better");
-  expect("evaluate={protocols: [geometry], select: valid.uniformity}", "neither more nor less of it is better");
+  expect("evaluate={protocols: [groups], select: valid.equalized_odds_difference}", "lower values are better");
+  expect("evaluate={protocols: [geometry], select: valid.uniformity}", "neither higher nor lower values are better");
   EXPECT_EQ(run_debias({"trian"}).err, "debias: unknown command 'trian'; did you mean 'train'?\n");
   EXPECT_EQ(run_debias({"train", "absent.yaml"}).exit, 2);
 }

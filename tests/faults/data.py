@@ -142,7 +142,7 @@ def accepted(change):
         change(os.path.join(root, "test"), random)
         place.run("eval", "knn", run, "--accept-data-change").expect(0)
         result = place.run("train", run, "--resume", "--accept-data-change").expect(0)
-        require("is not what it was, which is accepted" in result.err, f"what was accepted is not said: {result.err}")
+        require("has changed, which is accepted" in result.err, f"what was accepted is not said: {result.err}")
         place.run("eval", "knn", run).expect(0)
     return body
 

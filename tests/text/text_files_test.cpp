@@ -297,7 +297,7 @@ TEST(SentenceStore, RefusesACorpusWithoutAKnownWordOrSentence) {
   EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, others); }),
               HasSubstr("not one word of the corpus is in the vocabulary"));
   write_file(corpus.folder / "books/b.txt", "\n\n* * *\n");
-  EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, corpus.words); }), HasSubstr("b.txt: not one sentence in it"));
+  EXPECT_THAT(data_error_of([&] { SentenceStore::make(corpus.recipe, corpus.words); }), HasSubstr("b.txt: it has no sentence"));
   EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "nowhere", "corpus"); }), HasSubstr("nowhere: corpus: "));
   std::filesystem::create_symlink("gone.txt", corpus.folder / "books/link.txt");
   EXPECT_THAT(data_error_of([&] { text_files(corpus.folder / "books", "corpus"); }), HasSubstr("books/link.txt: corpus: "));

@@ -9,11 +9,11 @@ void DiskWait::run(const std::function<void()>& write) const {
   for (bool waited = false;; waited = true) {
     try {
       write();
-      if (waited) log_.info("there is space on the disk again: training continues");
+      if (waited) log_.info("the disk has free space again: training continues");
       return;
     } catch (const DiskFull& full) {
       if (policy_ == OnFullDisk::kStop || is_stopped_()) throw;
-      if (!waited) log_.warn(fmt::format("{}; waiting for space, with a look every minute (train.on_full_disk: wait)", full.what()));
+      if (!waited) log_.warn(fmt::format("{}; waiting for space, checking every minute (train.on_full_disk: wait)", full.what()));
       pause(full);
     }
   }

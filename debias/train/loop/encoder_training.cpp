@@ -56,8 +56,8 @@ void EncoderTraining::announce() const {
   TrainLog& log = run_->log;
   if (recipe_.train.micro_batch() && *recipe_.train.micro_batch() < recipe_.train.batch_size()) {
     log.warn(
-        fmt::format("micro_batch {}: the loss sees the whole batch of {}, BatchNorm statistics are those of each part, so results "
-                    "differ from one large pass",
+        fmt::format("micro_batch {}: the loss uses the whole batch of {}, but BatchNorm statistics are those of each part, so results "
+                    "differ from a single pass",
                     *recipe_.train.micro_batch(), recipe_.train.batch_size()));
   }
   for (const auto& line : parts_.method->terms().cautions()) log.warn(line);
@@ -67,7 +67,7 @@ void EncoderTraining::announce() const {
   parts_.device.driver_unused ? log.warn(device) : log.note(device);
   log.note(fmt::format("precision: {}", rounding(recipe_.train)));
   if (frozen_epochs_ > 0)
-    log.note(fmt::format("the encoder is frozen in epochs 1 to {}, and trains from epoch {} on", frozen_epochs_, frozen_epochs_ + 1));
+    log.note(fmt::format("the encoder is frozen in epochs 1 to {} and trained from epoch {} on", frozen_epochs_, frozen_epochs_ + 1));
   const Ranks& ranks = *input_.ranks;
   if (ranks.is_alone()) return;
   log.note(fmt::format("{} processes share each batch", ranks.size()));

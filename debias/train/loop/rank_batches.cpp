@@ -19,7 +19,7 @@ void require_own_share(const Batch& batch, const Ranks& ranks) {
   const RowRange share = ranks.share_of(static_cast<int64_t>(batch.ids.size()));
   const auto is_own = [&](const auto& input) { return input.second.size(1) == share.size(); };
   if (batch.first_row == share.begin && std::all_of(batch.inputs.begin(), batch.inputs.end(), is_own)) return;
-  throw usage_error("train: the source of batches cannot make a rank's rows alone; train in one process");
+  throw usage_error("train: this source of batches cannot be split between processes; train in one process");
 }
 
 }  // namespace

@@ -148,7 +148,7 @@ class TrainingLoop {
     saved_step_ = state_.step;
     if (ranks_.leads()) set_damaged_aside(checkpoint->file.path());
     if (forgets_best && state_.best_value) {
-      log_.warn("the criterion of `best` has changed: it is chosen among the epochs from now on");
+      log_.warn("the criterion of `best` has changed: `best` is chosen among the epochs from now on");
       state_.best_value.reset();
     }
     for (const auto& line : changes_of_machine(state_, ranks_.size())) log_.warn(line);
@@ -237,10 +237,11 @@ class TrainingLoop {
     } catch (const DiskFull& full) {
       const int signal = stop_signal();
       if (signal == 0 || recipe_.on_full_disk == OnFullDisk::kStop) throw;
-      throw Error(ErrorKind::kInterrupted,
-                  fmt::format("stopped by {} after step {} while waiting for space on the disk; --resume continues from the checkpoint "
-                              "before; {}",
-                              signal_name(signal), state_.step, full.what()));
+      throw Error(
+          ErrorKind::kInterrupted,
+          fmt::format(
+              "stopped by {} after step {} while waiting for space on the disk; --resume continues from the previous checkpoint; {}",
+              signal_name(signal), state_.step, full.what()));
     }
   }
 

@@ -137,7 +137,7 @@ void drop_linked_pairs(Config& section, const ObjectiveEntry& entry, const Recip
     if (drops(other)) able += (able.empty() ? "" : ", ") + other.name;
   }
   if (!drops(entry))
-    throw usage_error("{}objective '{}' cannot leave linked pairs out (data.must_link); use one of {}", section.prefix(), entry.name, able);
+    throw usage_error("{}objective '{}' cannot leave out linked pairs (data.must_link); use one of {}", section.prefix(), entry.name, able);
   if (const auto& method = recipe.method.entry; method != nullptr && !method->drops_linked_pairs)
     throw usage_error("{}data: must_link works with method simclr, not '{}'; leave one out", section.prefix(), method->name);
   const Config* written = section.find("drop_false_negatives");
@@ -343,9 +343,9 @@ std::string rounding(const TrainOptions& options) {
   return fmt::format(
       "network {}; losses {}",
       network          ? "bfloat16 (inputs and results of its convolutions and products; weights and their updates stay float32)"
-      : options.tf32() ? "float32, factors rounded to TF32 where a GPU multiplies them"
+      : options.tf32() ? "float32, with TF32 for products and convolutions on a GPU"
                        : "float32",
-      losses ? "float32, but rows and pair weights rounded to bfloat16 where they are multiplied, on machines that gain by it" : "float32");
+      losses ? "float32, with products of embeddings and pair weights in bfloat16 on machines that gain from it" : "float32");
 }
 
 Config with_defaults(const Config& section, const std::vector<OptionSpec>& specs) {

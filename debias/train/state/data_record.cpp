@@ -56,11 +56,11 @@ std::vector<std::string> compare_data(const DataRecord& then, const DataRecord& 
     const std::vector<std::string> different = differences(was, is);
     if (different.empty()) continue;
     if (change == DataChange::kRefuse) {
-      throw data_error("{}: data.{} is not what it was: {}; put it back, or continue with --accept-data-change", what, split,
+      throw data_error("{}: data.{} has changed: {}; restore it, or continue with --accept-data-change", what, split,
                        fmt::join(different, "; "));
     }
     accepted.push_back(fmt::format("data.{}: {}", split, fmt::join(different, "; ")));
-    log.warn(fmt::format("{}: data.{} is not what it was, which is accepted: {}", what, split, fmt::join(different, "; ")));
+    log.warn(fmt::format("{}: data.{} has changed, which is accepted: {}", what, split, fmt::join(different, "; ")));
   }
   return accepted;
 }

@@ -46,14 +46,12 @@ std::string read_prefix(const std::string& path, const MetricMark& keep) {
   if (!none && there >= static_cast<uintmax_t>(keep.bytes)) text.resize(static_cast<size_t>(keep.bytes));
   std::ifstream file(path, std::ios::binary);
   if (text.empty() || !file.read(text.data(), keep.bytes)) {
-    throw data_error(
-        "resuming: '{}' is shorter than the {} bytes that the checkpoint knows of; put it back, or start again with --overwrite", path,
-        keep.bytes);
+    throw data_error("resuming: '{}' is shorter than the {} bytes recorded in the checkpoint; restore it, or start again with --overwrite",
+                     path, keep.bytes);
   }
   if (!keep.sha256.empty() && sha256_of(text) != keep.sha256) {
     throw data_error(
-        "resuming: the first {} bytes of '{}' are not those that the checkpoint knows of; put it back, or start again with "
-        "--overwrite",
+        "resuming: the first {} bytes of '{}' are not those recorded in the checkpoint; restore it, or start again with --overwrite",
         keep.bytes, path);
   }
   epoch_table_csv(text);  // older checkpoints have no hash: rejects a line without metrics before a step is done
@@ -102,7 +100,7 @@ MetricMark MetricFiles::commit() {
   std::error_code none;
   const auto there = std::filesystem::file_size(path, none);
   if (none || there != on_disk_) {
-    log_.warn(fmt::format("'{}' was changed during the run: it is written anew", path));
+    log_.warn(fmt::format("'{}' was changed during the run: it is overwritten", path));
     write_file_atomically(path, text_);
   } else if (text_.size() > on_disk_) {
     append(path);
@@ -126,7 +124,7 @@ std::string epoch_table_csv(const std::string& jsonl) {
     ++number;
     auto row = nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!row.is_object()) {
-      throw data_error("line {} of metrics.jsonl is damaged JSON: it was edited; put it back, or start again with --overwrite", number);
+      throw data_error("line {} of metrics.jsonl is damaged JSON: it was edited; restore it, or start again with --overwrite", number);
     }
     if (row.contains("step")) continue;
     for (const auto& [key, value] : row.items()) {

@@ -59,8 +59,7 @@ std::vector<std::string> changes_of_machine(const TrainingState& then, int64_t r
   }
   if (then.ranks != ranks) {
     changes.push_back(
-        fmt::format("the run used {} processes, now {}: sums are formed in another order, and what batch normalisation sees "
-                    "at once may be another part of a batch",
+        fmt::format("the run used {} processes, now {}: sums have another order, and batch normalisation may use other parts of a batch",
                     then.ranks, ranks));
   }
   return changes;
@@ -76,8 +75,8 @@ ResumeCheck check_resume(const OpenCheckpoint& checkpoint, const RunDescription&
   for (const auto& [key, before, after] : config_changes(then, parse_yaml(now.recipe_yaml, "recipe"))) {
     if (changes_training(key)) {
       throw usage_error(
-          "resuming '{0}': its config.yaml was edited at '{1}' ({2} in the checkpoint, {3} now); write it anew: "
-          "debias checkpoint show {0} --recipe > {0}/config.yaml",
+          "resuming '{0}': its config.yaml was edited at '{1}' ({2} in the checkpoint, {3} now); restore it: debias checkpoint show {0} "
+          "--recipe > {0}/config.yaml",
           run_folder, key, before, after);
     }
     if (key == "output" || key == "name" || key == "expected") continue;

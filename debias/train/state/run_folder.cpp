@@ -141,9 +141,8 @@ void remove_abandoned(const std::string& path) {
 }
 
 Error emptied_config(const std::string& path) {
-  return usage_error(
-      "resuming '{}': its config.yaml is empty or damaged; write it anew: debias checkpoint show {} --recipe > {}/config.yaml", path, path,
-      path);
+  return usage_error("resuming '{}': its config.yaml is empty or damaged; restore it: debias checkpoint show {} --recipe > {}/config.yaml",
+                     path, path, path);
 }
 
 void require_same_training(const std::string& path, const Config& resolved) {

@@ -50,7 +50,7 @@ RunLock RunLock::take(const std::string& folder, Log& log, const Flock& lock) {
       throw usage_error("output '{}' is in use by another training process; wait for it or choose another output", folder);
     }
     if (has_no_locks(reason)) {
-      log.warn(fmt::format("output '{}': its file system has no locks ({}); see to it that no other process trains there", folder,
+      log.warn(fmt::format("output '{}': its file system has no locks ({}); make sure that no other process trains there", folder,
                            std::strerror(reason)));
       return held;
     }

@@ -175,7 +175,7 @@ TEST(BatchSource, ThatMakesAllRowsIsRefusedWhereThereAreSeveralRanks) {
     });
   };
   const std::string message = usage_error_of([&] { on_ranks(2, train_on); });
-  EXPECT_NE(message.find("cannot make a rank's rows alone; train in one process"), std::string::npos) << message;
+  EXPECT_NE(message.find("cannot be split between processes; train in one process"), std::string::npos) << message;
 }
 
 TEST(BatchSource, AMethodOnImagesRefusesSamplesThatAreNone) {

@@ -124,7 +124,7 @@ TEST(FreezeEpochs, HasALineInTheLog) {
   const TemporaryFolder folder;
   train(input_for(frozen_first(folder / "run")));
   const std::string log = content(folder / "run/train.log");
-  EXPECT_NE(log.find("the encoder is frozen in epochs 1 to 2, and trains from epoch 3 on"), std::string::npos) << log;
+  EXPECT_NE(log.find("the encoder is frozen in epochs 1 to 2 and trained from epoch 3 on"), std::string::npos) << log;
 }
 
 TEST(FreezeEpochs, MistakesAreNamedBeforeARunHasAFolder) {

@@ -184,9 +184,9 @@ TEST(Recipe, ABoundLowersTheStartAndNeverRaisesIt) {
 TEST(Recipe, WhatIsRoundedIsSaid) {
   EXPECT_EQ(rounding(TrainOptions()), "network float32; losses float32");
   EXPECT_EQ(rounding(TrainOptions().precision(Precision::kBf16)).find("network bfloat16"), 0u);
-  EXPECT_EQ(rounding(TrainOptions().tf32(true)), "network float32, factors rounded to TF32 where a GPU multiplies them; losses float32");
+  EXPECT_EQ(rounding(TrainOptions().tf32(true)), "network float32, with TF32 for products and convolutions on a GPU; losses float32");
   EXPECT_NE(rounding(TrainOptions().precision(Precision::kBf16)).find("; losses float32"), std::string::npos);
-  EXPECT_NE(rounding(TrainOptions().loss_precision(Precision::kBf16)).find("rounded to bfloat16 where they are multiplied"),
+  EXPECT_NE(rounding(TrainOptions().loss_precision(Precision::kBf16)).find("products of embeddings and pair weights in bfloat16"),
             std::string::npos);
 }
 

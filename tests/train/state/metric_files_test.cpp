@@ -58,7 +58,7 @@ TEST(MetricFiles, AFileOtherThanTheCheckpointKnowsIsRefused) {
   text[text.find('5')] = '6';
   std::ofstream(folder.path() + "/metrics.jsonl") << text;
   const std::string message = data_error_of([&] { MetricFiles(folder.path(), kept, Log::silent()); });
-  EXPECT_NE(message.find("are not those that the checkpoint knows of"), std::string::npos) << message;
+  EXPECT_NE(message.find("are not those recorded in the checkpoint"), std::string::npos) << message;
 }
 
 TEST(MetricFiles, AFileCutOrRemovedDuringTheRunIsNoticedAndWrittenAnew) {
