@@ -101,7 +101,7 @@ def registry_page(title, introduction, kinds):
 
 def recipe_page():
     text = f"# Recipe keys\n\n{NOTE}The sections of a recipe of `debias train`. [Recipes](../recipes.md) explains how to write one. "
-    text += "Where a section chooses an entry by `name`, the options of that entry stand beside the keys listed here.\n\n"
+    text += "Where a section chooses an entry by `name`, the options of that entry are written next to the keys listed here.\n\n"
     chosen = {"data": "datasets.md", "views": "views.md", "encoder": "encoders.md", "head": "encoders.md#heads",
               "objective": "objectives.md", "method": "methods.md", "sampler": "methods.md#samplers", "optimizer": "methods.md#optimizers",
               "schedule": "methods.md#schedules", "evaluate": "protocols.md"}

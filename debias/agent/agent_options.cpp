@@ -68,8 +68,8 @@ const OptionTable<AgentTrainOptions>& AgentTrainOptions::table() {
   using Self = AgentTrainOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("epochs", &Self::epochs_, Range::at_least(1), "number of epochs, of `control_steps` each")
-          .add("control_steps", &Self::control_steps_, Range::at_least(1), "steps of the environment in an epoch, action repeats counted")
+          .add("epochs", &Self::epochs_, Range::at_least(1), "number of epochs of `control_steps` each")
+          .add("control_steps", &Self::control_steps_, Range::at_least(1), "environment steps per epoch, including action repeats")
           .add("threads", &Self::threads_, Range::at_least(1), "threads of torch; auto: one for each processor")
           .add("checkpoint_every", &Self::checkpoint_every_, Range::at_least(0), "seconds between checkpoints within an epoch (0: none)")
           .add("log_every", &Self::log_every_, Range::at_least(1), "number of updates between two step lines of metrics.jsonl")

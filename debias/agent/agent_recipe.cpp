@@ -119,7 +119,7 @@ std::unique_ptr<Objective> AgentRecipe::make_objective() const {
 const std::vector<RecipeSection>& agent_sections() {
   static const std::vector<RecipeSection> sections = {
       {"name", "name of the run, for logs, tables and reports", {}},
-      {"seed", "seed of initialisation, episodes and crops; an integer of at least 0 (default 1)", {}},
+      {"seed", "seed of initialisation, episodes and crops; a non-negative integer (default 1)", {}},
       {"environment", "control task and the images that the agent sees; required", EnvironmentSection::table().specs()},
       {"agent", "networks and updates of the agent", AgentOptions::table().specs()},
       {"objective", "contrastive objective of the encoder: `name`, its options and `positives`, or `none` (default infonce)", {}},

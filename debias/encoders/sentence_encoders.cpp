@@ -164,7 +164,7 @@ const OptionTable<GruOptions>& GruOptions::table() {
   using Self = GruOptions;
   static const auto table =
       OptionTable<Self>()
-          .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "dimensions of a word's vector")
+          .add("embedding", &Self::embedding_, Range::closed(1, 1 << 16), "dimension of the word vectors")
           .add("features", &Self::features_, Range::closed(1, 1 << 16), "total number of features of all directions")
           .add("direction", &Self::direction_, "both: half of the features come from the backward direction")
           .add("cell", &Self::cell_, "place of the reset gate: on the state, or on its product with the weights")
@@ -179,7 +179,7 @@ const OptionTable<GruOptions>& GruOptions::table() {
 const OptionTable<BagOfWordsOptions>& BagOfWordsOptions::table() {
   using Self = BagOfWordsOptions;
   static const auto table =
-      OptionTable<Self>().add("features", &Self::features_, Range::closed(1, 1 << 16), "dimensions of a word's vector, and of the sum");
+      OptionTable<Self>().add("features", &Self::features_, Range::closed(1, 1 << 16), "dimension of the word vectors, and of their sum");
   return table;
 }
 

@@ -36,7 +36,7 @@ const OptionTable<HardNegativesOptions>& HardNegativesOptions::table() {
   static const auto table =
       table_with_temperatures<Self>()
           .add("tau_plus", &Self::tau_plus_, class_prior_range(), "class prior: probability that two samples share a class")
-          .add("beta", &Self::beta_, Range::at_least(0), "weight of a negative is e^{beta s}; 0: all alike")
+          .add("beta", &Self::beta_, Range::at_least(0), "weight of a negative is e^{beta s}; 0: equal weights")
           .add("clamp", &Self::clamp_, "handling of an estimate below its floor e^{-1/t}")
           .add("detach_weights", &Self::detach_weights_, "no gradient through the weights")
           .with_variants();

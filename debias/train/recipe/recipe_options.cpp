@@ -27,8 +27,8 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
           .add("drop_last", &TrainOptions::drop_last_, "drop the last batch if it is smaller")
           .add("micro_batch", &TrainOptions::micro_batch_, Range::closed(1, 1 << 20),
                "number of images per forward pass; the loss still uses the whole batch, BatchNorm only this part")
-          .add("precision", &TrainOptions::precision_, "precision of the network's convolutions and matrix products; weights stay fp32")
-          .add("loss_precision", &TrainOptions::loss_precision_, "precision of the inner products inside the losses; sums stay fp32")
+          .add("precision", &TrainOptions::precision_, "precision of the network's convolutions and matrix products; weights remain fp32")
+          .add("loss_precision", &TrainOptions::loss_precision_, "precision of the inner products inside the losses; sums remain fp32")
           .add("device", &TrainOptions::device_, "auto, cpu or cuda")
           .add("tf32", &TrainOptions::tf32_, "allow TF32 for float32 matrix products and convolutions on a GPU; the CPU never uses it")
           .add("deterministic", &TrainOptions::deterministic_,

@@ -53,7 +53,7 @@ std::vector<OptionSpec> views_options() {
 const std::vector<RecipeSection>& recipe_sections() {
   static const std::vector<RecipeSection> sections = {
       {"name", "name of the run, for logs, tables and reports", {}},
-      {"seed", "seed of initialisation, sample order and views; an integer of at least 0 (default 1)", {}},
+      {"seed", "seed of initialisation, sample order and views; a non-negative integer (default 1)", {}},
       {"data", "data sets by split, and how images are read", data_options()},
       {"views", "how views are made from an image: a preset or a list of steps, with options that can be overridden by name",
        views_options()},
