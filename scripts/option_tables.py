@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""scripts/option_tables.py [--check]: the tables of options on each page of docs/objectives and of the optimizers in docs/recipes.md.
+"""scripts/option_tables.py [--check]: the tables of options on each page of docs/objectives.
 
-Defaults (of an objective's three variants, of each optimizer) and allowed values come from `debias list --json`; a meaning that stands on the page is kept, a missing one is the
-option's line of help. A page without a table gets none. --check changes nothing and names the pages that differ (exit 1).
+Defaults (of an objective's three variants) and allowed values come from `debias list objectives --json`; a meaning that stands on the page is
+kept, a missing one is the option's line of help. A page without a table gets none. --check changes nothing and names the pages that differ (exit 1).
 """
 
 import json
@@ -48,29 +48,6 @@ def with_table(text, options):
     return text[:old.start()] + HEAD + "".join(row(option, meanings.get(option["name"])) for option in options) + text[old.end():]
 
 
-def with_optimizers(text, optimizers):
-    """One table of all of them: a column of defaults each, a dash where one lacks the option."""
-    old = TABLE.search(text)
-    if old is None:
-        sys.exit("option_tables: docs/recipes.md: no table of the optimizers' options; add a line `| option |` where it shall stand")
-    meanings = dict(ROW.findall(old.group(0)))
-    of_each = [{option["name"]: option for option in optimizer["options"]} for optimizer in optimizers]
-    known = {}
-    for options in of_each:
-        known.update({name: option for name, option in options.items() if name not in known})
-    names = " | ".join(f"`{optimizer['name']}`" for optimizer in optimizers)
-    table = f"| option | {names} | values | meaning |\n"
-    table += "|---" * (len(optimizers) + 3) + "|\n"
-    for name, option in known.items():
-        defaults = [shown(options[name]["default"]) if name in options else "–" for options in of_each]
-        values = [allowed(option)]
-        for optimizer, options in zip(optimizers, of_each):
-            if name in options and allowed(options[name]) != values[0]:
-                values.append(f"`{optimizer['name']}`: {allowed(options[name])}")
-        table += line(option, defaults, "; ".join(values), meanings.get(name))
-    return text[:old.start()] + table + text[old.end():]
-
-
 def listed(kind):
     command = [str(ROOT / "build/release/bin/debias"), "list", kind, "--json"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)[kind]
@@ -79,13 +56,6 @@ def listed(kind):
 def main():
     objectives = listed("objectives")
     differing = []
-    recipes = ROOT / "docs/recipes.md"
-    text = recipes.read_text(encoding="utf-8")
-    new = with_optimizers(text, listed("optimizers"))
-    if new != text:
-        differing.append("docs/recipes.md")
-        if "--check" not in sys.argv[1:]:
-            recipes.write_text(new, encoding="utf-8")
     for objective in objectives:
         page = ROOT / "docs/objectives" / f"{objective['name']}.md"
         text = page.read_text(encoding="utf-8")
@@ -100,7 +70,7 @@ def main():
     if "--check" in sys.argv[1:] and differing:
         print(f"option_tables: out of date: {', '.join(differing)}; run scripts/option_tables.py")
         return 1
-    print(f"option_tables: {len(objectives) + 1} pages, {len(differing)} written")
+    print(f"option_tables: {len(objectives)} pages, {len(differing)} written")
     return 0
 
 
