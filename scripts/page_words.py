@@ -54,7 +54,7 @@ TERMS = compiled(OUT)
 PAGE_TERMS = compiled(OUT | OUT_OF_PAGES)
 DATE = re.compile(r"\b20\d\d-[01]\d-[0-3]\d\b")
 PROCESSOR = re.compile(r"\b(Intel Xeon|Xeon|EPYC|Ryzen|Sapphire Rapids|Ice Lake|Zen [1-6]|Threadripper)\b")
-DIARY_ALLOWED = re.compile(r"^(docs/results|docs/reproduce|docs/decisions|docs/performance\.md|CHANGELOG\.md)")
+DIARY_ALLOWED = re.compile(r"^(docs/results|docs/reproduce|docs/decisions|docs/performance|CHANGELOG\.md)")
 MEASUREMENTS = re.compile(r"^docs/(results|reproduce)")  # whose footers say in one sentence what was run where
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|eq|Fig|vs|al|cf|no|approx)\.\s")
 SENTENCE_END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[A-Z0-9`(\"*_\[])")
