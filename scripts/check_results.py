@@ -127,7 +127,7 @@ TABLES = [  # page, its n-th table whose head begins so, files, cells
     *(("unknown-bias.md", "| method |", n, ["photos_comparison.jsonl"], by_setting(f"{photos}/", ""))
       for n, photos in enumerate(("square", "tint"))),
     *(("rivals.md", "| method |", n, ["biased_mnist_rivals.jsonl"], by_method(CORRELATION, at)) for n, at in enumerate(("0.995", "0.99"))),
-    ("rivals.md", "| method |", 2, ["corrupted_cifar10_rivals.jsonl"], by_setting("", "")),
+    ("rivals-corrupted-cifar10.md", "| method |", 0, ["corrupted_cifar10_rivals.jsonl"], by_setting("", "")),
     ("cifar10.md", "| method |", 0, ["cifar10.jsonl"], of_cifar10),
     ("sentences.md", "| | untrained |", 0, ["novels.jsonl", "novels_tasks.jsonl"], of_sentences),
     ("sentences.md", "| | untrained |", 1, ["novels_gru.jsonl", "novels_gru_tasks.jsonl"], of_sentences),
