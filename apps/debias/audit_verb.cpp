@@ -92,7 +92,7 @@ int run_audit(const AuditArguments& arguments) {
   }
   const FolderAudit done = audit_input(arguments, *terminal_progress());
   const std::vector<std::string> commands = commands_that_go_on(arguments, done.result);
-  if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept));
+  if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept, *terminal_progress()));
   if (!arguments.out.empty())
     write_file_atomically(arguments.out, audit_page(done, arguments.folder.folder + arguments.embeddings, commands));
   if (arguments.json) {

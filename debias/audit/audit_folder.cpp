@@ -136,12 +136,21 @@ std::string class_name(const Dataset& images, int64_t index) {
   return label < 0 ? "" : images.info().class_names[static_cast<size_t>(label)];
 }
 
+// The index-th image of the split whose folder has this prefix.
+PictureFile picture_file(const AuditFolderOptions& options, const std::string& prefix, const Dataset& images, int64_t index) {
+  const std::string source = images.source(index), below = source.substr(prefix.size());
+  const bool in_class = !images.info().class_names.empty();
+  return {(fs::path(options.folder) / source).string(), source, in_class ? below.substr(below.find('/') + 1) : below};
+}
+
 // Folders of splits that are not audited.
 void list_other_splits(const AuditFolderOptions& options, const FolderLayout& layout, const std::string& audited, AuditFolder& folder) {
   for (const std::string& split : {layout.train, layout.valid, layout.test}) {
     if (split.empty() || split == audited) continue;
     const std::unique_ptr<const Dataset> images = open_split(options.folder, split);
-    for (int64_t i = 0; i < images->size(); ++i) folder.other_splits.emplace_back(images->source(i), class_name(*images, i));
+    for (int64_t i = 0; i < images->size(); ++i) {
+      folder.other_splits.push_back({picture_file(options, split + "/", *images, i), class_name(*images, i)});
+    }
   }
 }
 
@@ -149,10 +158,7 @@ AuditFolder list_folder(const AuditFolderOptions& options, const std::string& pr
   const std::unique_ptr<const Dataset> images = open_split(options.folder, prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1));
   AuditFolder folder{images->info().class_names, {}, {}, {}, {}, {}, {}, images->info().remarks};
   for (int64_t i = 0; i < images->size(); ++i) {
-    const std::string source = images->source(i);
-    const bool in_class = !folder.classes.empty();
-    const std::string below = source.substr(prefix.size());
-    folder.files.push_back({(fs::path(options.folder) / source).string(), source, in_class ? below.substr(below.find('/') + 1) : below});
+    folder.files.push_back(picture_file(options, prefix, *images, i));
     folder.labels.push_back(images->label(i));
     folder.label_names.push_back(class_name(*images, i));
   }

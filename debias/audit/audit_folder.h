@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "debias/audit/audit.h"
@@ -18,15 +17,21 @@ struct AuditFolderOptions {
   std::string split;                 // a folder of `folder`; empty: train, or the folder itself
 };
 
+// An image of a split that is not audited.
+struct OtherImage {
+  PictureFile file;
+  std::string label_name;
+};
+
 struct AuditFolder {
   std::vector<std::string> classes;
   std::vector<PictureFile> files;
-  std::vector<int64_t> labels;                                    // numbers in `classes`; -1: unknown, or not to be audited
-  std::vector<std::string> label_names;                           // of each file, also of those that are not audited; empty where unknown
-  std::vector<std::string> splits;                                // of each file; empty where the input has none
-  std::vector<AuditColumn> columns;                               // of all files
-  std::vector<std::pair<std::string, std::string>> other_splits;  // path and class of the images that are not audited
-  std::vector<std::string> remarks;                               // one line each: what is not read, and why
+  std::vector<int64_t> labels;           // numbers in `classes`; -1: unknown, or not to be audited
+  std::vector<std::string> label_names;  // of each file, also of those that are not audited; empty where unknown
+  std::vector<std::string> splits;       // of each file; empty where the input has none
+  std::vector<AuditColumn> columns;      // of all files
+  std::vector<OtherImage> other_splits;
+  std::vector<std::string> remarks;  // one line each: what is not read, and why
 };
 
 // Labels come from the CSV's column `label` if it has one, else from the class folders. A CSV with a column `split` selects the rows of

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "debias/audit/assigned_values.h"
 #include "debias/core/error.h"
 #include "debias/core/nearest_name.h"
 #include "debias/data/csv_text.h"
@@ -26,23 +27,26 @@ const AuditFinding& assignable_finding(const AuditResult& result, const std::str
 
 }  // namespace
 
-std::string bias_file(const FolderAudit& audit, const std::string& finding) {
-  const AuditFinding& accepted = assignable_finding(audit.result, finding);
-  std::vector<const HeldOutValue*> value_of(audit.folder.files.size(), nullptr);
-  for (size_t row = 0; row < audit.files.size(); ++row) value_of[static_cast<size_t>(audit.files[row])] = &accepted.values[row];
-  const auto line = [&](std::vector<std::string> fields, const std::string& split) {
-    if (!audit.folder.splits.empty()) fields.push_back(split);
-    return csv_line(fields);
+std::string bias_file(const FolderAudit& audit, const std::string& finding, Progress& progress) {
+  const AssignedValues values = assigned_values(audit, assignable_finding(audit.result, finding), progress);
+  const bool has_splits = !audit.folder.splits.empty();
+  std::string text = csv_line(has_splits ? std::vector<std::string>{"path", "label", "bias", "confidence", "split"}
+                                         : std::vector<std::string>{"path", "label", "bias", "confidence"});
+  const auto add = [&](const std::string& path, const std::string& label, const std::optional<HeldOutValue>& value,
+                       const std::string& split) {
+    std::vector<std::string> fields = {path, label,
+                                       value && value->confident ? audit.result.classes[static_cast<size_t>(value->value)] : "",
+                                       value ? fmt::format("{:.4f}", value->confidence) : ""};
+    if (has_splits) fields.push_back(split);
+    text += csv_line(fields);
   };
-  std::string text = line({"path", "label", "bias", "confidence"}, "split");
-  for (size_t i = 0; i < audit.folder.files.size(); ++i) {
-    const HeldOutValue* value = value_of[i];
-    text += line({audit.folder.files[i].source, audit.folder.label_names[i],
-                  value != nullptr && value->confident ? audit.result.classes[static_cast<size_t>(value->value)] : "",
-                  value != nullptr ? fmt::format("{:.4f}", value->confidence) : ""},
-                 audit.folder.splits.empty() ? "" : audit.folder.splits[i]);
+  for (size_t i = 0; i < values.files.size(); ++i) {
+    add(audit.folder.files[i].source, audit.folder.label_names[i], values.files[i], has_splits ? audit.folder.splits[i] : "");
   }
-  for (const auto& [path, label] : audit.folder.other_splits) text += csv_line({path, label, "", ""});
+  for (size_t i = 0; i < values.others.size(); ++i) {
+    const OtherImage& other = audit.folder.other_splits[i];
+    add(other.file.source, other.label_name, values.others[i], "");
+  }
   return text;
 }
 

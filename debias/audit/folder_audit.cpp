@@ -14,7 +14,7 @@ std::vector<PictureFile> chosen_files(const AuditFolder& folder, const std::vect
 }  // namespace
 
 FolderAudit audit_folder(const AuditFolderOptions& options, uint64_t seed, Progress& progress) {
-  FolderAudit done{read_audit_folder(options), {}, {}, {}, {}};
+  FolderAudit done{read_audit_folder(options), {}, {}, {}, {}, seed};
   const std::string what = "audit: " + options.folder;
   const AuditSample drawn = audit_sample(what, done.folder.classes, done.folder.labels, seed);
   PictureTable table = read_pictures(chosen_files(done.folder, drawn.rows), progress);

@@ -14,6 +14,7 @@ struct FolderAudit {
   std::vector<int64_t> files;  // of each row its place in folder.files
   std::vector<BadFile> bad;    // images that were drawn and could not be read
   AuditResult result;
+  uint64_t seed = 0;
 };
 
 // Throws the data errors of read_audit_folder and audit_sample.

@@ -11,11 +11,15 @@ namespace {
 
 constexpr double kConfidentVector = 0.9, kConfidentCategory = 0.75;
 
-// The rows outside of a fold.
+// Rows that get a value. The classifier is fitted to all others that have a label.
+struct HeldOut {
+  int64_t begin = 0, end = 0;
+};
+
 template <class Visit>
-void for_each_training_row(const LabelledRows& rows, int fold, Visit visit) {
+void for_each_training_row(const LabelledRows& rows, HeldOut held_out, Visit visit) {
   for (int64_t i = 0; i < std::ssize(rows.labels); ++i) {
-    if (i < rows.folds.begin[fold] || i >= rows.folds.begin[fold + 1]) visit(i, rows.labels[static_cast<size_t>(i)]);
+    if (i < held_out.begin || i >= held_out.end) visit(i, rows.labels[static_cast<size_t>(i)]);
   }
 }
 
@@ -26,17 +30,17 @@ HeldOutValue most_likely(std::span<const double> posterior, double confident) {
 
 class DiscriminantAnalysis {
  public:
-  DiscriminantAnalysis(const VectorFeatures& features, const LabelledRows& rows, int fold)
+  DiscriminantAnalysis(const VectorFeatures& features, const LabelledRows& rows, HeldOut held_out)
       : features_(features), classes_(rows.classes), within_(features.dimensions) {
     const int64_t d = features.dimensions;
     means_.resize(static_cast<size_t>(classes_ * d));
     counts_.resize(static_cast<size_t>(classes_));
-    for_each_training_row(rows, fold, [&](int64_t i, int32_t c) {
+    for_each_training_row(rows, held_out, [&](int64_t i, int32_t c) {
       for (int64_t k = 0; k < d; ++k) means_[static_cast<size_t>(c * d + k)] += value(i, k);
       ++counts_[static_cast<size_t>(c)];
     });
     for (size_t j = 0; j < means_.size(); ++j) means_[j] /= std::max(1.0, counts_[j / static_cast<size_t>(d)]);
-    set_within(rows, fold);
+    set_within(rows, held_out);
     for (int32_t c = 0; c < classes_; ++c) solve_lower(within_, means_.data() + c * d);
   }
 
@@ -64,11 +68,11 @@ class DiscriminantAnalysis {
   double value(int64_t row, int64_t k) const { return features_.by_row[static_cast<size_t>(row * features_.dimensions + k)]; }
 
   // Each class weighs the same.
-  void set_within(const LabelledRows& rows, int fold) {
+  void set_within(const LabelledRows& rows, HeldOut held_out) {
     constexpr double kRidge = 1e-3;  // of unit variances
     const int64_t d = features_.dimensions;
     std::vector<double> x(static_cast<size_t>(d));
-    for_each_training_row(rows, fold, [&](int64_t i, int32_t c) {
+    for_each_training_row(rows, held_out, [&](int64_t i, int32_t c) {
       const double weight = 1 / (static_cast<double>(classes_) * counts_[static_cast<size_t>(c)]);
       for (int64_t k = 0; k < d; ++k) x[static_cast<size_t>(k)] = value(i, k) - means_[static_cast<size_t>(c * d + k)];
       for (int64_t a = 0; a < d; ++a) {
@@ -85,18 +89,18 @@ class DiscriminantAnalysis {
   std::vector<double> means_, counts_;
 };
 
-void add_fold(const VectorFeatures& features, const LabelledRows& rows, int fold, std::vector<HeldOutValue>& values) {
-  const DiscriminantAnalysis analysis(features, rows, fold);
-  for (int64_t i = rows.folds.begin[fold]; i < rows.folds.begin[fold + 1]; ++i) {
+void add_values(const VectorFeatures& features, const LabelledRows& rows, HeldOut held_out, std::vector<HeldOutValue>& values) {
+  const DiscriminantAnalysis analysis(features, rows, held_out);
+  for (int64_t i = held_out.begin; i < held_out.end; ++i) {
     values.push_back(most_likely(analysis.posterior(i), kConfidentVector));
   }
 }
 
-void add_fold(const CategoryFeatures& features, const LabelledRows& rows, int fold, std::vector<HeldOutValue>& values) {
+void add_values(const CategoryFeatures& features, const LabelledRows& rows, HeldOut held_out, std::vector<HeldOutValue>& values) {
   const auto classes = static_cast<size_t>(rows.classes);
   std::vector<double> shares(static_cast<size_t>(features.count) * classes), counts(classes);
-  for_each_training_row(rows, fold, [&](int64_t, int32_t c) { ++counts[static_cast<size_t>(c)]; });
-  for_each_training_row(rows, fold, [&](int64_t i, int32_t c) {
+  for_each_training_row(rows, held_out, [&](int64_t, int32_t c) { ++counts[static_cast<size_t>(c)]; });
+  for_each_training_row(rows, held_out, [&](int64_t i, int32_t c) {
     const auto category = static_cast<size_t>(features.values[static_cast<size_t>(i)]);
     shares[category * classes + static_cast<size_t>(c)] += 1 / counts[static_cast<size_t>(c)];
   });
@@ -106,19 +110,29 @@ void add_fold(const CategoryFeatures& features, const LabelledRows& rows, int fo
     for (const double share : own) sum += share;
     for (double& share : own) share = sum > 0 ? share / sum : 1 / static_cast<double>(classes);
   }
-  for (int64_t i = rows.folds.begin[fold]; i < rows.folds.begin[fold + 1]; ++i) {
+  for (int64_t i = held_out.begin; i < held_out.end; ++i) {
     const auto category = static_cast<size_t>(features.values[static_cast<size_t>(i)]);
     values.push_back(most_likely(std::span<const double>(shares.data() + category * classes, classes), kConfidentCategory));
   }
 }
+
+int64_t rows_of(const VectorFeatures& features) { return features.rows; }
+int64_t rows_of(const CategoryFeatures& features) { return std::ssize(features.values); }
 
 }  // namespace
 
 std::vector<HeldOutValue> held_out_values(const CandidateFeatures& features, const LabelledRows& rows) {
   std::vector<HeldOutValue> values;
   for (int fold = 0; fold < Folds::kCount; ++fold) {
-    std::visit([&](const auto& own) { add_fold(own, rows, fold, values); }, features);
+    const HeldOut held_out{rows.folds.begin[fold], rows.folds.begin[fold + 1]};
+    std::visit([&](const auto& own) { add_values(own, rows, held_out, values); }, features);
   }
+  return values;
+}
+
+std::vector<HeldOutValue> predicted_values(const CandidateFeatures& features, const LabelledRows& rows) {
+  std::vector<HeldOutValue> values;
+  std::visit([&](const auto& own) { add_values(own, rows, {std::ssize(rows.labels), rows_of(own)}, values); }, features);
   return values;
 }
 

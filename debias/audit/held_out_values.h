@@ -17,6 +17,9 @@ struct HeldOutValue {
 // Vectors: linear discriminant analysis with the covariance within classes. Categories: n(c, value) / n(c), normalised.
 std::vector<HeldOutValue> held_out_values(const CandidateFeatures& features, const LabelledRows& rows);
 
+// Of the rows of `features` behind those that have a label, by the same classifier, fitted to all rows that have one.
+std::vector<HeldOutValue> predicted_values(const CandidateFeatures& features, const LabelledRows& rows);
+
 double confident_share(const std::vector<HeldOutValue>& values);
 
 }  // namespace debias

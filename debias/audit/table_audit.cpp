@@ -64,7 +64,7 @@ AuditFolder folder_of(const FeatureTable& table, const AuditTableOptions& option
 FolderAudit audit_table(const AuditTableOptions& options, uint64_t seed, Progress& progress) {
   const FeatureTable table = open_feature_table(FeatureTableFiles().vectors(options.embeddings).csv(options.csv).key(options.key),
                                                 TableRowOptions().label(options.label));
-  FolderAudit done{folder_of(table, options), {}, {}, {}, {}};
+  FolderAudit done{folder_of(table, options), {}, {}, {}, {}, seed};
   AuditSample drawn = audit_sample("audit: " + options.embeddings, done.folder.classes, done.folder.labels, seed);
   done.files = drawn.rows;
   done.rows.classes = drawn.classes;

@@ -161,7 +161,7 @@ class Correction {
   ScoredChoice choose() {
     CrossValidation folds(cross_validated(), folds_, *scorer_, std::ssize(places_));
     std::vector<HeadChoice> choices = with_each_penalty(FixMethod::kErm);
-    if (options_.method() != FixMethod::kErm) {
+    if (options_.method() != FixMethod::kErm && options_.method() != FixMethod::kLeace) {
       const auto balanced = with_each_penalty(FixMethod::kBalanced);
       choices.insert(choices.end(), balanced.begin(), balanced.end());
     }
@@ -209,30 +209,35 @@ class Correction {
     }
   }
 
-  // Chooses among the corrections that keep and beat the plain head the one with the best mean over groups.
+  // Of the corrections that keep and beat the plain head: the balanced head, unless another one keeps and beats it in turn. Where the
+  // balanced head is not among them, the one with the best mean over groups.
   void decide_by_folds(CrossValidation& folds, const ScoredChoice& erm, const ScoredChoice& balanced) {
     if (scorer_->conflicting_rows() == 0) return;
     std::vector<ScoredChoice> supported;
-    for (const ScoredChoice& candidate : {balanced, best_erasing(folds, FixMethod::kEraseBalanced, balanced.choice.C),
-                                          best_erasing(folds, FixMethod::kErase, erm.choice.C)}) {
-      if (is_supported(candidate, erm)) supported.push_back(candidate);
+    for (const FixMethod method : {FixMethod::kEraseBalanced, FixMethod::kErase}) {
+      const ScoredChoice erasing = best_erasing(folds, method, method == FixMethod::kErase ? erm.choice.C : balanced.choice.C);
+      if (is_supported(erasing, erm, "the plain head")) supported.push_back(erasing);
     }
-    if (supported.empty()) {
+    std::ranges::stable_sort(supported, std::ranges::greater(), [](const ScoredChoice& choice) { return choice.scores.mean; });
+    if (!is_supported(balanced, erm, "the plain head")) {
+      if (!supported.empty()) return take(supported.front(), "best mean over groups of those that the folds support");
       result_.log.push_back("nothing is changed: no correction beats the plain head on bias-conflicting rows by the test");
       return;
     }
-    take(*std::ranges::max_element(supported, {}, [](const ScoredChoice& choice) { return choice.scores.mean; }),
-         supported.size() == 1 ? "supported by the folds" : "best mean over groups of those that the folds support");
+    for (const ScoredChoice& erasing : supported) {
+      if (is_supported(erasing, balanced, "the balanced head")) return take(erasing, "better than the balanced head in the folds");
+    }
+    take(balanced, "supported by the folds");
   }
 
-  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& erm) {
-    const std::string who = described(candidate.choice) + " against the plain head: ";
-    if (candidate.scores.mean < options_.keep() * erm.scores.mean) {
-      result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of the plain head's {}", who,
-                                        percent(candidate.scores.mean), options_.keep(), percent(erm.scores.mean)));
+  bool is_supported(const ScoredChoice& candidate, const ScoredChoice& head, const char* name) {
+    const std::string who = fmt::format("{} against {}: ", described(candidate.choice), name);
+    if (candidate.scores.mean < options_.keep() * head.scores.mean) {
+      result_.log.push_back(fmt::format("{}its mean over groups, {}, is below {:g} of {}", who, percent(candidate.scores.mean),
+                                        options_.keep(), percent(head.scores.mean)));
       return false;
     }
-    const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, erm.predictions);
+    const double p = scorer_->paired_p(cross_validated().labels, candidate.predictions, head.predictions);
     result_.log.push_back(
         fmt::format("{}{} on bias-conflicting rows by the paired test (p {:.2g})", who, p > kSignificance ? "no better" : "better", p));
     return p <= kSignificance;
@@ -274,15 +279,8 @@ class Correction {
   }
 
   void fit_leace(const HeadChoice& before) {
-    std::vector<int64_t> known;
-    const double* weight = full_->erased.const_data_ptr<double>();
-    for (int64_t i = 0; i < full_->size(); ++i) {
-      if (weight[i] > 0) known.push_back(i);
-    }
     const StandardScale& scale = full_->x.scale();
-    const StandardRows rows = full_->x.selected(known);
-    const at::Tensor x = rows.block(0, rows.size()).to(at::kDouble) * scale.deviation + scale.mean;
-    const AffineErasure erasure = leace(x, full_->z.index_select(0, at::tensor(known, at::kLong)));
+    const AffineErasure erasure = leace(leace_moments(full_->x, full_->z, full_->erased > 0));
     result_.after = fitted(before, standardised(erasure, scale));
     result_.after.layer = erasure;
     result_.method = FixMethod::kLeace;

@@ -12,6 +12,7 @@
 namespace debias {
 namespace {
 
+constexpr int64_t kBlockRows = 4096;
 constexpr double kSingularTolerance = 0.01;
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
@@ -52,23 +53,52 @@ AffineErasure with_trace_kept(AffineErasure erasure, const at::Tensor& covarianc
 
 }  // namespace
 
-AffineErasure leace(const at::Tensor& x, const at::Tensor& z) {
+LeaceMoments leace_moments(const StandardRows& rows, const at::Tensor& z, const at::Tensor& used) {
   const OneThread alone;
   const at::NoGradGuard no_grad;
-  const auto n = static_cast<double>(x.size(0));
-  const at::Tensor mean = x.mean(0), centred = x - mean;
-  const at::Tensor covariance = optimal_linear_shrinkage(centred.t().mm(centred) / n, n);
-  const at::Tensor cross = centred.t().mm(z - z.mean(0)) / (n - 1);
+  const auto for_each_block = [&](const auto& add) {
+    for (int64_t begin = 0; begin < rows.size(); begin += kBlockRows) {
+      const int64_t count = std::min(kBlockRows, rows.size() - begin);
+      const at::Tensor known = used.narrow(0, begin, count).nonzero().flatten();
+      add(rows.block(begin, count).index_select(0, known).to(at::kDouble), z.narrow(0, begin, count).index_select(0, known));
+    }
+  };
+  const int64_t D = rows.dimensions(), K = z.size(1);
+  at::Tensor x_sum = at::zeros({D}, at::kDouble), z_sum = at::zeros({K}, at::kDouble);
+  LeaceMoments moments{{}, at::zeros({D, D}, at::kDouble), at::zeros({D, K}, at::kDouble), used.sum().item<int64_t>()};
+  for_each_block([&](const at::Tensor& x, const at::Tensor& own_z) {
+    x_sum += x.sum(0);
+    z_sum += own_z.sum(0);
+  });
+  const auto n = static_cast<double>(moments.count);
+  const at::Tensor x_mean = x_sum / n, z_mean = z_sum / n;
+  for_each_block([&](const at::Tensor& x, const at::Tensor& own_z) {
+    const at::Tensor centred = x - x_mean;
+    moments.covariance.addmm_(centred.t(), centred);
+    moments.cross.addmm_(centred.t(), own_z - z_mean);
+  });
+  const at::Tensor& deviation = rows.scale().deviation;
+  moments.mean = x_mean * deviation + rows.scale().mean;
+  moments.covariance *= at::outer(deviation, deviation) / n;
+  moments.cross *= deviation.unsqueeze(1) / (n - 1);
+  return moments;
+}
+
+AffineErasure leace(const LeaceMoments& moments) {
+  const OneThread alone;
+  const at::NoGradGuard no_grad;
+  const at::Tensor covariance = optimal_linear_shrinkage(moments.covariance, static_cast<double>(moments.count));
+  const at::Tensor& cross = moments.cross;
   at::Tensor values, axes;
   std::tie(values, axes) = at::linalg_eigh(covariance);
-  const double floor = values[-1].item<double>() * static_cast<double>(x.size(1)) * kEpsilon;
+  const double floor = values[-1].item<double>() * static_cast<double>(covariance.size(0)) * kEpsilon;
   const at::Tensor kept = values > floor, known = values.clamp_min(1e-300);
   const at::Tensor whitening = (axes * at::where(kept, known.rsqrt(), 0.0)).mm(axes.t());
   const at::Tensor unwhitening = (axes * at::where(kept, known.sqrt(), 0.0)).mm(axes.t());
   at::Tensor u, s, v;
   std::tie(u, s, v) = at::linalg_svd(whitening.mm(cross), /*full_matrices=*/false);
   const at::Tensor chosen = u.index_select(1, (s > kSingularTolerance).nonzero().flatten());
-  return with_trace_kept({mean, unwhitening.mm(chosen), chosen.t().mm(whitening)}, covariance, chosen);
+  return with_trace_kept({moments.mean, unwhitening.mm(chosen), chosen.t().mm(whitening)}, covariance, chosen);
 }
 
 }  // namespace debias

@@ -9,10 +9,20 @@
 #include <ATen/core/Tensor.h>
 
 #include "debias/fix/erasure.h"
+#include "debias/fix/standard_rows.h"
 
 namespace debias {
 
-// x double [n, D], z double [n, K], n >= 2.
-AffineErasure leace(const at::Tensor& x, const at::Tensor& z);
+// Of rows before standardisation.
+struct LeaceMoments {
+  at::Tensor mean;        // [D]
+  at::Tensor covariance;  // [D, D], over n
+  at::Tensor cross;       // [D, K], with the bias columns, over n - 1
+  int64_t count = 0;      // n
+};
+
+// `z` double [rows, K]; of the rows where `used` [rows] is true, at least two. They are read in blocks.
+LeaceMoments leace_moments(const StandardRows& rows, const at::Tensor& z, const at::Tensor& used);
+AffineErasure leace(const LeaceMoments& moments);
 
 }  // namespace debias

@@ -4,19 +4,39 @@
 #include <cmath>
 #include <cstdint>
 
+#include "debias/results/normal_distribution.h"
+
 namespace debias {
 namespace {
 
-constexpr double kNormal = 1.959963984540054;  // the standard normal's 97.5 % quantile
+// `z`: the quantile of the standard normal distribution.
+std::pair<double, double> score_interval(const Proportion& share, double z) {
+  if (share.count == 0) return {0, 1};
+  const double n = share.count, p = share.value, squared = z * z;
+  const double middle = (p + squared / (2 * n)) / (1 + squared / n);
+  const double half = z / (1 + squared / n) * std::sqrt(p * (1 - p) / n + squared / (4 * n * n));
+  return {std::fmax(0, middle - half), std::fmin(1, middle + half)};
+}
+
+double two_sided_quantile(double level) {
+  constexpr double kLevel = 0.95, kQuantile = 1.959963984540054;
+  return level == kLevel ? kQuantile : normal_quantile((1 + level) / 2);
+}
 
 }  // namespace
 
-std::pair<double, double> wilson_interval(const Proportion& share) {
-  if (share.count == 0) return {0, 1};
-  const double n = share.count, p = share.value, squared = kNormal * kNormal;
-  const double middle = (p + squared / (2 * n)) / (1 + squared / n);
-  const double half = kNormal / (1 + squared / n) * std::sqrt(p * (1 - p) / n + squared / (4 * n * n));
-  return {std::fmax(0, middle - half), std::fmin(1, middle + half)};
+std::pair<double, double> wilson_interval(const Proportion& share, double level) {
+  return score_interval(share, two_sided_quantile(level));
+}
+
+std::pair<double, double> smallest_interval(const std::vector<Proportion>& shares, double level) {
+  const double z = two_sided_quantile(std::pow(level, 1 / static_cast<double>(shares.size())));
+  std::pair<double, double> smallest = {1, 1};
+  for (const Proportion& share : shares) {
+    const auto [low, high] = score_interval(share, z);
+    smallest = {std::min(smallest.first, low), std::min(smallest.second, high)};
+  }
+  return smallest;
 }
 
 std::pair<double, double> difference_interval(const Proportion& a, const Proportion& b) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "debias/results/image_marks.h"
 
@@ -13,8 +14,12 @@ struct Proportion {
   double count = 0;  // of what was evaluated
 };
 
-// Wilson's score interval (1927), 95 %; of nothing evaluated, all of [0, 1].
-std::pair<double, double> wilson_interval(const Proportion& share);
+// Wilson's score interval (1927), by default of 95 %; of nothing evaluated, all of [0, 1].
+std::pair<double, double> wilson_interval(const Proportion& share, double level = 0.95);
+
+// Of the smallest of several shares, of different images: the smallest of the lower and of the upper ends of Wilson intervals that hold
+// together at `level` (Sidak 1967). It contains the smallest value, and covers at least `level`. Requires one share or more.
+std::pair<double, double> smallest_interval(const std::vector<Proportion>& shares, double level = 0.95);
 
 // The 95 % interval of a.value - b.value, of different images, one or more each: the square-and-add of Wilson intervals (Newcombe 1998,
 // method 10).

@@ -8,6 +8,7 @@
 
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
+#include "debias/results/normal_distribution.h"
 
 namespace debias {
 namespace {
@@ -89,17 +90,6 @@ std::vector<Sweep> sweeps(ProposalReading reading) {
           {"5", "beta", [](BclSetting& s, double v) { s.beta = s.hard_beta = v; }, {0, 0.25, 0.5, 1, 1.5, 2}},
           {"8a", "gamma", gamma, gammas},
           {"8b", "alpha", alpha, alphas}};
-}
-
-double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
-
-double normal_quantile(double probability) {
-  double low = -40, high = 40;
-  while (high - low > 1e-12) {
-    const double middle = (low + high) / 2;
-    (normal_distribution(middle) < probability ? low : high) = middle;
-  }
-  return (low + high) / 2;
 }
 
 constexpr double kFigure4Temperature = 2;

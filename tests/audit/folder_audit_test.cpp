@@ -112,6 +112,39 @@ TEST_F(FolderAuditTest, TheSquareIsFoundWhereItIsAndItsValuesAreThoseThatWerePla
   EXPECT_GE(right, with_value - 2);
 }
 
+TEST_F(FolderAuditTest, ImagesOfOtherSplitsGetValuesToo) {
+  write("clean/train");
+  write("clean/test", 40, 40);
+  for (const PlantKind kind : {PlantKind::kSquare, PlantKind::kSquareAnywhere, PlantKind::kBorder, PlantKind::kName, PlantKind::kExif}) {
+    const FolderAudit audit = planted(kind);
+    std::ofstream(path("bias.csv")) << bias_file(audit, audit.result.findings.front().candidate.name);
+    std::map<std::string, std::string> truth;
+    for (const CsvRecord& record : read_csv(path(std::string(enum_name(kind))) + "/planted.csv"))
+      truth[record.fields[0]] = record.fields[2];
+    int64_t rows = 0, with_value = 0, right = 0;
+    for (const CsvRecord& record : read_csv(path("bias.csv"))) {
+      if (record.fields[0].rfind("test/", 0) != 0) continue;
+      ++rows;
+      if (record.fields[2].empty()) continue;
+      ++with_value;
+      right += record.fields[2] == truth.at(record.fields[0]) ? 1 : 0;
+    }
+    EXPECT_EQ(rows, 80) << enum_name(kind);
+    EXPECT_GT(with_value, 60) << enum_name(kind);
+    EXPECT_GE(right, with_value * 0.95) << enum_name(kind);
+  }
+}
+
+TEST_F(FolderAuditTest, ADamagedImageOfAnotherSplitHasNoValue) {
+  write("clean/train");
+  write("clean/test", 4, 4);
+  const FolderAudit audit = planted(PlantKind::kSquare);
+  std::ofstream(path("square") + "/test/ape/1001.png") << "no image";
+  const std::string csv = bias_file(audit, audit.result.findings.front().candidate.name);
+  EXPECT_THAT(csv, HasSubstr("\ntest/ape/1001.png,ape,,\n"));
+  EXPECT_THAT(csv, testing::ContainsRegex("\ntest/ape/1000.png,ape,[a-z]*,[01]"));
+}
+
 TEST_F(FolderAuditTest, ACleanFolderRaisesNoAlarmEvenOrUneven) {
   write("even");
   write("uneven", 240, 30);

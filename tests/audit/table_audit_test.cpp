@@ -57,12 +57,14 @@ TEST_F(TableAuditTest, AColumnThatGoesWithTheClassIsAShortcutAndADirectionIsNot)
   EXPECT_GT(first->reference, 0.7);
 }
 
-TEST_F(TableAuditTest, ValuesAreGivenForTheRowsThatWereAudited) {
+TEST_F(TableAuditTest, ValuesAreGivenForTheRowsOfAllSplits) {
   const std::string csv = bias_file(audited(), "site");
   EXPECT_THAT(csv, HasSubstr("\np0,ape,ape,0."));
   EXPECT_THAT(csv, HasSubstr("\np18,ape,bee,0."));
   EXPECT_THAT(csv, testing::StartsWith("path,label,bias,confidence,split\n"));
-  EXPECT_THAT(csv, HasSubstr("\np399,bee,,,test\n"));
+  EXPECT_THAT(csv, HasSubstr("\np397,bee,bee,0."));
+  EXPECT_THAT(csv, HasSubstr("\np399,bee,ape,0."));
+  EXPECT_THAT(csv, testing::Not(HasSubstr(",,")));
 }
 
 TEST_F(TableAuditTest, RefusesUnknownColumnsAndSplits) {

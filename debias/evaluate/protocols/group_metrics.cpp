@@ -10,6 +10,7 @@
 #include "debias/core/error.h"
 #include "debias/core/philox.h"
 #include "debias/data/dataset.h"
+#include "debias/results/proportion_interval.h"
 
 namespace debias {
 namespace {
@@ -174,7 +175,8 @@ GroupMetrics group_metrics(const GroupCounts& counts, const GroupMetricOptions& 
 
 std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamples& samples, const GroupMetricOptions& options,
                                                                  const Bootstrap& bootstrap) {
-  const std::vector<bool> judged = judged_cells(count_groups(samples), options.min_count);
+  const GroupCounts all = count_groups(samples);
+  const std::vector<bool> judged = judged_cells(all, options.min_count);
   const auto N = static_cast<int64_t>(samples.labels.size());
   std::vector<GroupMetrics> drawn(static_cast<size_t>(N == 0 ? 0 : bootstrap.replicates));
   at::parallel_for(0, static_cast<int64_t>(drawn.size()), 1, [&](int64_t low, int64_t high) {
@@ -195,6 +197,14 @@ std::map<std::string, std::pair<double, double>> group_intervals(const GroupSamp
   for (auto& [name, sample] : values) {
     std::sort(sample.begin(), sample.end());
     intervals[name] = {quantile(sample, (1 - bootstrap.level) / 2), quantile(sample, (1 + bootstrap.level) / 2)};
+  }
+  if (intervals.contains("worst_group_acc")) {
+    std::vector<Proportion> shares;
+    for (size_t cell = 0; cell < judged.size(); ++cell) {
+      const auto count = static_cast<double>(all.count[cell]);
+      if (judged[cell] && count > 0) shares.push_back({static_cast<double>(all.correct[cell]) / count, count});
+    }
+    intervals["worst_group_acc"] = smallest_interval(shares, bootstrap.level);
   }
   return intervals;
 }

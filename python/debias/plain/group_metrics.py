@@ -1,6 +1,7 @@
 """Accuracy and fairness by group: a group is the samples of one label y and one bias label b (debias/evaluate/protocols/group_metrics.h)."""
 
 import math
+import statistics
 from typing import NamedTuple
 
 import torch
@@ -109,6 +110,21 @@ def _quantile(values, q):
     return values[below] + (place - below) * (values[min(below + 1, len(values) - 1)] - values[below])
 
 
+def _tails(level):
+    return (1 - level) / 2, (1 + level) / 2
+
+
+def _smallest(shares, level):
+    """The interval of the smallest share: Wilson's of all (right, count), at once at `level` (debias/results/proportion_interval.h)."""
+    z = statistics.NormalDist().inv_cdf((1 + level ** (1 / len(shares))) / 2)
+    ends = []
+    for right, n in shares:
+        p, squared = right / n, z * z
+        middle, half = (p + squared / (2 * n)) / (1 + squared / n), z / (1 + squared / n) * math.sqrt(p * (1 - p) / n + squared / (4 * n * n))
+        ends.append((max(0.0, middle - half), min(1.0, middle + half)))
+    return [min(low for low, _ in ends), min(high for _, high in ends)]
+
+
 def measured(predictions, labels, bias, options):
     """{"metrics": ..., "intervals": ...} as the command has them; options: aligned, min_count, empty, replicates, level, seed."""
     if options["empty"] not in ("skip", "zero"):
@@ -125,6 +141,7 @@ def measured(predictions, labels, bias, options):
         for name, value in _metrics(counts, aligned, empty, cells).items():
             if not math.isnan(value):
                 drawn.setdefault(name, []).append(value)
-    tails = (1 - options["level"]) / 2, (1 + options["level"]) / 2
-    return {"metrics": _metrics(whole, aligned, empty, cells),
-            "intervals": {name: [_quantile(sorted(values), q) for q in tails] for name, values in sorted(drawn.items())}}
+    intervals = {name: [_quantile(sorted(values), q) for q in _tails(options["level"])] for name, values in sorted(drawn.items())}
+    if "worst_group_acc" in intervals:
+        intervals["worst_group_acc"] = _smallest([(whole.correct[y][b], whole.count[y][b]) for y, b in cells if whole.count[y][b]], options["level"])
+    return {"metrics": _metrics(whole, aligned, empty, cells), "intervals": intervals}
