@@ -164,7 +164,7 @@ TEST_F(ClassesByName, ASetOfOtherClassesIsJudgedByItsOwnWithoutTheClassifier) {
   const std::vector<std::string> trees = {"--data", "image_folder", "--root", *pictures_ / "trees"};
   const ProcessResult judged = eval("knn", trees);
   EXPECT_GT(json_of(judged)["protocols"]["knn"]["metrics"]["test.knn_acc1"].get<double>(), 0.5);
-  EXPECT_THAT(judged.err, HasSubstr("no class of image_folder is one that training knew"));
+  EXPECT_THAT(judged.err, HasSubstr("no class of image_folder is in the training set"));
 }
 
 TEST_F(ClassesByName, ResumingWithOtherTrainingClassesIsRefused) {

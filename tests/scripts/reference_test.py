@@ -52,7 +52,7 @@ class Reference(unittest.TestCase):
         source = (ROOT / "python/debias/__init__.py").read_text(encoding="utf-8")
         names = re.findall(r'"(\w+)"', source[source.index("__all__"):])
         self.assertEqual(set(headings), {*losses, *names})
-        self.assertIn("- `source`: a folder of images in class folders", page)
+        self.assertIn("- `source`: a folder of class folders, a FeatureTable", page)
         self.assertNotIn("``", re.sub(r"```", "", page))
 
 

@@ -129,7 +129,7 @@ TEST_F(LinkedSamplesTest, WorksWithoutLabelsAndIsPartOfTheResolvedRecipe) {
 
 TEST_F(LinkedSamplesTest, RefusesWhatCannotLeavePairsOut) {
   file("a,b\n0,1\n");
-  expect_refused(recipe("exclude", "{name: supcon}"), "objective 'supcon' cannot leave linked pairs out");
+  expect_refused(recipe("exclude", "{name: supcon}"), "objective 'supcon' cannot leave out linked pairs");
   expect_refused(recipe("exclude", "{name: infonce, drop_false_negatives: false}"), "contradicts data.must_link");
   expect_refused(recipe("exclude", "{name: infonce, drop_false_negatives: true}"), "drops pairs of one label");
   expect_refused(recipe("exlude"), "exlude");
