@@ -75,7 +75,7 @@ TEST(PriorVerb, EmbeddingsWithViewsAndLabelsShowBothEstimates) {
   EXPECT_EQ(views, both["other"]);
   const ProcessResult text = run_debias({"prior", "--embeddings", write_views(folder)});
   EXPECT_NE(text.out.find("at most 0."), std::string::npos) << text.out;
-  EXPECT_NE(text.out.find("assumes: two views of an image are as alike"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("assumes: two views of an image are as similar"), std::string::npos) << text.out;
 }
 
 TEST(PriorVerb, MistakesAreNamed) {

@@ -130,7 +130,7 @@ TEST_F(RlCommand, SaysWhereItPlaysOnAnotherMujocoThanItWasTrainedOn) {
   change_mujoco(path("run") + "/checkpoints/last.safetensors", "2.1.0");
   const auto other = run_debias(play);
   ASSERT_EQ(other.exit, 0) << other.err;
-  EXPECT_THAT(other.err, HasSubstr("was trained on MuJoCo 2.1.0 drawn by "));
+  EXPECT_THAT(other.err, HasSubstr("was trained on MuJoCo 2.1.0 rendered by "));
   const auto before = nlohmann::json::parse(same.out), after = nlohmann::json::parse(other.out);
   EXPECT_EQ(before["trained"], (nlohmann::json{{"mujoco", before["mujoco"]}, {"renderer", before["renderer"]}}));
   EXPECT_EQ(after["mujoco"], before["mujoco"]);

@@ -254,7 +254,7 @@ TEST_F(SentencesCli, RefusesInOneLine) {
       {{"text", "vocabulary", path("empty.txt"), "--out", path("x.txt")}, 3, "empty.txt: the file is empty"},
       {{"text", "vectors", path("foreign.txt"), "--vocabulary", path("vocab.txt"), "--out", path("x.npy")},
        3,
-       "foreign.txt: it has not one word of the vocabulary"},
+       "foreign.txt: it has no word of the vocabulary"},
       {{"text", "vocabulary", path("books"), "--out", path("books/0.txt")}, 2, "0.txt"},
       {{"text", "vocabulary", path("books/"), "--out", path("books/words.txt")}, 2, "is inside the data folder"},
       {{"text", "vocabulary", path("fine.txt"), path("library"), "--out", path("annex/words.txt")},
