@@ -135,8 +135,8 @@ TEST_F(FolderAuditTest, ImagesOfOtherSplitsGetValuesToo) {
     }
     EXPECT_EQ(of_split["test"].rows, 80) << enum_name(kind);
     EXPECT_GT(of_split["test"].with_value, 60) << enum_name(kind);
-    EXPECT_GE(of_split["test"].precision(), of_split["train"].precision() - 0.05) << enum_name(kind);
-    EXPECT_GE(of_split["test"].precision(), 0.85) << enum_name(kind);
+    const double least = kind == PlantKind::kSquareAnywhere ? 0.85 : 0.95;  // half of the test images conflict, 5 % of the others
+    EXPECT_GE(of_split["test"].precision(), least) << enum_name(kind);
   }
 }
 
