@@ -20,8 +20,30 @@ MOVED = {"README.md": "index.md", "docs/index.md": "pages.md", "CHANGELOG.md": "
          "CONTRIBUTING.md": "project/contributing.md", "SECURITY.md": "project/security.md",
          "examples/new_objective/README.md": "examples/new_objective.md"}
 LINK = re.compile(r"(\[[^\]]*\]\()([^)#\s]+)([^)]*\))")
-IMAGES = {".png", ".svg", ".jpg", ".gif"}
-FILES = {".jsonl", ".json", ".csv", ".txt", ".yaml", ".py", ".cpp", ".h"}
+FENCED = re.compile(r"(^\s*```.*?^\s*```$)", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"(`[^`\n]+`)")
+COLUMNS = re.compile(r"\S {2,}\S")  # of a table in plain text
+
+
+def wrapped(block):
+    """A block of ```text without columns is prose, whose long lines are wrapped by a style."""
+    return re.sub(r"```text$", "```{ .text .wrap }", block, count=1, flags=re.MULTILINE) if not COLUMNS.search(block) else block
+
+
+def unbroken(text):
+    """Prose whose numbers no line break parts from their ±, % or star. In a code span of a table, a bar needs no backslash here."""
+    parts = CODE.split(text)
+    parts[::2] = [re.sub(r"(?<=\d) (?=[±%]|\\?\*(?: ?\||$))|(?<=±) (?=\d)", "\N{NO-BREAK SPACE}", part, flags=re.MULTILINE) for part in parts[::2]]
+    parts[1::2] = [part.replace("\\|", "|") for part in parts[1::2]]
+    return "".join(parts)
+
+
+def stacked(formula):
+    """A long display formula of several parts, one below the other: side by side they are wider than a page."""
+    parts = re.split(r"\s*(?:\\qquad\s*)+", formula.group(1))
+    if len(parts) == 1 or len(formula.group(1)) < 110 or any(part.count("{") != part.count("}") for part in parts):
+        return formula.group()
+    return "$$\\begin{gathered} " + r" \\[0.8em] ".join(parts) + " \\end{gathered}$$"
 
 
 class Pages:
@@ -45,8 +67,11 @@ class Pages:
                 shutil.copyfile(ROOT / name, target)
 
     def page(self, text, name, place):
-        text = re.sub(r"^(\s*)```math\n(.*?)^\s*```$", r"\1$$\n\2\1$$", text, flags=re.MULTILINE | re.DOTALL)
+        text = re.sub(r"^([ \t]*)```math\n(.*?)^[ \t]*```$", r"\1$$\n\2\1$$", text, flags=re.MULTILINE | re.DOTALL)
         text = re.sub(r"^```sh run$", "```sh", text, flags=re.MULTILINE)
+        text = re.sub(r"^\$\$(.+)\$\$$", stacked, text, flags=re.MULTILINE)
+        parts = FENCED.split(text)
+        text = "".join(wrapped(part) if number % 2 else unbroken(part) for number, part in enumerate(parts))
         return LINK.sub(lambda found: found.group(1) + self.target(found.group(2), name, place) + found.group(3), text)
 
     def target(self, link, name, place):
@@ -62,10 +87,18 @@ class Pages:
             return link  # mkdocs reports it
         return os.path.relpath(self.places[path], os.path.dirname(place) or ".")
 
+    def add_section(self, title, place):
+        """A section of docs/index.md as the first page of a tab."""
+        text = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+        section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL).group(1)
+        self.add(place, "---\nsearch: {exclude: true}\n---\n" + self.page(f"# {title}\n{section}", "docs/index.md", place))
+
     def add(self, place, text):
         target = self.folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
+
+
 MAY_LACK = ("example-report.md", "reference/cpp.md")  # made where the demo has run, and where Doxygen is installed
 
 
@@ -104,7 +137,7 @@ def resolved(entry, left):
             items += found if isinstance(found, list) else [found] if found else []
         return {title: items} if items else None
     found = [page for page in sorted(left) if pathlib.PurePath(page).match(entry) and page.count("/") == entry.count("/")]
-    if not found and entry not in MAY_LACK:
+    if not found and entry not in MAY_LACK and "*" not in entry:
         sys.exit(f"site_pages: mkdocs.yml names '{entry}', and there is no such page; correct the name or take it out")
     left.difference_update(found)
     return found
@@ -124,10 +157,12 @@ def main():
     pages.stage()
     pages.add("notebooks/runs.md", notebook_page(ROOT / "python/examples/runs.ipynb"))
     example_report(pages)
+    pages.add_section("How-to guides", "how-to/index.md")
+    pages.add_section("Losses", "objectives/index.md")
     if (ROOT / "build/doxygen/html/index.html").is_file():
         pages.add("reference/cpp.md", '# C++ API\n\n[Install a build](../library.md) says how to use the library from CMake.\n\n'
                   '<a href="../cpp/index.html">Classes and functions of the public headers</a>, made by Doxygen.\n')
-    for asset in (ROOT / "scripts/site").glob("site.*"):
+    for asset in [*(ROOT / "scripts/site").glob("*.css"), *(ROOT / "scripts/site").glob("*.js")]:
         pages.add(f"assets/{asset.name}", asset.read_text(encoding="utf-8"))
     shutil.copytree(os.environ["KATEX"], folder / "assets/katex")
     config = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
