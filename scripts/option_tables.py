@@ -22,7 +22,7 @@ def shown(value):
         return str(value).lower()
     if isinstance(value, list):
         return f"`[{', '.join(map(str, value))}]`"
-    return f"`{value}`" if isinstance(value, str) and value != "none" else str(value)
+    return f"`{value}`" if isinstance(value, str) and value not in ("", "none") else str(value)
 
 
 def row(option, meaning):
