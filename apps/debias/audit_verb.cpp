@@ -35,6 +35,12 @@ struct AuditArguments {
   std::string out, accept, bias_out, fail_if;
 };
 
+// What takes bias labels.
+std::vector<std::string> commands_with(const std::string& folder, const std::string& labels) {
+  return {fmt::format("debias init {} --labels {}", folder, shell_word(labels)),
+          fmt::format("debias fix --embeddings Z.npy --csv {} --out fixed", shell_word(labels))};
+}
+
 std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, const AuditResult& result) {
   const std::string folder = shell_word(arguments.folder.folder);
   const std::string z = shell_word(arguments.embeddings);
@@ -49,10 +55,13 @@ std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, co
     return {fmt::format("debias fix --embeddings {}{}{}{} --bias {} --out fixed", z, option("csv", arguments.csv),
                         option("key", arguments.key), option("label", arguments.label), shell_word(found->candidate.name))};
   }
+  if (!arguments.accept.empty()) return commands_with(folder, arguments.bias_out);
   if (found == result.findings.end()) return {fmt::format("debias init {}", folder)};
   const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + shell_word(arguments.folder.labels);
-  return {fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->candidate.name)),
-          fmt::format("debias init {} --labels bias.csv", folder), "debias fix --embeddings Z.npy --csv bias.csv --out fixed"};
+  std::vector<std::string> commands = commands_with(folder, "bias.csv");
+  commands.insert(commands.begin(),
+                  fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->candidate.name)));
+  return commands;
 }
 
 void check_audit_arguments(const AuditArguments& arguments) {

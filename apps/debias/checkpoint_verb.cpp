@@ -20,8 +20,11 @@ struct CheckpointArguments {
 };
 
 std::string resolve(const std::string& path) {
-  const std::string last = path + "/checkpoints/last.safetensors";
-  return std::filesystem::is_directory(path) && std::filesystem::exists(last) ? last : path;
+  for (const char* name : {"last", "previous"}) {  // a stopped run may have the second alone
+    const std::string file = fmt::format("{}/checkpoints/{}.safetensors", path, name);
+    if (std::filesystem::exists(file)) return file;
+  }
+  return path;
 }
 
 int run_show(const CheckpointArguments& arguments) {

@@ -8,6 +8,7 @@
 #include "apps/debias/sentence_verbs.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/core/output_path.h"
 #include "debias/core/printable.h"
 #include "debias/process/terminal.h"
 #include "debias/report/sections/missing_parts.h"
@@ -156,6 +157,7 @@ int run_embed(const EmbedArguments& arguments) {
   if (!arguments.bias_values.empty()) return run_bias_values(arguments);
   if (arguments.values) throw usage_error("embed: --values needs --bias-values OUT.csv; add it");
   if (arguments.out.empty()) throw usage_error("embed: no output is given; add --out F.npy, or --bias-values OUT.csv");
+  require_folder_of(arguments.out);  // before hours of work
   if (!arguments.encoder.empty()) return run_folder_embed(arguments);
   if (!arguments.text.empty()) return run_text_embed(arguments);
   if (!arguments.expand.empty()) throw usage_error("embed: --expand needs --text FILE; add it");

@@ -82,6 +82,7 @@ int apply_fixed(const FixArguments& arguments) {
     throw usage_error("fix: --out '{}' does not end in .npy; --apply writes an array", arguments.out);
   }
   refuse_overwriting("fix", {arguments.out}, {arguments.table.vectors});
+  require_folder_of(arguments.out);
   const FixedModel model = read_fixed(arguments.apply);
   const FeatureVectors vectors = FeatureVectors::open(arguments.table.vectors, arguments.table.key);
   write_fixed_features(model, vectors, arguments.out);
@@ -89,7 +90,7 @@ int apply_fixed(const FixArguments& arguments) {
     print_json({{"files", {arguments.out}}, {"count", vectors.rows()}, {"dimensions", vectors.dimensions()}, {"rank", model.layer.rank()}},
                -1);
   } else {
-    print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {}\n", arguments.out, vectors.rows(), vectors.dimensions(),
+    print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {} directions\n", arguments.out, vectors.rows(), vectors.dimensions(),
                             model.layer.rank()));
   }
   return 0;

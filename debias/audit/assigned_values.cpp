@@ -68,8 +68,11 @@ std::vector<Target> targets_of(const FolderAudit& audit, const Candidate& candid
   for (size_t i = 0; i < values.files.size(); ++i) {
     if (!values.files[i]) targets.push_back({&audit.folder.files[i], of_column ? column->values[i] : "", &values.files[i]});
   }
-  if (of_column) return targets;
-  for (size_t i = 0; i < values.others.size(); ++i) targets.push_back({&audit.folder.other_splits[i].file, "", &values.others[i]});
+  for (size_t i = 0; i < values.others.size(); ++i) {
+    const OtherImage& other = audit.folder.other_splits[i];
+    const auto place = static_cast<size_t>(column - audit.folder.columns.begin());
+    targets.push_back({&other.file, of_column && !other.column_values.empty() ? other.column_values[place] : "", &values.others[i]});
+  }
   return targets;
 }
 

@@ -14,7 +14,7 @@ namespace debias {
 
 struct AssignedValues {
   std::vector<std::optional<HeldOutValue>> files;   // as audit.folder.files; none: the image cannot be read, or its column is empty
-  std::vector<std::optional<HeldOutValue>> others;  // as audit.folder.other_splits; none for a column too, whose CSV is about one split
+  std::vector<std::optional<HeldOutValue>> others;  // as audit.folder.other_splits
 };
 
 // `finding` is assignable. Rows of a feature table get values of columns alone.

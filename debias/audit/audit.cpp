@@ -130,11 +130,12 @@ std::vector<std::string> not_detectable(const AuditResult& result) {
   if (searched(CandidateKind::kCell)) {
     kinds = {"faint tints and casts",
              "exposure and vignettes, which mean colours by place show as well",
-             "shapes and poses",
+             "shapes and poses, thin lines, and small text at changing places",
              "combinations of properties that say nothing one by one",
              "marks smaller than a hundredth of the image at changing places",
              "properties of only some images of a class"};
   }
+  if (searched(CandidateKind::kFile)) kinds.push_back("dates and numbers in file names");
   if (!searched(CandidateKind::kCell)) kinds.push_back("marks in images: no images were given");
   if (!searched(CandidateKind::kColumn)) kinds.push_back("where and how images were taken: no columns were given");
   if (searched(CandidateKind::kDirection)) kinds.push_back("shortcuts that features alone show: a direction is predictive at most");

@@ -50,7 +50,8 @@ CsvTable read_table(const std::string& path) {
 // For each file its record; null where it has none.
 using FileRecords = std::vector<const CsvRecord*>;
 
-FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
+FileRecords records_of(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table,
+                       const std::vector<std::string>& images) {
   const size_t path = table.required("path");
   LabelFile numbered;  // a row's label is the number of its record
   for (size_t r = 0; r < table.records.size(); ++r) {
@@ -60,12 +61,17 @@ FileRecords records_of_files(const AuditFolderOptions& options, const std::strin
                              .bias = kUnknown,
                              .line = record.line});
   }
-  std::vector<std::string> images;
-  for (const PictureFile& file : folder.files) images.push_back(file.source);
   FileRecords records;
   for (const LabelRow* row : rows_of_images({options.folder, prefix, options.labels}, numbered, images)) {
     records.push_back(row == nullptr ? nullptr : &table.records[static_cast<size_t>(row->label)]);
   }
+  return records;
+}
+
+FileRecords records_of_files(const AuditFolderOptions& options, const std::string& prefix, const CsvTable& table, AuditFolder& folder) {
+  std::vector<std::string> images;
+  for (const PictureFile& file : folder.files) images.push_back(file.source);
+  FileRecords records = records_of(options, prefix, table, images);
   const auto missing = std::count(records.begin(), records.end(), nullptr);
   if (missing == std::ssize(records)) {
     throw FileError(options.labels, fmt::format("has no row for any image; the images are named as '{}'", images.front()));
@@ -125,6 +131,21 @@ void take_columns(const AuditFolderOptions& options, const CsvTable& table, cons
   }
 }
 
+// Of the images of other splits, of the columns that are audited.
+void take_other_columns(const AuditFolderOptions& options, const CsvTable& table, AuditFolder& folder) {
+  std::map<std::string, std::vector<OtherImage*>> of_split;
+  for (OtherImage& other : folder.other_splits) of_split[other.file.source.substr(0, other.file.source.find('/') + 1)].push_back(&other);
+  for (const auto& [prefix, others] : of_split) {
+    std::vector<std::string> images;
+    for (const OtherImage* other : others) images.push_back(other->file.source);
+    const FileRecords records = records_of(options, prefix, table, images);
+    for (const AuditColumn& audited : folder.columns) {
+      const AuditColumn column = column_of(table, audited.name, records);
+      for (size_t i = 0; i < others.size(); ++i) others[i]->column_values.push_back(column.values[i]);
+    }
+  }
+}
+
 std::unique_ptr<const Dataset> open_split(const std::string& folder, const std::string& split) {
   Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
   if (!split.empty()) section.set("split", Config::string(split));
@@ -149,7 +170,7 @@ void list_other_splits(const AuditFolderOptions& options, const FolderLayout& la
     if (split.empty() || split == audited) continue;
     const std::unique_ptr<const Dataset> images = open_split(options.folder, split);
     for (int64_t i = 0; i < images->size(); ++i) {
-      folder.other_splits.push_back({picture_file(options, split + "/", *images, i), class_name(*images, i)});
+      folder.other_splits.push_back({picture_file(options, split + "/", *images, i), class_name(*images, i), {}});
     }
   }
 }
@@ -182,6 +203,7 @@ AuditFolder read_audit_folder(const AuditFolderOptions& options) {
   if (table.has("label")) take_labels(column_of(table, "label", records), folder);
   if (table.has("split")) keep_split(column_of(table, "split", records), options.split.empty() ? "train" : options.split, folder);
   take_columns(options, table, records, folder);
+  take_other_columns(options, table, folder);
   return folder;
 }
 

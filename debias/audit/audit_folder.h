@@ -21,6 +21,7 @@ struct AuditFolderOptions {
 struct OtherImage {
   PictureFile file;
   std::string label_name;
+  std::vector<std::string> column_values;  // as AuditFolder::columns; empty where there is no CSV
 };
 
 struct AuditFolder {

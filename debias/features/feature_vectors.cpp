@@ -62,7 +62,10 @@ MatrixPlace safetensors_place(const std::string& path, const std::string& key) {
   for (const TensorEntry& entry : file.tensors()) names.push_back(entry.name);
   if (names.empty()) throw data_error("{}: it has no tensor", path);
   if (key.empty() && names.size() > 1) {
-    throw data_error("{}: it has {} tensors; name one with --key{}", path, names.size(), suggestion("", names));
+    constexpr size_t kShown = 8;
+    const std::vector<std::string> shown(names.begin(), names.begin() + static_cast<ptrdiff_t>(std::min(kShown, names.size())));
+    throw data_error("{}: it has {} tensors; name one with --key: {}{}", path, names.size(), fmt::join(shown, ", "),
+                     names.size() > kShown ? ", ..." : "");
   }
   const TensorEntry* entry = key.empty() ? &file.tensors().front() : file.find(key);
   if (entry == nullptr) throw usage_error("{}: no tensor '{}'{}", path, key, suggestion(key, names));

@@ -126,6 +126,9 @@ class Correction {
     for (const int64_t i : folds_.places) fold_places_.push_back(places_[static_cast<size_t>(i)]);
     if (all) places_ = fold_places_;
     full_ = fit_rows(StandardRows(table_.vectors, places_), table_.rows, result_.groups, places_);
+    if (!full_->x.varies()) {
+      throw data_error("fix: all training rows of {} are equal; check the encoder and the file", table_.vectors.path());
+    }
     if (!all) part_ = fit_rows(full_->x.selected(folds_.places), table_.rows, result_.groups, fold_places_, folds_.importance);
     std::vector<bool> conflicting;
     for (int64_t g = 0; g < std::ssize(result_.groups.count); ++g) conflicting.push_back(result_.groups.is_conflicting(g));

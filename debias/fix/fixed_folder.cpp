@@ -210,6 +210,8 @@ bool is_fixed_folder(const std::string& path) {
 }
 
 FixedModel read_fixed(const std::string& folder) {
+  if (!fs::is_regular_file(folder + "/config.yaml"))
+    throw data_error("{}: expected a folder of debias fix, found no config.yaml in it", folder);
   fix_section(folder);
   const SafetensorsFile layer = open_verified(folder + "/layer.safetensors"), head = open_verified(folder + "/head.safetensors");
   FixedModel model;

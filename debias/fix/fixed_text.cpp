@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace debias {
 namespace {
 
-std::string share(const double* value) { return value == nullptr ? "    -" : fmt::format("{:5.1f}", 100 * *value); }
+std::string share(const double* value) { return value == nullptr || std::isnan(*value) ? "    -" : fmt::format("{:5.1f}", 100 * *value); }
 
 // A line of percentages with intervals for each head and split.
 std::string accuracy_lines(const char* who, const EvaluationRecord& record) {

@@ -57,6 +57,13 @@ void StandardRows::standardise() {
   });
 }
 
+bool StandardRows::varies() const {
+  for (int64_t b = 0; b < blocks_of(size()); ++b) {
+    if (block(b * kRowsOfBlock, rows_of(b, size())).any().item<bool>()) return true;
+  }
+  return false;
+}
+
 at::Tensor StandardRows::block(int64_t begin, int64_t count) const {
   const at::Tensor x = rows_.narrow(0, begin, count);
   if (x.scalar_type() == at::kFloat) return x;

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "debias/core/file_error.h"
 
@@ -96,6 +97,21 @@ std::string columns_text(const ColumnUse& columns) {
   return without_control_characters(fmt::format("columns of {}: {} read{}", columns.file, list(columns.read), rest)) + "\n";
 }
 
+// Over the images whose label and bias label are known.
+std::string aligned_text(const DataCheck& train) {
+  int64_t known = 0;
+  for (const auto& row : train.bias_table) known = std::accumulate(row.begin(), row.end(), known);
+  const int64_t aligned = known - conflicting_count(train.bias_table);
+  const std::string which = known == train.count ? "training images" : "training images with a label and a bias label";
+  std::string text = fmt::format("{} of {} {} ({:.1f} %) have the most frequent bias label of their class\n", aligned, known, which,
+                                 known == 0 ? 0.0 : 100 * static_cast<double>(aligned) / static_cast<double>(known));
+  if (known < train.count) {
+    text += fmt::format("note: {} of {} training images have no label or no bias label: losses that need them leave these images out\n",
+                        train.count - known, train.count);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
@@ -110,11 +126,7 @@ std::string survey_text(const FolderSurvey& survey, const std::string& folder) {
   if (!train.class_names.empty())
     text += (train.bias_names.empty() ? "classes:\n" : "classes and bias labels, training:\n") + table_text(train);
   if (survey.judged_check && !train.class_names.empty()) text += judged_name(survey) + ":\n" + table_text(*survey.judged_check);
-  if (survey.has_biases()) {
-    const int64_t conflicting = conflicting_count(train.bias_table);
-    text += fmt::format("{} of {} training images ({:.1f} %) have the most frequent bias label of their class\n", train.count - conflicting,
-                        train.count, 100 * static_cast<double>(train.count - conflicting) / static_cast<double>(train.count));
-  }
+  if (survey.has_biases()) text += aligned_text(train);
   text += files_text("damaged", damaged(survey)) + files_text("ignored", survey.layout.not_read);
   for (const std::string& remark : survey.remarks) text += "note: " + without_control_characters(remark) + "\n";
   return text;

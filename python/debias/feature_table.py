@@ -394,6 +394,8 @@ def _from_csv(path: pathlib.Path, label: Optional[str], bias: Optional[Sequence[
     header, rows = (lines[0], [line for line in lines[1:] if line]) if lines else ([], [])
     if any(len(row) != len(header) for row in rows) or not header:
         raise ValueError(f"{path}: expected {len(header) or 'named'} fields in every line, found another number; give a CSV with a header")
+    if len(header) == 1 and re.search(r"[;\t]", header[0]):
+        raise ValueError(f"{path}: expected commas between the columns, found the header '{header[0][:60]}'; save the file with commas")
     fields = {name.strip(): [row[place].strip() for row in rows] for place, name in enumerate(header)}
     if "filenames" in fields:  # embed guards text that a spreadsheet would run
         fields = {name: [re.sub(r"^'(?=[=+\-@\t\r])", "", value) for value in values] for name, values in fields.items()}

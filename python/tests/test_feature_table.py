@@ -285,3 +285,11 @@ def test_names_that_embed_guards_are_read_as_they_are(tmp_path):
 def test_what_does_not_fit_is_refused(given, error, words):
     with pytest.raises(error, match=words):
         debias.FeatureTable(**{"vectors": VECTORS, **given})
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_csv_with_other_separators_is_rejected(tmp_path, separator):
+    numpy.save(tmp_path / "z.npy", numpy.ones((2, 3), numpy.float32))
+    (tmp_path / "z.csv").write_text(f"path{separator}label\na{separator}cat\nb{separator}dog\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="expected commas between the columns"):
+        debias.FeatureTable.load(tmp_path / "z.npy")

@@ -154,6 +154,19 @@ TEST_F(FixCommand, FailIfEndsWithOneAndKeepsTheFolder) {
       "computes no metrics");
 }
 
+TEST_F(FixCommand, AMissingFolderIsToldBeforeTheWork) {
+  ASSERT_EQ(run_debias(words("fixed", {"--method", "erm"})).exit, 0);
+  expect_refused(run_debias({"fix", "--apply", path("fixed"), "--embeddings", table_.vectors(), "--out", path("none/z.npy")}), 5, "none");
+}
+
+TEST_F(FixCommand, RowsThatAreEqualAreRefused) {
+  const NpyArray given = read_npy(table_.vectors());
+  const std::vector<float> zeros(given.as<float>().size());
+  write_npy(table_.vectors(), DType::kFloat32, given.shape, zeros.data());
+  expect_refused(run_debias(words("fixed")), 3, "are equal; check the encoder");
+  EXPECT_FALSE(fs::exists(path("fixed")));
+}
+
 TEST_F(FixCommand, AFolderThatExistsIsRefused) {
   fs::create_directory(path("fixed"));
   const ProcessResult result = run_debias(words("fixed"));

@@ -162,6 +162,18 @@ TEST_F(InitCommand, SaysWhatItFound) {
                                 HasSubstr("ignored: ape/3.heic"), HasSubstr("next:\n  debias train photos.yaml\n")));
 }
 
+TEST_F(InitCommand, ImagesOfUnknownBiasLabelAreInNoShare) {
+  std::istringstream lines(file_text("colours.csv"));
+  std::ofstream part("part.csv");
+  int row = 0;
+  for (std::string line; std::getline(lines, line); ++row) part << (row % 2 == 1 ? line.substr(0, line.rfind(',') + 1) : line) << "\n";
+  part.close();
+  const auto result = init({"--labels", "part.csv", "--minutes", "0.02"});
+  EXPECT_EQ(result.exit, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr(" of 24 training images with a label and a bias label ("),
+                                HasSubstr("note: 24 of 48 training images have no label or no bias label")));
+}
+
 TEST_F(InitCommand, WithoutBiasValuesOrLabelsItProposesAnEncoderWithoutLabels) {
   const auto labelled = json({});
   EXPECT_EQ(labelled["goal"], "sampling");

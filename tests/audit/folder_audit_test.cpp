@@ -115,7 +115,8 @@ TEST_F(FolderAuditTest, TheSquareIsFoundWhereItIsAndItsValuesAreThoseThatWerePla
 TEST_F(FolderAuditTest, ImagesOfOtherSplitsGetValuesToo) {
   write("clean/train");
   write("clean/test", 40, 40);
-  for (const PlantKind kind : {PlantKind::kSquare, PlantKind::kSquareAnywhere, PlantKind::kBorder, PlantKind::kName, PlantKind::kExif}) {
+  for (const PlantKind kind :
+       {PlantKind::kSquare, PlantKind::kSquareAnywhere, PlantKind::kBorder, PlantKind::kName, PlantKind::kExif, PlantKind::kColumn}) {
     const FolderAudit audit = planted(kind);
     std::ofstream(path("bias.csv")) << bias_file(audit, audit.result.findings.front().candidate.name);
     std::map<std::string, std::string> truth;

@@ -1,5 +1,6 @@
 // Audits of feature tables: columns as candidates, directions as signs at most.
 #include "debias/audit/table_audit.h"
+#include "debias/audit/column_values.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,6 +9,7 @@
 #include <fstream>
 
 #include "debias/audit/bias_file.h"
+#include "debias/audit/column_values.h"
 #include "debias/core/npy.h"
 #include "debias/core/philox.h"
 #include "tests/support/refusals.h"
@@ -65,6 +67,22 @@ TEST_F(TableAuditTest, ValuesAreGivenForTheRowsOfAllSplits) {
   EXPECT_THAT(csv, HasSubstr("\np397,bee,bee,0."));
   EXPECT_THAT(csv, HasSubstr("\np399,bee,ape,0."));
   EXPECT_THAT(csv, testing::Not(HasSubstr(",,")));
+}
+
+TEST(ColumnCategories, RepeatedIntegersAreIdentifiersAndOtherNumbersAreCutIntoRuns) {
+  std::vector<std::string> serials, ages, shares;
+  for (int i = 0; i < 360; ++i) {
+    serials.push_back(std::to_string(7000 + i % 60));
+    ages.push_back(std::to_string(i % 100));
+    shares.push_back(std::to_string(i % 60) + ".5");
+  }
+  EXPECT_EQ(column_categories(serials).count, 61);  // and one of rare values
+  EXPECT_EQ(column_categories(ages).count, 17);     // less than four rows each; and one of unknown values
+  EXPECT_EQ(column_categories(shares).count, 17);
+  serials[0] = "NA";
+  const CategoryFeatures features = column_categories(serials);
+  EXPECT_EQ(features.count, 61);
+  EXPECT_EQ(features.values[0], 60);  // with the rare values
 }
 
 TEST_F(TableAuditTest, RefusesUnknownColumnsAndSplits) {

@@ -49,8 +49,10 @@ class Header {
     const auto found = find(columns.path());
     if (found || columns.path() != LabelColumns().path()) return required(columns.path());
     refuse_line(path_, line_,
-                fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}}", columns.path(),
-                            fmt::join(titles_, ", "), path_, titles_[0], titles_.size() > 1 ? ", label: " + titles_[1] : ""));
+                fmt::format("no column '{}' among {}; name the columns, such as labels: {{file: {}, path: {}{}}} in a recipe, or "
+                            "labels.path={} after a command",
+                            columns.path(), fmt::join(titles_, ", "), path_, titles_[0], titles_.size() > 1 ? ", label: " + titles_[1] : "",
+                            titles_[0]));
   }
 
   // Index of a column that an option names, or that is read if it exists.

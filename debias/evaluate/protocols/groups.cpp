@@ -97,9 +97,8 @@ void require_bias_values(const EvaluationInput& input, const std::string& who) {
     for (int64_t i = 0; i < dataset->size() && !known; ++i) known = dataset->bias(i) != kUnknown;
     if (known) continue;
     throw usage_error(
-        "{}: split '{}' of {} has no bias labels; give them by data.{}.labels: FILE.csv (path,label,bias), or after training by debias "
-        "eval "
-        "groups RUN --labels FILE.csv",
+        "{}: split '{}' of {} has no bias labels; give them by data.{}.labels: FILE.csv (path,label,bias), after training by debias eval "
+        "groups RUN --labels FILE.csv, or of a feature table by --bias COLUMN",
         who, dataset->info().split, dataset->info().name, name);
   }
 }
