@@ -90,8 +90,8 @@ int apply_fixed(const FixArguments& arguments) {
     print_json({{"files", {arguments.out}}, {"count", vectors.rows()}, {"dimensions", vectors.dimensions()}, {"rank", model.layer.rank()}},
                -1);
   } else {
-    print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {} directions\n", arguments.out, vectors.rows(), vectors.dimensions(),
-                            model.layer.rank()));
+    print_lines(fmt::format("{}: {} vectors of {} dimensions, corrected along {} directions\n", arguments.out, vectors.rows(),
+                            vectors.dimensions(), model.layer.rank()));
   }
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
 #include "debias/core/error.h"
+#include "debias/core/output_path.h"
 #include "debias/data/folder_survey.h"
 #include "debias/data/readers/label_columns.h"
 #include "debias/process/terminal.h"
@@ -90,8 +91,12 @@ void print_likely_biases(const InitArguments& arguments, const FolderSurvey& sur
 }
 
 int run_init(const InitArguments& arguments) {
-  ProposalInput named = named_proposal(arguments.folder, arguments.out, arguments.minutes);
   const std::optional<InitGoal> asked = asked_goal(arguments.goal);
+  require_folder_of(arguments.out);  // before the images are read
+  if (arguments.from.ends_with(".safetensors") && !std::filesystem::exists(arguments.from)) {
+    throw data_error("init: --from '{}': no such file; pass pretrained weights", arguments.from);
+  }
+  ProposalInput named = named_proposal(arguments.folder, arguments.out, arguments.minutes);
   const Config labels = label_columns(arguments);
   const FolderSurvey survey = survey_folder(arguments.folder, labels, *terminal_progress());
   if (!arguments.json) print_lines(survey_text(survey, arguments.folder));

@@ -30,7 +30,7 @@ class StandardRows {
   int64_t size() const { return rows_.size(0); }
   int64_t dimensions() const { return rows_.size(1); }
   const StandardScale& scale() const { return scale_; }
-  bool varies() const;  // false if all rows are equal
+  bool varies() const;                                              // false if all rows are equal
   at::Tensor block(int64_t begin, int64_t count) const;             // float32 [count, D], standardised
   StandardRows selected(const std::vector<int64_t>& places) const;  // with the same scale
 

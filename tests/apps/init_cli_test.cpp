@@ -162,6 +162,12 @@ TEST_F(InitCommand, SaysWhatItFound) {
                                 HasSubstr("ignored: ape/3.heic"), HasSubstr("next:\n  debias train photos.yaml\n")));
 }
 
+TEST_F(InitCommand, TellsOfWrongArgumentsBeforeItReadsImages) {
+  expect_refused({"photos", "--from", "none.safetensors", "--out", "c.yaml"}, 3, "--from 'none.safetensors': no such file");
+  expect_refused({"photos", "--out", "none/c.yaml"}, 5, "none");
+  expect_refused({"photos", "--goal", "bais", "--out", "c.yaml"}, 2, "did you mean 'bias'");
+}
+
 TEST_F(InitCommand, ImagesOfUnknownBiasLabelAreInNoShare) {
   std::istringstream lines(file_text("colours.csv"));
   std::ofstream part("part.csv");

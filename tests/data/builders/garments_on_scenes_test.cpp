@@ -129,7 +129,8 @@ TEST_F(GarmentsOnScenes, BadInputLeavesNothing) {
   EXPECT_THAT(thrown_by(build("root: " + fashion())).what(), HasSubstr("no scenes; pass scenes=DIR"));
   EXPECT_THAT(thrown_by(build("root: " + (folder_ / "none") + ", scenes: " + scenes())).what(), HasSubstr("train-images-idx3-ubyte"));
   EXPECT_THAT(thrown_by(build("root: " + fashion() + ", scenes: " + (folder_ / "none"))).what(), HasSubstr("none"));
-  EXPECT_THAT(thrown_by(build("root: " + fashion() + ", scenes: " + scenes() + ", correlaton: 1")).what(), HasSubstr("did you mean 'correlation'"));
+  EXPECT_THAT(thrown_by(build("root: " + fashion() + ", scenes: " + scenes() + ", correlaton: 1")).what(),
+              HasSubstr("did you mean 'correlation'"));
   fs::rename(scenes() + "/test/lake", scenes() + "/test/pond");
   EXPECT_THAT(thrown_by(build("root: " + fashion() + ", scenes: " + scenes())).what(), HasSubstr("other classes"));
   fs::remove_all(scenes() + "/test");
