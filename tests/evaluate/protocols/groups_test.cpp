@@ -221,10 +221,9 @@ TEST(Groups, WritesConfusionClassesAndRatesOfBiasValues) {
 }
 
 TEST(Groups, RefusesDataWithoutABias) {
-  EXPECT_EQ(
-      usage_error_of([] { judged(toy_input(), "groups"); }),
-      "groups: split 'test' of toy has no bias labels; give them by data.test.labels: FILE.csv (path,label,bias), or after training by "
-      "debias eval groups RUN --labels FILE.csv");
+  EXPECT_EQ(usage_error_of([] { judged(toy_input(), "groups"); }),
+            "groups: split 'test' of toy has no bias labels; give them by data.test.labels: FILE.csv (path,label,bias), after training by "
+            "debias eval groups RUN --labels FILE.csv, or of a feature table by --bias COLUMN");
 }
 
 TEST(Groups, OfEqualNamesItsMetricCounts) {
