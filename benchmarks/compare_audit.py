@@ -41,11 +41,10 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 import warnings
 
-from process_cost import in_threads, machine, measure, median, print_rows
+from process_cost import in_threads, machine, measure, median, print_rows, run_in_folder
 
 KINDS = {"square": "cell", "square_anywhere": "patch", "text": "cell", "border": "border", "scene": "border", "blur": "global", "jpeg": "global",
          "noise": "global", "size": "file", "name": "file", "exif": "file", "column": "column"}  # planted: as `debias audit` calls it
@@ -317,15 +316,7 @@ def main():
         parser.error("give speed, or detection ROOT")
     run = speed if options.command == "speed" else detection
     warnings.filterwarnings("ignore")
-    if shutil.which(options.debias) is None:
-        parser.error(f"no program {options.debias}; build it or name it with --debias")
-    if options.work:
-        options.work.mkdir(parents=True, exist_ok=True)
-        options.work = options.work.resolve()
-        return run(options)
-    with tempfile.TemporaryDirectory() as temporary:
-        options.work = pathlib.Path(temporary)
-        return run(options)
+    return run_in_folder(parser, options, run)
 
 
 if __name__ == "__main__":

@@ -43,10 +43,9 @@ import pathlib
 import resource
 import shutil
 import sys
-import tempfile
 import time
 
-from process_cost import in_threads, machine, measure, median, print_rows
+from process_cost import in_threads, machine, measure, median, print_rows, run_in_folder
 
 PENALTIES = (0.1, 0.01, 1e-3, 1e-4, 1e-5)
 FOLDS, MOST_FOLD_ROWS, LEAST_GROUP = 5, 20000, 10
@@ -412,15 +411,7 @@ def main():
     for own, work in ((options.make, make_features), (options.peer, run_peer), (options.check_layer, check_layer)):
         if own:
             return work(options)
-    if shutil.which(options.debias) is None:
-        parser.error(f"no program {options.debias}; build it or name it with --debias")
-    if options.work:
-        options.work.mkdir(parents=True, exist_ok=True)
-        options.work = options.work.resolve()
-        return run(options)
-    with tempfile.TemporaryDirectory() as temporary:
-        options.work = pathlib.Path(temporary)
-        return run(options)
+    return run_in_folder(parser, options, run)
 
 
 if __name__ == "__main__":

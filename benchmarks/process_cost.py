@@ -7,6 +7,7 @@ benchmark that calls measure() has to be small itself: it imports numpy and the 
 import os
 import pathlib
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -99,3 +100,16 @@ def print_rows(title, heads, rows):
     print(f"\n{title}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
     for row in rows:
         print(f"| {' | '.join(map(str, row))} |")
+
+
+def run_in_folder(parser, options, run):
+    """run(options) with options.work the folder that was given, or a temporary one. Ends where there is no program options.debias."""
+    if shutil.which(options.debias) is None:
+        parser.error(f"no program {options.debias}; build it or name it with --debias")
+    if options.work:
+        options.work.mkdir(parents=True, exist_ok=True)
+        options.work = options.work.resolve()
+        return run(options)
+    with tempfile.TemporaryDirectory() as temporary:
+        options.work = pathlib.Path(temporary)
+        return run(options)

@@ -23,7 +23,16 @@ at::Tensor golden(const std::string& name) {
 double largest_gap(const at::Tensor& a, const at::Tensor& b) { return (a - b).abs().max().item<double>(); }
 
 TEST(Golden, LeaceIsConceptErasuresProjection) {
-  const StandardRows rows(golden("x"));  // rounded to float32
+  const at::Tensor x = golden("x"), z = at::one_hot(golden("biases"), 4).to(at::kDouble);
+  const auto n = static_cast<double>(x.size(0));
+  const at::Tensor centred = x - x.mean(0), cross = centred.t().mm(z - z.mean(0)) / (n - 1);
+  const AffineErasure erasure = leace({x.mean(0), centred.t().mm(centred) / n, cross, x.size(0)});
+  EXPECT_LE(largest_gap(erasure.left.mm(erasure.right), golden("leace")), 1e-9);
+  EXPECT_LE(largest_gap(erasure.mean, golden("leace_mean")), 1e-9);
+}
+
+TEST(Golden, LeaceOfRowsInMemoryIsThatUpToTheirFloats) {
+  const StandardRows rows(golden("x"));
   const at::Tensor z = at::one_hot(golden("biases"), 4).to(at::kDouble);
   const AffineErasure erasure = leace(leace_moments(rows, z, at::ones({rows.size()}, at::kBool)));
   EXPECT_LE(largest_gap(erasure.left.mm(erasure.right), golden("leace")), 1e-6);

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cmath>
 
 #include "debias/runtime/unit_rows.h"
@@ -121,32 +120,19 @@ TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {
   EXPECT_NEAR(made.parts.method->run(made.batch, 1).loss, expected, 1e-5);
 }
 
-constexpr std::array<const char*, 2> kVersions = {"{name: moco, queue: 64, symmetric: true, momentum: 0.9}",
-                                                  "{name: moco, version: v3, predictor: 12}"};
-
-TEST(Moco, EachVersionResumesByteForByte) {
-  for (const char* method : kVersions) {
-    const TemporaryFolder folder;
-    Config root = moco_config(folder.path() + "/whole", method);
-    root.assign("objective=debiased_negatives");
-    root.assign("train.epochs=2");
-    root.assign("classifier=linear");
-    train(input_for(root));
-    train_in_two(root, folder.path() + "/stopped", 7);
-    expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");
-  }
-}
-
-TEST(Moco, EveryObjectiveWithKeysTrains) {
+TEST(Moco, EveryObjectiveWithKeysTrainsAndResumesByteForByte) {
   for (const auto& entry : objective_registry()) {
     if (!entry.takes_keys) continue;
-    for (const char* method : kVersions) {
+    for (const char* method : {"{name: moco, queue: 64, symmetric: true, momentum: 0.9}", "{name: moco, version: v3, predictor: 12}"}) {
       const TemporaryFolder folder;
-      Config root = moco_config(folder.path() + "/run", method);
+      Config root = moco_config(folder.path() + "/whole", method);
       root.assign("objective=" + entry.name);
-      root.assign("train.epochs=1");
+      root.assign("train.epochs=2");
+      root.assign("classifier=linear");
       train(input_for(root));
-      const auto lines = metric_lines(folder.path() + "/run");
+      train_in_two(root, folder.path() + "/stopped", 7);
+      expect_same_run(folder.path() + "/whole", folder.path() + "/stopped");
+      const auto lines = metric_lines(folder.path() + "/whole");
       EXPECT_TRUE(std::isfinite(lines.back().at("train_loss").get<double>())) << entry.name;
       EXPECT_TRUE(lines.back().contains("false_negative_share")) << entry.name;
       EXPECT_TRUE(lines.back().contains("clamped_share")) << entry.name;
