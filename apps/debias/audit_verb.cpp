@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,10 +8,10 @@
 
 #include "apps/debias/results.h"
 #include "apps/debias/verbs.h"
+#include "debias/audit/audit_commands.h"
 #include "debias/audit/audit_page.h"
 #include "debias/audit/audit_summary.h"
 #include "debias/audit/bias_file.h"
-#include "debias/audit/table_audit.h"
 #include "debias/core/atomic_file.h"
 #include "debias/core/data_folder.h"
 #include "debias/core/error.h"
@@ -20,7 +19,6 @@
 #include "debias/core/output_path.h"
 #include "debias/evaluate/condition.h"
 #include "debias/process/terminal.h"
-#include "debias/report/sections/missing_parts.h"
 
 namespace debias {
 namespace {
@@ -33,36 +31,9 @@ struct AuditArguments {
   uint64_t seed = 0;
   bool json = false;
   std::string out, accept, bias_out, fail_if;
+
+  AuditTableOptions table() const { return {embeddings, csv, folder.columns, folder.split, key, label}; }
 };
-
-// What takes bias labels.
-std::vector<std::string> commands_with(const std::string& folder, const std::string& labels) {
-  return {fmt::format("debias init {} --labels {}", folder, shell_word(labels)),
-          fmt::format("debias fix --embeddings Z.npy --csv {} --out fixed", shell_word(labels))};
-}
-
-std::vector<std::string> commands_that_go_on(const AuditArguments& arguments, const AuditResult& result) {
-  const std::string folder = shell_word(arguments.folder.folder);
-  const std::string z = shell_word(arguments.embeddings);
-  const auto found =
-      std::ranges::find_if(result.findings, [](const AuditFinding& f) { return f.verdict == AuditVerdict::kShortcut && f.assignable; });
-  if (!arguments.embeddings.empty()) {
-    if (found == result.findings.end()) return {};
-    if (found->candidate.kind != CandidateKind::kColumn) return {};
-    const auto option = [](const char* name, const std::string& value) {
-      return value.empty() ? std::string() : fmt::format(" --{} {}", name, shell_word(value));
-    };
-    return {fmt::format("debias fix --embeddings {}{}{}{} --bias {} --out fixed", z, option("csv", arguments.csv),
-                        option("key", arguments.key), option("label", arguments.label), shell_word(found->candidate.name))};
-  }
-  if (!arguments.accept.empty()) return commands_with(folder, arguments.bias_out);
-  if (found == result.findings.end()) return {fmt::format("debias init {}", folder)};
-  const std::string csv = arguments.folder.labels.empty() ? "" : " --labels " + shell_word(arguments.folder.labels);
-  std::vector<std::string> commands = commands_with(folder, "bias.csv");
-  commands.insert(commands.begin(),
-                  fmt::format("debias audit {}{} --accept {} --bias-out bias.csv", folder, csv, shell_word(found->candidate.name)));
-  return commands;
-}
 
 void check_audit_arguments(const AuditArguments& arguments) {
   if (arguments.folder.folder.empty() == arguments.embeddings.empty())
@@ -87,9 +58,7 @@ void check_audit_arguments(const AuditArguments& arguments) {
 
 FolderAudit audit_input(const AuditArguments& arguments, Progress& progress) {
   if (arguments.embeddings.empty()) return audit_folder(arguments.folder, arguments.seed, progress);
-  return audit_table(
-      {arguments.embeddings, arguments.csv, arguments.folder.columns, arguments.folder.split, arguments.key, arguments.label},
-      arguments.seed, progress);
+  return audit_table(arguments.table(), arguments.seed, progress);
 }
 
 int run_audit(const AuditArguments& arguments) {
@@ -100,7 +69,8 @@ int run_audit(const AuditArguments& arguments) {
     metrics_of(*condition, audit_metrics({}));  // rejected before anything is read
   }
   const FolderAudit done = audit_input(arguments, *terminal_progress());
-  const std::vector<std::string> commands = commands_that_go_on(arguments, done.result);
+  const std::vector<std::string> commands = arguments.embeddings.empty() ? commands_after(arguments.folder, done.result, arguments.bias_out)
+                                                                         : commands_after(arguments.table(), done.result);
   if (!arguments.accept.empty()) write_file_atomically(arguments.bias_out, bias_file(done, arguments.accept, *terminal_progress()));
   if (!arguments.out.empty())
     write_file_atomically(arguments.out, audit_page(done, arguments.folder.folder + arguments.embeddings, commands));

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "debias/audit/candidate_sources.h"
+#include "debias/features/column_values.h"
 
 namespace debias {
 namespace {
@@ -42,7 +43,7 @@ std::vector<Target> add_rows(std::span<const Target> targets, const Candidate& c
   std::vector<Target> added;
   if (candidate.kind == CandidateKind::kColumn) {
     for (const Target& target : targets) {
-      if (target.column_value.empty()) continue;
+      if (target.column_value.empty() || is_missing_word(target.column_value)) continue;
       rows.columns.front().values.push_back(target.column_value);
       added.push_back(target);
     }

@@ -73,12 +73,12 @@ TEST_F(AuditCommand, FindsAPlantedSquareAndWritesValuesThatInitReads) {
   EXPECT_EQ(first["assignable"], true);
   EXPECT_THAT(file_text("audit.html"), HasSubstr("conflicting"));
   const ProcessResult accepted =
-      call({"audit", "planted", "--accept", first["name"].get<std::string>(), "--bias-out", "bias.csv", "--fail-if", "shortcut>0"});
+      call({"audit", "planted", "--accept", first["name"].get<std::string>(), "--bias-out", "spot.csv", "--fail-if", "shortcut>0"});
   EXPECT_EQ(accepted.exit, 1);
   EXPECT_THAT(accepted.err, HasSubstr("audit: shortcut is"));
-  EXPECT_THAT(accepted.out, HasSubstr("debias init planted --labels bias.csv"));
-  EXPECT_EQ(file_text("bias.csv").substr(0, 28), "path,label,bias,confidence\nh");
-  const ProcessResult init = call({"init", "planted", "--labels", "bias.csv", "--minutes", "0.02", "--json"});
+  EXPECT_THAT(accepted.out, testing::AllOf(HasSubstr("debias init planted --labels spot.csv"), testing::Not(HasSubstr("--accept"))));
+  EXPECT_EQ(file_text("spot.csv").substr(0, 28), "path,label,bias,confidence\nh");
+  const ProcessResult init = call({"init", "planted", "--labels", "spot.csv", "--minutes", "0.02", "--json"});
   EXPECT_EQ(init.exit, 0) << init.err;
   EXPECT_EQ(nlohmann::json::parse(init.out)["biases"], nlohmann::json({"heron", "newt"}));
 }
