@@ -10,7 +10,6 @@
 #include "debias/audit/column_values.h"
 #include "debias/core/file_error.h"
 #include "debias/core/nearest_name.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/readers/csv_file.h"
 #include "debias/data/readers/label_join.h"
@@ -144,12 +143,6 @@ void take_other_columns(const AuditFolderOptions& options, const CsvTable& table
       for (size_t i = 0; i < others.size(); ++i) others[i]->column_values.push_back(column.values[i]);
     }
   }
-}
-
-std::unique_ptr<const Dataset> open_split(const std::string& folder, const std::string& split) {
-  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
-  if (!split.empty()) section.set("split", Config::string(split));
-  return make_dataset(section);
 }
 
 std::string class_name(const Dataset& images, int64_t index) {

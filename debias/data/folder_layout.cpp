@@ -9,6 +9,7 @@
 
 #include "debias/core/file_error.h"
 #include "debias/core/start_of_path.h"
+#include "debias/data/dataset_registry.h"
 #include "debias/data/readers/image_listing.h"
 #include "debias/data/shown_names.h"
 #include "debias/data/split_names.h"
@@ -88,6 +89,12 @@ FolderLayout find_layout(const std::string& root) {
     layout.remarks.push_back(fmt::format("{} images directly in {} are in no folder and are ignored", loose, root));
   }
   return layout;
+}
+
+std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split) {
+  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(root)}});
+  if (!split.empty()) section.set("split", Config::string(split));
+  return make_dataset(section);
 }
 
 }  // namespace debias

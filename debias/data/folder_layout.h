@@ -5,10 +5,12 @@
 // what the reader passes over (readers/image_listing.h) do not count.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "debias/data/data_check.h"
+#include "debias/data/dataset.h"
 
 namespace debias {
 
@@ -22,5 +24,8 @@ struct FolderLayout {
 // Throws a data error that names the contents: no folder, no readable image, two folders that are the same split, splits without one
 // to train on.
 FolderLayout find_layout(const std::string& root);
+
+// The images of one of its splits, or of the root itself if `split` is empty. Data errors of image_folder.
+std::unique_ptr<const Dataset> open_split(const std::string& root, const std::string& split);
 
 }  // namespace debias

@@ -6,13 +6,11 @@
 #include <memory>
 
 #include "debias/core/atomic_file.h"
-#include "debias/core/data_folder.h"
 #include "debias/core/file_error.h"
 #include "debias/data/builders/atomic_folder.h"
 #include "debias/data/builders/bias_assignment.h"
 #include "debias/data/csv_text.h"
 #include "debias/data/data_stream.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/parallel_blocks.h"
 #include "debias/data/readers/mnist.h"
@@ -48,9 +46,7 @@ struct ComposedSplit {
 };
 
 Scenes read_scenes(const std::string& folder, const std::string& split) {
-  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
-  if (!split.empty()) section.set("split", Config::string(split));
-  Scenes scenes{make_dataset(section), {}};
+  Scenes scenes{open_split(folder, split), {}};
   scenes.of_class.resize(scenes.images->info().class_names.size());
   for (int64_t i = 0; i < scenes.images->size(); ++i) {
     if (const int64_t label = scenes.images->label(i); label >= 0) scenes.of_class[static_cast<size_t>(label)].push_back(i);
@@ -164,7 +160,6 @@ const OptionTable<GarmentsOnScenesOptions>& GarmentsOnScenesOptions::table() {
 MadeCounts make_garments_on_scenes(const GarmentsOnScenesOptions& options, const std::string& out, Progress& progress) {
   const char* what = "data make garments_on_scenes";
   if (options.scenes().empty()) throw usage_error("{}: no scenes; pass scenes=DIR, images in class folders", what);
-  refuse_inside_data(out, {options.root(), options.scenes()});
   AtomicFolder made(out);
   MadeCounts counts;
   std::string csv = csv_line({"path", "label", "bias"});

@@ -15,7 +15,6 @@
 #include "debias/data/builders/planted_marks.h"
 #include "debias/data/csv_text.h"
 #include "debias/data/data_stream.h"
-#include "debias/data/dataset_registry.h"
 #include "debias/data/folder_layout.h"
 #include "debias/data/jpeg_encode.h"
 #include "debias/data/parallel_blocks.h"
@@ -69,9 +68,7 @@ Mark mark_of(PlantKind kind) {
 }
 
 PlantedSplit list_split(const std::string& folder, const std::string& split) {
-  Config section = Config::map({{"name", Config::string("image_folder")}, {"root", Config::string(folder)}});
-  if (!split.empty()) section.set("split", Config::string(split));
-  const std::unique_ptr<const Dataset> dataset = make_dataset(section);
+  const std::unique_ptr<const Dataset> dataset = open_split(folder, split);
   PlantedSplit found{dataset->info().class_names, {}};
   for (int64_t i = 0; i < dataset->size(); ++i) found.images.push_back({dataset->source(i), dataset->source(i), dataset->label(i)});
   return found;
