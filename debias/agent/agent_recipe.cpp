@@ -54,14 +54,13 @@ void require_agents_input(const Objective& objective, const std::string& name, i
 
 void read_objective(const Config& given, AgentRecipe& recipe) {
   const Config term = section_map(given.is_null() ? Config::map({{"name", Config::string("infonce")}}) : given);
-  const std::string name = section_name(term, "objective");
-  if (name == kNoObjective) {
+  if (section_name(term, "objective") == kNoObjective) {
     recipe.objective = Config::string(kNoObjective);
     return;
   }
-  const auto& entry = find_entry(objective_registry(), name, "objective", term.prefix());
+  const auto& entry = named_entry(objective_registry(), term, "objective");
   if (!takes_keys_without_labels(entry)) {
-    throw usage_error("{}objective '{}' does not compare an anchor with keys without labels; choose {}, or none", term.prefix(), name,
+    throw usage_error("{}objective '{}' does not compare an anchor with keys without labels; choose {}, or none", term.prefix(), entry.name,
                       fmt::join(agent_objectives(), ", "));
   }
   recipe.objective = term;
@@ -112,7 +111,7 @@ int64_t AgentRecipe::action_repeat() const { return environment.action_repeat().
 
 std::unique_ptr<Objective> AgentRecipe::make_objective() const {
   if (positives == 0) return nullptr;
-  const auto& entry = find_entry(objective_registry(), section_name(objective, "objective"), "objective", objective.prefix());
+  const auto& entry = named_entry(objective_registry(), objective, "objective");
   return entry.make(objective, {"name", "positives"});
 }
 

@@ -283,7 +283,13 @@ class OptionTable {
 
   // A check across options, called after each read; it throws a usage error. `prefix` is "FILE:LINE: " or empty.
   OptionTable& check(std::function<void(const T&, const std::string& prefix_and_what)> function) {
-    checks_.push_back(std::move(function));
+    checks_.push_back({"", std::move(function)});
+    return *this;
+  }
+
+  // A check of one option; `prefix` names the line of that option.
+  OptionTable& check(std::string option, std::function<void(const T&, const std::string& prefix_and_what)> function) {
+    checks_.push_back({std::move(option), std::move(function)});
     return *this;
   }
 
@@ -303,7 +309,10 @@ class OptionTable {
       if (other) continue;
       assign(result, key, value, what, others);
     }
-    for (const auto& check : checks_) check(result, node.prefix() + what);
+    for (const auto& check : checks_) {
+      const Config* own = check.option.empty() ? nullptr : node.find(check.option);
+      check.function(result, (own ? *own : node).prefix() + what);
+    }
     return result;
   }
 
@@ -322,7 +331,7 @@ class OptionTable {
   void verify(const T& value, const std::string& what) const {  // ranges and cross checks of a struct made in code
     T copy{};
     for (const auto& candidate : entries_) candidate.parse(copy, candidate.emit(value), what + ": " + candidate.spec.name);
-    for (const auto& check : checks_) check(value, what);
+    for (const auto& check : checks_) check.function(value, what);
   }
 
   Config write(const T& value) const {
@@ -376,7 +385,11 @@ class OptionTable {
   }
 
   std::vector<Entry> entries_;
-  std::vector<std::function<void(const T&, const std::string&)>> checks_;
+  struct Check {
+    std::string option;  // empty: across options
+    std::function<void(const T&, const std::string&)> function;
+  };
+  std::vector<Check> checks_;
   bool with_variants_ = false;
 };
 

@@ -39,6 +39,19 @@ inline std::string section_name(const Config& section, std::string_view kind, co
   throw usage_error("{}{}: no name is given; write `name: ...`", section.prefix(), kind);
 }
 
+// Where a section's name was written, as messages begin with it: a word of the command line may set the name alone.
+inline std::string name_prefix(const Config& section) {
+  const Config* name = section.find("name");
+  return name ? name->prefix() : section.prefix();
+}
+
+// The entry that a section names.
+template <class Entry>
+const Entry& named_entry(const std::vector<Entry>& registry, const Config& section, std::string_view kind,
+                         const std::string& fallback = "") {
+  return find_entry(registry, section_name(section, kind, fallback), kind, name_prefix(section));
+}
+
 // The same section as a map (a bare word becomes {name: word}).
 inline Config section_map(const Config& section) {
   if (!section.is_scalar()) return section;

@@ -78,12 +78,11 @@ const DatasetEntry* find_dataset(std::string_view name) {
 }
 
 std::unique_ptr<SampleTable> make_samples(const Config& section) {
-  const std::string name = section_name(section, "data set");
-  return find_entry(dataset_registry(), name, "data set", section.prefix()).make(section_map(section));
+  return named_entry(dataset_registry(), section, "data set").make(section_map(section));
 }
 
 std::unique_ptr<const Dataset> make_dataset(const Config& section) {
-  const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+  const auto& entry = named_entry(dataset_registry(), section, "data set");
   if (entry.samples != SampleKind::kImages)
     throw usage_error("{}data set '{}' has no images; choose another one", section.prefix(), entry.name);
   return std::unique_ptr<const Dataset>(entry.make(section_map(section)).release()->images());

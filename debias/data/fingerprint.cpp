@@ -43,7 +43,7 @@ std::string text_of(const Config& section, const char* key) {
 
 Json options_of(const Config& section) {
   Config options = section_map(section);
-  const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+  const auto& entry = named_entry(dataset_registry(), section, "data set");
   for (const OptionSpec& spec : entry.options) {
     if (options.find(spec.name) == nullptr) options.set(spec.name, spec.default_value);
   }

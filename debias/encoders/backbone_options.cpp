@@ -46,7 +46,7 @@ bool has_small_stem(const EncoderEntry& entry, const Config& section) {
 }
 
 std::optional<InputNormalisation> input_normalisation(const Config& section) {
-  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  const auto& entry = named_entry(encoder_registry(), section, "encoder");
   if (entry.reads_words) return std::nullopt;
   const BackboneOptions options = backbone_options(section);
   if (options.mean()) return InputNormalisation{*options.mean(), *options.std(), true};

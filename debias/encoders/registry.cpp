@@ -226,7 +226,7 @@ const std::vector<HeadEntry>& head_registry() {
 }
 
 std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels, uint64_t seed) {
-  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  const auto& entry = named_entry(encoder_registry(), section, "encoder");
   auto encoder = entry.make(section, in_channels, seed);
   if (entry.reads_words) return encoder;
   const BackboneOptions options = backbone_options(section);
@@ -236,7 +236,7 @@ std::shared_ptr<Encoder> make_encoder(const Config& section, int64_t in_channels
 }
 
 std::shared_ptr<Head> make_head(const Config& section, int64_t feature_dim, uint64_t seed) {
-  const auto& entry = find_entry(head_registry(), section_name(section, "head", section.is_null() ? "none" : ""), "head", section.prefix());
+  const auto& entry = named_entry(head_registry(), section, "head", section.is_null() ? "none" : "");
   return entry.make(section, feature_dim, seed);
 }
 

@@ -143,8 +143,7 @@ const std::vector<ScheduleEntry>& schedule_registry() {
 }
 
 ChosenSchedule read_schedule(const Config& section) {
-  const std::string name = section_name(section, "schedule", section.is_null() ? "constant" : "");
-  return find_entry(schedule_registry(), name, "schedule", section.prefix()).read(section);
+  return named_entry(schedule_registry(), section, "schedule", section.is_null() ? "constant" : "").read(section);
 }
 
 }  // namespace debias

@@ -27,7 +27,7 @@ bool looks_like_a_path(const std::string& text) {
 }
 
 const EncoderEntry& image_entry(const Config& section, const std::string& option) {
-  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  const auto& entry = named_entry(encoder_registry(), section, "encoder");
   if (entry.reads_words) throw usage_error("{}: encoder '{}' reads sentences; give one of images", option, entry.name);
   return entry;
 }
@@ -136,7 +136,7 @@ std::shared_ptr<Encoder> opened_encoder(const FrozenEncoder& frozen, int64_t cha
 }
 
 int64_t pretrained_side(const Config& section) {
-  const auto& entry = find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
+  const auto& entry = named_entry(encoder_registry(), section, "encoder");
   if (!entry.pretrained || has_small_stem(entry, section)) {
     throw usage_error("encoder '{}': the image size of its weights is unknown; give a recipe, whose views define it", entry.name);
   }

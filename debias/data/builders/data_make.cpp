@@ -114,7 +114,7 @@ const std::vector<DataMakeEntry>& data_make_registry() {
 }
 
 MadeCounts make_data_folder(const Config& section, const std::string& out, Progress& progress) {
-  const DataMakeEntry& entry = find_entry(data_make_registry(), section_name(section, "data set"), "data set to make", section.prefix());
+  const DataMakeEntry& entry = named_entry(data_make_registry(), section, "data set to make");
   const std::string what = "data make " + entry.name;
   if (const Config* split = section.find("split")) {
     throw usage_error("{}{}: all splits are written; leave out split", split->prefix(), what);

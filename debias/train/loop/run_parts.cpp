@@ -112,7 +112,7 @@ RunParts make_run_parts(const Recipe& recipe, const std::shared_ptr<const Sample
 
 Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   const auto resolved_data = [](const Config& section, bool follows_seed) {
-    const auto& entry = find_entry(dataset_registry(), section_name(section, "data set"), "data set", section.prefix());
+    const auto& entry = named_entry(dataset_registry(), section, "data set");
     Config resolved = with_defaults(section, entry.options);
     if (follows_seed) resolved.set("seed", Config::scalar(std::string(kSeedOfRun)));
     return resolved;
@@ -131,10 +131,10 @@ Config resolve_recipe(const Recipe& recipe, const SampleTable& dataset) {
   data.set("verify", options_detail::Field<Verify>::emit(recipe.verify));
   root.set("data", std::move(data));
   if (dataset.info().words == 0) root.set("views", resolved_views(recipe, dataset));
-  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
   root.set("encoder", with_defaults(recipe.encoder, encoder.options));
   const Config head_section = recipe.head.is_null() ? Config::map({{"name", Config::string("none")}}) : recipe.head;
-  const auto& head = find_entry(head_registry(), section_name(head_section, "head"), "head", head_section.prefix());
+  const auto& head = named_entry(head_registry(), head_section, "head");
   Config resolved_head = with_defaults(head_section, head.options);
   if (head.name == "none") resolved_head.set("name", Config::scalar("none"));
   root.set("head", std::move(resolved_head));

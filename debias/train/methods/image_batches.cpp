@@ -78,12 +78,12 @@ std::shared_ptr<const LinkedImages> views_of_groups(const Recipe& recipe, const 
 }  // namespace
 
 void require_shares_of_batch(const Recipe& recipe, int64_t ranks) {
-  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
   if (!encoder.reads_words) require_shares(recipe, recipe.train.batch_size(), ranks);
 }
 
 void require_images(const Recipe& recipe, const SampleTable& samples, const char* method) {
-  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
   if (encoder.reads_words) {
     throw usage_error("{}method '{}' needs an encoder of images, '{}' is one of sentences; choose another, or method: quick_thoughts",
                       recipe.encoder.prefix(), method, encoder.name);

@@ -65,7 +65,7 @@ void check_quick_thoughts(const Recipe& recipe, const SampleTable& samples) {
         "{}method 'quick_thoughts' is trained on sentences, data set '{}' has none; choose data: {{train: {{name: sentences}}}}", where,
         samples.info().name);
   }
-  const auto& encoder = find_entry(encoder_registry(), section_name(recipe.encoder, "encoder"), "encoder", recipe.encoder.prefix());
+  const auto& encoder = named_entry(encoder_registry(), recipe.encoder, "encoder");
   if (!encoder.reads_words) {
     throw usage_error("{}method 'quick_thoughts' needs an encoder of sentences, '{}' is one of images; choose gru or bag_of_words", where,
                       encoder.name);

@@ -195,8 +195,7 @@ const std::vector<SamplerEntry>& sampler_registry() {
 }
 
 ChosenSampler read_sampler(const Config& section) {
-  const std::string name = section_name(section, "sampler", section.is_null() ? "shuffled" : "");
-  return find_entry(sampler_registry(), name, "sampler", section.prefix()).read(section);
+  return named_entry(sampler_registry(), section, "sampler", section.is_null() ? "shuffled" : "").read(section);
 }
 
 std::shared_ptr<const Sampler> make_sampler(const Recipe& recipe, const SampleTable& samples) {

@@ -230,7 +230,7 @@ TermRecipe read_term(const Config& item, const Recipe& recipe, int64_t epochs, b
   Config section = section_map(item);
   TermRecipe term;
   term.where = section.prefix();
-  term.entry = &find_entry(objective_registry(), section_name(section, "objective"), "objective", term.where);
+  term.entry = &named_entry(objective_registry(), section, "objective");
   if (const Config* variant = section.find("variant"); variant != nullptr && variant->is_scalar())
     term.variant = variant_key(variant->text());
   if (recipe.method.entry != nullptr && recipe.method.entry->scores_products) set_product_defaults(section, *term.entry);

@@ -19,7 +19,7 @@ void check_keys(const Config* written, const char* kind, const std::vector<Entry
   if (written == nullptr || written->is_null()) return;
   mistakes.collect([&] {
     const Config section = section_map(*written);
-    const auto& entry = find_entry(registry, section_name(section, kind), kind, section.prefix());
+    const auto& entry = named_entry(registry, section, kind);
     std::vector<std::string> known = {"name"};
     for (const auto& spec : entry.options) known.push_back(spec.name);
     for (const auto& [name, value] : section.entries()) {

@@ -48,7 +48,7 @@ const OptionTable<TrainOptions>& TrainOptions::table() {
                "pairs that each data-parallel process computes: all, or its own share (sharded loss)")
           .add("rank_timeout", &TrainOptions::rank_timeout_, Range::closed(1, 1e6),
                "seconds after which a data-parallel process that does not answer ends the run")
-          .check([](const TrainOptions& options, const std::string& what) {
+          .check("device", [](const TrainOptions& options, const std::string& what) {
             const std::string& device = options.device();
             const std::vector<std::string> names = device_names();
             if (std::ranges::find(names, device) == names.end()) {
@@ -67,7 +67,7 @@ const OptionTable<EvaluateOptions>& EvaluateOptions::table() {
           .add("on_error", &EvaluateOptions::on_error_, "reaction to a failed evaluation: training continues or stops")
           .add("unknown_classes", &EvaluateOptions::unknown_classes_,
                "images of classes that are not in the training set: rejected or left out")
-          .check([](const EvaluateOptions& options, const std::string& what) {
+          .check("select", [](const EvaluateOptions& options, const std::string& what) {
             if (!options.select().empty() && !options.select().starts_with("valid.")) {
               throw usage_error("{}: select: '{}' is not a metric on valid; use valid.knn_acc1 or the like", what, options.select());
             }

@@ -52,7 +52,7 @@ Config in_full(Config recipe) {
   if (optimizer != nullptr) recipe.set("optimizer", read_optimizer(*optimizer).section);
   const Config* encoder = recipe.find("encoder");
   if (encoder != nullptr) {
-    const auto& entry = find_entry(encoder_registry(), section_name(*encoder, "encoder"), "encoder", encoder->prefix());
+    const auto& entry = named_entry(encoder_registry(), *encoder, "encoder");
     recipe.set("encoder", with_defaults(*encoder, entry.options));
   }
   return recipe;

@@ -41,12 +41,16 @@ TEST(Recipe, EachMistakeNamesItsSection) {
   EXPECT_EQ(refusal("train.epoch=3"), "command line: train: unknown option 'epoch'; did you mean 'epochs'?");
   EXPECT_EQ(refusal("train.batch_size=0"), "command line: train: batch_size: 0 is out of range; give a value in [1, 1048576]");
   EXPECT_EQ(refusal("objective.tau_pls=0.1").find("command line: objective 'debiased_negatives'"), 0u) << refusal("objective.tau_pls=0.1");
-  EXPECT_EQ(refusal("objective.name=infonc"), "small.yaml:9: unknown objective 'infonc'; did you mean 'infonce'?");
+  EXPECT_EQ(refusal("objective.name=infonc"), "command line: unknown objective 'infonc'; did you mean 'infonce'?");
   EXPECT_EQ(refusal("views.count=1"),
             "small.yaml:9: objective 'debiased_negatives' needs at least 2 views of each image, views.count is 1");
-  EXPECT_EQ(refusal("train.device=gpu").find("small.yaml:12: train: device: unknown value 'gpu'"), 0u) << refusal("train.device=gpu");
+  EXPECT_EQ(refusal("train.device=gpu").find("command line: train: device: unknown value 'gpu'"), 0u) << refusal("train.device=gpu");
   EXPECT_EQ(refusal("train.micro_batch=17"), "train: micro_batch: 17 is larger than batch_size 16");
   EXPECT_EQ(refusal("evaluate={select: test.knn_acc1}").find("command line: evaluate: select"), 0u);
+  EXPECT_EQ(refusal("evaluate.select=test.knn_acc1").find("command line: evaluate: select"), 0u);
+  EXPECT_EQ(refusal("optimizer.name=adma"), "command line: unknown optimizer 'adma'; did you mean 'adam'?");
+  EXPECT_EQ(refusal("encoder.name=resnet19").find("command line: unknown encoder 'resnet19'"), 0u) << refusal("encoder.name=resnet19");
+  EXPECT_EQ(refusal("data.train.name=digit").find("command line: unknown data set 'digit'"), 0u) << refusal("data.train.name=digit");
   EXPECT_NE(refusal("data.train.corelation=1").find("did you mean 'correlation'?"), std::string::npos);
 }
 

@@ -29,9 +29,7 @@ at::Tensor log_probability(const at::Tensor& logits, const at::Tensor& labels) {
   return at::log_softmax(z, 1).gather(1, labels.unsqueeze(1)).squeeze(1);
 }
 
-const EncoderEntry& encoder_entry(const Config& section) {
-  return find_entry(encoder_registry(), section_name(section, "encoder"), "encoder", section.prefix());
-}
+const EncoderEntry& encoder_entry(const Config& section) { return named_entry(encoder_registry(), section, "encoder"); }
 
 void require_objective(const Recipe& recipe, const std::string& where, const char* method, Regularisers regularisers) {
   int64_t terms = 0;
