@@ -31,11 +31,11 @@ void require_possible(const TrainingState& state) {
        {state.epoch, state.batch, state.step, state.metrics.bytes, state.substituted, state.best_epoch, state.threads}) {
     fuzz::require(count >= 0 && count <= int64_t{1} << 53, "a count is one");
   }
-  for (const auto& [name, value] : state.evidence.metrics(std::vector<std::string>(state.evidence.terms.size(), "term"))) {
+  for (const auto& [name, value] : state.diagnostics.metrics(std::vector<std::string>(state.diagnostics.terms.size(), "term"))) {
     fuzz::require(!name.empty() && !std::isnan(value), "a metric of finite numbers is a number");
   }
-  Evidence twice = state.evidence;
-  twice.add(state.evidence);
+  Diagnostics twice = state.diagnostics;
+  twice.add(state.diagnostics);
 }
 
 // Through what is written of it, as the next checkpoint of a resumed run would have it.

@@ -86,5 +86,5 @@ loss = debias.DebiasedNegativesLoss(0.5)
 loss(z0, z1).backward()
 assert loss.fused and z0.grad.isfinite().all()
 assert debias.metrics.knn_accuracy(z1, list(range(64)), z1, list(range(64)), k=1) == 1
-print(f"check-wheel: torch {torch.__version__}, Python {sys.version.split()[0]}: {loss.evidence}")
+print(f"check-wheel: torch {torch.__version__}, Python {sys.version.split()[0]}: {loss.diagnostics}")
 PYTHON

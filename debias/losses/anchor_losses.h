@@ -1,4 +1,4 @@
-// From a loss per anchor to an objective's value and evidence.
+// From a loss per anchor to an objective's value and diagnostics.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -30,7 +30,7 @@ AnchorLosses losses_of(const ScoredAnchors& anchors, const BayesianOptions& opti
   const RankWeighting weighting = {options.form(), options.tau_plus(), options.alpha(), options.beta(), options.stabilize()};
   const at::Tensor log_rank = log_rank_weights(weighting, anchors.negatives), log_square = 2 * log_rank;
   const double beta = exponent(options);
-  // The weighted sum, the weights' sum, and for the evidence that of their squares.
+  // The weighted sum, the weights' sum, and for the diagnostics that of their squares.
   const auto sums =
       anchors.sums.ranked_log_sums({{log_rank, 1 + beta}, {log_rank, beta, options.detach_weights()}, {log_square, 2 * beta, true}});
   at::Tensor log_negatives = sums[0];

@@ -16,7 +16,7 @@
 //
 // z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.
 // On scores (scores.h): neighbours in a text.
-// Evidence: effective_sample_size is the mean over anchors of sum(omega)^2 / sum(omega^2). Throws: usage error on V < 2, options out of
+// Diagnostics: effective_sample_size is the mean over anchors of sum(omega)^2 / sum(omega^2). Throws: usage error on V < 2, options out of
 // range (beta of form authors included); data error on shapes, dtypes and sample keys.
 //
 // Sources: Liu and Wang 2023, "Bayesian Self-Supervised Contrastive Learning": form paper is its eqs. 1 to 3. It reads the share of

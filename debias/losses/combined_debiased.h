@@ -4,7 +4,7 @@
 //
 // Each part has its own formulas, symbols and edges (debiased_negatives.h, debiased_positives.h); all options they share have one value,
 // and they share the similarities. A part whose share is 0 is not computed, so that mix = 1 and mix = 0 are the parts themselves, with
-// their evidence. In between, an anchor that one part drops (clamp none, guard none) leaves that part's mean only, and its own value is
+// their diagnostics. In between, an anchor that one part drops (clamp none, guard none) leaves that part's mean only, and its own value is
 // NaN; clamped is the sum over the parts, min_estimate the smaller of g and num. debiased_positives has far smaller gradients than
 // debiased_negatives at equal value, so that mix = 0.5 trains mostly the latter.
 //

@@ -19,7 +19,7 @@
 // On scores (scores.h): draws from a bank with clamp fallback, at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
 // The floor e^{-1/t} is for unit rows, and scores have neither labels nor views. With tau_plus = 0 the loss of scores is infonce's.
 //
-// Evidence: min_estimate is the least g before any clamp, in g per negative (null without negatives); clamped counts the anchors
+// Diagnostics: min_estimate is the least g before any clamp, in g per negative (null without negatives); clamped counts the anchors
 // on which floor, fallback or positive acted. Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and
 // dtypes.
 //

@@ -20,7 +20,7 @@
 // count; N tau_plus P- keeps N = 2B - 2). Form final drops what is of the anchor's class from P too, the anchor's own entry included and
 // its positive not, and divides by 2B and N as if nothing were dropped. Hence eq12 and sum with dropped
 // false negatives are supervised: images of the anchor's class stay in P, raise num and attract the anchor; final is the control without.
-// An anchor without true negatives has loss 0; so has a single sample. Evidence: min_estimate is the least num before any guard (null without negatives); clamped counts the anchors on which the guard
+// An anchor without true negatives has loss 0; so has a single sample. Diagnostics: min_estimate is the least num before any guard (null without negatives); clamped counts the anchors on which the guard
 // acted. Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and dtypes.
 //
 // Sources: "Mitigating Biases in Contrastive Learning", eqs. 12 to 16. Differences from the authors' code: it has no guard (NaN for small

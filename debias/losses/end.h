@@ -9,7 +9,7 @@
 // all.
 //
 // z [B, V, D], V >= 1, rows of unit norm; alpha, beta >= 0; labels and bias labels. A row of unknown bias (-1) is in no pair and has no
-// value; one of unknown label is in no pair of R_par. Evidence: per_anchor is the value, for every row; clamped counts the terms that have
+// value; one of unknown label is in no pair of R_par. Diagnostics: per_anchor is the value, for every row; clamped counts the terms that have
 // no pairs; with neither there is no anchor in use. Engines: the fused one sums rows by group, and in order for the half pairs, in double
 // and O(n D); dense forms the n x n matrix. Throws: usage error on options out of range, missing labels or bias; data error on shapes and
 // dtypes.

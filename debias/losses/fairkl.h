@@ -28,7 +28,7 @@
 // beyond that; else one-hot features are bias labels.
 // normaliser: moments divided by the sum of weights, or (batch) by the number of rows for each anchor.
 //
-// Evidence: per_anchor is the value for every row (pooling batch), or what the anchor adds to it, scaled so that the mean is the value;
+// Diagnostics: per_anchor is the value for every row (pooling batch), or what the anchor adds to it, scaled so that the mean is the value;
 // clamped counts sets that were too small or had their variance floored. Engines: sums over pairs are products of group moments, linear in
 // n (group_moments.h), except in lognormal and with weights, where engine fused is rejected.
 // Throws: usage error on options out of range, missing labels or bias; data error on shapes and dtypes, and on a zero row of weights.

@@ -15,7 +15,7 @@ constexpr char kHardNegativesName[] = "hard_negatives";
 
 AnchorLosses losses_of(const ScoredAnchors& anchors, const HardNegativesOptions& options) {
   const double beta = options.beta();
-  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights()}, {2 * beta, true}});  // the last is evidence
+  const auto sums = anchors.sums.log_sums({{1 + beta}, {beta, options.detach_weights()}, {2 * beta, true}});  // the last is diagnostics
   const WeightedSum weighted = {sums[0], sums[1], beta, options.detach_weights()};
   AnchorLosses losses = estimate_losses({.log_sum = log_normalised(weighted, anchors.negatives),
                                          .mean_positive = anchors.mean_positive,

@@ -10,7 +10,7 @@
 //
 // z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.
 // On scores (scores.h): neighbours in a text with clamp positive; the floor e^{-1/t} is for unit rows.
-// Evidence: min_estimate is the least g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is the
+// Diagnostics: min_estimate is the least g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is the
 // mean over anchors of sum(w)^2 / sum(w^2), N at beta = 0 and near 1 where one negative outweighs all. In single precision log R carries an
 // error of about 1e-7 beta / t. Throws: usage error on V < 2, options out of range; data error on shapes, dtypes and sample keys.
 //

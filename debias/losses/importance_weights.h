@@ -11,7 +11,7 @@
 
 namespace debias {
 
-// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with evidence. `input` from checked_views; a
+// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with diagnostics. `input` from checked_views; a
 // sample without negatives costs nothing and is not passed on. N = 2B - 2; with keys, how many are of other samples.
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
                                         const LossOfAnchors& losses);

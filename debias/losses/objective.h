@@ -56,7 +56,7 @@ struct ObjectiveInput {
   bool vouched = false;
 };
 
-// A value with its evidence.
+// A value with its diagnostics.
 struct ObjectiveResult {
   at::Tensor value;       // 0-d, in the dtype of z (float32 for bfloat16)
   at::Tensor per_anchor;  // [anchors], view-major; but for regularisers in the value's graph; NaN for an anchor dropped from it

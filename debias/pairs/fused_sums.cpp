@@ -121,7 +121,7 @@ class LogSums : public Function<LogSums> {
     const auto sets = context->saved_data["sets"].toIntVector();
     at::Tensor dz = gathered(grads[1], saved[0]);
     if (!grads[0].defined()) return {dz, at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
-    // A request whose gradient is nothing (evidence, a clamped estimate) costs nothing.
+    // A request whose gradient is nothing (diagnostics, a clamped estimate) costs nothing.
     const int64_t n = saved[0].size(0);
     const at::Tensor place = context->saved_data["place"].toTensor(), all_grads = grads[0].contiguous();
     std::vector<PairSum> requests;

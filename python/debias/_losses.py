@@ -7,8 +7,8 @@ import math
 
 import torch
 
-from . import _attributes, _documentation, _evidence, _inputs, plain
-from ._evidence import Evidence
+from . import _attributes, _diagnostics, _documentation, _inputs, plain
+from ._diagnostics import Diagnostics
 from ._gather import batch_of_all, refuse_gathered_keys
 from ._library import AVAILABLE, _table, resolved_options
 from ._options import VARIANTS
@@ -80,7 +80,7 @@ class Objective(torch.nn.Module):
             self._learn(options["temperature"])
         self._options = ""
         self._accept(options)
-        self._evidence = self._per_anchor = None
+        self._diagnostics = self._per_anchor = None
 
     def _learn(self, temperature):
         if isinstance(temperature, torch.nn.Parameter):
@@ -110,11 +110,14 @@ class Objective(torch.nn.Module):
         return self
 
     @property
-    def evidence(self):
+    def diagnostics(self):
         """Diagnostics of the last call; None before it."""
-        if self._evidence is None:
+        if self._diagnostics is None:
             return None
-        return _evidence.of_library(self._evidence) if isinstance(self._evidence, torch.Tensor) else _evidence.of_plain(self._evidence)
+        of = _diagnostics.of_library if isinstance(self._diagnostics, torch.Tensor) else _diagnostics.of_plain
+        return of(self._diagnostics)
+
+    evidence = diagnostics  # an earlier name
 
     @property
     def per_anchor(self):
@@ -146,11 +149,11 @@ class Objective(torch.nn.Module):
         temperature = self.learnt_temperature() if temperature is None else temperature
         temperature = temperature if temperature is None else _inputs.temperature(name, temperature)
         if not AVAILABLE or _for_torch(z) or (temperature is not None and self._moves_a_floor()):
-            value, per_anchor, evidence = self._in_torch(z, given, temperature)
+            value, per_anchor, diagnostics = self._in_torch(z, given, temperature)
         else:
-            value, per_anchor, evidence = self._computed(z, given, temperature)
+            value, per_anchor, diagnostics = self._computed(z, given, temperature)
         if not _exporting():
-            self._per_anchor, self._evidence = per_anchor.detach(), evidence
+            self._per_anchor, self._diagnostics = per_anchor.detach(), diagnostics
         return value
 
     def _moves_a_floor(self):
@@ -175,13 +178,13 @@ class Objective(torch.nn.Module):
         arguments = (z, self._entry["name"], options, given["labels"], given["bias_labels"], given["weights"], given["prior"], given["ids"],
                      given["keys"], given["key_labels"], given["key_ids"], given["positives"], self.engine, self.memory_budget, normalize)
         if self.reduction == "none":
-            losses, evidence = torch.ops.debias.anchor_losses(*arguments)
+            losses, diagnostics = torch.ops.debias.anchor_losses(*arguments)
             losses = losses if scale is None else losses * scale
-            return losses, losses, evidence
-        value, per_anchor, evidence = torch.ops.debias.objective(*arguments)
+            return losses, losses, diagnostics
+        value, per_anchor, diagnostics = torch.ops.debias.objective(*arguments)
         if self.reduction == "sum":
-            value = value * evidence[1].to(value.dtype)
-        return (value, per_anchor, evidence) if scale is None else (value * scale, per_anchor * scale, evidence)
+            value = value * diagnostics[1].to(value.dtype)
+        return (value, per_anchor, diagnostics) if scale is None else (value * scale, per_anchor * scale, diagnostics)
 
     def _in_torch(self, z, given, temperature):
         logits = self._entry["kind"] == "logits"
@@ -225,12 +228,12 @@ def _checked_budget(loss, value):
 
 
 Objective.reduction = _attributes.common("reduction", _checked_reduction)
-Objective.engine = _attributes.common("engine", lambda loss, value: _choice(type(loss).__name__, "engine", value, _evidence.ENGINES))
+Objective.engine = _attributes.common("engine", lambda loss, value: _choice(type(loss).__name__, "engine", value, _diagnostics.ENGINES))
 Objective.memory_budget = _attributes.common("memory_budget", _checked_budget)
 
 
 def _of_last_call(field):
-    return property(lambda self: None if self._evidence is None else getattr(self.evidence, field), doc=f"`evidence.{field}`")
+    return property(lambda self: None if self._diagnostics is None else getattr(self.diagnostics, field), doc=f"`diagnostics.{field}`")
 
 
 for _field in ("anchors", "anchors_used", "clamped", "min_estimate", "effective_sample_size", "fused"):

@@ -5,7 +5,7 @@ import numbers
 
 import torch
 
-from . import _evidence, _inputs
+from . import _diagnostics, _inputs
 from ._gather import batch_of_all
 from .plain.call import Conditions, without_autocast
 from .plain.two_towers import Towers, evaluated
@@ -75,7 +75,7 @@ class TwoTowerLoss(torch.nn.Module):
         self.logit_scale = _scale("logit_scale", logit_scale)
         self.gather_distributed, self.memory_budget = bool(gather_distributed), int(_number("memory_budget", memory_budget,
                                                                                             lambda number: number >= 1, "bytes, at least 1"))
-        self._evidence = self._per_anchor = None
+        self._diagnostics = self._per_anchor = None
 
     def _checked_prior(self, tau_plus):
         if self.objective not in _DEBIASED:
@@ -181,13 +181,15 @@ class TwoTowerLoss(torch.nn.Module):
                             self._targets(targets, image, conditions), guide, self.drop_above, self.engine, self.memory_budget)
             value, losses, measured = evaluated(self.objective, towers, self.tau_plus, self.beta, self.alpha)
             value = conditions.poisoned(value)
-        self._per_anchor, self._evidence = losses.detach(), measured
+        self._per_anchor, self._diagnostics = losses.detach(), measured
         return value
 
     @property
-    def evidence(self):
+    def diagnostics(self):
         """Diagnostics of the last value. Anchors are images and texts; `clamped` counts those whose estimate was clamped to its floor."""
-        return None if self._evidence is None else _evidence.of_plain(self._evidence)
+        return None if self._diagnostics is None else _diagnostics.of_plain(self._diagnostics)
+
+    evidence = diagnostics  # an earlier name
 
     @property
     def per_anchor(self):

@@ -97,7 +97,7 @@ ObjectiveResult computed(const at::Tensor& rows, const at::Tensor& z, const at::
   return (*objective_of(entry, call.options)->objective)(input);
 }
 
-ObjectiveValue with_evidence(const ObjectiveResult& result) {
+ObjectiveValue with_diagnostics(const ObjectiveResult& result) {
   const double none = std::numeric_limits<double>::infinity();
   std::vector<const LateNumber*> late = {&result.anchors_used, &result.clamped};
   if (result.min_estimate) late.push_back(&*result.min_estimate);
@@ -133,8 +133,8 @@ ObjectiveValue evaluated(const at::Tensor& z, const ObjectiveCall& call) {
   const ObjectiveEntry& entry = entry_of(call.name);
   const bool normalize = normalizes(entry, call);
   const at::Tensor rows = rows_of(z, entry);
-  return with_evidence(computed(normalize ? unit(rows) : rows, z, compared(call.input.keys, z, normalize),
-                                compared(call.input.positives, z, normalize), entry, call));
+  return with_diagnostics(computed(normalize ? unit(rows) : rows, z, compared(call.input.keys, z, normalize),
+                                   compared(call.input.positives, z, normalize), entry, call));
 }
 
 ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCall& call, const Wanted& wanted,
@@ -154,7 +154,7 @@ ObjectiveGradient evaluated_with_gradient(const at::Tensor& z, const ObjectiveCa
   rows = leaf(rows, wanted.z);
   const at::Tensor keys = leaf(call.input.keys, wanted.keys), positives = leaf(call.input.positives, wanted.positives);
   ObjectiveGradient out;
-  out.result = with_evidence(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
+  out.result = with_diagnostics(computed(rows, z, compared(keys, z, normalize), compared(positives, z, normalize), entry, call));
   for (at::Tensor* gradient :
        {&out.gradient, &out.keys_gradient, &out.positives_gradient}) {  // three: outputs of an operator share nothing
     *gradient = at::empty({0}, out.result.value.options().requires_grad(false));

@@ -20,9 +20,9 @@ struct ObjectiveCall : torch::CustomClassHolder {
 };
 
 struct ObjectiveValue {
-  at::Tensor value;       // 0-d
-  at::Tensor per_anchor;  // [anchors]
-  at::Tensor evidence;    // double [6]: anchors, anchors used, clamped, least estimate, effective sample size (inf: none), engine
+  at::Tensor value;        // 0-d
+  at::Tensor per_anchor;   // [anchors]
+  at::Tensor diagnostics;  // double [6]: anchors, anchors used, clamped, least estimate, effective sample size (inf: none), engine
 };
 
 // The value as part of z's graph, differentiable as often as the engine is: twice with the dense one, once with the fused one. Unless it

@@ -1,6 +1,6 @@
 // The operators torch.ops.debias.*. Python's modules are generated over them; C++ programs need none of this.
 //
-// `objective` is what users call: value, per-anchor values and evidence, differentiable in z. It stands on `objective_with_gradient`, which
+// `objective` is what users call: value, per-anchor values and diagnostics, differentiable in z. It stands on `objective_with_gradient`, which
 // is a plain function of tensors with shapes known beforehand and can therefore be traced and compiled: the gradient of a scalar is formed
 // with it and only scaled on the way back. `anchor_losses` is the same before the mean; on the way back it is computed again, with the
 // weights that the losses then have.
@@ -63,7 +63,7 @@ CallPointer call_of(const at::Tensor& z, const Given& given) {
 }
 
 SixTensors tensors(const ObjectiveGradient& out) {
-  return {out.result.value, out.result.per_anchor, out.result.evidence, out.gradient, out.keys_gradient, out.positives_gradient};
+  return {out.result.value, out.result.per_anchor, out.result.diagnostics, out.gradient, out.keys_gradient, out.positives_gradient};
 }
 
 ThreeTensors gradients(const ObjectiveGradient& out) { return {out.gradient, out.keys_gradient, out.positives_gradient}; }
@@ -153,13 +153,13 @@ class DifferentiableObjective : public torch::autograd::Function<DifferentiableO
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& keys,
                                                 const at::Tensor& positives, const CallPointer& call) {
     const Wanted wanted = {z.requires_grad(), keys.requires_grad(), positives.requires_grad()};
-    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = with_gradient_of(z, *call, wanted);
+    const auto [value, per_anchor, diagnostics, gradient, of_keys, of_positives] = with_gradient_of(z, *call, wanted);
     auto saved = leaves_of(z, keys, positives);
     saved.insert(saved.end(), {gradient, of_keys, of_positives});
     context->save_for_backward(saved);
     context->saved_data["call"] = at::IValue::make_capsule(call);
-    context->mark_non_differentiable({per_anchor, evidence});
-    return {value, per_anchor, evidence};
+    context->mark_non_differentiable({per_anchor, diagnostics});
+    return {value, per_anchor, diagnostics};
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& grads) {
@@ -180,13 +180,13 @@ class DifferentiableLosses : public torch::autograd::Function<DifferentiableLoss
  public:
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& z, const at::Tensor& keys,
                                                 const at::Tensor& positives, const CallPointer& call) {
-    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
+    const auto [value, per_anchor, diagnostics, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
     // Computed again on the way back: from a queue as it is now, whatever becomes of it.
     if (call->input.keys.defined() && !keys.requires_grad()) call->input.keys = call->input.keys.clone();
     context->save_for_backward(leaves_of(z, keys, positives));
     context->saved_data["call"] = at::IValue::make_capsule(call);
-    context->mark_non_differentiable({evidence});
-    return {without_nan(per_anchor), evidence};
+    context->mark_non_differentiable({diagnostics});
+    return {without_nan(per_anchor), diagnostics};
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context, const torch::autograd::variable_list& grads) {
@@ -222,8 +222,8 @@ torch::autograd::variable_list applied(const at::Tensor& z, const CallPointer& c
 ThreeTensors objective(DEBIAS_PARAMETERS) {
   const auto call = translated([&] { return call_of(z, DEBIAS_GIVEN); });
   if (!flows(z, *call)) {
-    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
-    return {value, per_anchor, evidence};
+    const auto [value, per_anchor, diagnostics, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
+    return {value, per_anchor, diagnostics};
   }
   const auto out = applied<DifferentiableObjective>(z, call);
   return {out[0], out[1], out[2]};
@@ -232,8 +232,8 @@ ThreeTensors objective(DEBIAS_PARAMETERS) {
 TwoTensors anchor_losses(DEBIAS_PARAMETERS) {
   const auto call = translated([&] { return call_of(z, DEBIAS_GIVEN); });
   if (!flows(z, *call)) {
-    const auto [value, per_anchor, evidence, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
-    return {without_nan(per_anchor), evidence};
+    const auto [value, per_anchor, diagnostics, gradient, of_keys, of_positives] = with_gradient_of(z, *call, {false, false, false});
+    return {without_nan(per_anchor), diagnostics};
   }
   const auto out = applied<DifferentiableLosses>(z, call);
   return {out[0], out[1]};
@@ -247,10 +247,10 @@ TwoTensors anchor_losses(DEBIAS_PARAMETERS) {
 static_assert(kDefaultMemoryBudget == 268435456);
 
 TORCH_LIBRARY(debias, m) {
-  m.def("objective" DEBIAS_ARGUMENTS ") -> (Tensor value, Tensor per_anchor, Tensor evidence)", objective);
-  m.def("anchor_losses" DEBIAS_ARGUMENTS ") -> (Tensor losses, Tensor evidence)", anchor_losses);
+  m.def("objective" DEBIAS_ARGUMENTS ") -> (Tensor value, Tensor per_anchor, Tensor diagnostics)", objective);
+  m.def("anchor_losses" DEBIAS_ARGUMENTS ") -> (Tensor losses, Tensor diagnostics)", anchor_losses);
   m.def("objective_with_gradient" DEBIAS_ARGUMENTS DEBIAS_WANTED
-        "(Tensor value, Tensor per_anchor, Tensor evidence, Tensor gradient, Tensor keys_gradient, Tensor positives_gradient)");
+        "(Tensor value, Tensor per_anchor, Tensor diagnostics, Tensor gradient, Tensor keys_gradient, Tensor positives_gradient)");
   m.def("anchor_losses_gradient" DEBIAS_ARGUMENTS ", *, Tensor of_losses" DEBIAS_WANTED
         "(Tensor gradient, Tensor keys_gradient, Tensor positives_gradient)");
   m.def("objective_table() -> str", [] { return objective_table(); });

@@ -52,7 +52,7 @@ def gradients(model, loss):
 
 
 def step(name, options, shares, rank, views, with_keys, temperature=None):
-    """(value, gradients, losses' evidence) of this process, and of one process with the whole batch."""
+    """(value, gradients, losses' diagnostics) of this process, and of one process with the whole batch."""
     images, labels, bias, weights, ids = batch(shares, views)
     keys = torch.randn(11, WIDTH, generator=torch.Generator().manual_seed(9)).double() if with_keys else None
     outputs = CLASSES if TABLE[name]["kind"] == "logits" else WIDTH
@@ -71,15 +71,15 @@ def step(name, options, shares, rank, views, with_keys, temperature=None):
         if value.dim():
             value = value @ torch.linspace(-1, 1, len(value), dtype=value.dtype)
         value.backward()
-        results.append((value.detach(), gradients(model, loss), loss.evidence))
+        results.append((value.detach(), gradients(model, loss), loss.diagnostics))
     return results
 
 
 def check(name, options, shares, rank, views=2, with_keys=False, temperature=None):
-    (value, found, evidence), (wanted, expected, alone) = step(name, options, shares, rank, views, with_keys, temperature)
+    (value, found, diagnostics), (wanted, expected, alone) = step(name, options, shares, rank, views, with_keys, temperature)
     what = f"{name} {options}, shares {shares}, views {views}, keys {with_keys}"
     assert abs(value - wanted) <= 1e-11 * max(1, abs(wanted)), (what, value, wanted)
-    assert evidence == alone, (what, evidence, alone)
+    assert diagnostics == alone, (what, diagnostics, alone)
     size = max(float(gradient.abs().max()) for gradient in expected)
     for got, want in zip(found, expected):
         assert (got - want).abs().max() <= 1e-10 * max(1, size), (what, float((got - want).abs().max()), size)

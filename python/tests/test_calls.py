@@ -18,7 +18,7 @@ WITH_TEMPERATURE = [name for name in NAMES if TABLE[name]["options"] and TABLE[n
 def test_losses_of_anchors_sum_to_the_sum_and_average_to_the_mean(name):
     z, *rest = arguments_of(name)
     mean, total, none = (called(loss_of(name, reduction=reduction, engine="dense"), name, z, *rest) for reduction in ("mean", "sum", "none"))
-    used = called_loss(name, z, rest).evidence.anchors_used
+    used = called_loss(name, z, rest).diagnostics.anchors_used
     assert none.shape == (used,) and total.item() == pytest.approx(mean.item() * used, rel=1e-12)
     assert none.sum().item() == pytest.approx(total.item(), rel=1e-12)
     expected, = torch.autograd.grad(total, z)
@@ -128,7 +128,7 @@ def test_a_temperature_that_is_a_parameter_is_the_modules():
     assert [name for name, _ in loss.named_parameters()] == ["temperature"] and "temperature=learnt" in repr(loss)
     z0, z1 = torch.randn(6, 4), torch.randn(6, 4)
     before = loss(z0, z1).item()
-    assert loss.evidence.anchors_used == 12
+    assert loss.diagnostics.anchors_used == 12
     with torch.no_grad():
         t.fill_(0.25)
     assert loss(z0, z1).item() == pytest.approx(debias.InfoNCELoss(0.25)(z0, z1).item(), rel=1e-5) != before
@@ -232,15 +232,15 @@ def test_rows_and_labels_of_a_device_stay_there():
             debias.SoftConLoss()(z, labels, weights=torch.ones(6, 2))
 
 
-def test_the_evidence_names_the_engine():
+def test_the_diagnostics_names_the_engine():
     z0, z1 = torch.randn(6, 4), torch.randn(6, 4)
     for engine in ("fused", "blocked", "dense")[debias.about()["backend"] == "plain":]:
         loss = debias.InfoNCELoss(engine=engine)
         loss(z0, z1)
-        assert loss.evidence.engine == engine and loss.fused == (engine == "fused")
+        assert loss.diagnostics.engine == engine and loss.fused == (engine == "fused")
     floor = debias.DebiasedNegativesLoss(torch.nn.Parameter(torch.tensor(0.5)))
     floor(z0, z1)
-    assert floor.evidence.engine == "dense"
+    assert floor.diagnostics.engine == "dense"
 
 
 @compiled
@@ -269,7 +269,7 @@ def test_a_module_compiles_without_a_break(loss):
     found = torch.autograd.grad(compiled(*x).sum(), list(step.parameters()))
     for got, want in zip(found, expected):
         torch.testing.assert_close(got, want)
-    assert loss.evidence.anchors == 12
+    assert loss.diagnostics.anchors == 12
 
 
 @pytest.mark.parametrize("loss", [debias.InfoNCELoss(), debias.InfoNCELoss(reduction="none")])

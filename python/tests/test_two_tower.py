@@ -111,7 +111,7 @@ def test_the_value_is_that_of_loops(objective, options, engine):
             expected = looped(objective, image, text, scale, options, **given, **constructed)
             found = loss(image, text, logit_scale=scale, **given).item()
             assert found == pytest.approx(expected, rel=1e-10, abs=1e-10), (constructed, list(given), scale)
-            assert loss.evidence.engine == engine and loss.per_anchor.mean().item() == \
+            assert loss.diagnostics.engine == engine and loss.per_anchor.mean().item() == \
                 pytest.approx(found, rel=1e-12)
 
 
@@ -208,7 +208,7 @@ def test_the_scale_may_be_learnt_and_the_floor_follows_it():
     image, text = (tower.detach() for tower in towers())
     loss = debias.TwoTowerLoss("debiased_negatives", tau_plus=0.5, logit_scale=torch.nn.Parameter(torch.tensor(2.0)))
     loss(image, text).backward()
-    assert loss.logit_scale.grad.abs() > 0 and loss.evidence.clamped > 0 and loss.evidence.anchors == 2 * B
+    assert loss.logit_scale.grad.abs() > 0 and loss.diagnostics.clamped > 0 and loss.diagnostics.anchors == 2 * B
 
 
 @pytest.mark.parametrize("make, words", [

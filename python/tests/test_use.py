@@ -60,14 +60,14 @@ class Reads(TorchDispatchMode):
 
 
 @plain_only
-def test_evidence_is_read_when_it_is_asked_for():
+def test_diagnostics_is_read_when_it_is_asked_for():
     z, *_ = arguments_of("debiased_negatives")
     loss = debias.DebiasedNegativesLoss()
     with Reads() as reads:
         loss(z).backward()
         assert reads.count == 0
-        assert loss.evidence.anchors == 12
-    assert loss.evidence.clamped == loss.clamped
+        assert loss.diagnostics.anchors == 12
+    assert loss.diagnostics.clamped == loss.clamped
 
 
 @plain_only
@@ -118,7 +118,7 @@ def test_a_compiled_call_is_the_eager_one(name):
     compiled = torch.compile(lambda z, *rest: called(other, name, z, *rest), backend="aot_eager", fullgraph=True)
     found, = torch.autograd.grad(compiled(z, *rest), z)
     torch.testing.assert_close(found, expected)
-    assert other.evidence[:3] == loss.evidence[:3]
+    assert other.diagnostics[:3] == loss.diagnostics[:3]
 
 
 @pytest.mark.parametrize("name", KEYED)
@@ -131,12 +131,12 @@ def test_a_compiled_call_with_keys_is_the_eager_one(name):
     assert torch.compile(lambda: call(loss), backend="aot_eager", fullgraph=True)().item() == pytest.approx(expected, rel=1e-6)
 
 
-def test_evidence_after_a_compiled_call_is_that_calls():
+def test_diagnostics_after_a_compiled_call_is_that_calls():
     loss, (z, *_) = debias.DebiasedNegativesLoss(), arguments_of("debiased_negatives")
     loss(z[:3])
     torch._dynamo.reset()
     torch.compile(lambda z: loss(z), backend="aot_eager")(z)
-    assert loss.evidence.anchors == 12 and loss.per_anchor.shape == (12,)
+    assert loss.diagnostics.anchors == 12 and loss.per_anchor.shape == (12,)
 
 
 @plain_only

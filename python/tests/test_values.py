@@ -63,11 +63,12 @@ def test_rows_are_taken_as_given_without_normalize():
     assert abs(scaled.item() - debias.InfoNCELoss(temperature=0.125)(Z0, Z1).item()) < 1e-12
 
 
-def test_evidence_of_the_last_call():
+def test_diagnostics_of_the_last_call():
     loss = debias.DebiasedNegativesLoss(tau_plus=0.1)
-    assert loss.evidence is None and loss.clamped is None
+    assert loss.diagnostics is None and loss.clamped is None
     loss(Z0, Z1)
-    assert (loss.evidence.anchors, loss.anchors_used, loss.clamped, loss.fused) == (8, 8, 2, False)
+    assert loss.evidence == loss.diagnostics and debias.Evidence is debias.Diagnostics
+    assert (loss.diagnostics.anchors, loss.anchors_used, loss.clamped, loss.fused) == (8, 8, 2, False)
     assert loss.min_estimate < math.exp(-2) and loss.effective_sample_size is None
     assert loss.per_anchor.shape == (8,) and not loss.per_anchor.requires_grad
     loss(Z0.float(), Z1.float())

@@ -10,9 +10,9 @@ def step(model: torch.nn.Linear, x: torch.Tensor, labels: list[int]) -> float:
     supervised = debias.SupConLoss(temperature=0.1, form="in")
     value: torch.Tensor = contrastive(model(x), model(x)) + supervised(model(x), labels)
     torch.autograd.grad(value, list(model.parameters()), allow_unused=True)
-    evidence = contrastive.evidence
-    assert evidence is not None
-    clamped: int = evidence.clamped
+    diagnostics = contrastive.diagnostics
+    assert diagnostics is not None
+    clamped: int = diagnostics.clamped
     pairs: torch.Tensor = debias.TwoTowerLoss("bayesian", tau_plus=0.01)(x, x, ids=labels)
     cached: torch.Tensor = debias.CachedStep(encode=model, loss=supervised, chunk=2)(x, labels=labels)
     prior: float = debias.prior.from_labels(labels).tau_plus

@@ -64,7 +64,7 @@ class LossCli : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(LossCli, PrintsTheKnownValueWithItsEvidence) {
+TEST_F(LossCli, PrintsTheKnownValueWithItsDiagnostics) {
   const Json out = json("debiased_negatives");
   const auto ordered = nlohmann::ordered_json::parse(loss("debiased", {"--json"}).out);
   std::vector<std::string> keys;

@@ -12,7 +12,7 @@ TITLE = "touched state"
 KEPT = ("train.log", "times.jsonl", ".lock")
 COUNTS = ("epoch", "batch", "step", "metrics_bytes", "best_epoch", "substituted", "threads")
 IMPOSSIBLE = ("-1", "4611686018427387904", "18446744073709551615", "1.5", "1e999", '"x"', "null", "[]")
-OTHERS = ("loss_sum", "grad_norm_sum", "best_value", "finished", "instruction_set", "format", "evidence", "estimates", "failed_evaluations")
+OTHERS = ("loss_sum", "grad_norm_sum", "best_value", "finished", "instruction_set", "format", "diagnostics", "estimates", "failed_evaluations")
 
 
 def refused(damage, *exits):
@@ -215,7 +215,7 @@ def cases(long):
             if (key, value) not in (("threads", "4611686018427387904"), ("substituted", "4611686018427387904")):
                 yield f"state {key}={value}", refused(stored(key, value), DATA)
     for key in OTHERS:
-        for value in IMPOSSIBLE if long else IMPOSSIBLE[4:5] if key in ("loss_sum", "evidence", "best_value") else ():
+        for value in IMPOSSIBLE if long else IMPOSSIBLE[4:5] if key in ("loss_sum", "diagnostics", "best_value") else ():
             yield f"state {key}={value}", never_internal(stored(key, value))
     yield "state epoch=99", refused(stored("epoch", "99"), DATA)
     yield "state step=1", never_internal(stored("step", "1"))

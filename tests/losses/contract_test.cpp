@@ -96,7 +96,7 @@ TEST_P(Contract, WhatIsVouchedForHasTheSameLoss) {
   }
 }
 
-TEST_P(Contract, EvidenceIsConsistent) {
+TEST_P(Contract, DiagnosticsIsConsistent) {
   for (const auto& setting : settings()) {
     const ObjectiveResult result = (*make(setting))(input(views() + 1));
     ASSERT_EQ(result.per_anchor.dim(), 1);

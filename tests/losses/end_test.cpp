@@ -96,7 +96,7 @@ TEST(EndOracle, LoopsOverPairsGiveTheSame) {
   }
 }
 
-TEST(EndEngines, SumsAndPairsAgreeInGradientAndEvidence) {
+TEST(EndEngines, SumsAndPairsAgreeInGradientAndDiagnostics) {
   for (int64_t samples : {1, 3, 17, 70}) {
     const Batch b = batch(samples, 2, samples);
     for (const auto& options : all_options()) {

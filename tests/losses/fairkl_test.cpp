@@ -250,7 +250,7 @@ Evaluated evaluated(Engine engine, const Batch& b, const FairKlOptions& options)
   return out;
 }
 
-TEST(FairKlEngines, MomentsAndPairsAgreeInValueGradientAndEvidence) {
+TEST(FairKlEngines, MomentsAndPairsAgreeInValueGradientAndDiagnostics) {
   for (int64_t samples : {1, 2, 9, 60}) {
     for (int64_t views : {1, 2}) {
       Batch b = batch(samples, views, samples, samples > 2);

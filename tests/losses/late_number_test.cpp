@@ -49,7 +49,7 @@ TEST_F(LateNumbers, AreReadByWhoAsks) {
   EXPECT_EQ(readings, 1);
 }
 
-// Whether a number is known or not, arithmetic rounds alike: evidence must not depend on the device.
+// Whether a number is known or not, arithmetic rounds alike: diagnostics must not depend on the device.
 TEST_F(LateNumbers, AreAddedAndScaledAsDoubles) {
   const double x = 0.1, y = 0.7;
   for (const bool is_late : {false, true}) {

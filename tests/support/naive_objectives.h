@@ -115,7 +115,7 @@ inline Anchor debiased_positives(const Exponentials& e, const DebiasedPositivesO
   return anchor;
 }
 
-// Value and evidence of a two-view loss over the pairs of views that are asked for.
+// Value and diagnostics of a two-view loss over the pairs of views that are asked for.
 struct Result {
   double value = 0;
   std::vector<double> per_anchor;  // view-major, NaN where dropped

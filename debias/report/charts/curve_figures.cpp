@@ -190,7 +190,7 @@ Figures learning_figures(const std::vector<RunColumn>& columns) {
   return figures;
 }
 
-Figures evidence_figures(const std::vector<RunColumn>& columns) {
+Figures diagnostics_figures(const std::vector<RunColumn>& columns) {
   std::map<std::string, std::vector<std::string>> of_all_terms;  // by what is said
   for (const auto& name : all_names(columns)) {
     if (!is_learning(name) && !is_count(name)) of_all_terms[term_of(name).second].push_back(name);

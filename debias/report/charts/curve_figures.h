@@ -28,6 +28,6 @@ Figures learning_figures(const std::vector<RunColumn>& columns);
 
 // Diagnostics of the objective's terms (clamp share, min estimate, effective sample size, their losses) and values that a schedule
 // changes. By epoch, or by step where runs have few epochs. Terms share a chart unless it would have more than six lines.
-Figures evidence_figures(const std::vector<RunColumn>& columns);
+Figures diagnostics_figures(const std::vector<RunColumn>& columns);
 
 }  // namespace debias

@@ -38,14 +38,14 @@ void add_curves(Page& page, const ReportData& data) {
   const Figures learning = learning_figures(data.columns);
   if (learning.empty()) page.paragraph(plain("Fewer than two epochs or logged steps: there is no curve yet."), "missing");
   page.figures(learning);
-  const Figures evidence = evidence_figures(data.columns);
-  if (evidence.empty()) return;
+  const Figures diagnostics = diagnostics_figures(data.columns);
+  if (diagnostics.empty()) return;
   page.heading(2, "Diagnostics of the objective");
   page.paragraph(plain(
       "The clamp share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
       "100 %, the objective is no longer the one that was asked for. An effective sample size near 1 means that one negative outweighs all "
       "others."));
-  page.figures(evidence);
+  page.figures(diagnostics);
 }
 
 void add_similarities(Page& page, const ReportData& data) {

@@ -108,7 +108,7 @@ void EncoderTraining::step() {
   samples_ += std::ssize(batch_->ids);
   state.loss_sum += report.loss;
   state.grad_norm_sum += report.grad_norm;
-  state.evidence.add(report.evidence);
+  state.diagnostics.add(report.diagnostics);
   if (state.step % recipe_.train.log_every() == 0) log_step(report, learning_rate);
   run_->progress.advance(state.batch, progress_note());
 }
@@ -130,10 +130,10 @@ void EncoderTraining::log_step(const StepReport& report, double learning_rate) c
                                  {"learning_rate", learning_rate}};
   const auto labels = parts_.method->terms().labels();
   for (size_t i = 0; i < labels.size(); ++i) {
-    line[term_prefix(labels, i) + "anchors"] = report.evidence.terms[i].anchors;
-    line[term_prefix(labels, i) + "clamped"] = report.evidence.terms[i].clamped;
+    line[term_prefix(labels, i) + "anchors"] = report.diagnostics.terms[i].anchors;
+    line[term_prefix(labels, i) + "clamped"] = report.diagnostics.terms[i].clamped;
   }
-  for (const auto& [name, value] : report.evidence.metrics(labels)) line[name] = value;
+  for (const auto& [name, value] : report.diagnostics.metrics(labels)) line[name] = value;
   for (const auto& [name, value] : parts_.method->terms().scheduled()) line[name] = value;
   run_->metrics->write(line, run_->state.step);
 }
@@ -147,7 +147,7 @@ Metrics EncoderTraining::epoch_metrics() const {
   const TrainingState& state = run_->state;
   const double batches = static_cast<double>(state.batch);
   Metrics metrics = {{"train_loss", state.loss_sum / batches}, {"grad_norm", state.grad_norm_sum / batches}};
-  for (auto& metric : state.evidence.metrics(parts_.method->terms().labels())) metrics.push_back(std::move(metric));
+  for (auto& metric : state.diagnostics.metrics(parts_.method->terms().labels())) metrics.push_back(std::move(metric));
   for (auto& metric : parts_.method->terms().scheduled()) metrics.push_back(std::move(metric));
   if (recipe_.on_error == OnError::kSubstitute) metrics.emplace_back("substituted", static_cast<double>(state.substituted));
   return metrics;
@@ -159,7 +159,7 @@ void EncoderTraining::end_epoch(const Metrics& metrics) {
   state.estimates = parts_.method->terms().estimates();
   state.loss_sum = state.grad_norm_sum = 0;
   state.substituted = 0;
-  state.evidence = {};
+  state.diagnostics = {};
 }
 
 std::optional<RunProgress> EncoderTraining::progress() const {

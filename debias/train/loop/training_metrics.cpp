@@ -1,7 +1,7 @@
 #include "debias/train/loop/training_metrics.h"
 
 #include "debias/results/training_speed.h"
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 #include "debias/train/methods/method.h"
 
 namespace debias {
@@ -13,7 +13,7 @@ std::vector<Metric> training_metrics() {
   add({{"grad_norm", "gradient norm", Unit::kNumber, Better::kNeither, Standing::kTraining},
        {"learning_rate", "learning rate", Unit::kNumber, Better::kNeither, Standing::kTraining},
        {"substituted", "images replaced by others", Unit::kNumber, Better::kNeither, Standing::kTraining}});
-  add(evidence_metrics());
+  add(diagnostics_metrics());
   for (const auto& method : method_registry()) add(method.metrics);
   return all;
 }

@@ -221,29 +221,29 @@ std::vector<const LateNumber*> Method::numbers_of(const Evaluated& evaluated) {
   return numbers;
 }
 
-Evidence Method::evidence_of(const Evaluated& evaluated) {
-  Evidence evidence;
+Diagnostics Method::diagnostics_of(const Evaluated& evaluated) {
+  Diagnostics diagnostics;
   for (size_t i = 0; i < evaluated.terms.size(); ++i) {
     const ObjectiveResult& found = evaluated.terms[i];
     const auto& size = found.effective_sample_size;
-    evidence.terms.push_back({.steps = 1,
-                              .loss_sum = evaluated.values[i],
-                              .anchors = found.anchors,
-                              .clamped = static_cast<int64_t>(found.clamped),
-                              .clampable = found.clamped_of(),
-                              .min_estimate = found.min_estimate,
-                              .sample_size_steps = size ? 1 : 0,
-                              .sample_size_sum = size ? size->value() : 0});
+    diagnostics.terms.push_back({.steps = 1,
+                                 .loss_sum = evaluated.values[i],
+                                 .anchors = found.anchors,
+                                 .clamped = static_cast<int64_t>(found.clamped),
+                                 .clampable = found.clamped_of(),
+                                 .min_estimate = found.min_estimate,
+                                 .sample_size_steps = size ? 1 : 0,
+                                 .sample_size_sum = size ? size->value() : 0});
   }
   const auto& classifier = evaluated.classifier;
-  evidence.classifier.rows = static_cast<int64_t>(classifier.rows);
-  evidence.classifier.correct = static_cast<int64_t>(classifier.correct);
+  diagnostics.classifier.rows = static_cast<int64_t>(classifier.rows);
+  diagnostics.classifier.correct = static_cast<int64_t>(classifier.correct);
   if (classifier.loss) {
-    evidence.classifier.loss_steps = 1;
-    evidence.classifier.loss_sum = *classifier.loss;
+    diagnostics.classifier.loss_steps = 1;
+    diagnostics.classifier.loss_sum = *classifier.loss;
   }
-  for (const auto& metric : evaluated.metrics) evidence.of_method.push_back({metric.name, metric.sum, metric.count});
-  return evidence;
+  for (const auto& metric : evaluated.metrics) diagnostics.of_method.push_back({metric.name, metric.sum, metric.count});
+  return diagnostics;
 }
 
 StepReport Method::read(const Evaluated& evaluated, const Batch& batch) const {
@@ -265,7 +265,7 @@ StepReport Method::read(const Evaluated& evaluated, const Batch& batch) const {
   if (model().classifier != nullptr && model().classifier->flows() && evaluated.classifier.loss) report.loss += *evaluated.classifier.loss;
   if (!std::isfinite(norm)) refuse_gradient(batch, report.loss);
   report.grad_norm = norm;
-  report.evidence = evidence_of(evaluated);
+  report.diagnostics = diagnostics_of(evaluated);
   return report;
 }
 
@@ -335,8 +335,7 @@ const MethodEntry& method_of(const Recipe& recipe) { return *recipe.method.entry
 
 ChosenMethod read_method(const Config& written) {
   Config section = section_map(written);
-  const std::string name = section_name(section, "method", section.is_null() ? "simclr" : "");
-  const MethodEntry& entry = find_entry(method_registry(), name, "method", section.prefix());
+  const MethodEntry& entry = named_entry(method_registry(), section, "method", section.is_null() ? "simclr" : "");
   ChosenMethod chosen{std::shared_ptr<const MethodEntry>(std::shared_ptr<void>(), &entry)};  // the registry's own
   chosen.where = section.prefix();
   chosen.is_written = !section.is_null();

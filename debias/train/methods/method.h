@@ -19,7 +19,7 @@
 #include "debias/data/sample_table.h"
 #include "debias/losses/objective.h"
 #include "debias/ranks/ranks.h"
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 #include "debias/train/methods/image_batches.h"
 #include "debias/train/methods/model.h"
 #include "debias/train/methods/optimizers.h"
@@ -35,7 +35,7 @@ struct Batch;
 struct StepReport {
   double loss = 0;       // what trains the encoder: the weighted sum of the terms, and the classifier's cross-entropy where that joins it
   double grad_norm = 0;  // of the parameters that it trains
-  Evidence evidence;
+  Diagnostics diagnostics;
 };
 
 struct MethodParts {
@@ -142,7 +142,7 @@ class Method {
   // Waits for the step: its numbers, or a numeric error that names what is not finite.
   StepReport read(const Evaluated& evaluated, const Batch& batch) const;
   static std::vector<const LateNumber*> numbers_of(const Evaluated& evaluated);
-  static Evidence evidence_of(const Evaluated& evaluated);
+  static Diagnostics diagnostics_of(const Evaluated& evaluated);
   [[noreturn]] static void refuse(const Evaluated& evaluated, const Batch& batch, double loss);
   [[noreturn]] void refuse_gradient(const Batch& batch, double loss) const;
 

@@ -12,7 +12,7 @@
 
 #include "debias/data/dataset.h"
 #include "debias/losses/objective.h"
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 #include "debias/train/recipe/recipe.h"
 
 namespace debias {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 #include "debias/train/methods/term.h"
 
 namespace debias {

@@ -45,7 +45,7 @@ void require_fitting(const OpenCheckpoint& checkpoint, const TrainingShape& shap
     throw data_error("resuming '{}': '{}' says batch {} of {}; it was altered: start again with --overwrite", run, checkpoint.file.path(),
                      state.batch, shape.batches);
   }
-  if (const size_t terms = state.evidence.terms.size(); terms != 0 && terms != shape.terms) {
+  if (const size_t terms = state.diagnostics.terms.size(); terms != 0 && terms != shape.terms) {
     throw data_error("resuming '{}': '{}' has the diagnostics of {} terms of {}; it was altered: start again with --overwrite", run,
                      checkpoint.file.path(), terms, shape.terms);
   }

@@ -19,7 +19,7 @@ struct TrainingShape {
   size_t terms = 0;
 };
 
-// Likewise: a place behind the epoch's last batch, or the evidence of other terms. `run` is its folder, for the message.
+// Likewise: a place behind the epoch's last batch, or the diagnostics of other terms. `run` is its folder, for the message.
 void require_fitting(const OpenCheckpoint& checkpoint, const TrainingShape& shape, const std::string& run);
 
 // Describes changes that may affect the last digits of results: other threads, instructions or number of processes.

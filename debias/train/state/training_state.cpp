@@ -62,7 +62,7 @@ nlohmann::ordered_json TrainingState::to_json() const {
                                  {"loss_sum", loss_sum},
                                  {"grad_norm_sum", grad_norm_sum},
                                  {"substituted", substituted},
-                                 {"evidence", evidence.to_json()},
+                                 {"diagnostics", diagnostics.to_json()},
                                  {"estimates", estimates},
                                  {"best_value", optional_json(best_value)},
                                  {"best_epoch", best_epoch},
@@ -82,9 +82,9 @@ TrainingState TrainingState::from_json(const nlohmann::ordered_json& json) {
   state.metrics = {count_at(json, "metrics_bytes"), json.value("metrics_sha256", std::string())};
   state.loss_sum = number_at(json, "loss_sum");
   state.grad_norm_sum = number_at(json, "grad_norm_sum");
-  if (json.contains("substituted")) state.substituted = count_at(json, "substituted");          // older files never replaced any
-  if (json.contains("evidence")) state.evidence = Evidence::from_json(json.at("evidence"));     // older files have totals only
-  if (json.contains("estimates")) state.estimates = estimates_from_json(json.at("estimates"));  // older files have none
+  if (json.contains("substituted")) state.substituted = count_at(json, "substituted");                   // older files never replaced any
+  if (json.contains("diagnostics")) state.diagnostics = Diagnostics::from_json(json.at("diagnostics"));  // older files have totals only
+  if (json.contains("estimates")) state.estimates = estimates_from_json(json.at("estimates"));           // older files have none
   if (!json.at("best_value").is_null()) state.best_value = number_at(json, "best_value");
   state.best_epoch = count_at(json, "best_epoch");
   for (const auto& failed : json.value("failed_evaluations", nlohmann::ordered_json::array())) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "debias/data/name_table.h"
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 #include "debias/train/state/data_record.h"
 #include "debias/train/state/metric_files.h"
 
@@ -29,7 +29,7 @@ struct TrainingState {
   double loss_sum = 0;  // over the epoch under way
   double grad_norm_sum = 0;
   int64_t substituted = 0;  // images replaced in the epoch under way
-  Evidence evidence;
+  Diagnostics diagnostics;
   std::map<std::string, double> estimates;  // option sources: Step::estimates()
   std::optional<double> best_value;
   int64_t best_epoch = 0;

@@ -23,5 +23,5 @@ def softplus(x):
 
 
 def wide(device):
-    """The type of sums that cancel, and of evidence: float64 where the device has it."""
+    """The type of sums that cancel, and of diagnostics: float64 where the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64

@@ -67,10 +67,10 @@ TEST(Cmc, DebiasedFallsBackAndSaysHowOften) {
       debiased(cmc_config("x", "{name: debiased_negatives, temperature: 0.07, tau_plus: 0.3, clamp: fallback}"));
   const StepReport a = biased.parts.method->run(biased.batch, 1), b = debiased.parts.method->run(debiased.batch, 1);
   EXPECT_NE(a.loss, b.loss);
-  EXPECT_EQ(b.evidence.terms[0].anchors, 32);
-  EXPECT_GT(b.evidence.terms[0].clamped, 0);
-  EXPECT_TRUE(b.evidence.terms[0].min_estimate.has_value());
-  EXPECT_GT(b.evidence.metric_of_method("false_negative_share")->count, 0);
+  EXPECT_EQ(b.diagnostics.terms[0].anchors, 32);
+  EXPECT_GT(b.diagnostics.terms[0].clamped, 0);
+  EXPECT_TRUE(b.diagnostics.terms[0].min_estimate.has_value());
+  EXPECT_GT(b.diagnostics.metric_of_method("false_negative_share")->count, 0);
 }
 
 TEST(Cmc, ResumesByteForByteWithEveryLoss) {

@@ -83,9 +83,9 @@ TEST(Moco, TheCopyFollowsByTheMomentumOfTheStep) {
 
 TEST(Moco, FalseNegativesAreCountedByLabel) {
   MethodWithBatch made(moco_config("x"));
-  EXPECT_EQ(made.parts.method->run(made.batch, 1).evidence.metric_of_method("false_negative_share")->count,
+  EXPECT_EQ(made.parts.method->run(made.batch, 1).diagnostics.metric_of_method("false_negative_share")->count,
             0);  // the queue's first rows are of no class
-  const Evidence evidence = made.parts.method->run(made.batch, 2).evidence;
+  const Diagnostics diagnostics = made.parts.method->run(made.batch, 2).diagnostics;
   int64_t pairs = 0, same = 0;
   for (size_t i = 0; i < 16; ++i) {
     for (size_t j = 0; j < 16; ++j) {
@@ -94,8 +94,8 @@ TEST(Moco, FalseNegativesAreCountedByLabel) {
       same += made.batch.labels[i] == made.batch.labels[j];
     }
   }
-  EXPECT_EQ(evidence.metric_of_method("false_negative_share")->count, pairs);
-  EXPECT_EQ(evidence.metric_of_method("false_negative_share")->sum, same);
+  EXPECT_EQ(diagnostics.metric_of_method("false_negative_share")->count, pairs);
+  EXPECT_EQ(diagnostics.metric_of_method("false_negative_share")->sum, same);
 }
 
 TEST(Moco, VersionThreeComparesTheBatchInBothDirections) {

@@ -1,4 +1,4 @@
-// Every registered objective trains, and leaves its evidence.
+// Every registered objective trains, and leaves its diagnostics.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ std::string bias_features(const TemporaryFolder& folder) {  // of the 96 glyphs
 
 class EveryObjective : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(EveryObjective, TrainsAndLeavesItsEvidence) {
+TEST_P(EveryObjective, TrainsAndLeavesItsDiagnostics) {
   const TemporaryFolder folder;
   const ObjectiveEntry* entry = nullptr;
   for (const auto& candidate : objective_registry()) {
@@ -109,7 +109,7 @@ TEST(Terms, StoppedAndResumedWithClassifierAndSchedulesGivesTheSameBytes) {
   }
 }
 
-TEST(Terms, ValuesInForceAndEvidenceAreLoggedByLabel) {
+TEST(Terms, ValuesInForceAndDiagnosticsAreLoggedByLabel) {
   const TemporaryFolder folder;
   const Config root = two_terms(folder, "linear");
   train(input_for(root));

@@ -76,9 +76,9 @@ TEST(QuickThoughts, FirstStepIsTheLossOfItsNeighbours) {
       const at::Tensor scores = scores_of(*parts.model.encoder, batch);
       const StepReport report = parts.method->run(batch, 1);
       EXPECT_NEAR(report.loss, loss_of_scores(objective, {scores, 1, negatives}), 1e-6);
-      EXPECT_EQ(report.evidence.metric_of_method("next_acc")->count, 9);
-      EXPECT_EQ(report.evidence.metric_of_method("next_acc")->sum, neighbour_hits(scores).next);
-      EXPECT_EQ(report.evidence.terms[0].anchors, 18);
+      EXPECT_EQ(report.diagnostics.metric_of_method("next_acc")->count, 9);
+      EXPECT_EQ(report.diagnostics.metric_of_method("next_acc")->sum, neighbour_hits(scores).next);
+      EXPECT_EQ(report.diagnostics.terms[0].anchors, 18);
       EXPECT_GT(report.grad_norm, 0);
     }
   }

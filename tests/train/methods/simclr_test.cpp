@@ -235,8 +235,8 @@ TEST(Simclr, AProbeLearnsAndLeavesTheEncoderAlone) {
     const StepReport a = without.method->run(batch_of(8), i), b = with.method->run(batch_of(8), i);
     EXPECT_EQ(a.loss, b.loss);
     EXPECT_EQ(a.grad_norm, b.grad_norm);
-    EXPECT_EQ(b.evidence.classifier.rows, 16);
-    (i == 1 ? first : last) = b.evidence.classifier.loss_sum;
+    EXPECT_EQ(b.diagnostics.classifier.rows, 16);
+    (i == 1 ? first : last) = b.diagnostics.classifier.loss_sum;
   }
   EXPECT_LT(last, first - 0.05);
   EXPECT_TRUE(at::equal(without.model.encoder->parameters()[0], with.model.encoder->parameters()[0]));
@@ -248,9 +248,9 @@ TEST(Simclr, AFlowingClassifierJoinsTheLossUnlessATermReadsItsLogits) {
   Fixture joined(with_objective("{name: infonce, weight: 0}", flow)), term(with_objective("cross_entropy", flow));
   const StepReport a = joined.method->run(batch_of(8), 1), b = term.method->run(batch_of(8), 1);
   EXPECT_NEAR(a.loss, b.loss, 1e-6);  // the same cross-entropy, and the encoder moves the same way
-  EXPECT_NEAR(a.loss, a.evidence.classifier.loss_sum, 1e-6);
-  EXPECT_EQ(b.evidence.classifier.loss_steps, 0);
-  EXPECT_EQ(b.evidence.terms[0].anchors, 16);
+  EXPECT_NEAR(a.loss, a.diagnostics.classifier.loss_sum, 1e-6);
+  EXPECT_EQ(b.diagnostics.classifier.loss_steps, 0);
+  EXPECT_EQ(b.diagnostics.terms[0].anchors, 16);
   EXPECT_TRUE(at::allclose(joined.state()[0], term.state()[0], 1e-5, 1e-7));
   EXPECT_FALSE(at::equal(term.state()[0], Fixture().state()[0]));
   EXPECT_NEAR(loss_of("infonce", flow), loss_of("infonce") + a.loss, 1e-5);
@@ -296,7 +296,7 @@ TEST(Simclr, APairwiseTermMayReadLogits) {
   Fixture fixture(with_objective("[cross_entropy, {name: supcon, 'on': logits}]", "{name: linear, gradient: flow}"));
   const StepReport report = fixture.method->run(batch_of(8), 1);
   EXPECT_TRUE(std::isfinite(report.loss));
-  EXPECT_EQ(report.evidence.terms[1].anchors, 16);
+  EXPECT_EQ(report.diagnostics.terms[1].anchors, 16);
 }
 
 TEST(Simclr, ABatchWithNothingToCompareIsNoFailure) {  // biases unknown: no row has a pair

@@ -157,27 +157,27 @@ TEST(Resume, ATrainingStateThatNoRunCanHaveIsRefused) {
   alter_state(last, "batch", 0);
   expect_refusal("substituted", -1);
   alter_state(last, "substituted", 0);
-  const nlohmann::ordered_json right = open_checkpoint(last).state.evidence.to_json();
+  const nlohmann::ordered_json right = open_checkpoint(last).state.diagnostics.to_json();
   const nlohmann::ordered_json term = {{"steps", 1},      {"loss_sum", 1.5},     {"anchors", 8},           {"clamped", 9},
                                        {"clampable", 16}, {"min_estimate", 0.5}, {"sample_size_steps", 0}, {"sample_size_sum", 0.0}};
   const auto with = [&](const char* part, const char* key, const nlohmann::ordered_json& value) {
-    nlohmann::ordered_json evidence = {{"terms", {term}}, {"classifier", right.at("classifier")}};
-    (std::string(part) == "terms" ? evidence["terms"][0] : evidence[part])[key] = value;
-    return evidence;
+    nlohmann::ordered_json diagnostics = {{"terms", {term}}, {"classifier", right.at("classifier")}};
+    (std::string(part) == "terms" ? diagnostics["terms"][0] : diagnostics[part])[key] = value;
+    return diagnostics;
   };
   for (const char* key : {"steps", "loss_sum", "anchors", "clamped", "clampable", "min_estimate", "sample_size_steps", "sample_size_sum"}) {
-    expect_refusal("evidence", with("terms", key, "many"));
+    expect_refusal("diagnostics", with("terms", key, "many"));
   }
   for (const char* key : {"steps", "anchors", "clamped", "clampable", "sample_size_steps"}) {
     for (const nlohmann::ordered_json& bad : {nlohmann::ordered_json(-1), nlohmann::ordered_json(1e300), nlohmann::ordered_json()}) {
-      expect_refusal("evidence", with("terms", key, bad));
+      expect_refusal("diagnostics", with("terms", key, bad));
     }
   }
-  for (const char* key : {"loss_sum", "sample_size_sum"}) expect_refusal("evidence", with("terms", key, nullptr));  // NaN
-  for (const char* key : {"rows", "correct", "loss_steps"}) expect_refusal("evidence", with("classifier", key, -1));
-  expect_refusal("evidence", with("classifier", "correct", 1));  // of no rows
-  expect_refusal("evidence", {{"terms", {term, term}}, {"classifier", right.at("classifier")}});
-  alter_state(last, "evidence", right);
+  for (const char* key : {"loss_sum", "sample_size_sum"}) expect_refusal("diagnostics", with("terms", key, nullptr));  // NaN
+  for (const char* key : {"rows", "correct", "loss_steps"}) expect_refusal("diagnostics", with("classifier", key, -1));
+  expect_refusal("diagnostics", with("classifier", "correct", 1));  // of no rows
+  expect_refusal("diagnostics", {{"terms", {term, term}}, {"classifier", right.at("classifier")}});
+  alter_state(last, "diagnostics", right);
   EXPECT_FALSE(train(input).already_finished);
 }
 

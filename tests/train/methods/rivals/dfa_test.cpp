@@ -68,7 +68,7 @@ TEST(Dfa, AStepWithoutSwapsIsEquationTwo) {
   const at::Tensor bias_loss = 3 * generalized_cross_entropy_by_sample(bias_logits, parts.labels, 0.7).mean();
   const StepReport report = made.parts.method->run(made.batch, 1);
   EXPECT_NEAR(report.loss, label_loss.item<double>(), 1e-5);
-  EXPECT_NEAR(report.evidence.metric_of_method("bias_loss")->sum, bias_loss.item<double>(), 1e-5);
+  EXPECT_NEAR(report.diagnostics.metric_of_method("bias_loss")->sum, bias_loss.item<double>(), 1e-5);
   (label_loss + bias_loss).backward();
   const auto found = made.parts.model.named_parameters(), expected = other.parts.model.named_parameters();
   for (size_t i = 0; i < found.size(); ++i) {
@@ -98,7 +98,7 @@ TEST(Dfa, AStepWithSwapsIsEquationThreeOfSomePermutation) {
         0.5 * 2 *
             generalized_cross_entropy_by_sample(parts.bias_logits(parts.intrinsic, bias), parts.labels.index_select(0, swap), 0.7).mean();
     closest = std::min(closest, std::abs(label_loss.item<double>() - report.loss) +
-                                    std::abs(bias_loss.item<double>() - report.evidence.metric_of_method("bias_loss")->sum));
+                                    std::abs(bias_loss.item<double>() - report.diagnostics.metric_of_method("bias_loss")->sum));
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_LT(closest, 1e-5);
 }
@@ -106,7 +106,7 @@ TEST(Dfa, AStepWithSwapsIsEquationThreeOfSomePermutation) {
 TEST(Dfa, SwapsBeginAfterTheirShareOfTheSteps) {
   const auto loss_at = [](int64_t step, const char* method) {
     MethodWithBatch made(unscaled(method));
-    return made.parts.method->run(made.batch, step).evidence.metric_of_method("bias_loss")->sum;
+    return made.parts.method->run(made.batch, step).diagnostics.metric_of_method("bias_loss")->sum;
   };
   const double without = loss_at(1, "{name: dfa, swap_after: 1}");  // of 18 steps
   EXPECT_DOUBLE_EQ(loss_at(9, "{name: dfa, swap_after: 0.5}"), without);

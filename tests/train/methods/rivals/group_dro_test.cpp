@@ -70,7 +70,7 @@ TEST(GroupDro, TheWorstGroupIsLearntSoonerThanWithEqualWeights) {
     MethodWithBatch made(root);
     double last = 0;
     for (int64_t step = 1; step <= 40; ++step) {
-      last = made.parts.method->run(made.batch, step).evidence.metric_of_method("worst_group_loss")->sum;
+      last = made.parts.method->run(made.batch, step).diagnostics.metric_of_method("worst_group_loss")->sum;
     }
     return last;
   };

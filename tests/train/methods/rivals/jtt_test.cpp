@@ -58,7 +58,7 @@ TEST(Jtt, EachStageTrainsItsNetworkAlone) {
   const auto report = made.parts.method->run(made.batch, 3);
   EXPECT_TRUE(same(identified, copies_of(identifier)));
   EXPECT_FALSE(same(evaluated, copies_of(*model.encoder)));
-  EXPECT_GT(report.evidence.metric_of_method("error_set_share")->sum, 0);
+  EXPECT_GT(report.diagnostics.metric_of_method("error_set_share")->sum, 0);
 }
 
 TEST(Jtt, ErrorsAreTheSamplesThatTheIdentificationNetworkGetsWrong) {

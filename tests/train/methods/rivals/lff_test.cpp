@@ -61,9 +61,9 @@ TEST(Lff, TheFirstStepIsAlgorithmOne) {
   }
   const StepReport report = made.parts.method->run(made.batch, 1);
   EXPECT_NEAR(report.loss, loss, 1e-5);
-  EXPECT_NEAR(report.evidence.metric_of_method("bias_loss")->sum, generalized, 1e-5);
-  EXPECT_NEAR(report.evidence.metric_of_method("relative_difficulty")->sum, weights, 1e-4);
-  EXPECT_EQ(report.evidence.metric_of_method("relative_difficulty")->count, B);
+  EXPECT_NEAR(report.diagnostics.metric_of_method("bias_loss")->sum, generalized, 1e-5);
+  EXPECT_NEAR(report.diagnostics.metric_of_method("relative_difficulty")->sum, weights, 1e-4);
+  EXPECT_EQ(report.diagnostics.metric_of_method("relative_difficulty")->count, B);
 }
 
 TEST(Lff, EachNetworkLearnsFromItsOwnLoss) {

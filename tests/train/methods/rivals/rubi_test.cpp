@@ -74,7 +74,7 @@ TEST(Rubi, TheGateHasItsOwnLossTimesItsWeight) {
     }
   }
   const StepReport report = made.parts.method->run(made.batch, 1);
-  const auto* found = report.evidence.metric_of_method("bias_loss");
+  const auto* found = report.diagnostics.metric_of_method("bias_loss");
   EXPECT_NEAR(found->sum / found->count, 3 * expected / static_cast<double>(made.batch.labels.size()), 1e-5);
 }
 

@@ -24,7 +24,7 @@ namespace debias {
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 
-struct TermEvidence {
+struct TermDiagnostics {
   int64_t steps = 0;
   double loss_sum = 0;
   int64_t anchors = 0, clamped = 0, clampable = 0;
@@ -32,15 +32,15 @@ struct TermEvidence {
   int64_t sample_size_steps = 0;
   double sample_size_sum = 0;
 
-  void add(const TermEvidence& more);
+  void add(const TermDiagnostics& more);
 };
 
-struct ClassifierEvidence {
+struct ClassifierDiagnostics {
   int64_t rows = 0, correct = 0;  // labelled rows
   int64_t loss_steps = 0;
   double loss_sum = 0;
 
-  void add(const ClassifierEvidence& more);
+  void add(const ClassifierDiagnostics& more);
 };
 
 // A metric of a method's own: sum / count, each added up over the steps; for a share hits and cases. There is no metric while count is 0.
@@ -49,20 +49,20 @@ struct MethodMetric {
   double sum = 0, count = 0;
 };
 
-struct Evidence {
-  std::vector<TermEvidence> terms;
-  ClassifierEvidence classifier;
+struct Diagnostics {
+  std::vector<TermDiagnostics> terms;
+  ClassifierDiagnostics classifier;
   std::vector<MethodMetric> of_method;  // each name once
 
-  void add(const Evidence& more);                                       // an empty one takes the terms of `more`
+  void add(const Diagnostics& more);                                    // an empty one takes the terms of `more`
   const MethodMetric* metric_of_method(const std::string& name) const;  // null where the method has not reported it
   Metrics metrics(const std::vector<std::string>& labels) const;
 
   nlohmann::ordered_json to_json() const;
-  static Evidence from_json(const nlohmann::ordered_json& json);
+  static Diagnostics from_json(const nlohmann::ordered_json& json);
 };
 
-std::vector<Metric> evidence_metrics();  // what the terms' and the classifier's say
+std::vector<Metric> diagnostics_metrics();  // what the terms' and the classifier's say
 
 // "" for the only term, else "LABEL.".
 std::string term_prefix(const std::vector<std::string>& labels, size_t term);

@@ -1,4 +1,4 @@
-#include "debias/train/methods/evidence.h"
+#include "debias/train/methods/diagnostics.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,7 +20,7 @@ int64_t share_at(const nlohmann::ordered_json& json, const char* key, int64_t of
 
 }  // namespace
 
-void TermEvidence::add(const TermEvidence& more) {
+void TermDiagnostics::add(const TermDiagnostics& more) {
   steps += more.steps;
   loss_sum += more.loss_sum;
   anchors += more.anchors;
@@ -31,14 +31,14 @@ void TermEvidence::add(const TermEvidence& more) {
   sample_size_sum += more.sample_size_sum;
 }
 
-void ClassifierEvidence::add(const ClassifierEvidence& more) {
+void ClassifierDiagnostics::add(const ClassifierDiagnostics& more) {
   rows += more.rows;
   correct += more.correct;
   loss_steps += more.loss_steps;
   loss_sum += more.loss_sum;
 }
 
-void Evidence::add(const Evidence& more) {
+void Diagnostics::add(const Diagnostics& more) {
   terms.resize(more.terms.size());
   for (size_t i = 0; i < terms.size(); ++i) terms[i].add(more.terms[i]);
   classifier.add(more.classifier);
@@ -50,12 +50,12 @@ void Evidence::add(const Evidence& more) {
   }
 }
 
-const MethodMetric* Evidence::metric_of_method(const std::string& name) const {
+const MethodMetric* Diagnostics::metric_of_method(const std::string& name) const {
   const auto found = std::ranges::find(of_method, name, &MethodMetric::name);
   return found == of_method.end() ? nullptr : &*found;
 }
 
-std::vector<Metric> evidence_metrics() {
+std::vector<Metric> diagnostics_metrics() {
   const auto of_term = [](const char* name, const char* title, Unit unit, Better better = Better::kNeither) {
     return Metric{.name = name, .title = title, .unit = unit, .better = better, .standing = Standing::kTraining, .of_term = true};
   };
@@ -71,10 +71,10 @@ std::vector<Metric> evidence_metrics() {
 
 std::string term_prefix(const std::vector<std::string>& labels, size_t term) { return labels.size() < 2 ? "" : labels[term] + "."; }
 
-Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
+Metrics Diagnostics::metrics(const std::vector<std::string>& labels) const {
   Metrics metrics;
   for (size_t i = 0; i < terms.size(); ++i) {
-    const TermEvidence& term = terms[i];
+    const TermDiagnostics& term = terms[i];
     const std::string prefix = term_prefix(labels, i);
     if (terms.size() > 1) metrics.emplace_back(prefix + "loss", ratio(term.loss_sum, term.steps));
     metrics.emplace_back(prefix + "clamped_share", ratio(static_cast<double>(term.clamped), term.clampable));
@@ -91,7 +91,7 @@ Metrics Evidence::metrics(const std::vector<std::string>& labels) const {
   return metrics;
 }
 
-nlohmann::ordered_json Evidence::to_json() const {
+nlohmann::ordered_json Diagnostics::to_json() const {
   auto list = nlohmann::ordered_json::array();
   for (const auto& term : terms) {
     list.push_back({{"steps", term.steps},
@@ -113,10 +113,10 @@ nlohmann::ordered_json Evidence::to_json() const {
   return json;
 }
 
-Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
-  Evidence evidence;
+Diagnostics Diagnostics::from_json(const nlohmann::ordered_json& json) {
+  Diagnostics diagnostics;
   for (const auto& item : json.at("terms")) {
-    TermEvidence term;
+    TermDiagnostics term;
     term.steps = count_at(item, "steps");
     term.loss_sum = number_at(item, "loss_sum");
     term.anchors = count_at(item, "anchors");
@@ -130,19 +130,19 @@ Evidence Evidence::from_json(const nlohmann::ordered_json& json) {
     if (!item.at("min_estimate").is_null()) term.min_estimate = number_at(item, "min_estimate");
     term.sample_size_steps = share_at(item, "sample_size_steps", term.steps);
     term.sample_size_sum = number_at(item, "sample_size_sum");
-    evidence.terms.push_back(term);
+    diagnostics.terms.push_back(term);
   }
   const auto& classifier = json.at("classifier");
-  evidence.classifier.rows = count_at(classifier, "rows");
-  evidence.classifier.correct = share_at(classifier, "correct", evidence.classifier.rows);
-  evidence.classifier.loss_steps = count_at(classifier, "loss_steps");
-  evidence.classifier.loss_sum = number_at(classifier, "loss_sum");
+  diagnostics.classifier.rows = count_at(classifier, "rows");
+  diagnostics.classifier.correct = share_at(classifier, "correct", diagnostics.classifier.rows);
+  diagnostics.classifier.loss_steps = count_at(classifier, "loss_steps");
+  diagnostics.classifier.loss_sum = number_at(classifier, "loss_sum");
   if (const auto method = json.find("method"); method != json.end()) {
     for (const auto& [name, metric] : method->items()) {
-      evidence.of_method.push_back({name, number_at(metric, "sum"), number_at(metric, "count")});
+      diagnostics.of_method.push_back({name, number_at(metric, "sum"), number_at(metric, "count")});
     }
   }
-  return evidence;
+  return diagnostics;
 }
 
 }  // namespace debias

@@ -6,7 +6,7 @@ from typing import NamedTuple, Optional
 ENGINES = ("auto", "fused", "blocked", "dense")  # as the compiled half numbers them
 
 
-class Evidence(NamedTuple):
+class Diagnostics(NamedTuple):
     """Diagnostics of a loss value."""
 
     anchors: int
@@ -25,7 +25,7 @@ def read(numbers, engine):
     """Diagnostics from the numbers of anchors, used and clamped ones, the smallest estimate and the sample size; infinity means none."""
     anchors, used, clamped, least, size = numbers
     some = lambda number: None if math.isinf(number) else number
-    return Evidence(int(anchors), int(used), int(clamped), some(least), some(size), engine)
+    return Diagnostics(int(anchors), int(used), int(clamped), some(least), some(size), engine)
 
 
 def of_library(tensor):
