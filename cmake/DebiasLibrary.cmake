@@ -70,6 +70,7 @@ function(debias_test folder)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE debias_build_flags ${ARG_DEPENDS} GTest::gtest_main GTest::gmock)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${target} PRIVATE -O1)  # compiles a fifth faster than -O2
   if(ARG_TORCH)
     debias_use_torch(${target} PRIVATE)
   endif()
