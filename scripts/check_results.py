@@ -67,6 +67,26 @@ def by_method(key, value):
     return by_setting("", f"/{key}={value}")
 
 
+def by_point(key):
+    """Columns are points of the grid, as 0.995, or differences at one, as 0.995 − `ce`."""
+    def expected(runs, row, column):
+        found = re.fullmatch(r"(0\.\d+)( − `ce`)?", column)
+        if not found or not row[column]:
+            return None
+        of = by_method(key, found[1])
+        return of(runs, row | {"all": row[column], "all − `ce`": row[column]}, "all − `ce`" if found[2] else "all")
+    return expected
+
+
+def by_share(runs, row, column):
+    """Columns are differences at a share of conflicting images, as 5 % − `end`."""
+    share, _, reference = column.partition(" − ")
+    if not reference or not row[column]:
+        return None
+    left, right = (runs.values(f"{name}/{RATIO}={share.removesuffix(' %')}pct", "test.acc1") for name in (code(row[0]), code(reference)))
+    return difference(left, right)
+
+
 def gains_of_fairkl(runs, row, column):
     if not column.startswith("with `"):
         return None
@@ -77,7 +97,8 @@ def gains_of_fairkl(runs, row, column):
 def by_weights(runs, row, column):
     if not row.get(column) or column not in ("1e-4", "1e-3", "1e-2", "0.1", "1"):
         return None
-    setting = f"{CORRELATION}={row[0]},objective.1.weight={row['λ']},objective.0.weight={column}"
+    at, weight = row[0].split(", ")
+    setting = f"{CORRELATION}={at},objective.1.weight={weight},objective.0.weight={column}"
     return interval(runs.values(setting, "test.acc1").values())
 
 
@@ -117,20 +138,23 @@ def of_sentences(runs, row, column):
 
 
 TABLES = [  # page, its n-th table whose head begins so, files, cells
-    *(("biased-mnist.md", "| method |", n, ["biased_mnist.jsonl"], by_method(CORRELATION, at))
-      for n, at in enumerate(("0.995", "0.99", "0.997", "0.999"))),
+    ("biased-mnist.md", "| method |", 0, ["biased_mnist.jsonl"], by_point(CORRELATION)),
+    *(("biased-mnist-groups.md", "| method |", n, ["biased_mnist.jsonl"], by_method(CORRELATION, at))
+      for n, at in enumerate(("0.99", "0.995", "0.997", "0.999"))),
     ("biased-mnist.md", "| correlation | with", 0, ["biased_mnist.jsonl"], gains_of_fairkl),
-    ("fairkl-weights.md", "| correlation |", 0, ["biased_mnist_alpha_lambda.jsonl"], by_weights),
+    ("fairkl-weights.md", "| correlation, λ |", 0, ["biased_mnist_alpha_lambda.jsonl"], by_weights),
     ("fairkl-divergence.md", "| setting |", 0, ["biased_mnist_divergence.jsonl"], of_divergence),
     *(("corrupted-cifar10.md", "| method |", n, ["corrupted_cifar10.jsonl"], by_method(RATIO, at))
       for n, at in enumerate(("1pct", "5pct"))),
+    ("corrupted-cifar10.md", "| setting | 1 %", 0, ["corrupted_cifar10.jsonl"], by_share),
     *(("unknown-bias.md", "| method |", n, ["photos_comparison.jsonl"], by_setting(f"{photos}/", ""))
       for n, photos in enumerate(("square", "tint"))),
-    *(("rivals.md", "| method |", n, ["biased_mnist_rivals.jsonl"], by_method(CORRELATION, at)) for n, at in enumerate(("0.995", "0.99"))),
+    ("rivals.md", "| method | bias labels |", 0, ["biased_mnist_rivals.jsonl"], by_point(CORRELATION)),
+    *(("rivals-groups.md", "| method |", n, ["biased_mnist_rivals.jsonl"], by_method(CORRELATION, at)) for n, at in enumerate(("0.995", "0.99"))),
     ("rivals-corrupted-cifar10.md", "| method |", 0, ["corrupted_cifar10_rivals.jsonl"], by_setting("", "")),
-    ("cifar10.md", "| method |", 0, ["cifar10.jsonl"], of_cifar10),
-    ("sentences.md", "| | untrained |", 0, ["novels.jsonl", "novels_tasks.jsonl"], of_sentences),
-    ("sentences.md", "| | untrained |", 1, ["novels_gru.jsonl", "novels_gru_tasks.jsonl"], of_sentences),
+    *(("cifar10.md", "| method |", n, ["cifar10.jsonl"], of_cifar10) for n in range(2)),
+    *(("sentences.md", head, n, [f"{name}.jsonl", f"{name}_tasks.jsonl"], of_sentences)
+      for n, name in enumerate(("novels", "novels_gru")) for head in ("| | untrained |", "| | biased − untrained |")),
 ]
 
 
