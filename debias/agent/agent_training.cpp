@@ -41,7 +41,7 @@ std::vector<float> saved_actions(const SafetensorsFile& file, int64_t actions_pe
 
 std::string pictures_in(const std::string& folder) { return folder + "/replay.pictures"; }
 
-// Steps a second over the last 10 to 20 seconds.
+// Steps per second over the last 10 to 20 seconds.
 class Speed {
  public:
   explicit Speed(int64_t step) : older_{AgentClock::now(), step}, newer_(older_) {}
@@ -191,7 +191,7 @@ class AgentTraining final : public Training {
   }
 
   Counted counted() const override { return {run_->state.step - first_step_, "agent_steps"}; }
-  std::string speed_text(double per_second) const override { return fmt::format("{:.1f} steps of the agent a second", per_second); }
+  std::string speed_text(double per_second) const override { return fmt::format("{:.1f} agent steps/s", per_second); }
 
   NamedTensors weights() const override { return parts_->agent.state(); }
 
@@ -276,7 +276,7 @@ class AgentTraining final : public Training {
     const auto left = run_->seconds_left();
     const std::string run = left ? fmt::format("run {} left, ", clock_text(*left)) : "";
     run_->progress.advance(std::min(own_.control_steps - steps_before_epoch(), task_size()),
-                           fmt::format("{}episode {}, return {:.1f}, {:.1f} steps a second", run, own_.episode + 1, own_.episode_return,
+                           fmt::format("{}episode {}, return {:.1f}, {:.1f} steps/s", run, own_.episode + 1, own_.episode_return,
                                        speed_->at(run_->state.step)));
   }
 

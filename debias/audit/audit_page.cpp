@@ -152,9 +152,9 @@ std::string audit_page(const FolderAudit& audit, const std::string& name, const 
   page.heading(2, "Candidates");
   page.table(findings_table(audit.result));
   if (!audit.result.fine_cells.empty()) {
-    page.heading(2, "Where the class is given away");
+    page.heading(2, "Where images predict the class");
     page.paragraph(
-        plain("Each cell of a 16 x 16 grid by itself, over the mean image: the redder, the more of the class its colours give away."));
+        plain("Each cell of a 16 x 16 grid by itself, over the mean image: the redder a cell, the better its colours predict the class."));
     page.add(element("figure", "", image_html(heat_map(audit), "accuracy of each cell over the mean image")));
   }
   page.heading(2, "Aligned and conflicting images");

@@ -20,7 +20,7 @@ Metric speed_metric(const std::string& name, const std::string& title) {
 }
 
 Metric rate_metric(const std::string& counted) {
-  std::string title = counted + " a second";
+  std::string title = counted + " per second";
   std::ranges::replace(title, '_', ' ');
   return speed_metric(counted + "_per_second", title);
 }
@@ -95,7 +95,8 @@ TrainingSpeed read_training_speed(const std::string& run_folder) {
 }
 
 std::vector<Metric> speed_metrics() {
-  return {speed_metric("training_seconds", "training time in seconds"), speed_metric("minutes_per_epoch", "minutes of training an epoch")};
+  return {speed_metric("training_seconds", "training time, seconds"),
+          speed_metric("minutes_per_epoch", "training time per epoch, minutes")};
 }
 
 }  // namespace debias

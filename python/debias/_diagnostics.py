@@ -12,7 +12,7 @@ class Diagnostics(NamedTuple):
     anchors: int
     anchors_used: int  # the anchors that the value averages
     clamped: int  # anchors whose estimate was clamped
-    min_estimate: Optional[float]  # the smallest estimate before the clamp
+    min_estimate: Optional[float]  # the minimum estimate before clamping
     effective_sample_size: Optional[float]  # of importance weights over an anchor's negatives
     engine: str  # fused (tiles), blocked (blocks of rows) or dense (the whole matrix)
 

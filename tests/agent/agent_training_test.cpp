@@ -113,12 +113,12 @@ TEST(AgentTrainingTest, ProgressTellsTheRunsEndByTheStepsThatLearn) {
   EXPECT_EQ(random.total, 600);
   EXPECT_EQ(random.done, 600);
   EXPECT_EQ(random.tell_the_end, std::set<bool>{false});
-  EXPECT_THAT(random.note, testing::MatchesRegex("episode 1, return [0-9.]+, [0-9.]+ steps a second"));
+  EXPECT_THAT(random.note, testing::MatchesRegex("episode 1, return [0-9.]+, [0-9.]+ steps/s"));
   for (const auto* task : {&first, &second}) {
     EXPECT_EQ(task->total, 2000);
     EXPECT_EQ(task->done, 2000);
     EXPECT_EQ(task->tell_the_end, std::set<bool>{true});
-    EXPECT_THAT(task->note, testing::MatchesRegex("run [0-9:]+ left, episode [0-9]+, return [0-9.]+, [0-9.]+ steps a second"));
+    EXPECT_THAT(task->note, testing::MatchesRegex("run [0-9:]+ left, episode [0-9]+, return [0-9.]+, [0-9.]+ steps/s"));
   }
   EXPECT_EQ(first.label, "epoch 1/2");
   EXPECT_EQ(second.label, "epoch 2/2");
@@ -138,7 +138,7 @@ TEST(AgentTrainingTest, WhatMayChangeAtResumeIsInForceFromThenOn) {
   const std::atomic<int> stop{SIGTERM};
   input.stop_signal = &stop;
   EXPECT_THROW(train_agent(input), Error);
-  EXPECT_THAT(text_of(run + "train.log"), testing::HasSubstr(" steps of the agent a second; stopped after step 1\n"));
+  EXPECT_THAT(text_of(run + "train.log"), testing::HasSubstr(" agent steps/s; stopped after step 1\n"));
   EXPECT_THAT(text_of(run + "times.jsonl"), testing::HasSubstr(R"("count":1,"counted":"agent_steps"})"));
   EXPECT_EQ(read_yaml_file(run + "config.yaml").find("evaluate")->find("episodes")->text(), "2");
   input.stop_signal = nullptr;

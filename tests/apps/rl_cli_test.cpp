@@ -180,10 +180,10 @@ TEST_F(RlCommand, PlaysAlsoWhereItsFramesCannotBeKept) {
 TEST_F(RlCommand, ReportShowsTheReturnOfARun) {
   ASSERT_EQ(run_debias(words("run")).exit, 0);
   const std::string page = page_of({path("run")}, path("page.html"));
-  EXPECT_THAT(page, HasSubstr("return of evaluation episodes, test"));
+  EXPECT_THAT(page, HasSubstr("mean evaluation return, test"));
   EXPECT_THAT(page, HasSubstr(">control steps<"));
-  EXPECT_THAT(page, HasSubstr("minutes of training an epoch"));
-  EXPECT_THAT(page, HasSubstr("agent steps a second"));
+  EXPECT_THAT(page, HasSubstr("training time per epoch, minutes"));
+  EXPECT_THAT(page, HasSubstr("agent steps per second"));
 }
 
 TEST_F(RlCommand, WhatCannotRunLeavesOneLineAndNoFolder) {

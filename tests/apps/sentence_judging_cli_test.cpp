@@ -142,7 +142,7 @@ TEST_F(SentenceJudging, ShowsThemInAReport) {
   ASSERT_EQ(run_debias({"eval", "sentences", path("run"), "--root", path("sets"), "--tasks", "cr", "--cheap"}).exit, 0);
   const std::string html = page_of({path("run")}, path("page.html"));
   EXPECT_THAT(html, HasSubstr("CR accuracy"));
-  EXPECT_THAT(html, HasSubstr("neighbours found"));
+  EXPECT_THAT(html, HasSubstr("neighbour accuracy"));
   EXPECT_THAT(html, HasSubstr("Nearest sentences"));
   EXPECT_THAT(html, HasSubstr("w1 w2 w2. ("));
   EXPECT_THAT(html, HasSubstr("epoch 2 (last.safetensors), 3 sentences of " + path("pool.txt")));

@@ -45,7 +45,7 @@ TEST_F(SentencesCli, KeepsHowOftenTheUntrainedEncoderFindsNeighbours) {
   EXPECT_THAT(trained_.err,
               HasSubstr(fmt::format("before training: test.neighbour_acc {:.4f}", record["metrics"]["test.neighbour_acc"].get<double>())));
   const ProcessResult shown = run_debias({"report", path("run"), "--text"});
-  EXPECT_THAT(shown.out, HasSubstr("neighbours found, untrained encoder")) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("neighbour accuracy, untrained encoder")) << shown.err;
   copy_run("resumed");                                                    // which has no such file
   std::filesystem::remove(path("resumed/checkpoints/last.safetensors"));  // so that it goes on from before its end
   const ProcessResult resumed = run_debias({"train", path("small.yaml"), "output=" + path("resumed"), "--resume"});

@@ -46,7 +46,7 @@ TEST_F(GridFigures, HaveALineOfEachOfAnAxis) {
   for (const char* variant : {"one", "two-grouping", "two-pairs", "none"})
     add({.variant = variant, .seed = "1", .accuracy = *variant == 'o' ? 0.5 : 0.6, .published = *variant == 'n' ? NAN : 0.7});
   const Figures found = figures();
-  ASSERT_THAT(titles(found), ElementsAre("test.acc1 over M", "test.acc1 against minutes of training"));
+  ASSERT_THAT(titles(found), ElementsAre("test.acc1 over M", "test.acc1 against training time"));
   const Chart& chart = found[0].first;
   EXPECT_EQ(chart.x.label, "M");
   ASSERT_THAT(names(chart), ElementsAre("grouping", "grouping, published", "pairs", "pairs, published"));
@@ -83,7 +83,7 @@ TEST_F(GridFigures, HavePublishedMinutesBesideOurs) {
   for (const char* variant : {"a", "b"})
     add({.variant = variant, .seed = "1", .accuracy = 0.5, .published = 0.7, .also_published = ", minutes: 122.85"});
   const Figures found = figures();
-  ASSERT_THAT(titles(found), ElementsAre("test.acc1 against minutes of training"));
+  ASSERT_THAT(titles(found), ElementsAre("test.acc1 against training time"));
   ASSERT_THAT(names(found[0].first), ElementsAre("a", "a, published", "b", "b, published"));
   EXPECT_THAT(found[0].first.series[0].x, ElementsAre(1));
   EXPECT_THAT(found[0].first.series[1].x, ElementsAre(122.85));

@@ -307,11 +307,11 @@ TEST_F(KeyNumbers, AnUntrainedEncoderStandsBesideTheTrainedOne) {
   const auto first = std::ranges::find(found, "untrained", &NumberRow::data);
   ASSERT_NE(first, found.end());
   EXPECT_EQ(first->heading, "test");
-  EXPECT_EQ(first->title.title, "neighbours found, untrained encoder");
+  EXPECT_EQ(first->title.title, "neighbour accuracy, untrained encoder");
   EXPECT_EQ(first->by_column[0]->value, 0.125);
   EXPECT_EQ(find_row(found, "", "test.neighbour_acc")->by_column[0]->value, 0.25);
   EXPECT_THAT(run_report_text(read({"run"})),
-              testing::ContainsRegex("neighbours found +25.00 %\n +neighbours found, untrained encoder +12.50 %\n"));
+              testing::ContainsRegex("neighbour accuracy +25.00 %\n +neighbour accuracy, untrained encoder +12.50 %\n"));
   EXPECT_TRUE(read({"run"})[0].notes.empty());  // its epoch is none of the run's
 }
 
@@ -320,19 +320,19 @@ TEST_F(KeyNumbers, TimeAndSpeedAreRowsOfTheirOwn) {
   const auto found = rows({"run"});
   EXPECT_EQ(row_of(found, "training_seconds").by_column[0]->value, 2.5);
   EXPECT_EQ(row_of(found, "images_per_second").by_column[0]->source, "times.jsonl");
-  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("images a second +400\n"));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("images per second +400\n"));
   const std::string times = run_path("run") + "/times.jsonl";
   write_text(times, R"({"epoch":1,"seconds":90,"count":1125,"counted":"agent_steps"})"
                     "\n");
-  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("minutes of training an epoch +1.5\n"));
-  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("agent steps a second +12.5\n"));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("training time per epoch, minutes +1.5\n"));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("agent steps per second +12.5\n"));
   write_text(times, R"({"epoch":1,"seconds":2.5,"count":1000,"counted":"sentences"})"
                     "\n"
                     R"({"epoch":2,"seco)");
-  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("sentences a second +400\n"));
+  EXPECT_THAT(run_report_text(read({"run"})), testing::ContainsRegex("sentences per second +400\n"));
   EXPECT_THAT(read({"run"})[0].notes, testing::Contains("1 line of times.jsonl is damaged: the training time is without it"));
   std::filesystem::remove(times);
-  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("images a second")));
+  EXPECT_THAT(run_report_text(read({"run"})), Not(HasSubstr("images per second")));
 }
 
 TEST_F(KeyNumbers, AnAlignmentThatNobodyDecidedIsLeftOutAndSaidSo) {

@@ -31,7 +31,7 @@ TEST_F(Reports, AWholeRunHasEverySection) {
   EXPECT_THAT(page, HasSubstr("objective debiased_negatives, encoder resnet18, trained on glyphs, seed 1, 4 of 4 epochs"));
   EXPECT_THAT(page, Not(HasSubstr("class=\"missing\"")));
   EXPECT_THAT(page, Not(HasSubstr("class=\"note warning\"")));
-  EXPECT_THAT(page, HasSubstr(">clamp share</title>"));
+  EXPECT_THAT(page, HasSubstr(">clamped share</title>"));
   EXPECT_THAT(page, HasSubstr("50.00 %<span class=\"small\"> [45.00, 55.00]</span>"));
   EXPECT_THAT(page, HasSubstr("95 % bootstrap interval"));
   EXPECT_THAT(page, HasSubstr("debias train " + run_path("run") + "/config.yaml output=OTHER"));
@@ -252,7 +252,7 @@ TEST_F(Reports, TextForTheTerminal) {
   const std::string text = run_report_text(read({"a", "b"}));
   EXPECT_THAT(text, HasSubstr(run_path("b") + ": fixture, seed 1, 1 of 4 epochs, unfinished\n"));
   EXPECT_THAT(text, testing::ContainsRegex("  kNN accuracy +54.00 % +51.00 %\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("  accuracy of the worst group, kNN +50.00 % .40.00, 60.00. +-\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("  worst-group accuracy, kNN +50.00 % .40.00, 60.00. +-\n"));
   EXPECT_THAT(text, HasSubstr("b: no groups; debias eval groups " + run_path("b") + " would add them\n"));
 }
 

@@ -380,7 +380,7 @@ TEST_F(SeedTables, AreASectionOfAReportWithThePublishedCurveOverOurs) {
   EXPECT_EQ(chart.series[1].name, "a, published");
   EXPECT_THAT(chart.series[1].x, ElementsAre(16, 64, 256));
   EXPECT_THAT(chart.series[1].y, ElementsAre(0.7, 0.7, 0.7));
-  EXPECT_EQ(figures[1].first.title, "test.acc1 against minutes of training");
+  EXPECT_EQ(figures[1].first.title, "test.acc1 against training time");
   EXPECT_THAT(figures[1].first.series[0].x, ElementsAre(1));
   const std::string page = run_report_html(runs.runs, "0.1.0", {found});
   EXPECT_THAT(page, AllOf(HasSubstr("Settings: test.acc1"), HasSubstr("a, batch_size 64"), HasSubstr("a, published")));

@@ -28,7 +28,7 @@ TEST(TrainingSpeed, AddsTheEpochsAndTakesTheMedianOfTheirRates) {
   EXPECT_EQ(metrics[0].first.name, "training_seconds");
   EXPECT_EQ(metrics[1].second, speed.minutes_per_epoch);
   EXPECT_EQ(metrics[2].first.name, "images_per_second");
-  EXPECT_EQ(metrics[2].first.title, "images a second");
+  EXPECT_EQ(metrics[2].first.title, "images per second");
 }
 
 TEST(TrainingSpeed, AnEpochInTwoPartsIsOne) {
@@ -40,7 +40,7 @@ TEST(TrainingSpeed, AnEpochInTwoPartsIsOne) {
 TEST(TrainingSpeed, CountsWhateverTheLoopCounts) {
   const auto metric = speed_of({{1, 4, 50, "agent_steps"}}).metrics().back();
   EXPECT_EQ(metric.first.name, "agent_steps_per_second");
-  EXPECT_EQ(metric.first.title, "agent steps a second");
+  EXPECT_EQ(metric.first.title, "agent steps per second");
   EXPECT_EQ(metric.second, 12.5);
 }
 

@@ -45,12 +45,12 @@ const OptionTable<GeometryOptions>& GeometryOptions::table() {
 std::vector<Metric> geometry_metrics() {
   const std::vector<std::string> guesses = {"bias_majority_rate", "bias_uniform_rate"};
   return {{"bias_probe_acc1", "bias probe accuracy", Unit::kShare, Better::kNeither, Standing::kFeatures, guesses},
-          {"bias_majority_rate", "most frequent bias label", Unit::kShare, Better::kNeither, Standing::kFeatures},
-          {"bias_uniform_rate", "one over the number of bias labels", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_majority_rate", "share of the most frequent bias label", Unit::kShare, Better::kNeither, Standing::kFeatures},
+          {"bias_uniform_rate", "1 / number of bias labels", Unit::kShare, Better::kNeither, Standing::kFeatures},
           {"alignment", "alignment", Unit::kNumber, Better::kNeither, Standing::kFeatures},
           {"uniformity", "uniformity", Unit::kNumber, Better::kNeither, Standing::kFeatures},
           {"rankme", "RankMe", Unit::kNumber, Better::kNeither, Standing::kFeatures},
-          {"std_of_l2_normalized", "std of normalised features", Unit::kNumber, Better::kNeither, Standing::kFeatures}};
+          {"std_of_l2_normalized", "standard deviation of normalised features", Unit::kNumber, Better::kNeither, Standing::kFeatures}};
 }
 
 EvaluationResult run_geometry(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {

@@ -141,7 +141,7 @@ const OptionTable<GroupsOptions>& GroupsOptions::table() {
 std::vector<Metric> groups_metrics() {
   std::vector<Metric> metrics = {
       {"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},
-      {"worst_group_acc", "accuracy of the worst group", Unit::kShare, Better::kHigher, Standing::kGroups},
+      {"worst_group_acc", "worst-group accuracy", Unit::kShare, Better::kHigher, Standing::kGroups},
       {"unbiased_acc", "unbiased accuracy, mean over groups", Unit::kShare, Better::kHigher, Standing::kGroups},
       {"demographic_parity_difference", "demographic parity difference", Unit::kShare, Better::kLower, Standing::kFairness},
       {"equal_opportunity_difference", "equal opportunity difference", Unit::kShare, Better::kLower, Standing::kFairness},

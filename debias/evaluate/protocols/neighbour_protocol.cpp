@@ -15,7 +15,7 @@ const OptionTable<NeighboursOptions>& NeighboursOptions::table() {
 }
 
 std::vector<Metric> neighbours_metrics() {
-  return {{"neighbour_acc", "neighbours found", Unit::kShare, Better::kHigher, Standing::kProtocol}};
+  return {{"neighbour_acc", "neighbour accuracy", Unit::kShare, Better::kHigher, Standing::kProtocol}};
 }
 
 EvaluationResult run_neighbours(const EvaluationInput& input, EvaluationCache&, const Config& section, Progress& progress) {

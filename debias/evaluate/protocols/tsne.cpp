@@ -75,7 +75,7 @@ double resolve_perplexity(const TsneOptions& options, int64_t images, const std:
   return *options.perplexity();
 }
 
-std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
+std::vector<Metric> tsne_metrics() { return {{"tsne_kl", "t-SNE KL divergence", Unit::kNumber, Better::kNeither, Standing::kDetail}}; }
 
 EvaluationResult run_tsne(const EvaluationInput& input, EvaluationCache& cache, const Config& section, Progress& progress) {
   TsneOptions options = TsneOptions::table().read(section, "tsne");

@@ -26,7 +26,7 @@ using Figures = std::vector<std::pair<Chart, Html>>;  // charts and captions
 // Loss, metrics of the evaluated splits, gradient norm, learning rate, the classifier. A metric with fewer than two values is left out.
 Figures learning_figures(const std::vector<RunColumn>& columns);
 
-// Diagnostics of the objective's terms (clamp share, min estimate, effective sample size, their losses) and values that a schedule
+// Diagnostics of the objective's terms (clamped share, min estimate, effective sample size, their losses) and values that a schedule
 // changes. By epoch, or by step where runs have few epochs. Terms share a chart unless it would have more than six lines.
 Figures diagnostics_figures(const std::vector<RunColumn>& columns);
 

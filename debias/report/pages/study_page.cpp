@@ -304,8 +304,8 @@ std::string bcl_page(const nlohmann::ordered_json& study) {
   page.heading(2, "Figure 4: two samplers of one law");
   page.figures(sampler_figures(study));
   page.heading(2, "Figure 5: errors, interval of the text");
-  page.paragraph(plain("Bands are 95 % intervals over repetitions. What is zero up to rounding has no place on these axes: without false "
-                       "negatives (tau_plus = 0) some estimators make no error."),
+  page.paragraph(plain("Bands are 95 % intervals over repetitions. Errors that are zero up to rounding are not drawn: without false "
+                       "negatives (tau_plus = 0) some estimators make none."),
                  "note");
   page.figures(error_figures(study, "text"));
   page.heading(2, "Figure 5: errors, interval of the program");

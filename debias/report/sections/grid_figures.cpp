@@ -187,7 +187,7 @@ void add_minutes(Figures& figures, const SeedTable& table, bool percent) {
     if (!line.is_empty()) lines.push_back(std::move(line));
   }
   if (lines.size() < fewest_points(any_published) || lines.size() > kMostCurves) return;
-  Chart chart = empty_grid_chart(table, table.metric + " against minutes of training", percent);
+  Chart chart = empty_grid_chart(table, table.metric + " against training time", percent);
   chart.draw = Draw::kPoints;
   chart.x.label = "minutes";
   add_lines(chart, lines);

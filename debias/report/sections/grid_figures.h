@@ -1,4 +1,4 @@
-// A sweep's metric over each key of its grid and each of its axes, against minutes of training and over the epochs, with what is published
+// A sweep's metric over each key of its grid and each of its axes, against training time and over the epochs, with what is published
 // beside it.
 #pragma once
 

@@ -42,8 +42,8 @@ void add_curves(Page& page, const ReportData& data) {
   if (diagnostics.empty()) return;
   page.heading(2, "Diagnostics of the objective");
   page.paragraph(plain(
-      "The clamp share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
-      "100 %, the objective is no longer the one that was asked for. An effective sample size near 1 means that one negative outweighs all "
+      "The clamped share is the share of anchors (of FairKL's sets of pairs, of EnD's terms) whose clamp, floor or fall-back acted: near "
+      "100 %, the objective is no longer the one that was requested. An effective sample size near 1 means that one negative outweighs all "
       "others."));
   page.figures(diagnostics);
 }

@@ -12,7 +12,7 @@ std::vector<Metric> training_metrics() {
   add(speed_metrics());
   add({{"grad_norm", "gradient norm", Unit::kNumber, Better::kNeither, Standing::kTraining},
        {"learning_rate", "learning rate", Unit::kNumber, Better::kNeither, Standing::kTraining},
-       {"substituted", "images replaced by others", Unit::kNumber, Better::kNeither, Standing::kTraining}});
+       {"substituted", "substituted images", Unit::kNumber, Better::kNeither, Standing::kTraining}});
   add(diagnostics_metrics());
   for (const auto& method : method_registry()) add(method.metrics);
   return all;

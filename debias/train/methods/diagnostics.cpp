@@ -62,11 +62,11 @@ std::vector<Metric> diagnostics_metrics() {
   return {{"acc1", "accuracy", Unit::kShare, Better::kHigher, Standing::kAccuracy},
           {"classifier_loss", "classifier loss", Unit::kNumber, Better::kLowerOfOneObjective, Standing::kTraining},
           of_term("loss", "loss", Unit::kNumber, Better::kLowerOfOneObjective),
-          of_term("clamped_share", "clamp share", Unit::kShare),
-          of_term("min_estimate", "smallest estimate before the clamp", Unit::kNumber),
+          of_term("clamped_share", "clamped share", Unit::kShare),
+          of_term("min_estimate", "minimum estimate before clamping", Unit::kNumber),
           of_term("effective_sample_size", "effective sample size", Unit::kNumber),
           of_term("anchors", "anchors", Unit::kNumber),
-          of_term("clamped", "clamped", Unit::kNumber)};
+          of_term("clamped", "clamped count", Unit::kNumber)};
 }
 
 std::string term_prefix(const std::vector<std::string>& labels, size_t term) { return labels.size() < 2 ? "" : labels[term] + "."; }

@@ -25,7 +25,7 @@ std::vector<Term> require_keyed_terms(const Recipe& recipe, const SampleTable& d
 }
 
 Metric false_negative_metric() {
-  return {kFalseNegativeShare, "false negatives among negatives", Unit::kShare, Better::kNeither, Standing::kTraining};
+  return {kFalseNegativeShare, "share of false negatives", Unit::kShare, Better::kNeither, Standing::kTraining};
 }
 
 }  // namespace debias

@@ -131,8 +131,8 @@ MethodEntry quick_thoughts_entry() {
   entry.networks = pair_of;
   entry.scores_products = true;
   // At most about a half each, since a sentence has two neighbours.
-  entry.metrics = {{kNextAccuracy, "next sentence found", Unit::kShare, Better::kNeither, Standing::kTraining},
-                   {kPreviousAccuracy, "previous sentence found", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  entry.metrics = {{kNextAccuracy, "next-sentence accuracy", Unit::kShare, Better::kNeither, Standing::kTraining},
+                   {kPreviousAccuracy, "previous-sentence accuracy", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.make = [](const Recipe& recipe, const SampleTable&, MethodParts parts) -> std::unique_ptr<Method> {
     return std::make_unique<QuickThoughts>(recipe.method.as<QuickThoughtsOptions>(), std::move(parts));
   };

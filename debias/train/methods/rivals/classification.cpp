@@ -206,8 +206,8 @@ std::vector<SideNetwork> bias_network_alone(const Recipe& recipe, const DatasetI
 }
 
 std::vector<Metric> bias_network_metrics() {
-  return {{kBiasLoss, "loss of the biased network", Unit::kNumber, Better::kNeither, Standing::kTraining},
-          {kBiasAccuracy, "accuracy of the biased network in training", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  return {{kBiasLoss, "training loss of the biased network", Unit::kNumber, Better::kNeither, Standing::kTraining},
+          {kBiasAccuracy, "training accuracy of the biased network", Unit::kShare, Better::kNeither, Standing::kTraining}};
 }
 
 ClassificationMethod::ClassificationMethod(const char* method, MethodParts parts) : Method(std::move(parts)) {

@@ -87,8 +87,8 @@ MethodEntry group_dro_entry() {
   entry.name = kGroupDroName;
   entry.summary = "a classifier that minimises the loss of its worst group of class and bias label (Sagawa et al. 2020)";
   take_options<GroupDroOptions>(entry);
-  entry.metrics = {{kWorstGroupLoss, "largest loss of a group in a batch", Unit::kNumber, Better::kNeither, Standing::kTraining},
-                   {kLargestGroupWeight, "largest weight of a group", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  entry.metrics = {{kWorstGroupLoss, "worst-group loss in a batch", Unit::kNumber, Better::kNeither, Standing::kTraining},
+                   {kLargestGroupWeight, "largest group weight", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kGroupDroName);
     require_bias_labels(recipe, dataset, kGroupDroName);

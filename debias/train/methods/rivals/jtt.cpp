@@ -102,7 +102,7 @@ MethodEntry jtt_entry() {
   entry.summary = "trains a second time with the first network's errors upweighted; no bias labels (Liu et al. 2021)";
   take_options<JttOptions>(entry);
   take_bias_encoder(entry);
-  entry.metrics = {{kErrorShare, "training samples whose weight is raised", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  entry.metrics = {{kErrorShare, "share of upweighted training samples", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = check_jtt;
   entry.networks = encoder_and_head;
   entry.side_networks = bias_network_alone;

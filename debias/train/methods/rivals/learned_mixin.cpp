@@ -122,7 +122,7 @@ MethodEntry learned_mixin_entry() {
   take_options<LearnedMixinOptions>(entry);
   take_bias_encoder(entry);
   entry.metrics = bias_network_metrics();
-  entry.metrics.push_back({kMixinFactor, "factor of the bias-only predictor", Unit::kNumber, Better::kNeither, Standing::kTraining});
+  entry.metrics.push_back({kMixinFactor, "weight of the bias-only predictor", Unit::kNumber, Better::kNeither, Standing::kTraining});
   entry.check = check_learned_mixin;
   entry.networks = encoder_and_head;
   entry.side_networks = [](const Recipe& recipe, const DatasetInfo& info, const Model& model) {

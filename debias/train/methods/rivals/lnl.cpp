@@ -91,8 +91,8 @@ MethodEntry lnl_entry() {
   entry.name = kLnlName;
   entry.summary = "a classifier whose encoder hides the bias label from an adversary (Kim et al. 2019)";
   take_options<LnlOptions>(entry);
-  entry.metrics = {{kAdversaryLoss, "cross-entropy of the adversary", Unit::kNumber, Better::kNeither, Standing::kTraining},
-                   {kAdversaryAccuracy, "bias labels that the adversary predicts", Unit::kShare, Better::kNeither, Standing::kTraining}};
+  entry.metrics = {{kAdversaryLoss, "adversary loss", Unit::kNumber, Better::kNeither, Standing::kTraining},
+                   {kAdversaryAccuracy, "adversary accuracy on bias labels", Unit::kShare, Better::kNeither, Standing::kTraining}};
   entry.check = [](const Recipe& recipe, const SampleTable& dataset) {
     require_classification(recipe, dataset, kLnlName);
     require_bias_labels(recipe, dataset, kLnlName);

@@ -60,7 +60,7 @@ void DifficultyWeights::load(const SafetensorsFile& file) {
 }
 
 Metric relative_difficulty_metric() {
-  return {kRelativeDifficulty, "mean weight of the samples by relative difficulty", Unit::kNumber, Better::kNeither, Standing::kTraining};
+  return {kRelativeDifficulty, "mean relative-difficulty weight", Unit::kNumber, Better::kNeither, Standing::kTraining};
 }
 
 }  // namespace debias
