@@ -1,4 +1,4 @@
-// Use of more than two views by an objective for two.
+// How an objective for two views uses more than two.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@
 
 namespace debias {
 
-// grouping: the rows of views 0 and 1 are the anchors and each other's negatives; the further views only join the anchor's positives, whose
-//           exponentials are averaged (Chuang et al. 2020, M > 1).
-// pairs:    the two-view loss of every unordered pair of views, averaged.
+// grouping: the rows of views 0 and 1 are the anchors and each other's negatives. Further views are additional positives of an anchor, and
+//           the exponentials of all its positives are averaged (Chuang et al. 2020, M > 1).
+// pairs:    the mean of the two-view losses of all unordered pairs of views.
 // With two views both are the two-view loss.
 enum class Aggregation { kGrouping, kPairs };
 
@@ -28,7 +28,7 @@ struct EnumNames<Aggregation> {
       {{"grouping", Aggregation::kGrouping}, {"pairs", Aggregation::kPairs}}};
 };
 
-// The sums of every pair of views that an aggregation requests, or of all rows against keys, formed once for any number of losses.
+// The sums over pairs of views that an aggregation needs, or over all rows against keys. They are formed once, for any number of losses.
 class AggregatedViews {
  public:
   struct Request {
@@ -38,7 +38,7 @@ class AggregatedViews {
     bool with_self = false;  // as in TwoViewRequest
   };
 
-  // `input` from checked_views; a usage error when labels are needed and missing.
+  // `input` comes from checked_views. Usage error if labels are needed and missing.
   AggregatedViews(const ObjectiveInput& input, const Request& request, const char* objective);
 
   ObjectiveResult mean(double scale, const std::function<AnchorLosses(const TwoViewSums&)>& losses) const;

@@ -1,8 +1,8 @@
-// The rows of objectives over classes: n = V*B rows, all of them anchors: row v*B + i is view v of sample i.
+// The rows of objectives over classes: n = V*B rows, all of them anchors. Row v*B + i is view v of sample i.
 //
-// The positives P(a) of anchor a are the other rows of its class, its own other views among them; its negatives are the rows of other
+// The positives P(a) of anchor a are the other rows of its class, including its own other views; its negatives are the rows of other
 // classes. A sample of unknown label (-1) has its own other views as positives and every other sample as a negative. With keys
-// (ObjectiveInput::keys) these are the rows that are meant, the given positives among them.
+// (ObjectiveInput::keys) positives and negatives are keys, and the given positives are among them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +27,7 @@ struct ClassRows {
   at::Tensor is_attracted;  // bool [n]: P(a) is not empty
 };
 
-// Throws a data error unless z is [B, V, D], floating point and not empty, and the keys fit. Half precision is computed in float32.
+// Data error unless z is [B, V, D], floating point and not empty, and the keys fit. Half precision is computed in float32.
 ClassRows class_rows(const ObjectiveInput& input, double temperature, const char* objective);
 
 // Reduction of an anchor's terms, one for each positive.

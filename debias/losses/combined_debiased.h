@@ -1,17 +1,17 @@
-// Both debiased losses at once: the negatives' sum corrected in one, the positive in the other.
+// A mixture of both debiased losses: one corrects the sum over negatives, the other the positive.
 //
 //   value = mix debiased_negatives + (1 - mix) debiased_positives,     mix in [0, 1]
 //
-// Each part has its own formulas, symbols and edges (debiased_negatives.h, debiased_positives.h); all options they share have one value,
-// and they share the similarities. A part whose share is 0 is not computed, so that mix = 1 and mix = 0 are the parts themselves, with
-// their diagnostics. In between, an anchor that one part drops (clamp none, guard none) leaves that part's mean only, and its own value is
-// NaN; clamped is the sum over the parts, min_estimate the smaller of g and num. debiased_positives has far smaller gradients than
-// debiased_negatives at equal value, so that mix = 0.5 trains mostly the latter.
+// debiased_negatives.h and debiased_positives.h define the parts and their special cases. Options that both have are shared, and so are the
+// similarities. A part with share 0 is not computed, so that mix = 1 and mix = 0 are the parts themselves, with their diagnostics. In
+// between, an anchor that one part drops (clamp none, guard none) leaves the mean of that part only, and its own value is NaN. clamped is
+// the sum over the parts, min_estimate the smaller of g and num. At equal value debiased_positives has far smaller gradients than
+// debiased_negatives, so mix = 0.5 mostly trains the latter.
 //
-// z [B, V, D], rows of unit norm; V > 2 as `aggregation` says for either part. One sample has no negatives: its loss is 0.
-// Throws: usage error on V < 2, options out of range, missing labels; data error on shapes, dtypes, labels and sample keys.
+// Input: z [B, V, D] with rows of unit norm; `aggregation` applies to both parts for V > 2. A single sample has no negatives and loss 0.
+// Errors: usage error for V < 2, options out of range and missing labels; data error for shapes, dtypes, labels and sample keys.
 //
-// Sources: the released code of "Mitigating Biases in Contrastive Learning" has this combination, the paper does not.
+// Source: the released code of "Mitigating Biases in Contrastive Learning"; the paper does not have this combination.
 #pragma once
 
 #include <optional>

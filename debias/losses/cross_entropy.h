@@ -1,10 +1,10 @@
-// Cross-entropy on logits, and what the objectives on logits share.
+// Cross-entropy on logits, and the parts that all objectives on logits share.
 //
 //   L_a = -log p_a,   p_a = softmax(z_a) at the label y_a,   value = mean over the rows of known label
 //
-// z [N, C] logits, not normalised; labels in 0..C-1, or -1 = unknown: that row leaves the mean. With no row left the value is 0.
-// Log space throughout: logits of any size that is finite. No options.
-// Throws: usage error on missing labels; data error on shapes, dtypes, and labels outside -1..C-1, naming the first and how many there are.
+// Input: z [N, C] logits, not normalised and finite; labels in 0..C-1. A row with label -1 (unknown) leaves the mean; with no row left the
+// value is 0. The computation stays in log space, so logits may be large. There are no options.
+// Errors: usage error for missing labels; data error for shapes, dtypes, and labels outside -1..C-1, naming the first and their number.
 #pragma once
 
 #include "debias/core/options.h"
@@ -23,7 +23,7 @@ struct LabelledLogits {
 };
 LabelledLogits labelled_logits(const ObjectiveInput& input, const char* objective);
 
-// Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias label", `of` what `count` counts ("logits").
+// Data error unless every key is -1 or in 0..count-1. `what` is "label" or "bias label"; `of` names what `count` counts ("logits").
 void check_keys(const at::Tensor& keys, int64_t count, const char* what, const char* of, const char* objective);
 
 class CrossEntropyOptions {
@@ -41,6 +41,6 @@ class CrossEntropyImpl : public ObjectiveModule<CrossEntropyOptions, cross_entro
 TORCH_MODULE(CrossEntropy);
 
 ObjectiveEntry cross_entropy_entry();
-bool is_cross_entropy(const ObjectiveOptions& options);  // of a term of this entry
+bool is_cross_entropy(const ObjectiveOptions& options);  // true for options of this entry
 
 }  // namespace debias

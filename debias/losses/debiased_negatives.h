@@ -1,31 +1,31 @@
-// The debiased contrastive loss: InfoNCE whose sum over negatives is corrected for those that share the anchor's class, without labels.
+// The debiased contrastive loss: InfoNCE whose sum over negatives is corrected, without labels, for negatives of the anchor's class.
 //
 //   g = (1 / tau_minus) ( mean over the N negatives of e^{s_aj}  -  tau_plus mean over the M positives of e^{s_am} )
 //   L_a = -log[ e^{s_ap} / (e^{s_ap} + N g) ],      value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's positive view, tau_plus the probability that two samples share a class, tau_minus = 1 - tau_plus,
-// N = 2B - 2. g estimates a mean of e^s and may fall below every value such a mean can take; `clamp` says what then happens to that anchor:
-//   floor     g = e^{-1/t}, the least e^s of unit rows          fallback  the anchor's InfoNCE loss (N g = sum over negatives)
-//   positive  g = 1e-30 of the row's largest e^s (rows of any norm: acts where g is below that)
+// Symbols: s_ab = z_a . z_b / t; p is the anchor's positive view; tau_plus is the probability that two samples share a class; tau_minus = 1
+// - tau_plus; N = 2B - 2. g estimates a mean of e^s and can fall below the smallest possible value of that mean. `clamp` sets what then
+// happens to the anchor:
+//   floor     g = e^{-1/t}, the smallest e^s of unit rows
+//   positive  g = 1e-30 of the row's largest e^s, for rows of any norm
+//   fallback  the anchor's InfoNCE loss (N g = sum over negatives)
 //   none      nothing; an anchor with e^{s_ap} + N g <= 0 has no loss and leaves the mean
-// If floor or positive acts, N g is a constant: no gradient passes through it. tau_plus = 0 is InfoNCE: e^s of unit rows is above the
+// Where floor or positive acts, N g is a constant and has no gradient. tau_plus = 0 is InfoNCE, because e^s of unit rows is above the
 // floor.
 //
-// z [B, V, D], rows of unit norm. V > 2, aggregation grouping: anchors and negatives are the rows of views 0 and 1 and the positives of an
-// anchor its M = V - 1 other views; the numerator has its positive view alone. pairs: the two-view loss of all unordered pairs of views,
-// averaged. drop_false_negatives (needs labels): negatives of the anchor's class count as zero, N stays. One sample has no negatives: its
-// loss is 0.
+// Input: z [B, V, D] with rows of unit norm. For V > 2, `aggregation` grouping takes the rows of views 0 and 1 as anchors and negatives,
+// and the M = V - 1 other views of an anchor as positives; only its positive view is in the numerator. pairs averages the two-view loss
+// over all unordered pairs of views. With drop_false_negatives, which needs labels, negatives of the anchor's class count as zero and N is
+// unchanged. A single sample has no negatives and loss 0.
+// Scores (scores.h): draws from a bank with clamp fallback at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
+// Scores have neither unit rows, which the floor e^{-1/t} assumes, nor labels or views. With tau_plus = 0 the loss of scores is infonce's.
+// Diagnostics: min_estimate is the smallest g before any clamp, per negative (null without negatives); clamped counts the anchors on which
+// floor, fallback or positive acted.
+// Errors: usage error for V < 2, options out of range and missing labels; data error for shapes and dtypes.
 //
-// On scores (scores.h): draws from a bank with clamp fallback, at temperatures of at least 2e-3, and neighbours in a text with clamp positive.
-// The floor e^{-1/t} is for unit rows, and scores have neither labels nor views. With tau_plus = 0 the loss of scores is infonce's.
-//
-// Diagnostics: min_estimate is the least g before any clamp, in g per negative (null without negatives); clamped counts the anchors
-// on which floor, fallback or positive acted. Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and
-// dtypes.
-//
-// Sources: Chuang et al. 2020, eq. 7 and 8 (Q = N). Differences from their code: it has M = 1 and `floor` only; it sums raw exponentials,
-// here all stays in log space; it divides cosines by t once, as here, where the text's sphere of radius 1/t would give the floor
-// e^{-1/t^2}. `fallback` is what small t needs (t = 0.07 with CMC on ImageNet-100).
+// Source: Chuang et al. 2020, eqs. 7 and 8 (Q = N). Differences from their code: it has M = 1 and `floor` only; it sums raw exponentials,
+// where sums here stay in log space. Both divide cosines by t once; the text's sphere of radius 1/t would give the floor e^{-1/t^2}. Small
+// temperatures need `fallback` (t = 0.07 with CMC on ImageNet-100).
 #pragma once
 
 #include <optional>
@@ -58,7 +58,7 @@ class DebiasedNegativesImpl : public ObjectiveModule<DebiasedNegativesOptions, d
 };
 TORCH_MODULE(DebiasedNegatives);
 
-// The losses of one pair of views, for sums formed with these options' temperature and drop_false_negatives.
+// The losses of one pair of views. The sums must have the temperature and drop_false_negatives of these options.
 AnchorLosses debiased_negatives_losses(const TwoViewSums& sums, const DebiasedNegativesOptions& options);
 
 ObjectiveEntry debiased_negatives_entry();

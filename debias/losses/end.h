@@ -1,20 +1,20 @@
 // EnD, "entangling and disentangling": a regulariser that spreads rows of one bias label and gathers rows of one label across bias labels.
 //
 //   value = alpha R_perp + beta R_par,   c_ij = z_i . z_j over unordered pairs of the n = V*B rows
-//   R_perp = (1 / M) sum over bias labels b of | sum over pairs with b_i = b_j = b of c_ij |,   M = how many such pairs there are, all b
+//   R_perp = (1 / M) sum over bias labels b of | sum over pairs with b_i = b_j = b of c_ij |,   M = number of all such pairs
 //   R_par  = 1 - mean over pairs with y_i = y_j, b_i != b_j of (1 + c_ij) / 2
 //
-// A term without pairs is 0. full_pairs false, as in the released code, counts in R_par only the pairs whose later row, view-major, has the
-// smaller bias label: a random half of them in a shuffled batch, and the value depends on the order of the rows. full_pairs true counts
+// A term without pairs is 0. With full_pairs = false, as in the released code, R_par counts only pairs whose later row, view-major, has the
+// smaller bias label: a random half of them in a shuffled batch, so the value depends on the order of the rows. full_pairs = true counts
 // all.
 //
-// z [B, V, D], V >= 1, rows of unit norm; alpha, beta >= 0; labels and bias labels. A row of unknown bias (-1) is in no pair and has no
-// value; one of unknown label is in no pair of R_par. Diagnostics: per_anchor is the value, for every row; clamped counts the terms that have
-// no pairs; with neither there is no anchor in use. Engines: the fused one sums rows by group, and in order for the half pairs, in double
-// and O(n D); dense forms the n x n matrix. Throws: usage error on options out of range, missing labels or bias; data error on shapes and
-// dtypes.
+// Input: z [B, V, D] with rows of unit norm, V >= 1; alpha, beta >= 0; labels and bias labels. A row of unknown bias label (-1) is in no
+// pair and has no value; a row of unknown label is in no pair of R_par.
+// Diagnostics: per_anchor is the value, for every row. clamped counts the terms without pairs; if both have none, no anchor is used.
+// Engines: fused sums rows by group, for the half pairs in their order, in double and O(n D); dense forms the n x n matrix.
+// Errors: usage error for options out of range and missing labels or bias labels; data error for shapes and dtypes.
 //
-// Source: Tartaglione, Barbano, Grangetto 2021 (CVPR), and their released code, which also clamps c to [-1, 1]: no difference for unit
+// Source: Tartaglione, Barbano and Grangetto 2021 (CVPR), and their released code, which also clamps c to [-1, 1]: no difference for unit
 // rows.
 #pragma once
 

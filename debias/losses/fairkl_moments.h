@@ -1,11 +1,12 @@
 // The moments of cosines over the four sets of pairs that FairKL compares.
 //
-// Ordered pairs (a, j), a != j, of n rows: positive = one label, negative = two labels; aligned = one bias label, conflicting = two. With
-// bias features in place of bias labels a pair is both, aligned with the weight w_aj = cosine of the features clipped to [0, 1] and
-// conflicting with 1 - w_aj. Over a set with weights w and values x:   mean = sum w x / W,   variance = sum w (x - mean)^2 / W,   W = sum
-// w.
+// The sets contain ordered pairs (a, j), a != j, of n rows: positive = same label, negative = different labels, aligned = same bias label,
+// conflicting = different ones. With bias features in place of bias labels a pair is in both sets: aligned with weight w_aj = cosine of the
+// features clipped to [0, 1], conflicting with 1 - w_aj. Over a set with weights w and values x:
 //
-// pair_moments is the definition and holds n x n matrices; group_moments sums by groups of rows and never sees a pair.
+//   mean = sum w x / W,   variance = sum w (x - mean)^2 / W,   W = sum w
+//
+// pair_moments is the definition and holds n x n matrices. group_moments sums by groups of rows and forms no pair.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,10 +18,10 @@
 namespace debias {
 
 struct FairKlMoments {
-  at::Tensor weight;    // sum of w: how many pairs, [1] over all anchors or [n] by anchor
-  at::Tensor mean;      // of an empty set: 0 but for rounding
-  at::Tensor variance;  // >= 0 but for rounding
-  // If requested, the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 but for rounding.
+  at::Tensor weight;    // sum of w (number of pairs), [1] over all anchors or [n] by anchor
+  at::Tensor mean;      // 0 up to rounding for an empty set
+  at::Tensor variance;  // >= 0 up to rounding
+  // If requested, the variance of w x over all n^2 pairs, zero outside the set, divided by n^2 - 1; >= 0 up to rounding.
   at::Tensor zero_filled{};
 };
 
@@ -30,19 +31,19 @@ using FairKlSets = std::array<FairKlMoments, 4>;
 
 struct FairKlMomentRequest {
   bool by_anchor = false;
-  bool self_pairs = false;      // the positives aligned hold the pairs (a, a) as well
+  bool self_pairs = false;      // positive aligned includes the pairs (a, a)
   bool log_distances = false;   // x = ln(2 - 2c + kDistanceOffset) in place of x = c; pair_moments only
   bool zero_filled = false;     // the variance over all pairs as well; not by anchor
   bool divide_by_rows = false;  // W = n for each anchor, n^2 for all; pair_moments only
 };
 
 inline constexpr double kDistanceOffset = 1e-6;
-inline constexpr double kLeastWeight = 1e-6;  // of features: a set with less is empty
+inline constexpr double kLeastWeight = 1e-6;  // of bias features: a set with a smaller sum is empty
 
-// `features` double [n, F] of unit norm, or undefined: then rows.bias counts.
+// `features` is double [n, F] with rows of unit norm; if undefined, rows.bias is used.
 FairKlSets pair_moments(const KeyedRows& rows, const at::Tensor& features, const FairKlMomentRequest& request);
 
-// In double whatever the dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
+// Computes in double for any dtype of the rows. Holds a D x D matrix of doubles for each non-empty (label, bias) group.
 FairKlSets group_moments(const KeyedRows& rows, const RowGroups& groups, const FairKlMomentRequest& request);
 
 }  // namespace debias

@@ -1,13 +1,14 @@
-// Generalized cross-entropy: between cross-entropy (q near 0) and the mean absolute error (q = 1), it gives samples that the network finds
-// hard less weight. Debiasing methods train their biased network with it.
+// Generalized cross-entropy, between cross-entropy (q near 0) and the mean absolute error (q = 1). It gives less weight to samples that the
+// network finds hard. Debiasing methods train their biased network with it.
 //
 //   standard: L_a = (1 - p_a^q) / q              lff: L_a = q p_a^q (-log p_a), the factor q p_a^q without gradient
 //
-// p_a = softmax(z_a) at the label y_a; value = mean over the rows of known label (-1 = unknown; 0 with none). z [N, C] logits, not
-// normalised. q in (0, 1]. The gradient of lff is q times that of standard. Powers are formed from log p: nothing overflows, p = 0 has
-// gradient 0. Throws: usage error on options out of range, missing labels; data error on shapes, dtypes, labels outside -1..C-1.
+// Input: z [N, C] logits, not normalised; p_a = softmax(z_a) at the label y_a; q in (0, 1]. value = mean over the rows of known label (-1
+// is unknown), 0 without one. The gradient of lff is q times that of standard. Powers are computed from log p, so that nothing overflows
+// and p = 0 has gradient 0.
+// Errors: usage error for options out of range and missing labels; data error for shapes, dtypes and labels outside -1..C-1.
 //
-// Sources: Zhang & Sabuncu 2018 (NeurIPS); lff is the released code of Nam et al. 2020 (LfF), used by Lee et al. 2021 (DFA) as well.
+// Sources: Zhang and Sabuncu 2018 (NeurIPS); lff is the released code of Nam et al. 2020 (LfF), which Lee et al. 2021 (DFA) use as well.
 #pragma once
 
 #include "debias/core/options.h"

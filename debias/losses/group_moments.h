@@ -1,9 +1,10 @@
-// Groups of rows and their moments, which replace pairs of rows if only sums of cosines and of their squares are needed.
+// Groups of rows and their moments. They replace sums over pairs of rows where only sums of cosines and of their squares are needed.
 //
 //   m_g = sum of z over the rows of group g, [D]        M_g = sum of z z^T, [D, D]
 //   over all ordered pairs of a row of g and a row of h:   sum c = m_g . m_h,   sum c^2 = <M_g, M_h>,   c = z_a . z_j
 //
-// The sums are exact and their cost is linear in the rows, n D^2 for M. Differences of such sums cancel: form them in double.
+// The sums are exact, and their cost is linear in the number of rows: n D^2 for M. Form differences of such sums in double, because they
+// cancel.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -24,37 +25,37 @@ struct KeyedRows {
   KeyedRows picked(const at::Tensor& rows) const;  // int64 indices
 };
 
-// Usage error where the blocked engine is requested: a regulariser sums by groups of rows (fused), or over all pairs (dense).
+// Usage error if the blocked engine is requested: a regulariser sums by groups of rows (fused) or over all pairs (dense).
 void refuse_blocked(const ObjectiveInput& input, const char* objective);
 
-// Data error: z that is not floating point [B, V, D] and not empty, keys that are not int64 [B].
+// Data error unless z is floating point, [B, V, D] and not empty, and keys are int64 [B].
 KeyedRows keyed_rows(const ObjectiveInput& input, const char* objective);
 
 // Rows ordered by (label, bias); labels and biases numbered 0, 1, ... in increasing order.
 struct RowGroups {
-  at::Tensor order;            // int64 [n]: the rows, group by group, in their own order within one
+  at::Tensor order;            // int64 [n]: the rows by group, in input order within a group
   std::vector<int64_t> sizes;  // [G] rows of each group, none empty
   at::Tensor counts;           // the same, double [G]
-  at::Tensor group_of;         // int64 [n], of the rows in that order
+  at::Tensor group_of;         // int64 [n]: group of each row of `order`
   at::Tensor label, bias;      // int64 [G]
   int64_t labels = 0, biases = 0;
 };
 RowGroups row_groups(const at::Tensor& label, const at::Tensor& bias);
 
-// Merged groups: the groups themselves, all of one label, all of one bias label, all rows.
+// How groups are merged: not at all, by label, by bias label, or into one.
 enum class Merged { kGroups, kLabels, kBiases, kAll };
 at::Tensor merged(const at::Tensor& per_group, const RowGroups& groups, Merged into);  // sums along dimension 0
-at::Tensor place_of(const RowGroups& groups, Merged into);                             // int64 [G]: where group g went
+at::Tensor place_of(const RowGroups& groups, Merged into);  // int64 [G]: index of the merged group that contains group g
 
-// double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is rejected (usage error).
+// double [G, D, D]: M of consecutive runs of double rows. Differentiable once; a second derivative is a usage error.
 at::Tensor outer_products(const at::Tensor& rows, const std::vector<int64_t>& sizes);
 
-// double [4]: sum of <M, M> over the groups, labels, biases and all rows (in the order of Merged), of double rows in the groups' order.
-// Differentiable once.
+// double [4]: sum of <M, M> over groups, labels, bias labels and all rows (the order of Merged). `rows` are double, in the order of the
+// groups. Differentiable once.
 at::Tensor squared_products(const at::Tensor& rows, const RowGroups& groups);
 
-// For each row, the sum of the rows [n, D] it pairs with: two rows of one label are a pair if the later one has the smaller bias
-// label. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.
+// [n, D]: for each row, the sum of the rows that it forms a pair with. Two rows of one label are a pair if the later one has the smaller
+// bias label. In double, on the CPU, O(n D) times the number of bias labels; differentiable any number of times.
 at::Tensor partner_sums(const at::Tensor& rows, const at::Tensor& label, const at::Tensor& bias);
 
 }  // namespace debias

@@ -1,22 +1,23 @@
-// The debiased contrastive loss with hard negatives up-weighted: negatives near the anchor count for more, without labels.
+// The debiased contrastive loss with upweighted hard negatives: negatives near the anchor have larger weights. It needs no labels.
 //
 //   w_j = e^{beta s_aj},   R = N sum_j(w_j e^{s_aj}) / sum_j(w_j) over the N negatives
 //   g   = (1 / tau_minus) ( R / N - tau_plus e^{s_ap} ),     L_a = -log[ e^{s_ap} / (e^{s_ap} + N g) ],     value = mean over the anchors
 //
-// s_ab = z_a . z_b / t, p the anchor's positive view, N = 2B - 2, tau_plus the probability that two samples share a class, tau_minus = 1 -
-// tau_plus, beta >= 0 how hard the weighting is. beta = 0 is debiased_negatives, beta = 0 and tau_plus = 0 is infonce; as beta grows, R
-// tends to N times the largest e^{s_aj}. `clamp` acts as in debiased_negatives.h with R in place of the sum over negatives: floor,
-// positive, none, and fallback, which is N g = R. detach_weights: w is a constant for the gradient; else gradients flow through it too.
+// Symbols: s_ab = z_a . z_b / t; p is the anchor's positive view; N = 2B - 2; tau_plus is the probability that two samples share a class;
+// tau_minus = 1 - tau_plus; beta >= 0 is the strength of the weighting. beta = 0 is debiased_negatives; beta = 0 and tau_plus = 0 is
+// infonce. As beta grows, R tends to N times the largest e^{s_aj}. `clamp` acts as in debiased_negatives.h, with R in place of the sum over
+// negatives (fallback: N g = R). detach_weights treats w as a constant for the gradient; otherwise gradients flow through it too.
 //
-// z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. One sample has no negatives: its loss is 0.
-// On scores (scores.h): neighbours in a text with clamp positive; the floor e^{-1/t} is for unit rows.
-// Diagnostics: min_estimate is the least g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is the
-// mean over anchors of sum(w)^2 / sum(w^2), N at beta = 0 and near 1 where one negative outweighs all. In single precision log R carries an
-// error of about 1e-7 beta / t. Throws: usage error on V < 2, options out of range; data error on shapes, dtypes and sample keys.
+// Input: z [B, V, D] with rows of unit norm; for V > 2 the loss is the mean over all unordered pairs of views. A single sample has no
+// negatives and loss 0. Scores (scores.h): neighbours in a text with clamp positive, because the floor e^{-1/t} assumes unit rows.
+// Diagnostics: min_estimate is the smallest g before any clamp; clamped counts the anchors on which a clamp acted; effective_sample_size is
+// the mean over anchors of sum(w)^2 / sum(w^2): N at beta = 0, near 1 where one negative outweighs all others.
+// Precision: in single precision log R has an error of about 1e-7 beta / t.
+// Errors: usage error for V < 2 and options out of range; data error for shapes, dtypes and sample keys.
 //
-// Sources: Robinson, Chuang, Sra, Jegelka 2021 (HCL), with one positive; the weights alone are eq. 31 of Liu and Wang 2023, whose HCL
-// includes the debiasing above. Differences from the authors' code: it sums raw exponentials and knows `floor` only; here all stays in log
-// space. It too lets gradients flow through w.
+// Sources: Robinson, Chuang, Sra and Jegelka 2021 (HCL), with one positive; the weights alone are eq. 31 of Liu and Wang 2023, whose HCL
+// includes the debiasing above. Differences from the authors' code: it sums raw exponentials and has `floor` only; here sums stay in log
+// space. The authors' code lets gradients flow through w, too.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Common parts of objectives with importance weights over an anchor's negatives: rows of two views, the weighted sum, its effective sample
-// size.
+// Common parts of objectives with importance weights over an anchor's negatives: the rows of two views, the weighted sum and its effective
+// sample size.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,13 +11,13 @@
 
 namespace debias {
 
-// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with diagnostics. `input` from checked_views; a
-// sample without negatives costs nothing and is not passed on. N = 2B - 2; with keys, how many are of other samples.
+// The mean of the two-view losses over all pairs of views, or of the rows against their keys, with diagnostics. `input` comes from
+// checked_views. A sample without negatives has loss 0 and is not passed on. N = 2B - 2; with keys, the number of keys of other samples.
 ObjectiveResult mean_over_weighted_rows(const ObjectiveInput& input, double temperature, double scale, const char* objective,
                                         const LossOfAnchors& losses);
 
-// log of N sum(w e^s) / sum(w), with weights w proportional to e^{beta s}, from the logs of both sums. Detached weights are constants: the
-// gradient of the numerator, whose terms grow as e^{(1 + beta) s}, is then taken for its e^s alone.
+// log of N sum(w e^s) / sum(w), with weights w proportional to e^{beta s}, from the logs of both sums. With detached weights the gradient
+// of the numerator, whose terms grow as e^{(1 + beta) s}, is that of the factor e^s alone.
 struct WeightedSum {
   at::Tensor log_sum;      // [rows] log of sum(w e^s)
   at::Tensor log_weights;  // [rows] log of sum(w)
@@ -26,7 +26,7 @@ struct WeightedSum {
 };
 at::Tensor log_normalised(const WeightedSum& sum, int64_t negatives);
 
-// The mean over rows of sum(w)^2 / sum(w^2), which is in [1, N], from the logs of both sums.
+// The mean over rows of sum(w)^2 / sum(w^2), in [1, N], from the logs of both sums.
 LateNumber effective_sample_size(const at::Tensor& log_weights, const at::Tensor& log_squares, int64_t negatives);
 
 }  // namespace debias

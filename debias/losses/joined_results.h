@@ -6,7 +6,7 @@
 
 namespace debias {
 
-// The results of one objective in several directions, at least one, as one: values are added, times `share`.
+// Combines the results of one objective in several directions, at least one: the sum of their values times `share`.
 ObjectiveResult joined(const std::vector<ObjectiveResult>& parts, double share);
 
 }  // namespace debias

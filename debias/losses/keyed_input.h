@@ -1,4 +1,4 @@
-// Keys given beside the anchors (ObjectiveInput::keys): checked, and grouped together with them.
+// Keys that are given beside the anchors (ObjectiveInput::keys): their checks, and their grouping with the anchors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,20 +8,20 @@
 
 namespace debias {
 
-// Data error in one line unless keys, their samples and labels, the positives and `self` fit z [B, V, D]; brings keys and positives to the
-// dtype of z. Without keys there must be no positives either.
+// Data error unless keys, their samples and labels, the positives and `self` fit z [B, V, D], or if there are positives without keys.
+// Converts keys and positives to the dtype of z.
 void check_keyed(ObjectiveInput& input, const char* objective);
 
-// Gives `rows` the input's keys, and groups to both: by sample, or by class. Keys of no sample are in a group of their own.
+// Adds the input's keys to `rows`, and groups both by sample or by class. A key without a sample has a group of its own.
 void set_keys(Rows& rows, const ObjectiveInput& input, bool by_class, const char* objective);
 
-// Data error where an anchor has no positive: count [n], of keys of its own sample.
+// Data error if an anchor has no positive. count [n] is the number of keys of each anchor's own sample.
 void require_positives(const at::Tensor& count, const ObjectiveInput& input, const char* objective);
 
-// Usage error for an objective that reads the numerator alone, where several positives of a sample are given.
+// Usage error if several positives of a sample are given to an objective that uses only the one in the numerator.
 void require_one_positive(const ObjectiveInput& input, const char* objective);
 
-// For objectives over classes: the positives as further keys, in front, with the samples and labels of their anchors.
+// For objectives over classes: puts the positives before the keys, with the samples and labels of their anchors.
 ObjectiveInput with_positives_as_keys(const ObjectiveInput& input);
 
 }  // namespace debias

@@ -1,5 +1,5 @@
-// A number of an objective's diagnostics that may still be in a tensor: reading it makes the host wait for the tensor's device, so it is
-// read when somebody asks, and several are read at once.
+// A number of an objective's diagnostics that may still be in a tensor. Reading it makes the host wait for the tensor's device, so it is
+// read on request, and several numbers are read with one wait.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,15 +19,15 @@ class LateNumber {
   explicit LateNumber(const at::Tensor& number);  // 0-d; counts are exact up to 2^53
 
   operator double() const { return value(); }  // NOLINT(google-explicit-constructor)
-  double value() const;                        // waits the first time
+  double value() const;                        // waits on the first call
 
-  // These operators read no pending tensor, and round as double does.
+  // These operators do not read a pending tensor, and round as double does.
   LateNumber& operator+=(const LateNumber& other);
   LateNumber times(double factor) const;
   LateNumber over(double divisor) const;
   static LateNumber lesser(const LateNumber& a, const LateNumber& b);
 
-  // All that have not been read, with one wait.
+  // Reads all pending numbers with one wait.
   static void read(const std::vector<const LateNumber*>& numbers);
 
  private:
@@ -37,7 +37,7 @@ class LateNumber {
   mutable double value_ = 0;
 };
 
-// The lesser of what there is.
+// Keeps the smaller of the numbers that are present.
 void keep_smallest(std::optional<LateNumber>& smallest, const std::optional<LateNumber>& candidate);
 
 }  // namespace debias

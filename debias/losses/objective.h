@@ -1,8 +1,8 @@
 // Input and result of an objective, and the registry of objectives.
 //
-// Anchors are the n = V*B embeddings: row v*B + i is view v of sample i. Every row carries integers (sample, label, bias); whether row j is
-// the anchor itself, another view, a positive or a negative follows from comparing them (pair_keys.h). Anchors are compared with
-// each other, or with keys of their own: rows of a queue, a bank, a momentum encoder.
+// Anchors are the n = V*B embeddings: row v*B + i is view v of sample i. Every row carries three integers: sample, label and bias label.
+// Their comparison decides whether row j is the anchor itself, another view, a positive or a negative (pair_keys.h). Anchors are compared
+// with each other or with separate keys: rows of a queue, a bank or a momentum encoder.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -45,30 +45,30 @@ struct ObjectiveInput {
   at::Tensor positives{};
 
   Engine engine = Engine::kAuto;
-  std::shared_ptr<EngineRecord> engines{};       // of one evaluation; made by the objective
+  std::shared_ptr<EngineRecord> engines{};       // engines of one evaluation; set by the objective
   int64_t memory_budget = kDefaultMemoryBudget;  // bytes that the fused engine may hold between forward and backward
-  const RowShare* row_share = nullptr;           // of the sums over pairs, where several processes have these rows; outlives the graph
-  // The fused engine may round rows and weights to bfloat16 where it multiplies them, on a machine that gains by it; sums stay in float32.
-  // Rows that come in bfloat16 allow it by that.
+  const RowShare* row_share = nullptr;           // this process's share of the sums over pairs, if ranks share them; outlives the graph
+  // The fused engine may round rows and weights to bfloat16 for products, on processors that multiply it faster; sums stay in float32.
+  // Rows in bfloat16 imply it.
   bool bfloat16_products = false;
-  // The caller vouches for conditions whose test makes the host wait for a device: that samples differ, that labels are in
-  // their range, and that no row of z, keys or positives is longer than 1.
+  // The caller guarantees conditions whose check would make the host wait for a device: samples differ, labels are in range, and no row of
+  // z, keys or positives has a norm above 1.
   bool vouched = false;
 };
 
 // A value with its diagnostics.
 struct ObjectiveResult {
   at::Tensor value;       // 0-d, in the dtype of z (float32 for bfloat16)
-  at::Tensor per_anchor;  // [anchors], view-major; but for regularisers in the value's graph; NaN for an anchor dropped from it
+  at::Tensor per_anchor;  // [anchors], view-major; part of the graph except for regularisers; NaN for a dropped anchor
   int64_t anchors = 0;
   LateNumber anchors_used;
   LateNumber clamped;                      // anchors whose clamp, floor or fall-back acted (summed over view pairs)
-  int64_t clampable = 0;                   // what `clamped` is of, where that is not the anchors: sets of pairs, anchors of each view pair
+  int64_t clampable = 0;                   // total that `clamped` counts in, if not the anchors: sets of pairs, anchors of each view pair
   std::optional<LateNumber> min_estimate;  // the smallest estimate before it acted
   // For importance weights w over an anchor's negatives, the mean over anchors of (sum w)^2 / sum w^2, in [1, N].
   std::optional<LateNumber> effective_sample_size;
-  std::string_view mode{};         // of fairkl: the one that was computed; empty elsewhere
-  Engine engine = Engine::kDense;  // that computed it: of several the one that held the most
+  std::string_view mode{};         // the mode that fairkl computed; empty for other objectives
+  Engine engine = Engine::kDense;  // that computed it; of several, the one that held the most memory
 
   int64_t clamped_of() const { return clampable > 0 ? clampable : anchors; }
   bool fused() const { return engine == Engine::kFused; }
@@ -76,8 +76,8 @@ struct ObjectiveResult {
 
 enum class InputKind { kPairs, kRegulariser, kLogits };
 
-// Scores that a method has formed itself (scores.h): draws of each anchor's own from a bank, with a cross-entropy over them or
-// noise-contrastive estimation, and sentences next to each other.
+// Forms of scores that a method computes itself (scores.h): draws from a bank for each anchor, with cross-entropy or noise-contrastive
+// estimation, and neighbouring sentences.
 enum class ScoreForm { kDraws, kNceDraws, kNeighbours };
 struct Scores;
 
@@ -86,30 +86,30 @@ class Objective {
   virtual ~Objective() = default;
   virtual ObjectiveResult operator()(const ObjectiveInput& input) const = 0;
   virtual ObjectiveResult on_scores(const Scores& scores) const = 0;  // usage error: refusal() of their form
-  // Why the objective, with its options, cannot be evaluated on such scores: one line that begins with its name; empty where it can.
+  // Why the objective with its options rejects such scores: one line that begins with its name; empty if it accepts them.
   virtual std::string refusal(ScoreForm form) const = 0;
   virtual Config config() const = 0;  // resolved options, without the name
 };
 
-// A number that takes the place of an option's: of a schedule at an epoch, or an estimate.
+// A number that replaces the value of an option: that of a schedule at an epoch, or an estimate.
 struct OptionNumber {
-  size_t option = 0;  // its place in ObjectiveEntry::options
+  size_t option = 0;  // index in ObjectiveEntry::options
   double value = 0;
   std::string where;  // "recipe.yaml:12" or empty, for messages
 };
 
-// The options of an objective: read and checked once, and never changed. Makes the objective that has them.
+// The options of an objective: read and checked once, then immutable. Makes the objective that has them.
 class ObjectiveOptions {
  public:
   virtual ~ObjectiveOptions() = default;
   virtual std::unique_ptr<Objective> make() const = 0;
-  // These options with all of `numbers` at once: they are checked together. Usage errors: a number out of range, options that exclude
-  // each other.
+  // A copy of these options with all of `numbers` set, checked together. Usage error: a number out of range, or options that exclude each
+  // other.
   virtual std::shared_ptr<const ObjectiveOptions> with(const std::vector<OptionNumber>& numbers) const = 0;
   virtual Config config() const = 0;                      // every option written out, without the name
   virtual std::optional<double> temperature() const = 0;  // none: the objective has no such option
-  virtual bool drops_false_negatives() const = 0;         // so that it needs labels
-  virtual std::string caution() const = 0;                // what a user should know before a long run: one sentence, or nothing
+  virtual bool drops_false_negatives() const = 0;         // if so, it needs labels
+  virtual std::string caution() const = 0;                // a warning before a long run: one sentence, or empty
 };
 
 struct ObjectiveEntry {
@@ -118,14 +118,14 @@ struct ObjectiveEntry {
   std::string summary;  // one line: formula in words, paper and equation
   InputKind kind = InputKind::kPairs;
   int64_t min_views = 1;
-  bool needs_labels = false;  // always; options may need them too and then the objective says so itself
+  bool needs_labels = false;  // with any options; if only some need them, the objective reports the error itself
   bool needs_bias = false;
   bool takes_bias_features = false;  // reads ObjectiveInput::weights
   bool needs_bias_features = false;
   bool takes_prior = false;      // reads ObjectiveInput::prior
   bool takes_norms = false;      // reads ObjectiveInput::norms
   bool takes_keys = false;       // reads ObjectiveInput::keys
-  bool joins_positives = false;  // to the keys, so that a positive must not be among these
+  bool joins_positives = false;  // to the keys, which must not contain them
   std::vector<ScoreForm> takes_scores{};
   std::vector<OptionSpec> options;
   // Reads options from a term of a recipe; keys in `others` (name, weight, on, ...) are the caller's.
@@ -136,16 +136,15 @@ struct ObjectiveEntry {
 
 const std::vector<ObjectiveEntry>& objective_registry();
 
-std::vector<std::string> objectives_on(ScoreForm form);  // names of the entries that take it
+std::vector<std::string> objectives_on(ScoreForm form);  // names of the entries that accept it
 
-// Objective::refusal() of an objective, "objective 'supcon'", whose entry does not take the form.
+// Objective::refusal() of an objective ("objective 'supcon'") whose entry does not accept the form.
 std::string no_such_scores(const std::string& objective, ScoreForm form);
 
-// For scores that are products of rows of any norm: where a term says nothing, they are not divided (temperature 1), and an estimate falls to
-// the least positive number (clamp positive).
+// Defaults for scores that are products of rows of any norm, for options that the term does not set: temperature 1 and clamp positive.
 void set_product_defaults(Config& term, const ObjectiveEntry& entry);
 
-// True if the fused engine computes the objective with its default options: tried on a few rows.
+// True if the fused engine supports the objective with its default options; evaluates it on a few rows.
 bool has_fused_engine(const ObjectiveEntry& entry);
 
 }  // namespace debias

@@ -1,5 +1,5 @@
-// Turns an options struct and a free function into an entry of the registry. Options are checked when they are read, not whenever the
-// objective is called: its function takes them as checked, and the one that callers use checks them first (verified).
+// Turns an options struct and a free function into an entry of the registry. Options are checked once, when they are read. The registered
+// function takes checked options; the function that C++ callers use checks them first (verified).
 #pragma once
 
 #include <algorithm>
@@ -15,23 +15,23 @@
 
 namespace debias {
 
-// The options; usage errors where they are out of range.
+// The options as they are; usage error if one is out of range.
 template <class Options>
 const Options& verified(const Options& options, const char* what) {
   Options::table().verify(options, what);
   return options;
 }
 
-// An objective on scores that a method has formed.
+// An objective on scores that a method has formed itself.
 template <class Options>
 struct OnScores {
   std::vector<ScoreForm> forms;
-  ObjectiveResult (*function)(const Scores& scores, const Options& options) = nullptr;  // of these forms
-  // Condition that the options break on such scores, "clamp: floor ...; choose ..."; empty if they are valid.
+  ObjectiveResult (*function)(const Scores& scores, const Options& options) = nullptr;  // accepts the listed forms
+  // Why the options are invalid for such scores, "clamp: floor ...; choose ..."; empty if they are valid.
   std::string (*refusal)(ScoreForm form, const Options& options) = [](ScoreForm, const Options&) { return std::string(); };
 };
 
-// Facts of the registry on an objective beside its entry's fields.
+// What the registry holds of an objective beside the fields of its entry.
 template <class Options>
 struct ObjectiveParts {
   std::string what;  // "objective 'infonce'"
@@ -101,7 +101,7 @@ class FunctionOptions final : public ObjectiveOptions {
   Options options_;
 };
 
-// `entry` with name, aliases, summary and what the objective needs; options and their reader are filled in.
+// Completes `entry`, which has name, aliases, summary and requirements, with the options and their reader.
 template <class Options>
 ObjectiveEntry with_options(ObjectiveEntry entry, decltype(ObjectiveParts<Options>::function) function,
                             const OnScores<Options>& on_scores = {}, std::string (*caution)(const Options& options) = nullptr) {

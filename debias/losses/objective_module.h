@@ -1,4 +1,4 @@
-// The torch::nn form of an objective: no parameters, the options as a member, forward(z, labels).
+// The torch::nn module of an objective: no parameters, the options as a member, forward(z, labels).
 #pragma once
 
 #include <torch/nn/module.h>
@@ -15,7 +15,7 @@ class ObjectiveModule : public torch::nn::Module {
  public:
   explicit ObjectiveModule(Options chosen = {}) : options(std::move(chosen)) {}
 
-  // One overload only: the module holders deduce its result.
+  // Only one overload, because module holders deduce its result type.
   ObjectiveResult forward(const at::Tensor& z, const at::Tensor& labels = {}) {
     return kFunction(ObjectiveInput{.z = z, .labels = labels}, options);
   }

@@ -1,4 +1,4 @@
-// Anchors' scores as a contrastive loss reads them, for every form of scores: rows of a batch, keys, neighbours in a text.
+// The scores of anchors as a contrastive loss uses them, for every form of scores: rows of a batch, keys, and neighbours in a text.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,18 +14,18 @@ namespace debias {
 
 struct NegativeSum {
   double multiplier = 1;  // k
-  bool constant = false;  // no gradient goes through it
+  bool constant = false;  // without gradient
 };
 
-// Sums over each anchor's negatives j, [anchors] and part of the graph.
+// Sums over each anchor's negatives j; [anchors], part of the graph.
 class NegativeSums {
  public:
   virtual ~NegativeSums() = default;
   virtual std::vector<at::Tensor> log_sums(const std::vector<NegativeSum>& requests) const = 0;       // log of the sum of e^{k s_aj}
-  virtual std::vector<at::Tensor> ranked_log_sums(const std::vector<RankedSum>& requests) const = 0;  // as of pair_sums.h
+  virtual std::vector<at::Tensor> ranked_log_sums(const std::vector<RankedSum>& requests) const = 0;  // as in pair_sums.h
 };
 
-// Anchors that have the same number of negatives.
+// Anchors with the same number of negatives.
 struct ScoredAnchors {
   const NegativeSums& sums;
   at::Tensor positive;       // [anchors] s_ap of the positive p in the numerator
@@ -33,7 +33,7 @@ struct ScoredAnchors {
   int64_t negatives = 0;     // N, at least 1
 };
 
-// InfoNCE of the sum over negatives.
+// InfoNCE: the loss of the uncorrected sum over negatives.
 inline AnchorLosses biased_losses(const ScoredAnchors& anchors) { return losses_against(anchors.sums.log_sums({{}})[0], anchors.positive); }
 
 using LossOfAnchors = std::function<AnchorLosses(const ScoredAnchors&)>;

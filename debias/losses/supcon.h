@@ -1,15 +1,16 @@
-// SupCon: the supervised contrastive loss, in which every row of the anchor's class is a positive.
+// SupCon, the supervised contrastive loss: every row of the anchor's class is a positive.
 //
 //   out:  L_a = -1/|P| sum over p in P(a) of log[ e^{s_ap} / sum over k != a of e^{s_ak} ]
 //   in:   L_a = -log[ 1/|P| sum over p in P(a) of e^{s_ap} / sum over k != a of e^{s_ak} ],     s_ab = z_a . z_b / t
 //
-// value = mean over all n = V*B rows. P(a): the other rows of a's class (class_rows.h); without labels a's other views, V >= 2, and with
-// two views that is InfoNCE. in <= out, equal where all positives are equally near. An anchor without positives has loss 0 and counts.
-// z [B, V, D], rows of unit norm. base_temperature multiplies the loss by t / base_temperature.
-// Throws: usage error on options out of range, on one view without labels; data error on shapes and dtypes.
+// P(a) contains the other rows of a's class (class_rows.h); without labels a's other views, V >= 2, and with two views that is InfoNCE. in
+// <= out, with equality where all positives are equally near. value = mean over all n = V*B rows. An anchor without positives has loss 0
+// and counts in the mean.
+// Input: z [B, V, D] with rows of unit norm. base_temperature multiplies the loss by t / base_temperature.
+// Errors: usage error for options out of range and for one view without labels; data error for shapes and dtypes.
 //
 // Source: Khosla et al. 2020, eqs. 2 and 3. Differences from their code: it always multiplies by t / 0.07 (variant `authors`) and has `out`
-// only; older copies of it give NaN for an anchor without positives; an unknown label would there be a class of its own.
+// only. Older copies of it give NaN for an anchor without positives, and treat unknown labels as one class.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// The temperatures and the class prior that pairwise objectives share: one name, range and help line for all of them.
+// The temperatures and the class prior that pairwise objectives share: one name, range and help text for all of them.
 #pragma once
 
 #include "debias/core/options.h"
@@ -8,7 +8,7 @@ namespace debias {
 inline Range temperature_range() { return Range::closed(1e-3, 100); }
 inline Range class_prior_range() { return Range::half_open(0, 1); }
 
-// For an options struct with the fields `temperature_` and `base_temperature_`.
+// An option table for a struct with the fields `temperature_` and `base_temperature_`.
 template <class Options>
 OptionTable<Options> table_with_temperatures() {
   return OptionTable<Options>()
@@ -16,7 +16,7 @@ OptionTable<Options> table_with_temperatures() {
       .add("base_temperature", &Options::base_temperature_, temperature_range(), "rescales the loss by temperature / base_temperature");
 }
 
-// Factor of the loss.
+// The factor of the loss, temperature / base_temperature; 1 without a base temperature.
 template <class Options>
 double loss_scale(const Options& options) {
   return options.base_temperature() ? options.temperature() / *options.base_temperature() : 1.0;

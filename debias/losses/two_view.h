@@ -1,11 +1,11 @@
 // The sums of label-free objectives, in log space.
 //
-// Two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 view v, and the positive of row a
-// is row (a + B) mod 2B. With s_ab = z_a . z_b / t, the negatives of a are all rows but itself and its positive: N = 2B - 2. Exponentials
-// are never formed without a maximum or a bound subtracted, so t = 1e-3 is as safe as t = 1.
+// Two views u and v of B samples give 2B rows, all of them anchors: rows 0..B-1 are view u, rows B..2B-1 are view v, and the positive of
+// row a is row (a + B) mod 2B. With s_ab = z_a . z_b / t, the negatives of a are all rows except a and its positive: N = 2B - 2. No
+// exponential is formed without subtracting a maximum or a bound, so t = 1e-3 is as safe as t = 1.
 //
-// With keys (ObjectiveInput::keys) all V*B rows are anchors, the negatives of a are the keys of other samples, and its positives those
-// given, or the keys of its own sample.
+// With keys (ObjectiveInput::keys) all V*B rows are anchors. The negatives of a are the keys of other samples; its positives are the given
+// ones, or the keys of its own sample.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,29 +18,28 @@
 
 namespace debias {
 
-// Throws unless z is [B, V, D], floating point, not empty, with V >= 2 unless there are keys (too few views is a usage error, the others
-// data errors), and unless keys and what belongs to them fit. Returns the input with all rows in float32 or float64: bfloat16 and float16
-// are computed in float32, products of bfloat16 rows excepted.
+// Returns the input with all rows in float32 or float64. bfloat16 and float16 are computed in float32, except products of bfloat16 rows.
+// Data error unless z is [B, V, D], floating point and not empty, and the keys fit. Usage error for V < 2 without keys.
 ObjectiveInput checked_views(const ObjectiveInput& input, const char* objective);
-void require_labels(const ObjectiveInput& input, const char* objective, const char* reason);  // usage error without labels
+void require_labels(const ObjectiveInput& input, const char* objective, const char* reason);  // usage error if they are missing
 
-// Input of a two-view loss: two views of the input, or, with keys, rows that have one number of negatives.
+// Input of a two-view loss: two views of the input or, with keys, rows with the same number of negatives.
 struct ViewPair {
   ObjectiveInput input;
-  int64_t first = 0, second = 1;  // views; with keys the number of the part, and 0
+  int64_t first = 0, second = 1;  // views; with keys, the index of the part and 0
   int64_t negatives = 0;          // N of each anchor
-  at::Tensor rows{};              // int64: with keys, which rows of the whole input these are; undefined: all
+  at::Tensor rows{};              // int64: with keys, the rows of the whole input; undefined: all
 };
 
 ViewPair view_pair(const ObjectiveInput& input, int64_t first, int64_t second);
 
-// All rows with keys, in one part or, where the number of negatives differs, several.
+// All rows against the keys, in one part for each number of negatives.
 std::vector<ViewPair> keyed_parts(const ObjectiveInput& input, const char* objective);
 
-// Groups of anchors and keys by sample, or by class where `by_class`, as Rows takes them.
+// Anchors and keys grouped by sample, or by class if `by_class`, in the form of Rows.
 Rows rows_of(const ViewPair& pair, double temperature, bool by_class, const char* objective);
 
-// log of the mean of e^s over each anchor's positives, and s of the one in the numerator (the same where there is one).
+// The log of the mean of e^s over each anchor's positives, and s of the positive in the numerator. With one positive both are the same.
 struct Positives {
   at::Tensor numerator, log_mean;  // [rows]
 };
@@ -49,28 +48,28 @@ Positives positives_of(const ViewPair& pair, const Rows& by_sample);
 struct TwoViewRequest {
   double temperature = 0.5;
   bool drop_false_negatives = false;
-  bool group_positives = false;  // the other views join the positives of both
-  bool with_self = false;        // self is wanted, and kept even if none is dropped
+  bool group_positives = false;  // further views are positives of both
+  bool with_self = false;        // requests self, and kept even if no negative is dropped
 };
 
 struct TwoViewSums {
   int64_t negatives = 0;     // N
   at::Tensor positive;       // [rows] s_ap
-  at::Tensor mean_positive;  // [rows] log of the mean of e^s over the anchor's positives: s_ap where there is one
+  at::Tensor mean_positive;  // [rows] log of the mean of e^s over the anchor's positives
   at::Tensor self;           // [rows] s_aa, if requested
   at::Tensor log_negatives;  // [rows] log of the sum of e^s over all N negatives
-  at::Tensor log_kept;       // [rows] the same over those that are kept: log_negatives unless false negatives are dropped
-  at::Tensor labelled;       // [rows] bool, if some are dropped: whether the anchor has a label, so that some could be
-  at::Tensor kept;           // [rows] how many those are, in the dtype of z, if some are dropped or it is requested
+  at::Tensor log_kept;       // [rows] the same over the kept negatives: log_negatives unless false negatives are dropped
+  at::Tensor labelled;       // [rows] bool, if false negatives are dropped: whether the anchor has a label
+  at::Tensor kept;           // [rows] number of kept negatives in the dtype of z, if false negatives are dropped or with_self
 };
 
-// `pair` of an input from checked_views; needs labels when false negatives are dropped. The log of an empty sum is kLogOfNothing.
+// `pair` is of an input from checked_views, with labels if false negatives are dropped. The log of an empty sum is kLogOfNothing.
 TwoViewSums two_view_sums(const ViewPair& pair, const TwoViewRequest& request, const char* objective);
 
-// log(1 + e^x) without torch's default cut at x = 20, which is off by 2e-9.
+// log(1 + e^x) without torch's default threshold at x = 20, which has an error of 2e-9.
 at::Tensor log_one_plus_exp(const at::Tensor& x);
-// The relative error of e^s at temperature t in the dtype of `like`, with room: an estimate this close to its floor has not fallen below
-// it.
+// A generous bound on the relative error of e^s at temperature t in the dtype of `like`. An estimate this close to its floor does not
+// count as below it.
 double exponential_slack(const at::Tensor& like, double temperature);
 
 }  // namespace debias

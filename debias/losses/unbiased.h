@@ -1,15 +1,16 @@
-// InfoNCE with true negatives only: the loss that debiasing estimates without labels, here computed with them.
+// InfoNCE with true negatives only: it uses the labels to compute the loss that debiasing estimates without them.
 //
 //   rescale   L_a = -log[ e^{s_ap} / (e^{s_ap} + N mean over true negatives of e^{s_aj}) ]
 //   drop      their sum in place of N times their mean
 //
-// s_ab = z_a . z_b / t; true negatives are the rows of other samples whose label differs from a's (a label of -1 differs from every label,
-// -1 included); N = 2B - 2. An anchor without true negatives leaves the mean; with no anchor left the value is 0. Value: mean over the
-// anchors in use. z [B, V, D], rows of unit norm; V > 2: the mean over all unordered pairs of views. Needs labels.
-// Throws: usage error on V < 2, options out of range, missing labels; data error on shapes and dtypes.
+// Symbols: s_ab = z_a . z_b / t; N = 2B - 2. True negatives are the rows of other samples with another label; -1 (unknown) differs from
+// every label, including -1. An anchor without true negatives leaves the mean; with no anchor left the value is 0. value = mean over the
+// anchors that are used.
+// Input: z [B, V, D] with rows of unit norm, and labels; for V > 2 the loss is the mean over all unordered pairs of views.
+// Errors: usage error for V < 2, options out of range and missing labels; data error for shapes and dtypes.
 //
-// Sources: rescale is Chuang et al. 2020 eq. 2 with Q = N (no program of theirs computes it); drop is what the released code of the
-// "Mitigating Biases" paper does: masked entries become zero, N stays.
+// Sources: rescale is Chuang et al. 2020, eq. 2 with Q = N (their code does not compute it). drop is the released code of the "Mitigating
+// Biases" paper: masked entries become zero, and N is unchanged.
 #pragma once
 
 #include <optional>
